@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# Elsewhere (JRuby) Plait runs on the pure-Ruby twins of its engines: there is nothing to build.
+if RUBY_ENGINE != "ruby"
+  File.write("Makefile", "all install clean:\n\t@:\n")
+  exit
+end
+
+require "mkmf"
+
+append_cflags(%w[-std=gnu11 -O2 -fvisibility=hidden])
+
+# bin/lint: our own warnings are errors; those of Ruby's headers are not ours.
+if enable_config("strict")
+  $warnflags = "-Wall -Wextra -Werror" # rubocop:disable Style/GlobalVars -- mkmf's interface
+  $INCFLAGS = $INCFLAGS.gsub("-I$(", "-isystem $(") # rubocop:disable Style/GlobalVars
+end
+
+have_func("rb_io_descriptor", "ruby/io.h")
+have_func("rb_fiber_scheduler_current", "ruby/fiber/scheduler.h")
+
+create_makefile("plait/plait")

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require_relative "plait/version"
+require_relative "plait/values/deadline"
+require_relative "plait/values/errors"
+require_relative "plait/values/outcome"
+require_relative "plait/mechanisms"
+require_relative "plait/mechanisms/coordinator"
+require_relative "plait/mechanisms/options"
+require_relative "plait/mechanisms/time_limit"
+
+# One body of plain Ruby, any concurrency underneath.
+#
+# @example
+#   Plait.map(urls, on: :fibers, limit: 256) { |url| Net::HTTP.get(URI(url)) }
+module Plait
+  autoload :Scheduler, File.expand_path("plait/mechanisms/scheduler", __dir__)
+  autoload :Lab, File.expand_path("plait/lab", __dir__)
+  autoload :Suites, File.expand_path("plait/suites", __dir__)
+  autoload :CLI, File.expand_path("plait/cli", __dir__)
+
+  class << self
+    # Runs the block for each item.
+    #
+    # @param items [#each] an Array, a Range, any Enumerable; endless ones belong to {each_result}
+    # @param on [Symbol, Array<Symbol>] :sequence, :threads, :fibers, :hybrid, :processes, :ractors, or a pair such as
+    #   [:processes, :fibers]
+    # @param limit [Integer, nil] items in flight at most; nil: the mechanism's own default
+    # @param timeout [Numeric, nil] seconds for each attempt at an item
+    # @param deadline [Numeric, nil] seconds for all
+    # @param retries [Integer, Hash] see {Mechanisms::Retries.from}
+    # @param on_error [Symbol] :raise (the first failure ends the run and is raised, see {Failure}), :collect (the
+    #   result is an Array of {Outcome}) or :skip (failed items are left out)
+    # @param progress [#call, nil] called with (done, total or nil) after each item
+    # @yieldparam item [Object]
+    # @return [Array] what the block returned, in the order of the items
+    # @raise [UsageError] for a wrong option; nothing was run
+    # @raise [UnsupportedError] where the mechanism can't be used
+    def map(items, on:, **options, &block) = coordinate(items, on, options, block).map
+
+    # As {map}, but hands over each {Outcome} as soon as it is there. Items are pulled only as room becomes free, so that
+    # an endless source is fine.
+    # @yieldparam item [Object]
+    # @return [Enumerator<Outcome>] in the order in which they finish; leaving it early cancels the rest
+    def each_result(items, on:, **options, &block)
+      coordinator = coordinate(items, on, options, block)
+      Enumerator.new { |outcomes| coordinator.each { |outcome| outcomes << outcome } }
+    end
+
+    # @return [Object] the first value that arrives; the other items are cancelled
+    # @raise [AllFailed] when every item failed
+    def first(items, on:, **options, &block)
+      coordinate(items, on, { on_error: :collect, limit: count(items) }.merge(options), block).first
+    end
+
+    # Opens a scope: tasks started in it don't outlive it.
+    # @param limit [Integer, nil] tasks running at once; nil: no limit
+    # @param timeout [Numeric, nil] seconds for each attempt at a task
+    # @param deadline [Numeric, nil] seconds for all
+    # @yieldparam scope [Scope]
+    # @return [Object] what the block returns
+    # @raise [Exception] the first error of a task; the other tasks and the block are cancelled first
+    def run(on:, **options, &block)
+      raise UsageError, "Plait.run needs a block" unless block
+
+      Mechanisms.fetch(on).scope(options: build(options), &block)
+    end
+
+    # @param seconds [Numeric]
+    # @return [Object] what the block returns
+    # @raise [TimeoutError] when it takes longer; it was ended at a point where it waited
+    def timeout(seconds, &block) = Mechanisms::TimeLimit.enforce(seconds, &block)
+
+    # Runs a blocking call on a thread while the calling fiber waits; outside of fibers it is a plain call.
+    # @return [Object] what the block returns
+    def offload(&block)
+      Fiber.respond_to?(:current_scheduler) && Fiber.current_scheduler ? offloaded(&block) : yield
+    end
+
+    # Runs the same block under several mechanisms and measures them side by side.
+    # @return [Lab::Report]
+    def compare(items, **options, &block) = Lab.compare(items, **options, &block)
+
+    private
+
+    def coordinate(items, on, options, block)
+      raise UsageError, "a block is needed: what to do with each item" unless block
+
+      Mechanisms::Coordinator.new(Mechanisms.fetch(on), items, build(options), block)
+    end
+
+    def build(options)
+      Mechanisms::Options.new(**options)
+    rescue ArgumentError => e
+      raise UsageError, "#{e.message}; the options are limit, timeout, deadline, retries, on_error and progress"
+    end
+
+    def count(items)
+      size = items.size if items.respond_to?(:size)
+      size.is_a?(Integer) && size.positive? ? size : nil
+    end
+
+    def offloaded(&block)
+      require_relative "plait/mechanisms/offload"
+      Mechanisms::Offload.call(&block)
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "interruption"
+require_relative "options"
+require_relative "time_limit"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+require_relative "../values/outcome"
+
+module Plait
+  module Mechanisms
+    # Runs the user's block for one item, with its timeout, the deadline and the retries. It is the same under every
+    # mechanism, and runs where the mechanism runs the item.
+    class Attempt
+      # @return [Proc]
+      attr_reader :body
+      # @return [Options]
+      attr_reader :policy
+
+      def initialize(body, policy)
+        @body = body
+        @policy = policy
+        @timed = policy.timed?
+        @retrying = policy.retries.count.positive?
+      end
+
+      # @return [Outcome] with the error of the body, if there was one; only an {Interruption} passes through
+      def call(index, item, worker = nil)
+        started = Deadline.now
+        attempts = 0
+        begin
+          attempts += 1
+          value = @timed ? timed(item) : @body.call(item)
+        rescue Interruption
+          raise
+        rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
+          retry if @retrying && again?(e, attempts)
+          error = e
+        end
+        Outcome.new(index: index, item: item, value: value, error: error, attempts: attempts,
+                    started_at: started, finished_at: Deadline.now, worker: worker)
+      end
+
+      # @return [Outcome] of an item that the deadline left no time for
+      def refuse(index, item)
+        error = DeadlineExceeded.new("the deadline passed before this item was started")
+        Outcome.new(index: index, item: item, error: error, attempts: 0)
+      end
+
+      private
+
+      def timed(item)
+        seconds, error = allowance
+        TimeLimit.enforce(seconds, error) { @body.call(item) }
+      end
+
+      def allowance
+        left = @policy.deadline&.remaining
+        timeout = @policy.timeout
+        timeout && (left.nil? || timeout < left) ? [timeout, TimeoutError] : [left, DeadlineExceeded]
+      end
+
+      def again?(error, attempts)
+        return false if error.is_a?(DeadlineExceeded) || !@policy.retries.again?(error, attempts)
+
+        pause = @policy.retries.pause(attempts)
+        return false if @policy.deadline && @policy.deadline.remaining <= pause
+
+        sleep(pause)
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require_relative "attempt"
+require_relative "failure"
+require_relative "options"
+require_relative "../values/errors"
+require_relative "../values/outcome"
+
+module Plait
+  module Mechanisms
+    # Drives one run, the same for every mechanism: pulls items while there is room, hands outcomes over in the order in
+    # which they finish, applies the error policy, and leaves nothing running, however the run ends.
+    class Coordinator
+      def initialize(mechanism, items, options, body)
+        @mechanism = mechanism
+        @items = items
+        @options = options
+        @attempt = Attempt.new(body, options)
+        @done = 0
+      end
+
+      # @yieldparam outcome [Outcome] in finish order
+      # @return [void]
+      # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
+      def each(&consumer)
+        @consumer = consumer
+        @executor = @mechanism.executor(@attempt, limit: @options.limit || @mechanism.default_limit)
+        @pending = 0
+        complete = false
+        feed
+        collect while @pending.positive?
+        complete = true
+      ensure
+        shut(complete)
+      end
+
+      # @return [Array] values in input order; with `on_error: :collect` outcomes; with :skip only what succeeded
+      def map
+        results = []
+        each { |outcome| results[outcome.index] = outcome }
+        case @options.on_error
+        when :raise then results.map!(&:value)
+        when :collect then results
+        else results.compact.map!(&:value)
+        end
+      end
+
+      # @return [Object] the first value that arrives
+      # @raise [AllFailed] when none does
+      def first
+        errors = []
+        each { |outcome| outcome.ok? ? (return outcome.value) : errors << outcome.error }
+        raise AllFailed.new(all_failed(errors), errors: errors)
+      end
+
+      private
+
+      def feed
+        index = -1
+        source.each_entry do |item|
+          index += 1
+          next refuse(index, item) if late?
+
+          collect until @executor.room?
+          @executor.submit(index, item)
+          @pending += 1
+          collect while @pending.positive? && @executor.ready?
+          break if late? && size.nil?
+        end
+      end
+
+      def source
+        return @items if @items.respond_to?(:each_entry)
+        return @items.to_enum if @items.respond_to?(:each)
+
+        raise UsageError, "the items must respond to each, as an Array or an Enumerator does, not #{@items.class}"
+      end
+
+      def late? = @options.deadline&.expired?
+
+      def refuse(index, item) = deliver(@attempt.refuse(index, item))
+
+      def collect
+        outcome = @executor.take
+        @pending -= 1
+        deliver(outcome)
+      end
+
+      def deliver(outcome)
+        @done += 1
+        fail_with(outcome) unless outcome.ok? || tolerable?(outcome.error)
+        @options.progress&.call(@done, size)
+        @consumer.call(outcome) if outcome.ok? || @options.on_error != :skip
+      end
+
+      # `exit`, Interrupt and NoMemoryError are never an item's private affair.
+      def tolerable?(error)
+        @options.on_error != :raise && (error.is_a?(StandardError) || error.is_a?(ScriptError))
+      end
+
+      def fail_with(outcome)
+        others = Array(@executor.cancel).filter_map(&:error)
+        raise Failure.mark(outcome, suppressed: others)
+      end
+
+      def size
+        return @size if defined?(@size)
+
+        size = @items.respond_to?(:size) ? @items.size : nil
+        @size = size.is_a?(Integer) ? size : nil
+      end
+
+      def shut(complete)
+        return unless @executor
+
+        @executor.cancel unless complete
+      ensure
+        @executor&.close
+      end
+
+      def all_failed(errors)
+        return "there was no candidate to try" if errors.empty?
+
+        "all #{errors.size} candidates failed; the last with #{errors.last.class}: #{errors.last.message}"
+      end
+    end
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Plait
+  module Mechanisms
+    # Runs the items of one call. It is driven by one caller, the {Coordinator}.
+    class Executor
+      # @return [Boolean] whether another item may be submitted now
+      def room? = raise(NotImplementedError)
+
+      # @return [void]
+      def submit(index, item) = raise(NotImplementedError)
+
+      # @return [Boolean] whether {#take} would return at once
+      def ready? = false
+
+      # Waits for the next item to finish; called only while one is pending.
+      # @return [Outcome]
+      def take = raise(NotImplementedError)
+
+      # Ends what is in flight: `ensure` blocks run, and are waited for.
+      # @return [Array<Outcome>] what had finished and was not taken
+      def cancel = []
+
+      # Frees everything; called last, once, however the run ended.
+      # @return [void]
+      def close; end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "executor"
+require_relative "mechanism"
+require_relative "fibers/guest"
+require_relative "fibers/host"
+require_relative "scheduler"
+require_relative "scope/fibered"
+require_relative "../values/errors"
+
+module Plait
+  module Mechanisms
+    # N fibers of one thread: waiting overlaps, computing does not. Inside a fiber of somebody's scheduler (Async, Falcon,
+    # a {Scheduler} set by hand) they run there; else on a loop of their own in the calling thread.
+    class Fibers < Mechanism
+      DEFAULT_LIMIT = 64
+
+      def default_limit = DEFAULT_LIMIT
+
+      def unavailable
+        return if Fiber.respond_to?(:current_scheduler) && RUBY_ENGINE == "ruby"
+
+        "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
+      end
+
+      def executor(attempt, limit:)
+        Fiber.current_scheduler ? Guest.new(attempt, limit) : Host.new(attempt, limit, **host_options)
+      end
+
+      def scope(options:, &block)
+        return Scope::Fibered.open(options: options, &block) if Fiber.current_scheduler
+
+        Host.run(**host_options) { Scope::Fibered.open(options: options, &block) }
+      end
+
+      private
+
+      def host_options = {}
+    end
+  end
+end

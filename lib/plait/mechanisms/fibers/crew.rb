@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "../executor"
+require_relative "../mechanism"
+require_relative "run"
+
+module Plait
+  module Mechanisms
+    class Fibers < Mechanism
+      # What the executors on one's own and on somebody else's loop have in common.
+      class Crew < Executor
+        # Seconds that cancelled bodies have for their `ensure` blocks before they are abandoned.
+        GRACE = 2.0
+
+        def initialize(attempt, limit)
+          super()
+          @attempt = attempt
+          @limit = limit
+          @pending = 0
+          @runs = {}.compare_by_identity
+          @free = []
+          @slots = 0
+        end
+
+        def room? = @pending < @limit
+
+        def submit(index, item)
+          @pending += 1
+          run = Run.new(self, @attempt, index, item, @free.pop || (@slots += 1) - 1)
+          @runs[run] = true
+          start(run)
+        end
+
+        # Called by a run when it is over.
+        # @param outcome [Outcome, nil] nil: it was interrupted
+        def finish(run, outcome)
+          @runs.delete(run)
+          @free << run.slot
+          deliver(outcome)
+        end
+
+        def cancel
+          @runs.keys.each(&:interrupt)
+          settle
+          leftovers
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "../mechanism"
+require_relative "../scheduler"
+
+module Plait
+  module Mechanisms
+    class Fibers < Mechanism
+      # Somebody else's Fiber::Scheduler, with the few verbs of ours that a crew needs.
+      class Foreign
+        # @return [Scheduler, Foreign]
+        def self.adapt(scheduler) = scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
+
+        def initialize(scheduler)
+          @scheduler = scheduler
+        end
+
+        def spawn(job) = Fiber.schedule { job.run }
+
+        def finished; end
+
+        # Ruby's own hook came with 4.0; Async has had a public `raise` of the same meaning for longer.
+        def interrupt(fiber, exception)
+          return unless yield
+
+          if @scheduler.respond_to?(:fiber_interrupt)
+            @scheduler.fiber_interrupt(fiber, exception)
+          elsif @scheduler.respond_to?(:raise)
+            @scheduler.raise(fiber, exception)
+          else
+            fiber.raise(exception)
+          end
+        end
+      end
+    end
+  end
+end

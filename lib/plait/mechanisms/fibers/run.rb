@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../interruption"
+require_relative "../mechanism"
+
+module Plait
+  module Mechanisms
+    class Fibers < Mechanism
+      # One item on its way through a fiber.
+      class Run
+        # @return [Integer] the place in the crew that it holds
+        attr_reader :slot
+
+        def initialize(crew, attempt, index, item, slot)
+          @crew = crew
+          @attempt = attempt
+          @index = index
+          @item = item
+          @slot = slot
+        end
+
+        # In a fiber; never raises.
+        def run
+          return if @cancelled
+
+          @fiber = Fiber.current
+          outcome = @attempt.call(@index, @item, @slot)
+        rescue Interruption
+          nil
+        ensure
+          @fiber = nil
+          @crew.finish(self, outcome)
+        end
+
+        # One that has not begun never will.
+        def interrupt
+          return @cancelled = true unless @fiber
+
+          @crew.interrupt(@fiber, Interruption.new) { @fiber }
+        end
+      end
+    end
+  end
+end

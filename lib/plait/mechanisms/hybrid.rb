@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+require_relative "fibers"
+require_relative "fibers/host"
+require_relative "hybrid/sense"
+
+module Plait
+  module Mechanisms
+    # Fibers, and a thread pool for what would block their loop: what is wrapped in {Plait.offload}; on Ruby 3.4 and later
+    # what Ruby itself offers (Zlib, say); and whole items, once items of the run have been seen to block.
+    class Hybrid < Fibers
+      def executor(attempt, limit:)
+        sense = Sense.new(attempt)
+        Fiber.current_scheduler ? Guest.new(sense, limit) : Host.new(sense, limit, offload: true)
+      end
+
+      private
+
+      def host_options = { offload: true }
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Plait
+  module Mechanisms
+    # What the coordinator asks of a mechanism. One object each, without state: the state of a run is in its executor.
+    class Mechanism
+      # @return [Symbol]
+      def name = self.class.name[/\w+\z/].downcase.to_sym
+
+      # @return [Integer] items in flight when the caller names no limit
+      def default_limit = 1
+
+      # @return [String, nil] why it can't be used here and what to do instead; nil where it can
+      def unavailable = nil
+
+      # @param attempt [Attempt]
+      # @param limit [Integer] items in flight at most
+      # @return [Executor]
+      def executor(attempt, limit:) = raise(NotImplementedError, "#{self.class}#executor")
+
+      # Opens a scope, yields it, and returns when the scope and all its tasks are over.
+      # @param options [Options] its limit is the number of tasks running at once; nil: no limit
+      # @yieldparam scope [Scope]
+      # @return [Object] what the block returns
+      def scope(options:, &block) = raise(NotImplementedError, "#{self.class}#scope")
+    end
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "job"
+require_relative "../interruption"
+require_relative "../../values/errors"
+
+module Plait
+  module Mechanisms
+    module Offload
+      # A bounded pool of threads. It grows by the jobs outstanding, not by whether a thread is idle just now: a thread
+      # that was told of a job but has not woken up yet still counts as idle. Threads leave when they have been idle.
+      class Pool
+        DEFAULT_SIZE = [Etc.nprocessors * 4, 16].max
+        # Seconds without a job after which a thread ends.
+        IDLE = 5.0
+
+        # @return [Integer] threads at most
+        attr_reader :size
+
+        def initialize(size: DEFAULT_SIZE, idle: IDLE)
+          @size = size
+          @idle = idle
+          @lock = Mutex.new
+          @arrived = ConditionVariable.new
+          @jobs = []
+          @threads = []
+          @outstanding = 0
+          @pid = Process.pid
+        end
+
+        # @return [Object] what the block returns
+        # @raise [Exception] what it raises
+        # @raise [OffloadRefused] when the pool is closed
+        def call(&block)
+          job = Job.new(block)
+          enqueue(job)
+          job.wait
+        end
+
+        # @return [Boolean] whether it is closed, or its threads stayed behind in the parent of a fork
+        def stale? = @closed || @pid != Process.pid
+
+        # Ends the idle threads now and the busy ones after their job.
+        def close
+          @lock.synchronize do
+            @closed = true
+            @arrived.broadcast
+          end
+          @threads.dup.each(&:join)
+        end
+
+        private
+
+        def enqueue(job)
+          @lock.synchronize do
+            raise OffloadRefused, "the offload pool is closed: its event loop has ended" if @closed
+
+            @jobs << job
+            @outstanding += 1
+            @arrived.signal
+            start_thread if @outstanding > @threads.size && @threads.size < @size
+          end
+        end
+
+        def start_thread
+          thread = Thread.handle_interrupt(Interruption => :never) { Thread.new { work } }
+          thread.name = "plait offload"
+          thread.report_on_exception = false
+          @threads << thread
+        end
+
+        def work
+          while (job = next_job)
+            run(job)
+            # An interruption that came too late for its job must not hit the next one.
+            drop_interruption if Thread.pending_interrupt?(Interruption)
+          end
+        ensure
+          @lock.synchronize { leave }
+        end
+
+        def run(job)
+          job.run
+        ensure
+          @lock.synchronize { @outstanding -= 1 }
+        end
+
+        # In the same locked section in which it was decided: a job that arrives in between would count on this thread.
+        def leave
+          @threads.delete(Thread.current)
+          nil
+        end
+
+        def next_job
+          @lock.synchronize do
+            while @jobs.empty?
+              return leave if @closed
+
+              limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + @idle
+              @arrived.wait(@lock, @idle)
+              return leave if @jobs.empty? && Process.clock_gettime(Process::CLOCK_MONOTONIC) >= limit
+            end
+            @jobs.shift
+          end
+        end
+
+        def drop_interruption
+          Thread.handle_interrupt(Interruption => :immediate) { Thread.pass }
+        rescue Interruption
+          nil
+        end
+      end
+    end
+  end
+end

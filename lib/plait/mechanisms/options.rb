@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "retries"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+
+module Plait
+  module Mechanisms
+    # The options that every verb of the face takes, checked.
+    class Options
+      ON_ERROR = %i[raise collect skip].freeze
+
+      # @return [Integer, Array<Integer>, nil] items in flight; nil: the mechanism's default
+      attr_reader :limit
+      # @return [Numeric, nil] seconds for each attempt at an item
+      attr_reader :timeout
+      # @return [Deadline, nil] for all
+      attr_reader :deadline
+      # @return [Retries]
+      attr_reader :retries
+      # @return [Symbol] :raise, :collect or :skip
+      attr_reader :on_error
+      # @return [#call, nil] called with (done, total or nil)
+      attr_reader :progress
+
+      def initialize(limit: nil, timeout: nil, deadline: nil, retries: 0, on_error: :raise, progress: nil)
+        @limit = check_limit(limit)
+        @timeout = check_seconds(:timeout, timeout)
+        @deadline = deadline.is_a?(Deadline) ? deadline : Deadline.after(check_seconds(:deadline, deadline))
+        @retries = Retries.from(retries)
+        @on_error = check_on_error(on_error)
+        @progress = check_progress(progress)
+      end
+
+      # @return [Boolean] whether an attempt needs a clock over it
+      def timed? = !(@timeout.nil? && @deadline.nil?)
+
+      private
+
+      def check_limit(limit)
+        whole = ->(n) { n.is_a?(Integer) && n.positive? }
+        return limit if limit.nil? || whole.(limit)
+        return limit if limit.is_a?(Array) && limit.size == 2 && limit.all?(&whole)
+
+        raise UsageError, "limit: must be a whole number from 1 (how many items are in flight), not #{limit.inspect}"
+      end
+
+      def check_seconds(name, seconds)
+        return seconds if seconds.nil? || (seconds.is_a?(Numeric) && seconds.real? && seconds.positive?)
+
+        raise UsageError, "#{name}: must be seconds above 0, or nil for none, not #{seconds.inspect}"
+      end
+
+      def check_on_error(policy)
+        return policy if ON_ERROR.include?(policy)
+
+        raise UsageError, "on_error: must be one of #{ON_ERROR.map(&:inspect).join(', ')}, not #{policy.inspect}"
+      end
+
+      def check_progress(progress)
+        return progress if progress.nil? || progress.respond_to?(:call)
+
+        raise UsageError, "progress: takes something to call with (done, total), not #{progress.inspect}"
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Plait
+  class Scheduler
+    # An exception on its way to a fiber. The loop delivers it, so that it arrives where the fiber waits.
+    class Interrupt
+      # A fiber that runs another one inside itself (an Enumerator, say) can't be raised into until that one is done.
+      RETRY_AFTER = 0.01
+
+      # @return [Fiber, nil] nil once it was delivered or withdrawn
+      attr_reader :fiber
+      # @return [Float, nil] monotonic seconds, for one that is a timer
+      attr_accessor :at
+
+      # @yieldreturn [Boolean] whether it still concerns the fiber, asked at the last moment
+      def initialize(fiber, exception, message = nil, &valid)
+        @fiber = fiber
+        @arguments = [exception, message].compact
+        @valid = valid
+      end
+
+      def void = @fiber = nil
+
+      def fire(scheduler) = @fiber && scheduler.ready(self)
+
+      # @param scheduler [Scheduler]
+      def dispatch(scheduler)
+        fiber = @fiber
+        return unless fiber&.alive? && (@valid.nil? || @valid.call)
+
+        @fiber = nil
+        fiber.raise(*@arguments)
+      rescue FiberError => e
+        raise unless e.message.include?("resuming fiber")
+
+        @fiber = fiber
+        scheduler.arm(self, RETRY_AFTER)
+      end
+    end
+  end
+end

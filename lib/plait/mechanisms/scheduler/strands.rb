@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+module Plait
+  class Scheduler
+    # Runs jobs on fibers that are used again: a fiber is two memory maps and 13 kB, a job that never waits needs none of
+    # its own. A strand that has finished a job takes the next from the queue without going through the loop.
+    class Strands
+      # Room under the kernel's vm.max_map_count for the program's own maps.
+      SPARE_MAPS = 4_096
+      MAPS_PER_FIBER = 2
+
+      # @return [Integer] fibers that a process can have, by the kernel's limit on memory maps
+      def self.capacity
+        @capacity ||= begin
+          maps = File.read("/proc/sys/vm/max_map_count").to_i
+          [(maps - SPARE_MAPS) / MAPS_PER_FIBER, 1_024].max
+        rescue SystemCallError
+          30_000
+        end
+      end
+
+      # @param scheduler [Scheduler]
+      # @param reenter [Proc] hands control back to the loop and returns what it is resumed with
+      def initialize(scheduler, &reenter)
+        @scheduler = scheduler
+        @reenter = reenter
+        @jobs = []
+        @idle = []
+        @count = 0
+      end
+
+      # @return [Integer] fibers alive
+      attr_reader :count
+
+      # @return [Boolean] whether a job waits for a fiber
+      def pending? = !@jobs.empty?
+
+      # @return [Boolean] whether a waiting job can get one now
+      def runnable? = !@jobs.empty? && !starved?
+
+      # @param job [#run]
+      def push(job) = @jobs << job
+
+      # Called by the loop: runs the next job until it waits or ends.
+      def dispatch
+        job = @jobs.shift
+        strand = @idle.pop
+        return strand.transfer(job) if strand
+
+        start(job)
+      end
+
+      # Forgets the idle ones; called when the loop closes.
+      # @param finish [Boolean] end them now; else they go with the garbage
+      def close(finish:)
+        @idle.each { |strand| strand.transfer(nil) } if finish
+        @idle.clear
+      end
+
+      private
+
+      def starved? = @idle.empty? && @count >= Strands.capacity
+
+      def start(job)
+        strand = Fiber.new(blocking: false) { |first| live(first) }
+        @count += 1
+        strand.transfer(job)
+      rescue FiberError => e
+        # Before its first instruction: the kernel had no memory map left for its stack.
+        raise unless e.message.include?("set a guard page") || e.message.include?("alloc")
+
+        @count -= 1
+        @jobs.unshift(job)
+        raise UnsupportedError, "this process can't have more than #{@count} fibers (#{e.message}); " \
+                                "ask for a smaller limit:, or raise vm.max_map_count" if @count.zero?
+      end
+
+      def live(job)
+        while job
+          job.run
+          forget_locals
+          job = (@jobs.shift if @scheduler.slice_left?) || park
+        end
+      ensure
+        @count -= 1
+      end
+
+      def park
+        @idle << Fiber.current
+        @reenter.call
+      end
+
+      # Thread#[] is a fiber's own; the next job must not see it.
+      def forget_locals
+        thread = Thread.current
+        names = thread.keys
+        names.each { |name| thread[name] = nil } unless names.empty?
+      end
+    end
+  end
+end

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+module Plait
+  class Scheduler
+    # Another thread's word that a fiber may go on.
+    class Unblock
+      def initialize(fiber)
+        @fiber = fiber
+      end
+
+      def dispatch(scheduler) = scheduler.unblocked(@fiber)
+    end
+  end
+end

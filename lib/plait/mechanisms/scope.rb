@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+require_relative "attempt"
+require_relative "interruption"
+require_relative "options"
+require_relative "time_limit"
+require_relative "scope/task"
+require_relative "../values/errors"
+
+module Plait
+  # Tasks that don't outlive the block that started them. When one fails, the others and the block itself are cancelled,
+  # and {Plait.run} raises its error (with `on_error: :collect` the error waits in its task instead).
+  #
+  # How a task is started and interrupted is up to the subclass.
+  class Scope
+    # @param options [Mechanisms::Options]
+    # @yieldparam scope [Scope]
+    # @return [Object] what the block returns
+    def self.open(options: Mechanisms::Options.new, **settings, &body)
+      scope = new(options, **settings)
+      seconds = options.deadline&.remaining
+      return scope.supervise(&body) unless seconds
+
+      Mechanisms::TimeLimit.enforce(seconds, DeadlineExceeded) { scope.supervise(&body) }
+    end
+
+    def initialize(options)
+      @options = options
+      @limit = options.limit
+      @attempt = Mechanisms::Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
+      @lock = Mutex.new
+      @changed = ConditionVariable.new
+      @running = {}.compare_by_identity
+      @backlog = []
+      @waiting = 0
+      @open = true
+    end
+
+    # Starts a block as a task of this scope, or queues it while `limit` tasks are running. Tasks may start further ones.
+    # @param arguments [Array] passed to the block; under :processes and :ractors they are copied
+    # @return [Task]
+    # @raise [UsageError] after the scope is over
+    def async(*arguments, &block)
+      raise UsageError, "async needs a block to run" unless block
+
+      task = Task.new(self, block, arguments)
+      admit(task) ? launch(task) : abort_if_failed
+      task
+    end
+
+    # Cancels all tasks. Does not wait for them.
+    # @return [void]
+    def cancel
+      waiting, running = @lock.synchronize { [@backlog.slice!(0..), @running.keys] }
+      waiting.each { |task| finish(task, nil, CancelledError.new) }
+      running.each { |task| interrupt(task) }
+    end
+
+    # @api private
+    def supervise
+      value = body { yield self }
+      wait_for_all
+      settle
+      value
+    rescue Exception # rubocop:disable Lint/RescueException -- whatever ends the block ends its tasks
+      @open = false
+      cancel
+      wait_for_all
+      settle
+      raise
+    end
+
+    # @api private
+    def wait_for(task) = wait_until { task.done? }
+
+    # @api private
+    def cancel_task(task)
+      queued = @lock.synchronize { @backlog.delete(task) }
+      return finish(task, nil, CancelledError.new) if queued
+
+      interrupt(task) unless task.done?
+    end
+
+    protected
+
+    # Called by the subclass where the task runs.
+    def perform(task)
+      value = @attempt ? attempt(task) : task.block.call(*task.arguments)
+      error = nil
+    rescue Mechanisms::Interruption
+      error = CancelledError.new
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
+      error = e
+    ensure
+      finish(task, value, error)
+    end
+
+    private
+
+    def attempts_needed? = @options.timeout || @options.retries.count.positive?
+
+    def attempt(task) = @attempt.call(0, task).value!
+
+    def admit(task)
+      @lock.synchronize do
+        raise UsageError, "this scope is over: it takes no further tasks" unless @open || @failure
+        return false if @failure || !@open
+
+        @running.size >= (@limit || Float::INFINITY) ? @backlog << task : @running[task] = true
+      end
+      true
+    end
+
+    def launch(task) = (start(task) if @running.key?(task))
+
+    def abort_if_failed = raise(Mechanisms::Interruption)
+
+    def finish(task, value, error)
+      following = @lock.synchronize do
+        task.complete(value, error)
+        @running.delete(task)
+        @changed.broadcast if @waiting.positive?
+        next_in_line
+      end
+      start(following) if following
+      fail_fast(error) if error && !error.is_a?(CancelledError)
+    end
+
+    def next_in_line
+      return if @backlog.empty? || @running.size >= (@limit || Float::INFINITY)
+
+      task = @backlog.shift
+      @running[task] = true
+      task
+    end
+
+    def fail_fast(error)
+      return if @options.on_error == :collect && error.is_a?(StandardError)
+
+      first = @lock.synchronize { @failure.nil? && (@failure = error) }
+      return unless first
+
+      cancel
+      interrupt_owner
+    end
+
+    def body(&block)
+      guard_owner(&block)
+    rescue Mechanisms::Interruption
+      raise unless @failure
+    end
+
+    def wait_for_all
+      wait_until { @running.empty? && @backlog.empty? }
+      @lock.synchronize { @open = false }
+    end
+
+    def wait_until
+      @lock.synchronize do
+        @waiting += 1
+        @changed.wait(@lock) until yield
+      ensure
+        @waiting -= 1
+      end
+    end
+
+    def settle
+      raise @failure if @failure
+    end
+  end
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "../scope"
+
+module Plait
+  class Scope
+    # Runs each task at once, in the caller, before `async` returns.
+    class Inline < Scope
+      private
+
+      def start(task)
+        perform(task)
+        abort_if_failed if @failure
+      end
+
+      def interrupt(_task) = nil
+
+      def interrupt_owner = nil
+
+      def guard_owner = yield
+    end
+  end
+end

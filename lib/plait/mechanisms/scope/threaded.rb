@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "../interruption"
+require_relative "../scope"
+
+module Plait
+  class Scope
+    # A thread for each task. With `isolate`, the thread only waits while the task runs elsewhere: in a forked process, in
+    # a ractor.
+    class Threaded < Scope
+      Interruption = Mechanisms::Interruption
+
+      # @param isolate [#call, nil] called with (block, arguments) in the task's thread
+      def initialize(options, isolate: nil)
+        super(options)
+        @isolate = isolate
+        @owner = Thread.current
+      end
+
+      def async(*arguments, &block)
+        return super unless @isolate && block
+
+        isolate = @isolate
+        super(*arguments) { |*values| isolate.call(block, values) }
+      end
+
+      private
+
+      # Masked except in the block, so that an interruption can't hit the bookkeeping.
+      def start(task)
+        Thread.handle_interrupt(Interruption => :never) do
+          thread = Thread.new { run(task) }
+          thread.report_on_exception = false
+          thread.name = "plait task"
+        end
+      end
+
+      def run(task)
+        @lock.synchronize { task.done? ? return : task.runner = Thread.current }
+        Thread.handle_interrupt(Interruption => :immediate) { perform(task) }
+      rescue Interruption
+        finish(task, nil, CancelledError.new) unless task.done?
+      end
+
+      def finish(task, value, error)
+        Thread.handle_interrupt(Interruption => :never) do
+          @lock.synchronize { task.runner = nil }
+          super
+        end
+      end
+
+      def interrupt(task)
+        @lock.synchronize { task.runner&.raise(Interruption.new) }
+      end
+
+      def interrupt_owner
+        @lock.synchronize { @owner.raise(Interruption.new) if @in_body }
+      end
+
+      # The owner may be interrupted only in its own block, and not when it is itself the one who reports.
+      def guard_owner(&block)
+        Thread.handle_interrupt(Interruption => :never) do
+          @lock.synchronize { @in_body = true }
+          Thread.handle_interrupt(Interruption => :immediate, &block)
+        ensure
+          @lock.synchronize { @in_body = false }
+        end
+      end
+    end
+  end
+end

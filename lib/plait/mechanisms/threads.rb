@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "executor"
+require_relative "mechanism"
+require_relative "scope/threaded"
+require_relative "threads/worker"
+
+module Plait
+  module Mechanisms
+    # N worker threads on a queue. Waiting overlaps; computing overlaps where the call releases the GVL, and on JRuby.
+    class Threads < Mechanism
+      DEFAULT_LIMIT = 16
+
+      def default_limit = DEFAULT_LIMIT
+
+      def executor(attempt, limit:) = Workers.new(attempt, limit)
+
+      def scope(options:, &block) = Scope::Threaded.open(options: options, &block)
+
+      # Starts a worker only when an item finds none idle, so that few items start few threads.
+      class Workers < Executor
+        def initialize(attempt, limit)
+          super()
+          @attempt = attempt
+          @limit = limit
+          @queue = Thread::Queue.new
+          @finished = Thread::Queue.new
+          @workers = []
+          @pending = 0
+        end
+
+        def room? = @pending < @limit
+
+        def submit(index, item)
+          @workers << Worker.new(@workers.size, @attempt, @queue, @finished) if @pending >= @workers.size
+          @pending += 1
+          @queue << [index, item]
+        end
+
+        def ready? = !@finished.empty?
+
+        def take
+          outcome = @finished.pop
+          @pending -= 1
+          outcome
+        end
+
+        def cancel
+          @queue.clear
+          @queue.close
+          Worker.stop(@workers)
+          Array.new(@finished.size) { @finished.pop }
+        end
+
+        def close
+          @queue.close
+          Worker.stop(@workers) unless @pending.zero?
+          @workers.each(&:join)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "timeout"
+require_relative "interruption"
+require_relative "../values/errors"
+
+module Plait
+  module Mechanisms
+    # Ends a block that lasts too long. In a fiber it uses the scheduler's timers, elsewhere the `timeout` gem's one
+    # watching thread.
+    module TimeLimit
+      # Raised inside the block; the token tells nested limits apart.
+      class Expired < Interruption; end
+
+      # @param seconds [Numeric]
+      # @param error [Class<TimeoutError>]
+      # @return [Object] what the block returns
+      # @raise [TimeoutError] of the given class
+      def self.enforce(seconds, error = TimeoutError, &block)
+        token = "no end after #{format('%g', seconds)} s"
+        raise error, token unless seconds.positive?
+
+        begin
+          ::Timeout.timeout(seconds, Expired, token, &block)
+        rescue Expired => e
+          raise unless e.message.equal?(token)
+
+          raise error, token, e.backtrace
+        end
+      end
+    end
+  end
+end
