@@ -17,6 +17,6 @@ if enable_config("strict")
 end
 
 have_func("rb_io_descriptor", "ruby/io.h")
-have_func("rb_fiber_scheduler_current", "ruby/fiber/scheduler.h")
+have_func("rb_io_timeout", "ruby/io.h")
 
 create_makefile("plait/plait")

@@ -9,6 +9,7 @@ module Plait
 end
 
 require_relative "compat"
+require_relative "native"
 require_relative "offload"
 require_relative "scheduler/inbox"
 require_relative "scheduler/interrupt"
@@ -31,6 +32,7 @@ module Plait
   class Scheduler
     include IoHooks
     include ThreadHooks
+    include NativeScheduler if Mechanisms::Native.available?
 
     # Seconds of ready fibers before descriptors and timers are looked at again. Unbounded turns stalled others for
     # 117 ms with 100 ActiveRecord fibers, bounded ones for 7 ms.
@@ -50,6 +52,7 @@ module Plait
       @loop = Fiber.current
       @thread = Thread.current
       @selector = open_selector
+      attach(@selector) if Mechanisms::Native.available?
       @slice = slice
       @timers = Timers.new
       @strands = Strands.new(self) { @loop.transfer }
@@ -59,15 +62,17 @@ module Plait
       @live = 0
       @ticks = 0
       @watchdog = Watchdog.for(self, blocking, threshold)
+      @spinning = @watchdog.nil? && Mechanisms::Native.available?
       extend(OffloadBlocking) if offload
     end
 
     # @return [Thread] the one whose fibers it runs
     attr_reader :thread
-    # @return [Integer] grows with each switch and each wait; stands still while something blocks
-    attr_reader :ticks
     # @return [Watchdog, nil]
     attr_reader :watchdog
+
+    # @return [Integer] grows with each switch and each wait; stands still while something blocks
+    def ticks = @native ? @ticks + waits : @ticks
 
     # @!group Running
 
@@ -100,7 +105,10 @@ module Plait
 
     # Called by a job when its `run` is over.
     # @api private
-    def finished = @live -= 1
+    def finished
+      @live -= 1
+      @changed = true # the native loop then asks run_until's block again
+    end
 
     # Raises an exception in a fiber, at the point where it waits. Safe from any thread.
     # @yieldreturn [Boolean] whether it still concerns that fiber, asked at the moment of delivery
@@ -120,7 +128,7 @@ module Plait
     def ready(entry) = @ready << entry
 
     # @api private
-    def slice_left? = @ready.empty? && Deadline.now < @slice_end
+    def slice_left? = Deadline.now < @slice_end
 
     # Ends the loop: runs what is left, then frees the descriptors and threads.
     # @return [void]
@@ -205,6 +213,9 @@ module Plait
     end
 
     def poll(bound)
+      bound = 0 unless @ready.empty? && !@strands.runnable?
+      return spin(@ready, @strands.jobs, @timers.heap, bound) if @spinning
+
       @watchdog&.idle
       @selector.select(interval(bound))
       @watchdog&.busy
@@ -228,8 +239,6 @@ module Plait
     end
 
     def interval(bound)
-      return 0 unless @ready.empty? && !@strands.runnable?
-
       at = @timers.next_at
       at ? [[at - Deadline.now, 0].max, bound].compact.min : bound
     end

@@ -51,7 +51,7 @@ module Plait
     # Cancels all tasks. Does not wait for them.
     # @return [void]
     def cancel
-      waiting, running = @lock.synchronize { [@backlog.slice!(0..), @running.keys] }
+      waiting, running = synchronize { [@backlog.slice!(0..), @running.keys] }
       waiting.each { |task| finish(task, nil, CancelledError.new) }
       running.each { |task| interrupt(task) }
     end
@@ -75,7 +75,7 @@ module Plait
 
     # @api private
     def cancel_task(task)
-      queued = @lock.synchronize { @backlog.delete(task) }
+      queued = synchronize { @backlog.delete(task) }
       return finish(task, nil, CancelledError.new) if queued
 
       interrupt(task) unless task.done?
@@ -97,12 +97,14 @@ module Plait
 
     private
 
+    def synchronize(&block) = @lock.synchronize(&block)
+
     def attempts_needed? = @options.timeout || @options.retries.count.positive?
 
     def attempt(task) = @attempt.call(0, task).value!
 
     def admit(task)
-      @lock.synchronize do
+      synchronize do
         raise UsageError, "this scope is over: it takes no further tasks" unless @open || @failure
         return false if @failure || !@open
 
@@ -116,10 +118,10 @@ module Plait
     def abort_if_failed = raise(Mechanisms::Interruption)
 
     def finish(task, value, error)
-      following = @lock.synchronize do
+      following = synchronize do
         task.complete(value, error)
         @running.delete(task)
-        @changed.broadcast if @waiting.positive?
+        announce
         next_in_line
       end
       start(following) if following
@@ -137,7 +139,7 @@ module Plait
     def fail_fast(error)
       return if @options.on_error == :collect && error.is_a?(StandardError)
 
-      first = @lock.synchronize { @failure.nil? && (@failure = error) }
+      first = synchronize { @failure.nil? && (@failure = error) }
       return unless first
 
       cancel
@@ -152,16 +154,21 @@ module Plait
 
     def wait_for_all
       wait_until { @running.empty? && @backlog.empty? }
-      @lock.synchronize { @open = false }
+      synchronize { @open = false }
     end
 
+    # Waits for something that {#announce} tells of.
     def wait_until
-      @lock.synchronize do
+      synchronize do
         @waiting += 1
         @changed.wait(@lock) until yield
       ensure
         @waiting -= 1
       end
+    end
+
+    def announce
+      @changed.broadcast if @waiting.positive?
     end
 
     def settle

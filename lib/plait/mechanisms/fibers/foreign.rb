@@ -19,6 +19,15 @@ module Plait
 
         def finished; end
 
+        # Suspends the current fiber until it is woken.
+        # @yieldparam fiber [Fiber] for {#wake}
+        def park
+          yield Fiber.current
+          @scheduler.block(self, nil)
+        end
+
+        def wake(fiber) = @scheduler.unblock(self, fiber)
+
         # Ruby's own hook came with 4.0; Async has had a public `raise` of the same meaning for longer.
         def interrupt(fiber, exception)
           return unless yield

@@ -31,6 +31,8 @@ module Plait
 
       # @return [Integer] fibers alive
       attr_reader :count
+      # @return [Array] what the native loop looks at; always the same object
+      attr_reader :jobs
 
       # @return [Boolean] whether a job waits for a fiber
       def pending? = !@jobs.empty?

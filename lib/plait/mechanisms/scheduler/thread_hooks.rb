@@ -101,7 +101,7 @@ module Plait
 
         @failure = e
       ensure
-        @live -= 1
+        finished
         @loop.transfer unless rooted?
       end
     end

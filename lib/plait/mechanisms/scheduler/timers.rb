@@ -13,6 +13,9 @@ module Plait
         @dead = 0
       end
 
+      # @return [Array] what the native loop looks at; always the same object
+      attr_reader :heap
+
       # @return [Integer] entries, dead ones included
       def size = @heap.size
 

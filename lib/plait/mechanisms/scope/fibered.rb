@@ -8,15 +8,11 @@ module Plait
   class Scope
     # A fiber for each task, on the loop that the caller lives on.
     class Fibered < Scope
-      # What the loop runs.
-      Job = Struct.new(:scope, :task) do
-        def run = scope.run(task)
-      end
-
       def initialize(options)
         super
         @loop = Mechanisms::Fibers::Foreign.adapt(Fiber.current_scheduler)
         @owner = Fiber.current
+        @waiters = {}.compare_by_identity
       end
 
       # @api private
@@ -32,7 +28,26 @@ module Plait
 
       private
 
-      def start(task) = @loop.spawn(Job.new(self, task))
+      def start(task) = @loop.spawn(task)
+
+      def wait_until(&condition)
+        return if yield
+
+        @loop.park do |wait|
+          @waiters[wait] = condition
+        end
+      ensure
+        @waiters.delete_if { |_, held| held.equal?(condition) }
+      end
+
+      def announce
+        return if @waiters.empty?
+
+        @waiters.each { |wait, condition| @loop.wake(wait) if condition.call }
+      end
+
+      # All of a loop's fibers share its thread, and none is preempted: there is nothing to lock.
+      def synchronize = yield
 
       def interrupt(task)
         fiber = task.runner

@@ -50,6 +50,10 @@ module Plait
       # @return [void]
       def cancel = @scope.cancel_task(self)
 
+      # For a scope that puts its tasks into a queue of jobs.
+      # @api private
+      def run = @scope.run(self)
+
       # @api private
       def complete(value, error)
         @value = value

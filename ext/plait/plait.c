@@ -1,0 +1,7 @@
+/* Wires the bindings; the engines know nothing of Ruby. */
+#include "plait.h"
+
+RUBY_FUNC_EXPORTED void Init_plait(void) {
+    VALUE plait = rb_define_module("Plait");
+    plait_init_scheduler(plait);
+}

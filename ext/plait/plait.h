@@ -1,0 +1,9 @@
+#ifndef PLAIT_H
+#define PLAIT_H
+
+#include <ruby.h>
+
+/* Each binding of the extension, called once by Init_plait. */
+void plait_init_scheduler(VALUE plait);
+
+#endif
