@@ -1,19 +1,26 @@
 # frozen_string_literal: true
 
+require_relative "mechanisms/composite"
+require_relative "mechanisms/fibers"
+require_relative "mechanisms/hybrid"
+require_relative "mechanisms/processes"
+require_relative "mechanisms/ractors"
+require_relative "mechanisms/sequence"
+require_relative "mechanisms/threads"
 require_relative "values/errors"
 
 module Plait
   # The ways to run a block over items, by name.
   module Mechanisms
-    # Where each comes from; loaded when it is first asked for.
-    FILES = {
-      sequence: "sequence", threads: "threads", fibers: "fibers", hybrid: "hybrid",
-      processes: "processes", ractors: "ractors"
-    }.freeze
+    # Frozen, so that a ractor may look into it.
+    ALL = [Sequence, Threads, Fibers, Hybrid, Processes, Ractors].to_h do |kind|
+      mechanism = kind.new.freeze
+      [mechanism.name, mechanism]
+    end.freeze
 
     class << self
       # @return [Array<Symbol>]
-      def names = FILES.keys
+      def names = ALL.keys
 
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
       # @return [Mechanism]
@@ -30,28 +37,16 @@ module Plait
       # @return [Mechanism] whether or not it can be used here
       # @raise [UnknownMechanism]
       def find(on)
-        return compose(on) if on.is_a?(Array)
+        return on.size == 1 ? find(on.first) : Composite.new(*on) if on.is_a?(Array)
 
-        name = on.respond_to?(:to_sym) ? on.to_sym : on
-        @found ||= {}
-        @found[name] ||= load(name)
+        ALL[on.respond_to?(:to_sym) ? on.to_sym : on] || raise(UnknownMechanism, unknown(on))
       end
 
       private
 
-      def load(name)
-        file = FILES[name] or raise UnknownMechanism, "there is no mechanism #{name.inspect}; " \
-                                                      "there are #{names.map(&:inspect).join(', ')}, " \
-                                                      "and pairs such as [:processes, :fibers]"
-        require_relative "mechanisms/#{file}"
-        const_get(name.to_s.capitalize).new
-      end
-
-      def compose(pair)
-        return find(pair.first) if pair.size == 1
-
-        require_relative "mechanisms/composite"
-        Composite.new(*pair)
+      def unknown(on)
+        "there is no mechanism #{on.inspect}; there are #{names.map(&:inspect).join(', ')}, " \
+          "and pairs such as [:processes, :fibers]"
       end
     end
   end

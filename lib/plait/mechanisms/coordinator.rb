@@ -24,7 +24,7 @@ module Plait
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
       def each(&consumer)
         @consumer = consumer
-        @executor = @mechanism.executor(@attempt, limit: @options.limit || @mechanism.default_limit)
+        @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit))
         @pending = 0
         complete = false
         feed

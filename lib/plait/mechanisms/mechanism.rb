@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../values/errors"
+
 module Plait
   module Mechanisms
     # What the coordinator asks of a mechanism. One object each, without state: the state of a run is in its executor.
@@ -12,6 +14,15 @@ module Plait
 
       # @return [String, nil] why it can't be used here and what to do instead; nil where it can
       def unavailable = nil
+
+      # @param limit [Integer, Array(Integer, Integer), nil] what the caller asks for
+      # @return [Integer, Array(Integer, Integer)]
+      # @raise [UsageError] for a pair, unless the mechanism is one
+      def limit_for(limit)
+        return limit || default_limit unless limit.is_a?(Array)
+
+        raise UsageError, "limit: #{limit.inspect} names two limits, which is for pairs such as [:processes, :threads]"
+      end
 
       # @param attempt [Attempt]
       # @param limit [Integer] items in flight at most

@@ -87,8 +87,9 @@ module Plait
     def perform(task)
       value = @attempt ? attempt(task) : task.block.call(*task.arguments)
       error = nil
-    rescue Mechanisms::Interruption
+    rescue Mechanisms::Interruption => e
       error = CancelledError.new
+      interrupted(e)
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
       error = e
     ensure
@@ -98,6 +99,9 @@ module Plait
     private
 
     def synchronize(&block) = @lock.synchronize(&block)
+
+    # A task with a thread or fiber of its own ends here.
+    def interrupted(_interruption) = nil
 
     def attempts_needed? = @options.timeout || @options.retries.count.positive?
 

@@ -13,6 +13,9 @@ module Plait
         abort_if_failed if @failure
       end
 
+      # It was meant for the caller, in whose stead the task ran.
+      def interrupted(interruption) = raise(interruption)
+
       def interrupt(_task) = nil
 
       def interrupt_owner = nil

@@ -50,6 +50,13 @@ module Plait
       # @return [void]
       def cancel = @scope.cancel_task(self)
 
+      # Its thread may not have begun yet: then it must not.
+      # @api private
+      def withdraw = @withdrawn = true
+
+      # @api private
+      def withdrawn? = @withdrawn
+
       # For a scope that puts its tasks into a queue of jobs.
       # @api private
       def run = @scope.run(self)

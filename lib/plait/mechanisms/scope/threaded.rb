@@ -36,7 +36,9 @@ module Plait
       end
 
       def run(task)
-        @lock.synchronize { task.done? ? return : task.runner = Thread.current }
+        synchronize { task.runner = Thread.current unless task.withdrawn? }
+        return finish(task, nil, CancelledError.new) unless task.runner
+
         Thread.handle_interrupt(Interruption => :immediate) { perform(task) }
       rescue Interruption
         finish(task, nil, CancelledError.new) unless task.done?
@@ -44,26 +46,29 @@ module Plait
 
       def finish(task, value, error)
         Thread.handle_interrupt(Interruption => :never) do
-          @lock.synchronize { task.runner = nil }
+          synchronize { task.runner = nil }
           super
         end
       end
 
       def interrupt(task)
-        @lock.synchronize { task.runner&.raise(Interruption.new) }
+        synchronize do
+          task.withdraw
+          task.runner&.raise(Interruption.new)
+        end
       end
 
       def interrupt_owner
-        @lock.synchronize { @owner.raise(Interruption.new) if @in_body }
+        synchronize { @owner.raise(Interruption.new) if @in_body }
       end
 
       # The owner may be interrupted only in its own block, and not when it is itself the one who reports.
       def guard_owner(&block)
         Thread.handle_interrupt(Interruption => :never) do
-          @lock.synchronize { @in_body = true }
+          synchronize { @in_body = true }
           Thread.handle_interrupt(Interruption => :immediate, &block)
         ensure
-          @lock.synchronize { @in_body = false }
+          synchronize { @in_body = false }
         end
       end
     end

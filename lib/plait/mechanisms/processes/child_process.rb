@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+require_relative "../interruption"
+require_relative "../mechanism"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "descriptors"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # A forked child and the pipes between it and us.
+      class ChildProcess
+        # Seconds that a child has for the `ensure` blocks of its bodies before it is killed.
+        GRACE = 2.0
+        FIRST_PAUSE = 0.0005
+        LONGEST_PAUSE = 0.02
+
+        # Ends several children at once and waits for them together; in the end none is left, whatever happens meanwhile.
+        # @param children [Array<ChildProcess>]
+        # @param terminate [Boolean] interrupt what they run; else they end because their pipes do
+        # @yield when all are dead and before their pipes are closed: the last words may be read
+        def self.stop(children, terminate: true)
+          children.each(&:terminate) if terminate
+          children.each(&:hang_up)
+          await(children)
+        ensure
+          children.each(&:kill)
+          yield if block_given?
+          children.each(&:close)
+        end
+
+        def self.await(children)
+          deadline = Deadline.new(Deadline.now + GRACE)
+          pause = FIRST_PAUSE
+          until children.all?(&:over?) || deadline.expired?
+            sleep(pause)
+            pause = [pause * 2, LONGEST_PAUSE].min
+          end
+        end
+        private_class_method :await
+
+        # @return [Integer, nil]
+        attr_reader :pid
+        # @return [Process::Status, nil] nil too when somebody else has waited for it
+        attr_reader :status
+
+        # @param down [Array<Symbol>] names of the pipes from us to the child
+        # @param up [Array<Symbol>] names of the pipes from the child to us
+        def initialize(down:, up:)
+          @names = { down: down, up: up }
+          @ends = {}
+        end
+
+        # @return [IO] our end of a pipe
+        def [](name) = @ends[name]
+
+        # Forks. A fresh thread does it: it becomes the main thread of the child, which thus has neither the fiber
+        # scheduler nor the thread-locals nor the stack of the caller.
+        # @yieldparam pipes [Hash{Symbol => IO}] in the child: its ends
+        # @return [self]
+        # @raise [UnsupportedError] when the system does not allow another process
+        def start(&body)
+          launcher = Thread.new { launch(&body) }
+          launcher.report_on_exception = false
+          launcher.join
+          self
+        ensure
+          launcher&.join # an Interrupt must not lose a child that is just being born
+        end
+
+        # @return [Boolean] whether it has ended; does not wait
+        def over?
+          return true if @over || @pid.nil?
+
+          reap(Process::WNOHANG)
+        end
+
+        # Waits for the end.
+        # @return [Process::Status, nil]
+        def wait
+          reap(0) unless @over || @pid.nil?
+          @status
+        end
+
+        # Asks it to interrupt what it runs and to end.
+        def terminate = signal(:TERM)
+
+        def kill
+          return if over?
+
+          signal(:KILL)
+          wait
+        end
+
+        # Closes what leads to the child, which it takes for the end.
+        def hang_up = close_ends(@names[:down])
+
+        def close = close_ends(@ends.keys)
+
+        private
+
+        def close_ends(names) = Descriptors.close(names.filter_map { |name| @ends.delete(name) })
+
+        def launch(&body)
+          Descriptors.exclusively do
+            theirs = open_pipes
+            @pid = fork_with(theirs, &body)
+            Descriptors.hold(@ends.values)
+          ensure
+            theirs&.each_value(&:close)
+          end
+        rescue SystemCallError, NotImplementedError => e
+          @ends.each_value(&:close)
+          raise UnsupportedError, refused(e)
+        end
+
+        def open_pipes
+          theirs = {}
+          @names[:down].each { |name| theirs[name], @ends[name] = IO.pipe(binmode: true) }
+          @names[:up].each { |name| @ends[name], theirs[name] = IO.pipe(binmode: true) }
+          theirs
+        ensure
+          theirs.each_value(&:close) if theirs.size < @names.values.sum(&:size)
+        end
+
+        # A hook of a library around Process._fork may raise in the child, outside of the block.
+        def fork_with(theirs, &body)
+          parent = Process.pid
+          Process.fork { live(theirs, &body) }
+        ensure
+          exit!(1) if parent && Process.pid != parent
+        end
+
+        # In the child. `exit!`: the at_exit handlers and finalizers are the parent's. The mask outside keeps a late
+        # interruption from skipping it.
+        def live(theirs)
+          status = 1
+          Thread.handle_interrupt(Interruption => :never) do
+            settle_in(theirs)
+            Thread.handle_interrupt(Interruption => :immediate) { yield theirs }
+            status = 0
+          ensure
+            exit!(status)
+          end
+        end
+
+        # Ruby has flushed the standard streams before it forked; unbuffered, what bodies print comes in whole lines and
+        # is not lost by `exit!`.
+        def settle_in(theirs)
+          @ends.each_value(&:close)
+          Descriptors.keep_only(theirs.values)
+          srand
+          [STDOUT, STDERR].each { |stream| stream.sync = true unless stream.closed? }
+        end
+
+        # Process::Status.wait leaves the caller's $? alone. In a scheduler's fiber it would go through its process_wait,
+        # which in Async takes a thread each time.
+        def reap(flags)
+          status = flags.zero? ? Process::Status.wait(@pid) : at_once { Process::Status.wait(@pid, flags) }
+          return false if status.nil?
+
+          @over = true
+          @status = status if status.pid == @pid # else -1: SIGCHLD is ignored, or somebody else has waited
+          true
+        end
+
+        def at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
+
+        def signal(name)
+          Process.kill(name, @pid) unless over?
+        rescue Errno::ESRCH
+          nil
+        end
+
+        def refused(error)
+          advice =
+            case error
+            when Errno::EAGAIN then "too many processes: raise the limit (ulimit -u, pids.max of the cgroup), or lower limit:"
+            when Errno::ENOMEM then "not enough memory: lower limit:"
+            when Errno::EMFILE, Errno::ENFILE then "too many open files: raise the limit (ulimit -n), or lower limit:"
+            else "use on: :threads"
+            end
+          "can't start a worker process (#{error.message}); #{advice}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "../mechanism"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "worker"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # The workers of a pool: forked when items find none idle, each in its slot, and told apart by their pipes.
+      class Crew
+        # Seconds to do with the workers there are, after the system has refused another one.
+        REFUSED = 0.5
+
+        # @param widths [Array<Integer>] items at once, of the worker of each slot
+        # @yieldparam pipes [Hash{Symbol => IO}] in the child
+        # @yieldparam width [Integer]
+        def initialize(widths, &serve)
+          @widths = widths
+          @serve = serve
+          @slots = Array.new(widths.size)
+          @by_io = {}.compare_by_identity
+          @no_fork_before = 0.0
+        end
+
+        # @return [Array<Worker>]
+        def workers = @slots.compact
+
+        # @return [Integer] slots
+        def size = @slots.size
+
+        # @return [Worker]
+        def of(io) = @by_io[io]
+
+        # @return [Array(Array<IO>, Array<IO>)] what to wait for: to read, to write
+        def interests
+          all = workers
+          [all.map(&:bell).concat(all.filter_map(&:results)), all.filter_map(&:items)]
+        end
+
+        # @return [Boolean] whether a worker has less to do than it can
+        def hungry? = @slots.any? { |worker| worker.nil? || worker.hungry? }
+
+        # Whom to give items to, least loaded first. Forks when more are wanted than are idle.
+        # @param wanted [Integer] items
+        # @param ahead [Integer] items that may wait at each
+        # @return [Array<Worker>]
+        # @raise [UnsupportedError] when not even one can be forked
+        def open(wanted, ahead)
+          vacancies = @slots.each_index.select { |slot| @slots[slot].nil? }
+          hire(vacancies.first([wanted - idle, 0].max)) unless vacancies.empty?
+          workers.select { |worker| worker.room(ahead).positive? }.sort_by { |worker| worker.tasks.size }
+        end
+
+        # @return [void] after its end, or to end it
+        def dismiss(worker)
+          worker.child.kill
+          yield
+        ensure
+          @slots[worker.slot] = nil
+          @by_io.delete_if { |_, owner| owner.equal?(worker) }
+          worker.child.close
+        end
+
+        # Ends all.
+        # @yieldparam worker [Worker] dead, but its last answers may still be read
+        def disband(terminate:)
+          all = workers
+          ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each { |worker| yield worker } }
+        ensure
+          @slots.fill(nil)
+          @by_io.clear
+        end
+
+        private
+
+        def idle = workers.count { |worker| worker.tasks.empty? }
+
+        def hire(slots)
+          slots.each { |slot| start(slot) } if slots.any? && Deadline.now >= @no_fork_before
+        rescue UnsupportedError
+          raise if workers.empty?
+
+          @no_fork_before = Deadline.now + REFUSED
+        end
+
+        # Noted before it is forked, so that an Interrupt in between finds it.
+        def start(slot)
+          width = @widths[slot]
+          worker = @slots[slot] = Worker.new(slot, width)
+          worker.start { |pipes| @serve.call(pipes, width) }
+          worker.pipes.each { |io| @by_io[io] = worker }
+        ensure
+          @slots[slot] = nil unless worker&.child&.pid
+        end
+      end
+    end
+  end
+end

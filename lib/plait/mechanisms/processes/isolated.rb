@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require_relative "../interruption"
+require_relative "../mechanism"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
+require_relative "answers"
+require_relative "cargo"
+require_relative "child_process"
+require_relative "frame_reader"
+require_relative "frames"
+require_relative "guard"
+require_relative "portable_error"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # One call in a child forked for it, for the tasks of {Plait.run}.
+      class Isolated
+        # Seconds between two looks at whether the child lives.
+        LOOK = 0.5
+
+        # @param block [Proc]
+        # @param arguments [Array] passed by fork: they need not be marshalable
+        # @return [Object] what the block returns
+        # @raise [Exception] what it raises
+        # @raise [WorkerDied]
+        # @raise [UnmarshalableError]
+        # @raise [UnsupportedError] when the system does not allow another process
+        def self.call(block, arguments) = new.call(block, arguments)
+
+        def initialize
+          @child = ChildProcess.new(down: %i[lifeline], up: %i[results bell])
+          @reader = FrameReader.new(Frames::ANSWER)
+          @buffer = String.new
+        end
+
+        # Whatever interrupts the wait interrupts the block too, and ends the child.
+        def call(block, arguments)
+          @child.start { |pipes| perform(pipes, block, arguments) }
+          kind, payload = await
+          raise PortableError.load(payload) if kind == Frames::ERROR
+
+          Cargo.load(payload, "the value of the task")
+        ensure
+          ChildProcess.stop([@child], terminate: kind.nil?)
+        end
+
+        private
+
+        # In the child.
+        def perform(pipes, block, arguments)
+          main = Thread.current
+          guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) }).watch
+          outcome = run(block, arguments)
+          Answers.new(pipes[:results], pipes[:bell]).answer(outcome, 0)
+        rescue Interruption, Errno::EPIPE
+          nil
+        ensure
+          guard.leave
+        end
+
+        def run(block, arguments)
+          started = Deadline.now
+          Outcome.new(index: 0, item: nil, value: block.call(*arguments), started_at: started, finished_at: Deadline.now)
+        rescue Interruption
+          raise
+        rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised where the value is asked for
+          Outcome.new(index: 0, item: nil, error: e, started_at: started, finished_at: Deadline.now)
+        end
+
+        def await
+          loop do
+            over = @child.over?
+            data = @child[:results].read_nonblock(@reader.wanted, @buffer, exception: false)
+            if data.is_a?(String)
+              @reader.push(data) { |fields, payload| return [fields.first, payload] }
+            else
+              raise died if over || data.nil?
+
+              @child[:results].wait_readable(LOOK)
+            end
+          end
+        end
+
+        def died
+          @child.kill
+          WorkerDied.new("the process #{@child.pid} of this task ended before it answered", status: @child.status)
+        end
+      end
+    end
+  end
+end

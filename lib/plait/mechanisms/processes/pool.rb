@@ -1,0 +1,224 @@
+# frozen_string_literal: true
+
+require_relative "../executor"
+require_relative "../mechanism"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
+require_relative "cargo"
+require_relative "crew"
+require_relative "frames"
+require_relative "pace"
+require_relative "parcel"
+require_relative "portable_error"
+require_relative "readiness"
+require_relative "supervisor"
+require_relative "task"
+require_relative "worker"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # The items of one run, on their way to forked workers and back.
+      class Pool < Executor
+        # Seconds between two looks for answers while the caller is busy with something else.
+        GLANCE = 0.002
+        # Workers that may die one after the other without having got any item.
+        STILLBORN = 3
+
+        # @param attempt [Attempt]
+        # @param widths [Array<Integer>] items at once, of each worker
+        # @yieldparam pipes [Hash{Symbol => IO}] in each child
+        # @yieldparam width [Integer]
+        def initialize(attempt, widths, &serve)
+          super()
+          @policy = attempt.policy
+          @width = widths.sum
+          @size = widths.size
+          @plain = widths.all?(1)
+          @crew = Crew.new(widths, &serve)
+          @pace = Pace.new(widths.size)
+          @supervisor = Supervisor.new(self, @crew, @pace, @policy)
+          @backlog = []
+          @ready = []
+          @load = 0
+          @stillborn = 0
+          @hungry = true
+          @looked = 0.0
+        end
+
+        def room? = @load < @width + (@pace.ahead * @size)
+
+        # A worker that has nothing to do gets the item at once; else items gather until they are worth a write.
+        def submit(index, item)
+          @load += 1
+          @backlog << Task.new(index, item)
+          dispatch if @hungry || @backlog.size > @pace.ahead / 2
+        end
+
+        # A source that is slow to give its next item must not hide the answers that have come meanwhile.
+        def ready?
+          glance if @ready.empty?
+          !@ready.empty?
+        end
+
+        def take
+          pump(@supervisor.patience) while @ready.empty?
+          @ready.shift
+        end
+
+        def cancel
+          @backlog.clear
+          @crew.disband(terminate: true) { |worker| listen(worker, Float::INFINITY) }
+          @ready.slice!(0..)
+        end
+
+        def close = @crew.disband(terminate: @load.positive?) { nil }
+
+        # @return [Boolean] whether items wait that no worker has
+        # @api private
+        def backlog? = !@backlog.empty?
+
+        # Reads what a worker has answered.
+        # @param budget [Numeric] bytes
+        # @return [Boolean] false when what it says makes no sense
+        # @api private
+        def listen(worker, budget = Worker::BUDGET)
+          worker.read(budget) { |fields, payload| accept(worker, fields, payload) }
+          worker.measure { |seconds, items| @pace.record(seconds, items) }
+          @hungry ||= worker.hungry?
+          !worker.disowned?
+        rescue Garbage => e
+          worker.disown(e.message)
+          false
+        end
+
+        # Sees to the items of a worker that has died or must.
+        # @param errors [Hash{Task => Exception}] what to report for items instead of the worker's death
+        # @raise [UnsupportedError] when workers die as fast as they are forked
+        # @api private
+        def bury(worker, errors = {})
+          @crew.dismiss(worker) { listen(worker, Float::INFINITY) }
+          begun = worker.begun
+          requeue(worker.tasks.values - begun)
+          begun.reverse_each { |task| fail(worker, task, errors[task] || worker.death) }
+          @hungry = true
+          give_up(worker) if worker.received.zero? && (@stillborn += 1) >= STILLBORN
+        end
+
+        private
+
+        def glance
+          now = Deadline.now
+          return if now - @looked < GLANCE
+
+          @looked = now
+          pump(0)
+        end
+
+        def pump(patience)
+          dispatch
+          return unless @ready.empty?
+
+          readable, writable = Readiness.wait(*@crew.interests, patience)
+          writable&.each { |io| @crew.of(io)&.flush }
+          readable&.each { |io| attend(io) }
+          @supervisor.look
+        end
+
+        def attend(io)
+          worker = @crew.of(io) or return
+          alive = io == worker.bell ? worker.hear : true
+          alive && listen(worker) ? nil : bury(worker)
+        end
+
+        def dispatch
+          return if @backlog.empty?
+
+          workers = @crew.open(@backlog.size, @pace.ahead)
+          workers.each_with_index { |worker, i| provide(worker, workers.size - i) }
+          @hungry = @crew.hungry?
+        end
+
+        def provide(worker, sharers)
+          count = [(@backlog.size + sharers - 1) / sharers, worker.room(@pace.ahead)].min
+          parcel = Parcel.new
+          count.times { pack(parcel, @backlog.shift) unless parcel.full? }
+          worker.send(parcel) unless parcel.empty?
+        end
+
+        def pack(parcel, task)
+          parcel.add(task, Cargo.dump(task.item, "the item"))
+        rescue UnmarshalableError => e
+          report(task, e, attempts: 0)
+        end
+
+        def requeue(tasks)
+          tasks.each { |task| task.reset(begun: false) }
+          @backlog.unshift(*tasks)
+        end
+
+        def accept(worker, fields, payload)
+          kind, _, attempts, index, started = fields
+          return settle(worker, fields, payload) if kind <= Frames::ERROR
+
+          case kind
+          when Frames::RECEIVED then receive(worker, index)
+          when Frames::ATTEMPT then worker.tasks[index]&.attempt(attempts, started)
+          when Frames::RETURNED then requeue(worker.given_back(payload.to_s.unpack("Q*")))
+          when Frames::CRASH then worker.crash = payload.force_encoding(Encoding::UTF_8).scrub
+          end
+        end
+
+        def settle(worker, fields, payload)
+          kind, lane, attempts, index, started, finished = fields
+          task = worker.settle(index, started, finished) or raise Garbage, "it answers for an item that it was not given"
+          begin
+            kind == Frames::VALUE ? value = Cargo.load(payload, "the result") : error = PortableError.load(payload)
+          rescue UnmarshalableError => e
+            error = e
+          end
+          deliver Outcome.new(index: index, item: task.item, value: value, error: error, attempts: attempts,
+                              started_at: started, finished_at: finished, worker: label(worker, lane))
+        end
+
+        def deliver(outcome)
+          @load -= 1
+          @ready << outcome
+        end
+
+        def label(worker, lane) = @plain ? worker.slot : "#{worker.slot}.#{lane}"
+
+        def receive(worker, total)
+          worker.received = total
+          @stillborn = 0
+        end
+
+        def fail(worker, task, error)
+          return report(task, error, attempts: task.attempts, worker: worker) unless again?(task, error)
+
+          task.reset(begun: true)
+          @backlog.unshift(task)
+        end
+
+        def again?(task, error)
+          return false if error.is_a?(DeadlineExceeded) || @policy.deadline&.expired?
+
+          @policy.retries.again?(error, task.attempts)
+        end
+
+        def report(task, error, attempts:, worker: nil)
+          deliver Outcome.new(index: task.index, item: task.item, error: error, attempts: attempts,
+                              started_at: task.started_at || worker&.since, finished_at: Deadline.now,
+                              worker: worker && label(worker, 0))
+        end
+
+        def give_up(worker)
+          raise UnsupportedError, "#{STILLBORN} worker processes in a row ended before they got an item; the last one " \
+                                  "#{worker.obituary}. Look for what runs at every fork: hooks of libraries around " \
+                                  "Process._fork, limits of memory or processes"
+        end
+      end
+    end
+  end
+end

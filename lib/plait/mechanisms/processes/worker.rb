@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require_relative "../mechanism"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "child_process"
+require_relative "frame_reader"
+require_relative "frames"
+require_relative "outbox"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # The parent's side of a worker: what it was given, and the pipes.
+      class Worker
+        # Bytes read from one worker before the others and the caller get their turn.
+        BUDGET = 1 << 20
+
+        # @return [Integer]
+        attr_reader :slot
+        # @return [Integer] items it runs at once
+        attr_reader :width
+        # @return [Hash{Integer => Task}] in the order in which they were sent
+        attr_reader :tasks
+        # @return [ChildProcess]
+        attr_reader :child
+        # @return [Float] when it last finished an item, or else got its first; monotonic seconds
+        attr_reader :since
+        # @return [Integer] how many items have reached it
+        attr_accessor :received
+        # @return [String, nil] its last words
+        attr_accessor :crash
+
+        def initialize(slot, width)
+          @slot = slot
+          @width = width
+          @tasks = {}
+          @child = ChildProcess.new(down: %i[items lifeline], up: %i[results bell])
+          @reader = FrameReader.new(Frames::ANSWER, kinds: Frames::KINDS)
+          @buffer = String.new(capacity: FrameReader::READ)
+          @sent = @received = @answered = 0
+          @busy = 0.0
+        end
+
+        # @yieldparam pipes [Hash{Symbol => IO}] in the child
+        # @return [self]
+        # @raise [UnsupportedError]
+        def start(&body)
+          @child.start(&body)
+          @outbox = Outbox.new(@child[:items])
+          self
+        end
+
+        # @return [Array<IO>] our ends
+        def pipes = [@child[:items], @child[:results], @child[:bell], @child[:lifeline]]
+
+        # @return [IO] readable when there is something to read, or when the worker is dead
+        def bell = @child[:bell]
+
+        # @return [IO, nil] of which more is known to come without a bell
+        def results = @more || @reader.partial? ? @child[:results] : nil
+
+        # @return [IO, nil] when there is something to write
+        def items = @outbox.empty? ? nil : @child[:items]
+
+        # @return [Integer] items it may be given now
+        def room(ahead)
+          return 0 if @recalled || !@outbox.empty?
+
+          @width + (@silent ? 0 : ahead) - @tasks.size
+        end
+
+        def hungry? = @tasks.size < @width
+
+        # @return [Boolean] whether items wait at it
+        def queued? = @tasks.size > @width
+
+        # @param parcel [Parcel]
+        def send(parcel)
+          @since = Deadline.now if @tasks.empty?
+          parcel.tasks.each do |task|
+            task.number = (@sent += 1)
+            @tasks[task.index] = task
+          end
+          parcel.parts.each { |part| @outbox << part }
+          @outbox.flush
+        end
+
+        # Writes what its pipe takes now.
+        def flush = @outbox.flush
+
+        # @return [Boolean] false when it is dead
+        def hear
+          true while (heard = @child[:bell].read_nonblock(256, exception: false)).is_a?(String) && heard.size == 256
+          !heard.nil?
+        end
+
+        # Reads answers.
+        # @param budget [Numeric] bytes
+        # @yieldparam fields [Array] of a frame's header
+        # @yieldparam payload [String, nil]
+        # @raise [Garbage]
+        def read(budget, &block)
+          @more = false
+          until @disowned || @more
+            wanted = @reader.wanted
+            data = @child[:results].read_nonblock(wanted, @buffer, exception: false)
+            break unless data.is_a?(String)
+
+            @reader.push(data, &block)
+            break if data.bytesize < wanted
+
+            @more = (budget -= data.bytesize).negative?
+          end
+        end
+
+        # Nothing it says is believed from now on.
+        # @param reason [String]
+        def disown(reason)
+          @disowned = true
+          @crash = reason
+        end
+
+        # @return [Boolean]
+        def disowned? = @disowned
+
+        # Asks for the items back that wait at it.
+        def recall
+          return if @recalled
+
+          @recalled = true
+          @child[:lifeline].write_nonblock("!", exception: false)
+        rescue Errno::EPIPE
+          nil
+        end
+
+        # Gets nothing but what it can run at once until it has answered for something.
+        # @param indexes [Array<Integer>] that it gave back
+        # @return [Array<Task>]
+        def given_back(indexes)
+          @recalled = false
+          @silent = true
+          indexes.filter_map { |index| @tasks.delete(index) }
+        end
+
+        # @param started_at [Float]
+        # @param finished_at [Float]
+        # @return [Task, nil] the one that has been answered for
+        def settle(index, started_at, finished_at)
+          task = @tasks.delete(index) or return
+          @busy += finished_at - (@loaded ? @since : started_at)
+          @answered += 1
+          @loaded = @tasks.size >= @width
+          @silent = false
+          @since = finished_at
+          task
+        end
+
+        # @yieldparam seconds [Float] that the items settled since the last call kept it busy
+        # @yieldparam items [Integer] how many they were
+        def measure
+          yield @busy, @answered if @answered.positive?
+          @busy = 0.0
+          @answered = 0
+        end
+
+        # @return [Array<Task>] those it was running
+        def begun = @tasks.each_value.take(@width).select { |task| task.number <= @received }
+
+        # @return [WorkerDied]
+        def death
+          WorkerDied.new("the worker process #{@child.pid} that ran this item #{obituary}", status: @child.status)
+        end
+
+        # @return [String] how it ended
+        def obituary = [end_by(@child.status), *@crash].join(": ")
+
+        private
+
+        def end_by(status)
+          return "is gone (somebody else has waited for it)" unless status
+          return "ended with exit code #{status.exitstatus}" unless status.signaled?
+
+          name = Signal.signame(status.termsig) || status.termsig
+          name == "KILL" && !@crash ? "was killed by SIGKILL (out of memory?)" : "was killed by SIG#{name}"
+        end
+      end
+    end
+  end
+end

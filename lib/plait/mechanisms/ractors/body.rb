@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require_relative "explanation"
+require_relative "../mechanism"
+require_relative "../../values/errors"
+
+module Plait
+  module Mechanisms
+    class Ractors < Mechanism
+      # The user's block in a form that several ractors may call.
+      #
+      # `Ractor.make_shareable(block)` takes only a block whose `self` is shareable, which the main object, a controller
+      # or a test is not. `Ractor.new(&block)` takes it, because there the ractor becomes `self`; but it runs the block
+      # once, as the whole life of that ractor, so that each item would cost a ractor (55 µs and more, against 50 µs for
+      # a round trip to one that lives), and nobody could time it, retry it or cancel it inside. So the block is isolated
+      # as `Ractor.new` does it, by `Ractor.new` itself, and then called with a ractor as `self`, as there.
+      class Body
+        # Ruby's own reasons for a refusal: ArgumentError up to 3.4, IsolationError later.
+        REFUSALS = [ArgumentError, TypeError].freeze
+
+        class << self
+          # @param block [Proc] left as it is; a copy is made shareable
+          # @return [Body] shareable
+          # @raise [UnshareableError] with Ruby's reason and what to do
+          def of(block)
+            return of_method(block) unless written_in_ruby?(block)
+
+            with_own_self(block) || with_ractor_as_self(block)
+          end
+
+          private
+
+          def written_in_ruby?(block) = !RubyVM::InstructionSequence.of(block).nil?
+
+          # Ruby would declare any Proc that isn't Ruby code shareable, whatever it holds: `&list.method(:push)` would
+          # change one list from all ractors at once.
+          def of_method(block)
+            symbol = block.inspect.include?("(&:")
+            return new(::Ractor.make_shareable(block.dup), keep_self: true) if symbol || fixed_receiver?(block)
+
+            raise UnshareableError, Explanation::OPAQUE_BLOCK
+          end
+
+          def fixed_receiver?(block)
+            ::Ractor.shareable?(block.binding.receiver)
+          rescue ArgumentError
+            false
+          end
+
+          # The better of the two: the block keeps its `self` and may use outer variables that hold shareable values.
+          def with_own_self(block)
+            new(::Ractor.make_shareable(block.dup), keep_self: true)
+          rescue ::Ractor::Error, *REFUSALS => e
+            raise Explanation.of_block(e) if ::Ractor.shareable?(block.binding.receiver)
+          end
+
+          def with_ractor_as_self(block)
+            new(isolate(block), keep_self: false)
+          rescue ::Ractor::Error, *REFUSALS => e
+            raise Explanation.of_block(e)
+          end
+
+          def isolate(block)
+            return ::Ractor.shareable_proc(&block) if ::Ractor.respond_to?(:shareable_proc)
+
+            copy = block.dup
+            refuse_to_start(copy)
+            copy
+          end
+
+          # A Thread can't be copied into a ractor. Ruby finds that out after it has isolated the block and before it
+          # starts anything (2.3 µs; 3.1.2 and 3.3.8: thread_create_core in thread.c isolates, then sends the arguments).
+          def refuse_to_start(block)
+            ::Ractor.new(Thread.current, &block)
+          rescue TypeError, ::Ractor::Error
+            raise unless ::Ractor.shareable?(block)
+          end
+        end
+
+        # @param block [Proc] shareable
+        # @param keep_self [Boolean] false: the ractor that calls is `self` in the block
+        def initialize(block, keep_self:)
+          @block = block
+          @keep_self = keep_self
+          ::Ractor.make_shareable(self)
+        end
+
+        # @param arguments [Array] of the block
+        # @return [Object] what the block returns
+        def call(arguments)
+          @keep_self ? @block.call(*arguments) : ::Ractor.current.instance_exec(*arguments, &@block)
+        end
+      end
+    end
+  end
+end

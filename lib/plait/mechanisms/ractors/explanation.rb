@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require_relative "../mechanism"
+require_relative "../../values/errors"
+
+module Plait
+  module Mechanisms
+    class Ractors < Mechanism
+      # Ruby's reasons why something can't be shared, and what to do about each.
+      module Explanation
+        OPAQUE_BLOCK = "this block can't be run in ractors: it was made from a method (or is composed or curried), and " \
+                       "what that holds would be shared between them. Write a block that makes what it needs, " \
+                       "{ |item| Work.new.call(item) }, or use on: :processes"
+
+        OTHERWISE = "Use on: :processes, which copies the whole program, or on: :threads"
+        GIVE = "Put what it needs into the items, keep it in a constant frozen by Ractor.make_shareable, " \
+               "or use on: :processes"
+
+        # What Ruby says => what to do. Read from the top; the first that matches counts.
+        ADVICE = {
+          /outer variables? \((?<name>.+?)\)/ =>
+            "Put %<name>s into the items (items.map { |item| [item, …] }), or into a constant frozen by " \
+            "Ractor.make_shareable, or use on: :processes",
+          /from variable [`'](?<name>\w+)'/ =>
+            "Freeze %<name>s with Ractor.make_shareable before, put it into the items, or use on: :processes",
+          /uses [`']yield'/ => "Take the outer block as a constant lambda, or use on: :processes or on: :threads",
+          /RUBYGEMS_ACTIVATION_MONITOR|require by autoload/ =>
+            "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call",
+          /in constant (?<name>\S+) by non-main/ =>
+            "Freeze it where it is made, %<name>s = Ractor.make_shareable(…). If it isn't yours, that library is not made " \
+            "for ractors: use on: :processes or on: :threads",
+          /global variables?/ => GIVE,
+          /class variables|instance variables of classes/ => GIVE,
+          /ractor unsafe method/i =>
+            "Its C extension is not declared safe for ractors: use on: :processes or on: :threads",
+          /un-?shareable Proc/i =>
+            "A method made by define_method can't be called in a ractor: define it with `def`, or use on: :processes",
+          /for (?:#<Ractor:#\d|an instance of Ractor)/ =>
+            "In a ractor `self` is the ractor, not the object around the block: call the method of a module or of an " \
+            "object made in the block, or use on: :processes"
+        }.freeze
+
+        # What a body meets at run time in a ractor, and nowhere else.
+        AT_RUN_TIME = /non-main ractor|not main ractor|un-?shareable proc|for (?:#<ractor:#\d|an instance of ractor)/i
+
+        class << self
+          # @param reason [Exception] from Ruby
+          # @return [UnshareableError]
+          def of_block(reason)
+            build("this block can't be run in ractors", reason)
+          end
+
+          # @param error [Exception] raised in a ractor
+          # @param index [Integer] of the item
+          # @return [Exception] the same, or an {UnshareableError} where the ractor is what stood in the way
+          def of_error(error, index)
+            return error unless error.is_a?(StandardError) && AT_RUN_TIME.match?(error.message)
+
+            explained = build("the block failed on item #{index} because it runs in a ractor", error)
+            explained.set_backtrace(error.backtrace)
+            explained
+          end
+
+          # @param item [Object]
+          # @param reason [Exception] from Ruby
+          # @return [UnshareableError]
+          def of_item(item, index, reason)
+            build("item #{index}, #{a(item)}, can't be copied into a ractor", reason,
+                  "Give plain data (numbers, strings, arrays, hashes, structs) and make the rest in the block, " \
+                  "or use on: :threads")
+          end
+
+          # Called in the ractor.
+          # @return [UnshareableError]
+          def of_result(result, index, reason)
+            build("the result for item #{index}, #{a(result)}, can't be copied out of its ractor", reason,
+                  "Return plain data (numbers, strings, arrays, hashes, structs), or use on: :threads")
+          end
+
+          # @return [UnshareableError]
+          def of_policy(reason)
+            build("`retries:` can't be copied into a ractor", reason, "Name error classes in `on:`, not lambdas")
+          end
+
+          private
+
+          def build(what, reason, advice = advice_for(reason.message))
+            raise UnshareableError, "#{what}: #{reason.message.chomp('.')}. #{advice}.", cause: reason
+          rescue UnshareableError => e
+            e
+          end
+
+          def advice_for(message)
+            ADVICE.each do |pattern, text|
+              match = pattern.match(message) or next
+              return match.names.empty? ? text : format(text, name: match[:name])
+            end
+            OTHERWISE
+          end
+
+          def a(object)
+            name = object.class.name || "object of a class without a name"
+            "#{name.match?(/\A[AEIOU]/) ? 'an' : 'a'} #{name}"
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "mechanism_contract"
+require_relative "scope_contract"
+
+module Contracts
+  class ProcessesOfThreadsTest < Minitest::Test
+    include MechanismContract
+    include ScopeContract
+
+    def on = %i[processes threads]
+  end
+
+  class ProcessesOfFibersTest < Minitest::Test
+    include MechanismContract
+    include ScopeContract
+
+    def on = %i[processes fibers]
+  end
+end

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "mechanism_contract"
+require_relative "scope_contract"
+
+module Contracts
+  class HybridTest < Minitest::Test
+    include MechanismContract
+    include ScopeContract
+
+    def on = :hybrid
+  end
+end
