@@ -29,10 +29,11 @@ module Plait
           @pending = 0
         end
 
-        def room? = @pending < @limit
+        # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
+        def room? = @pending < @limit * 2
 
         def submit(index, item)
-          @workers << Worker.new(@workers.size, @attempt, @queue, @finished) if @pending >= @workers.size
+          start_worker if @pending >= @workers.size && @workers.size < @limit
           @pending += 1
           @queue << [index, item]
         end
@@ -56,6 +57,12 @@ module Plait
           @queue.close
           Worker.stop(@workers) unless @pending.zero?
           @workers.each(&:join)
+        end
+
+        private
+
+        def start_worker
+          @workers << Worker.new(@workers.size, @attempt, @queue, @finished)
         end
       end
     end
