@@ -2,12 +2,16 @@
 
 module Plait
   module Mechanisms
-    # The C extension, where it was compiled. Without it everything works on the Ruby twins of its parts, more slowly.
+    # The C extension, where it was compiled. Without it, or with PLAIT_PURE=1 in the environment, everything works on the
+    # Ruby twins of its parts, more slowly.
     module Native
       # @return [String, nil] why the extension isn't there; nil when it is
       REASON =
         begin
-          RUBY_ENGINE == "ruby" ? require("plait/plait") : raise(LoadError, "it is for CRuby")
+          raise LoadError, "it is for CRuby" unless RUBY_ENGINE == "ruby"
+          raise LoadError, "PLAIT_PURE=1 switches it off" if ENV["PLAIT_PURE"] == "1"
+
+          require "plait/plait"
           nil
         rescue LoadError => e
           e.message

@@ -61,6 +61,7 @@ module Plait
       @blocked = {}.compare_by_identity
       @live = 0
       @ticks = 0
+      @rooted = nil
       @watchdog = Watchdog.for(self, blocking, threshold)
       @spinning = @watchdog.nil? && Mechanisms::Native.available?
       extend(OffloadBlocking) if offload
@@ -85,6 +86,7 @@ module Plait
     def run_until(bound = nil)
       until yield
         run_ready
+        raise_failure if @failure
         break if yield
 
         poll(bound)
@@ -219,6 +221,14 @@ module Plait
       @watchdog&.idle
       @selector.select(interval(bound))
       @watchdog&.busy
+    rescue Errno::EINTR
+      nil # a signal: its handler may have readied something
+    end
+
+    def raise_failure
+      failure = @failure
+      @failure = nil
+      raise failure
     end
 
     def run_ready
@@ -252,16 +262,19 @@ module Plait
 
     # @return [Boolean] whether the program's own code was entered here without a fiber in between: only then does a
     #   fiber that ends return to the loop by itself. Ruby has no other way to ask, and a root fiber has no source line.
-    def rooted? = @rooted ||= @loop.inspect.match?(/\A#<Fiber:0x\h+ \(\w+\)>\z/)
+    def rooted?
+      @rooted = @loop.inspect.match?(/\A#<Fiber:0x\h+ \(\w+\)>\z/) if @rooted.nil?
+      @rooted
+    end
 
     def release
       selector = @selector
       return unless selector
 
       @selector = nil
-      @watchdog&.stop unless @abandoned
+      @watchdog&.stop
       @strands.close(finish: rooted? && Fiber.current.equal?(@loop))
-      @offload_pool&.close unless @abandoned
+      @offload_pool&.close
       selector.close
     end
   end
