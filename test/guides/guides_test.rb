@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "fileutils"
 require "open3"
+require "tmpdir"
 
 # Runs every example of the guides and of the README: all Ruby blocks of a page, one after another, in one process. A line
 # that ends in `# => value` must give that value.
@@ -11,7 +13,7 @@ class GuidesTest < Minitest::Test
   PRELUDE = <<~RUBY
     def expect(value, expected, place)
       return if value.inspect == expected
-      warn("\#{place}: gives \#{value.inspect}, the page says \#{expected}")
+      $stderr.puts("\#{place}: gives \#{value.inspect}, the page says \#{expected}")
       exit!(1)
     end
   RUBY
@@ -24,8 +26,13 @@ class GuidesTest < Minitest::Test
     define_method("test_#{name}") { run_page(page, name) }
   end
 
-  def test_there_are_examples
-    assert_operator(PAGES.size, :>=, 5)
+  def test_a_wrong_value_is_found
+    page = File.join(Dir.mktmpdir, "wrong.md")
+    File.write(page, "```ruby\n[1,\n 2].sum # => 4\n```\n")
+    error = assert_raises(Minitest::Assertion) { run_page(page, "wrong.md") }
+    assert_match(/wrong.md:3: gives 3, the page says 4/, error.message)
+  ensure
+    FileUtils.rm_r(File.dirname(page))
   end
 
   private
@@ -45,28 +52,31 @@ class GuidesTest < Minitest::Test
       @name = name
     end
 
-    # What ends in `# => value` is one expression; it may begin some lines above.
+    # @return [String] with a check for each line that ends in `# => value`; its expression may begin some lines above
     def program
-      inside = false
       pending = []
-      @lines.each_with_index.filter_map do |line, index|
-        next inside = true && nil if line == "```ruby"
-        next inside = false && nil if line == "```"
-
-        translate(line, index, pending) if inside
-      end.join("\n")
+      numbered_code.filter_map { |line, number| translate(line, number, pending) }.join("\n")
     end
 
     private
 
-    def translate(line, index, pending)
+    def numbered_code
+      inside = false
+      @lines.each.with_index(1).select do |line, _|
+        fence = line.start_with?("```")
+        inside = line == "```ruby" if fence
+        inside && !fence
+      end
+    end
+
+    def translate(line, number, pending)
       match = EXPECTATION.match(line)
       pending << (match ? match[:code] : line)
       return unless complete?(pending)
 
       code = pending.join("\n")
       pending.clear
-      match ? "expect((#{code}), #{match[:value].inspect}, #{"#{@name}:#{index + 1}".inspect})" : code
+      match ? "expect((#{code}), #{match[:value].inspect}, #{"#{@name}:#{number}".inspect})" : code
     end
 
     def complete?(lines)
