@@ -2,13 +2,14 @@
 
 require "io/nonblock"
 require_relative "time_limit"
+require_relative "../values/errors"
 
 # What a Ruby can't hook into a fiber scheduler, or gets wrong, mended here and nowhere else. Each mend acts only in a
 # non-blocking fiber of a {Plait::Scheduler}; everywhere else the method is Ruby's own.
 module Plait
   module Mechanisms
-    # Installed once, when the scheduler is loaded.
-    module Compat
+    # Installed once, by the first scheduler.
+    module Compat # rubocop:disable Metrics/ModuleLength -- a list of mends, in one file so that it can be read as one
       def self.scheduler
         scheduler = Fiber.current_scheduler
         scheduler if scheduler.is_a?(Scheduler)
@@ -24,10 +25,8 @@ module Plait
         end
       end
 
-      # Kernel#select is IO.select under another name.
+      # Kernel#select and Kernel.select are IO.select under other names.
       module KernelSelect
-        private
-
         def select(...) = IO.select(...)
       end
 
@@ -37,19 +36,61 @@ module Plait
           return super unless Compat.scheduler && Compat.fifo?(path, mode)
 
           flags = options.fetch(:mode, mode)
-          super(Compat.open_aside(path, flags, *permissions), flags, **options.except(:mode))
+          Compat.open_aside(path, flags, *permissions) { |fd| super(fd, flags, **options.except(:mode)) }
           self.nonblock = true
         end
       end
 
       # Kernel#open makes a File without calling its initialize.
       module KernelOpen
-        private
-
         def open(path, *arguments, **options, &block)
           return super unless Compat.scheduler && Compat.fifo?(path, arguments.first)
 
           File.open(path, *arguments, **options, &block)
+        end
+      end
+
+      # So do the methods of IO and File that open, read or write, and close.
+      module Whole
+        OPENING = %i[mode external_encoding internal_encoding encoding textmode binmode perm flags].freeze
+
+        def read(path, *range, **options)
+          return super unless Compat.whole_fifo?(path, range)
+
+          File.open(path, "r", **options) { |file| file.read(*range) }
+        end
+
+        def binread(path, *range)
+          return super unless Compat.whole_fifo?(path, range)
+
+          File.open(path, "rb") { |file| file.read(*range) }
+        end
+
+        def readlines(path, *separators, **options)
+          return super unless Compat.whole_fifo?(path)
+
+          opening = options.slice(*OPENING)
+          File.open(path, "r", **opening) { |file| file.readlines(*separators, **options.except(*OPENING)) }
+        end
+
+        def foreach(path, *separators, **options, &block)
+          return super unless block && Compat.whole_fifo?(path)
+
+          opening = options.slice(*OPENING)
+          File.open(path, "r", **opening) { |file| file.each_line(*separators, **options.except(*OPENING), &block) }
+          nil
+        end
+
+        def write(path, data, *offset, mode: nil, **options)
+          return super unless Compat.whole_fifo?(path, [nil, *offset])
+
+          File.open(path, mode || "w", **options) { |file| file.write(data) }
+        end
+
+        def binwrite(path, data, *offset, mode: nil, **options)
+          return super unless Compat.whole_fifo?(path, [nil, *offset])
+
+          File.open(path, mode || "wb", **options) { |file| file.write(data) }
         end
       end
 
@@ -84,6 +125,109 @@ module Plait
       # How {Join} tells its own timeout from the caller's.
       class TimedOut < TimeoutError; end
 
+      # Ruby 3.1: a fiber that is interrupted in ConditionVariable#wait leaves it without the mutex, and `synchronize`
+      # then hides the interruption behind a ThreadError.
+      module MutexSleep
+        def sleep(timeout = nil)
+          scheduler = Compat.scheduler
+          return super unless scheduler
+
+          started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          woken = scheduler.sleep_unlocked(self, timeout)
+          (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started).round if woken
+        end
+      end
+
+      # A fiber that leaves by an exception may be the one a signal has chosen; then the others would wait for ever. Ruby
+      # tells the scheduler about the mutex only.
+      module ConditionWait
+        def wait(*)
+          super
+        rescue Exception
+          signal if Compat.scheduler
+          raise
+        end
+      end
+
+      # Ruby 3.1: Enumerator#next runs the enumerator in a fiber that blocks, so whatever that waits for stops the loop.
+      # Here it gets one that does not. An enumerator that was begun elsewhere stays with Ruby's own.
+      module External
+        def next_values = (cursor = plait_cursor) ? cursor.take : super
+
+        def peek_values = (cursor = plait_cursor) ? cursor.peek : super
+
+        def next = (cursor = plait_cursor) ? Compat.one(cursor.take) : super
+
+        def peek = (cursor = plait_cursor) ? Compat.one(cursor.peek) : super
+
+        def feed(value) = @plait_cursor ? @plait_cursor.feed(value) : super
+
+        def rewind
+          @plait_cursor = nil if @plait_cursor
+          super
+        end
+
+        private
+
+        def plait_cursor
+          @plait_cursor || (Compat.scheduler && !Compat.begun?(self) ? @plait_cursor = Cursor.new(self) : nil)
+        end
+      end
+
+      # Where {External} is in an enumerator.
+      class Cursor
+        def initialize(enumerator)
+          @enumerator = enumerator
+          @fed = []
+        end
+
+        def take = peek.tap { @ahead = nil }
+
+        def peek
+          raise @over if @over
+
+          @ahead ||= advance
+        end
+
+        def feed(value)
+          raise TypeError, "feed value already set" unless @fed.empty?
+
+          @fed << value
+          nil
+        end
+
+        private
+
+        def advance
+          @fiber = Fiber.new(blocking: false) { run } unless @fiber&.alive?
+          @fiber.resume || raise(@over)
+        end
+
+        def run
+          value = @enumerator.each do |*values|
+            Fiber.yield(values)
+            @fed.shift
+          end
+          @over = Compat.stop_iteration(value)
+          nil
+        end
+      end
+
+      # Before Ruby 3.3 a fiber that has resumed another one can't be raised into: who waits inside of whom, then.
+      module Resume
+        def resume(...)
+          return super unless Compat.scheduler
+
+          outer = Fiber.current
+          begin
+            outer.instance_variable_set(:@plait_inner, self)
+            super
+          ensure
+            outer.instance_variable_set(:@plait_inner, nil)
+          end
+        end
+      end
+
       # IO#timeout came with Ruby 3.2, and Async calls it on every Ruby: pg, trilogy and mysql2 fail under it without.
       module Timeout
         # @return [Numeric, nil] seconds
@@ -109,13 +253,49 @@ module Plait
           File.pipe?(path) && !(mode.is_a?(Integer) && mode.anybits?(File::NONBLOCK))
         end
 
+        # A FIFO has no offset; Ruby's own method says so.
+        def whole_fifo?(path, range = []) = scheduler && range.size < 2 && fifo?(path, nil)
+
         # On a thread of its own: it may wait for ever, and a pool's thread could not be had back by a kill alone.
+        # @yieldparam descriptor [Integer]
         def open_aside(path, mode, *permissions)
-          thread = Thread.new { IO.sysopen(path, mode, *permissions) }
-          thread.report_on_exception = false
-          thread.value
+          descriptor = nil
+          thread = aside { descriptor = IO.sysopen(path, mode, *permissions) }
+          thread.join
+          yield descriptor
+          descriptor = nil
         ensure
-          thread&.kill
+          thread&.kill&.join
+          IO.for_fd(descriptor).close if descriptor
+        end
+
+        # @return [Fiber] the one that waits, when a fiber has resumed others
+        def innermost(fiber)
+          while (inner = fiber.instance_variable_get(:@plait_inner))
+            fiber = inner
+          end
+          fiber
+        end
+
+        # @return [Boolean] whether {MutexSleep} is there. Where Ruby's own is written in Ruby it does it right, and
+        #   ConditionVariable#wait no longer asks for the method.
+        def mutex_sleep? = @mutex_sleep
+
+        # @return [Boolean] whether Ruby's own fiber runs an enumerator, which then can't be copied
+        def begun?(enumerator)
+          enumerator.frozen? || !enumerator.dup
+        rescue TypeError
+          true
+        end
+
+        # @return [Object] what Enumerator#next makes of several values, or none
+        def one(values) = values.size > 1 ? values : values.first
+
+        # Ruby alone can give it its result.
+        def stop_iteration(result)
+          @next.bind_call(Enumerator.new { result })
+        rescue StopIteration => e
+          e
         end
 
         def detach
@@ -126,21 +306,60 @@ module Plait
           Fiber.set_scheduler(nil)
         end
 
+        # With the first scheduler, not before: a program that has none keeps its Ruby as it was.
         def install
-          IO.singleton_class.prepend(Select) unless Fiber.method_defined?(:storage)
-          ::Kernel.prepend(KernelSelect)
-          ::Kernel.prepend(KernelOpen)
-          File.prepend(Fifo, Lock)
-          Thread.prepend(Join)
+          return if @installed
+
+          @installed = true
+          install_io
+          install_waits
+          install_fibers
           Process.singleton_class.prepend(Fork)
-          install_io_timeout unless IO.method_defined?(:timeout)
         end
 
         private
 
+        def install_io
+          IO.singleton_class.prepend(Whole)
+          IO.singleton_class.prepend(Select) unless Fiber.method_defined?(:storage)
+          install_kernel(KernelSelect, :select)
+          install_kernel(KernelOpen, :open)
+          File.prepend(Fifo, Lock)
+          install_io_timeout unless IO.method_defined?(:timeout)
+        end
+
+        # As functions of the module, and as private methods of every object.
+        def install_kernel(mend, name)
+          ::Kernel.singleton_class.prepend(mend)
+          ::Kernel.prepend(mend.dup.tap { |hidden| hidden.send(:private, name) })
+        end
+
         def install_io_timeout
           IO.include(Timeout)
           IO.const_set(:TimeoutError, Class.new(IOError))
+        end
+
+        def install_waits
+          Thread.prepend(Join)
+          ConditionVariable.prepend(ConditionWait)
+          @mutex_sleep = Mutex.instance_method(:sleep).source_location.nil?
+          Mutex.prepend(MutexSleep) if @mutex_sleep
+        end
+
+        def install_fibers
+          @next = Enumerator.instance_method(:next)
+          Enumerator.prepend(External) if Enumerator.new { |values| values << Fiber.current.blocking? }.next
+          Fiber.prepend(Resume) unless Fiber.method_defined?(:kill)
+        end
+
+        # Killed only while it waits, so that what it has got is known.
+        def aside
+          Thread.handle_interrupt(Object => :on_blocking) do
+            Thread.new do
+              Thread.current.report_on_exception = false
+              yield
+            end
+          end
         end
       end
     end

@@ -49,6 +49,7 @@ module Plait
     # @param slice [Float] seconds of ready fibers in one turn
     # @param offload [Boolean] hand blocking operations that Ruby offers (3.4 and later) to a thread pool
     def initialize(blocking: nil, threshold: 0.1, slice: SLICE, offload: false)
+      Mechanisms::Compat.install
       @loop = Fiber.current
       @thread = Thread.current
       @selector = open_selector
@@ -279,5 +280,3 @@ module Plait
     end
   end
 end
-
-Plait::Mechanisms::Compat.install

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compat"
 require_relative "../mechanism"
 require_relative "../scheduler"
 
@@ -12,6 +13,7 @@ module Plait
         def self.adapt(scheduler) = scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
 
         def initialize(scheduler)
+          Compat.install
           @scheduler = scheduler
         end
 

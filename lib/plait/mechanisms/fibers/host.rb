@@ -50,10 +50,11 @@ module Plait
         def attach(offload)
           existing = Fiber.scheduler
           return Scheduler.new(offload: offload).tap { |own| Fiber.set_scheduler(@own = own) } unless existing
-          return existing if existing.is_a?(Scheduler)
+          return existing if existing.is_a?(Scheduler) && existing.home?
 
-          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers; " \
-                                  "make it inside one: Fiber.schedule { Plait.map(...) }, or Async { ... }"
+          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers, or " \
+                                  "from a blocking one; make it inside one: Fiber.schedule { Plait.map(...) }, or " \
+                                  "Async { ... }"
         end
 
         def start(run)

@@ -32,16 +32,21 @@ module Plait
         # @return [Object] the block's value
         # @raise [Exception] what the block raised, or what interrupted the wait, after the block has ended
         def wait
-          @done.pop
+          await_end
           raise @error if @error
 
           @value
-        rescue Interruption
-          stop
-          raise
         end
 
         private
+
+        # Whatever ends the wait (a cancellation, a timeout, an exception from another thread) ends the block too.
+        def await_end
+          @done.pop
+        rescue Exception # rubocop:disable Lint/RescueException
+          stop
+          raise
+        end
 
         def start
           @lock.synchronize { @stopped ? false : @thread = Thread.current }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../compat"
+
 module Plait
   class Scheduler
     # An exception on its way to a fiber. The loop delivers it, so that it arrives where the fiber waits.
@@ -25,11 +27,20 @@ module Plait
 
       # @param scheduler [Scheduler]
       def dispatch(scheduler)
-        fiber = @fiber
-        return unless fiber&.alive? && (@valid.nil? || @valid.call)
+        return unless @fiber&.alive? && (@valid.nil? || @valid.call)
 
+        outrun?(scheduler) ? scheduler.ready(self) : deliver(scheduler)
+      end
+
+      private
+
+      # A wake-up that came first wins, once: what it was for (an entry in a queue, a mutex) would else be nobody's.
+      def outrun?(scheduler) = !@outrun && (@outrun = scheduler.woken?(@fiber))
+
+      def deliver(scheduler)
+        fiber = @fiber
         @fiber = nil
-        fiber.raise(*@arguments)
+        Mechanisms::Compat.innermost(fiber).raise(*@arguments)
       rescue FiberError => e
         raise unless e.message.include?("resuming fiber")
 

@@ -39,7 +39,10 @@ module Plait
 
       # @param timeout [Numeric, nil] seconds
       # @return [Array(Array, Array, Array), nil] as IO.select
+      # @raise [ArgumentError] as IO.select, which leaves the check to the scheduler
       def io_select(readables, writables, exceptables, timeout = nil)
+        raise ArgumentError, "time interval must not be negative" if timeout&.negative?
+
         Select.new(self, readables, writables, exceptables).wait(timeout)
       end
 

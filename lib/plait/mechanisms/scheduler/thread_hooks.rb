@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../compat"
+require_relative "blocked"
 require_relative "interrupt"
 require_relative "unblock"
 require_relative "wait"
+require_relative "../../values/errors"
 
 module Plait
   class Scheduler
@@ -15,36 +18,71 @@ module Plait
         fiber = Fiber.new(blocking: false) { live(block) }
         current = requeue_current
         fiber.transfer
-        current&.void
         fiber
+      ensure
+        current&.void
       end
 
       # @param timeout [Float, nil] seconds
       # @return [Boolean] whether it was unblocked, not timed out
-      def block(_blocker, timeout = nil)
-        fiber = Fiber.current
-        park(timeout) { |wait| @blocked[fiber] = wait }
+      def block(blocker, timeout = nil)
+        wait = Blocked.new(Fiber.current, blocker)
+        @blocked[wait.fiber] = wait
+        arm(wait, timeout) if timeout
+        suspend
+        wait.woken?
+      rescue Exception # rubocop:disable Lint/RescueException -- a cancelled fiber must not keep what it was woken for
+        pass_on(blocker) if wait&.woken?
+        raise
       ensure
-        @blocked.delete(fiber)
+        leave(wait) if wait
       end
 
       # Safe from any thread.
-      def unblock(_blocker, fiber)
-        return unblocked(fiber) if Thread.current.equal?(thread)
+      def unblock(blocker, fiber)
+        return unblocked(blocker, fiber) if Thread.current.equal?(thread)
 
-        enter(Unblock.new(fiber))
+        enter(Unblock.new(blocker, fiber))
       end
 
-      # A fiber that isn't blocked (any longer) is left alone: whoever blocks looks at its condition again first.
       # @api private
-      def unblocked(fiber) = wake(@blocked[fiber])
+      def unblocked(blocker, fiber)
+        wait = @blocked[fiber]
+        wait&.answers?(blocker) ? wake(wait) : pass_on(blocker)
+      end
+
+      # @return [Boolean] whether this is the fiber that turns the loop
+      # @api private
+      def home? = Fiber.current.equal?(@loop)
+
+      # @return [Boolean] whether the fiber is about to go on
+      # @api private
+      def woken?(fiber) = @blocked[fiber]&.woken?
 
       # @param duration [Numeric, nil] seconds; nil: until interrupted
+      # @raise [ArgumentError, TypeError] as Kernel#sleep
       def kernel_sleep(duration = nil)
-        return block(nil) unless duration
+        return block(nil) if duration.nil?
 
-        duration.positive? ? park(duration) : self.yield
+        check_interval(duration)
+        if duration.zero? then self.yield
+        elsif Mechanisms::Compat.mutex_sleep? then park(duration)
+        else block(nil, duration) # of Mutex#sleep, maybe, and then to be unblocked
+        end
         true
+      end
+
+      # What Mutex#sleep does.
+      # @return [Boolean] whether it was unblocked, not timed out
+      # @api private
+      def sleep_unlocked(mutex, timeout)
+        check_interval(timeout) if timeout
+        mutex.unlock
+        begin
+          block(mutex, timeout)
+        ensure
+          lock_again(mutex)
+        end
       end
 
       # Ruby 4.0: lets the others run first.
@@ -54,11 +92,14 @@ module Plait
 
       # @return [Process::Status]
       def process_wait(pid, flags)
-        raise Errno::ESRCH unless pid.positive?
+        now = Process::Status.wait(pid, flags | Process::WNOHANG)
+        return now if now # it has ended, or is no child of ours, which pidfd_open(2) would not tell
+        # It knows neither process groups, nor "any child", nor children that were stopped.
+        return offload { Process::Status.wait(pid, flags) } unless pid.positive? && flags.zero?
 
+        @ticks += 1
         @selector.process_wait(Fiber.current, pid, flags)
-      rescue SystemCallError
-        # pidfd_open knows neither process groups nor "any child", and reports other errors than wait(2).
+      rescue Errno::ENOSYS, Errno::EINVAL # a kernel before Linux 5.3
         offload { Process::Status.wait(pid, flags) }
       end
 
@@ -68,7 +109,7 @@ module Plait
         arm(timer, duration)
         yield duration
       ensure
-        disarm(timer)
+        disarm(timer) if timer
       end
 
       # getaddrinfo(3) on a thread, so that what the machine is configured for (hosts file, mDNS …) holds.
@@ -85,8 +126,40 @@ module Plait
 
       private
 
+      # What Kernel#sleep checks of its argument is left to the scheduler.
+      def check_interval(seconds)
+        raise TypeError, "can't convert #{seconds.class} into time interval" unless seconds.respond_to?(:divmod)
+        raise ArgumentError, "time interval must not be negative" if seconds.negative?
+      end
+
+      def leave(wait)
+        fiber = wait.fiber
+        @blocked.delete(fiber) if fiber
+        disarm(wait)
+      end
+
+      # A wake-up that came too late for its fiber was meant for one of those who wait for the same: a mutex that was
+      # unlocked, an entry in a queue. They look again, and at worst wait on.
+      def pass_on(blocker)
+        case blocker
+        when Mutex then blocker.unlock if blocker.try_lock # picks the next one, wherever it waits
+        when Queue, SizedQueue
+          @blocked.each_value { |wait| wake(wait) if wait.blocker.equal?(blocker) }
+        end
+      end
+
+      # Whoever holds a mutex in Mutex#sleep holds it again afterwards, also when it was interrupted in between.
+      def lock_again(mutex)
+        mutex.lock unless mutex.owned?
+      rescue Exception => e # rubocop:disable Lint/RescueException -- raised as soon as it is locked
+        interrupted = e
+        retry
+      ensure
+        raise interrupted if interrupted
+      end
+
       def requeue_current
-        return if Fiber.current.equal?(@loop)
+        return if home?
 
         wait = Wait.new(Fiber.current)
         wake(wait)

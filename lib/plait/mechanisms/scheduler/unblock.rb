@@ -4,11 +4,12 @@ module Plait
   class Scheduler
     # Another thread's word that a fiber may go on.
     class Unblock
-      def initialize(fiber)
+      def initialize(blocker, fiber)
+        @blocker = blocker
         @fiber = fiber
       end
 
-      def dispatch(scheduler) = scheduler.unblocked(@fiber)
+      def dispatch(scheduler) = scheduler.unblocked(@blocker, @fiber)
     end
   end
 end
