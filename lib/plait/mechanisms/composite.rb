@@ -58,7 +58,7 @@ module Plait
       end
 
       def refusal
-        pairs = INNER.keys.map { |inner| "[:processes, #{inner.inspect}]" }
+        pairs = INNER.each_key.map { |inner| "[:processes, #{inner.inspect}]" }
         "on: #{@names.inspect} can't be combined; the pairs are #{pairs.join(', ')}"
       end
     end

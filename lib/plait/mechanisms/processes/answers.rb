@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../../values/errors"
 require_relative "cargo"
 require_relative "frames"
 require_relative "portable_error"
+require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -46,7 +48,10 @@ module Plait
 
         # @param number [Integer] of the attempt, from 1
         # @param now [Float] monotonic seconds
-        def attempt(index, number, now) = write(Frames::ATTEMPT, 0, number, index, now, 0.0, "")
+        def attempt(index, number, now)
+          # Its timeout already runs; striking here, it would leave half a frame.
+          Thread.handle_interrupt(Interruption => :never) { write(Frames::ATTEMPT, 0, number, index, now, 0.0, "") }
+        end
 
         # @param indexes [Array<Integer>] of items that were taken out of the queue
         def returned(indexes)
@@ -70,9 +75,11 @@ module Plait
           large = size > Frames::LARGE
           fields = [kind, lane, attempts, index, started, finished, size, large ? "" : payload]
           frame = fields.pack(FRAME)
-          @lock.synchronize do
-            push(frame)
-            push(payload) if large
+          Readiness.at_once do
+            @lock.synchronize do
+              push(frame)
+              push(payload) if large
+            end
           end
         end
 

@@ -5,6 +5,7 @@ require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "descriptors"
+require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -25,9 +26,11 @@ module Plait
           children.each(&:hang_up)
           await(children)
         ensure
-          children.each(&:kill)
-          yield if block_given?
-          children.each(&:close)
+          Readiness.undisturbed do
+            children.each(&:kill)
+            yield if block_given?
+            children.each(&:close)
+          end
         end
 
         def self.await(children)
@@ -45,9 +48,11 @@ module Plait
         # @return [Process::Status, nil] nil too when somebody else has waited for it
         attr_reader :status
 
+        # @param title [String] what the process list calls it
         # @param down [Array<Symbol>] names of the pipes from us to the child
         # @param up [Array<Symbol>] names of the pipes from the child to us
-        def initialize(down:, up:)
+        def initialize(title, down:, up:)
+          @title = title
           @names = { down: down, up: up }
           @ends = {}
         end
@@ -151,21 +156,19 @@ module Plait
           @ends.each_value(&:close)
           Descriptors.keep_only(theirs.values)
           srand
+          Process.setproctitle("#{$PROGRAM_NAME} (#{@title})")
           [STDOUT, STDERR].each { |stream| stream.sync = true unless stream.closed? }
         end
 
-        # Process::Status.wait leaves the caller's $? alone. In a scheduler's fiber it would go through its process_wait,
-        # which in Async takes a thread each time.
+        # Process::Status.wait leaves the caller's $? alone.
         def reap(flags)
-          status = flags.zero? ? Process::Status.wait(@pid) : at_once { Process::Status.wait(@pid, flags) }
+          status = flags.zero? ? Process::Status.wait(@pid) : Readiness.at_once { Process::Status.wait(@pid, flags) }
           return false if status.nil?
 
           @over = true
           @status = status if status.pid == @pid # else -1: SIGCHLD is ignored, or somebody else has waited
           true
         end
-
-        def at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
 
         def signal(name)
           Process.kill(name, @pid) unless over?

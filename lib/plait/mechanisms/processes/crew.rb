@@ -3,6 +3,8 @@
 require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
+require_relative "child_process"
+require_relative "readiness"
 require_relative "worker"
 
 module Plait
@@ -55,12 +57,13 @@ module Plait
 
         # @return [void] after its end, or to end it
         def dismiss(worker)
-          worker.child.kill
-          yield
-        ensure
-          @slots[worker.slot] = nil
-          @by_io.delete_if { |_, owner| owner.equal?(worker) }
-          worker.child.close
+          Readiness.undisturbed do
+            worker.child.kill
+            yield
+            @slots[worker.slot] = nil
+            @by_io.delete_if { |_, owner| owner.equal?(worker) }
+            worker.child.close
+          end
         end
 
         # Ends all.
@@ -79,8 +82,8 @@ module Plait
 
         def hire(slots)
           slots.each { |slot| start(slot) } if slots.any? && Deadline.now >= @no_fork_before
-        rescue UnsupportedError
-          raise if workers.empty?
+        rescue UnsupportedError => e
+          raise if workers.empty? || e.cause.is_a?(Errno::EMFILE) || e.cause.is_a?(Errno::ENFILE)
 
           @no_fork_before = Deadline.now + REFUSED
         end

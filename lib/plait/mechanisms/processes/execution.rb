@@ -13,12 +13,17 @@ module Plait
     class Processes < Mechanism
       # In a worker: runs one item.
       class Execution
+        # @param policy [Options]
+        # @return [Boolean] whether the parent is told when each attempt begins: it then ends those that don't let
+        #   themselves be interrupted, and counts them when the worker dies
+        def self.announced?(policy) = policy.timed? || policy.retries.count.positive?
+
         # @param attempt [Attempt]
         # @param answers [Answers]
         def initialize(attempt, answers)
           @attempt = attempt
           @answers = answers
-          @announced = attempt.policy.timed? || attempt.policy.retries.count.positive?
+          @announced = Execution.announced?(attempt.policy)
         end
 
         # @param made [Integer] attempts made by workers that died
@@ -34,8 +39,6 @@ module Plait
 
         private
 
-        # The parent is told when each attempt begins: it ends those that don't let themselves be interrupted, and counts
-        # them when the worker dies.
         def announced(index, made)
           number = 0
           body = lambda do |item|

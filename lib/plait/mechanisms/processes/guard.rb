@@ -65,6 +65,8 @@ module Plait
             ready, = IO.select([@lifeline, *@more.keys], nil, nil, LOOK)
             ready ? ready.each { |io| hear(io) } : (orphaned if Process.ppid != @parent)
           end
+        rescue IOError, SystemCallError
+          orphaned # a body has closed what is not its own
         end
 
         def hear(io)
@@ -78,8 +80,6 @@ module Plait
           return orphaned if heard.nil?
 
           @recall.call if @recall && heard.is_a?(String)
-        rescue Errno::EPIPE
-          orphaned
         end
 
         def orphaned

@@ -73,13 +73,15 @@ module Plait
           @pipe.wait_readable until read || @over
         end
 
+        # The parent must know that items may have been begun before they can be: what it takes for unbegun when this
+        # process is killed, it gives to another.
         def take(data)
-          before = @total
-          @reader.push(data) do |(count, _), body|
-            @total += count
-            @queue.concat(Parcel.open(count, body))
-          end
-          @answers.received(@total) if @total > before
+          arrived = []
+          @reader.push(data) { |(count, _), body| arrived.concat(Parcel.open(count, body)) }
+          return if arrived.empty?
+
+          @answers.received(@total += arrived.size)
+          @queue.concat(arrived)
         end
       end
     end

@@ -13,6 +13,7 @@ require_relative "frame_reader"
 require_relative "frames"
 require_relative "guard"
 require_relative "portable_error"
+require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -32,7 +33,7 @@ module Plait
         def self.call(block, arguments) = new.call(block, arguments)
 
         def initialize
-          @child = ChildProcess.new(down: %i[lifeline], up: %i[results bell])
+          @child = ChildProcess.new("plait task", down: %i[lifeline], up: %i[results bell])
           @reader = FrameReader.new(Frames::ANSWER)
           @buffer = String.new
         end
@@ -74,7 +75,7 @@ module Plait
         def await
           loop do
             over = @child.over?
-            data = @child[:results].read_nonblock(@reader.wanted, @buffer, exception: false)
+            data = Readiness.at_once { @child[:results].read_nonblock(@reader.wanted, @buffer, exception: false) }
             if data.is_a?(String)
               @reader.push(data) { |fields, payload| return [fields.first, payload] }
             else

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../mechanism"
+require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -32,7 +33,7 @@ module Plait
         def flush
           until @parts.empty?
             part = @parts.first
-            written = @io.write_nonblock(part, exception: false)
+            written = Readiness.at_once { @io.write_nonblock(part, exception: false) }
             return if written == :wait_writable
 
             @parts.shift

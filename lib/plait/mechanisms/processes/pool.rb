@@ -7,6 +7,7 @@ require_relative "../../values/errors"
 require_relative "../../values/outcome"
 require_relative "cargo"
 require_relative "crew"
+require_relative "execution"
 require_relative "frames"
 require_relative "pace"
 require_relative "parcel"
@@ -33,6 +34,7 @@ module Plait
         def initialize(attempt, widths, &serve)
           super()
           @policy = attempt.policy
+          @announced = Execution.announced?(attempt.policy)
           @width = widths.sum
           @size = widths.size
           @plain = widths.all?(1)
@@ -99,7 +101,7 @@ module Plait
         # @api private
         def bury(worker, errors = {})
           @crew.dismiss(worker) { listen(worker, Float::INFINITY) }
-          begun = worker.begun
+          begun = worker.begun(announced: @announced)
           requeue(worker.tasks.values - begun)
           begun.reverse_each { |task| fail(worker, task, errors[task] || worker.death) }
           @hungry = true

@@ -5,8 +5,9 @@ require_relative "../mechanism"
 module Plait
   module Mechanisms
     class Processes < Mechanism
-      # IO.select that holds up only the current fiber.
+      # Waiting for pipes, and not waiting for them, also in a fiber that has a scheduler.
       module Readiness
+        # IO.select that holds up only the current fiber.
         # @param reads [Array<IO>]
         # @param writes [Array<IO>]
         # @param timeout [Numeric] seconds
@@ -18,6 +19,15 @@ module Plait
 
           on_a_thread(reads, writes, timeout)
         end
+
+        # Runs a block out of the scheduler's sight: Ruby 3.1 gives read_nonblock and write_nonblock to its io_read and
+        # io_write, which wait; and Process::Status.wait with WNOHANG to its process_wait, which in Async takes a thread.
+        # @return [Object] what the block returns
+        def self.at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
+
+        # Runs a block to its end: nothing is raised in it from outside. (An Interrupt in the main thread is.)
+        # @return [Object] what the block returns
+        def self.undisturbed(&block) = at_once { Thread.handle_interrupt(Object => :never, &block) }
 
         # Ruby hooks IO.select from 3.2 on, and Async 2.24 has no io_select for it.
         def self.on_a_thread(reads, writes, timeout)

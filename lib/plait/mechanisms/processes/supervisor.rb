@@ -68,17 +68,17 @@ module Plait
 
         def overdue(worker, now)
           worker.tasks.each_value.filter_map do |task|
-            error = task.started_at && verdict(task.started_at, now)
-            [task, error] if error
+            error = task.started_at && verdict(task.started_at, now - GRACE)
+            [task, error] if error && now - GRACE > worker.choked_at
           end.to_h
         end
 
-        def verdict(started_at, now)
+        def verdict(started_at, moment)
           timeout = @policy.timeout
-          return overtime(TimeoutError, timeout) if timeout && now > started_at + timeout + GRACE
+          return overtime(TimeoutError, timeout) if timeout && moment > started_at + timeout
 
           deadline = @policy.deadline
-          overtime(DeadlineExceeded, deadline.at - started_at) if deadline && now > deadline.at + GRACE
+          overtime(DeadlineExceeded, deadline.at - started_at) if deadline && moment > deadline.at
         end
 
         def overtime(kind, seconds)

@@ -7,6 +7,7 @@ require_relative "child_process"
 require_relative "frame_reader"
 require_relative "frames"
 require_relative "outbox"
+require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -15,6 +16,9 @@ module Plait
       class Worker
         # Bytes read from one worker before the others and the caller get their turn.
         BUDGET = 1 << 20
+        # Bytes found in the pipe from which on the worker may have been waiting for us to read. (It takes 65,536 here, in
+        # pages, and small writes in whole.)
+        CHOKED = 32_768
 
         # @return [Integer]
         attr_reader :slot
@@ -26,6 +30,8 @@ module Plait
         attr_reader :child
         # @return [Float] when it last finished an item, or else got its first; monotonic seconds
         attr_reader :since
+        # @return [Float] when it may last have had to wait for its pipe to be read; monotonic seconds
+        attr_reader :choked_at
         # @return [Integer] how many items have reached it
         attr_accessor :received
         # @return [String, nil] its last words
@@ -35,11 +41,11 @@ module Plait
           @slot = slot
           @width = width
           @tasks = {}
-          @child = ChildProcess.new(down: %i[items lifeline], up: %i[results bell])
+          @child = ChildProcess.new("plait worker #{slot}", down: %i[items lifeline], up: %i[results bell])
           @reader = FrameReader.new(Frames::ANSWER, kinds: Frames::KINDS)
           @buffer = String.new(capacity: FrameReader::READ)
           @sent = @received = @answered = 0
-          @busy = 0.0
+          @busy = @choked_at = 0.0
         end
 
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
@@ -91,7 +97,10 @@ module Plait
 
         # @return [Boolean] false when it is dead
         def hear
-          true while (heard = @child[:bell].read_nonblock(256, exception: false)).is_a?(String) && heard.size == 256
+          heard = nil
+          Readiness.at_once do
+            true while (heard = @child[:bell].read_nonblock(256, exception: false)).is_a?(String) && heard.size == 256
+          end
           !heard.nil?
         end
 
@@ -101,17 +110,20 @@ module Plait
         # @yieldparam payload [String, nil]
         # @raise [Garbage]
         def read(budget, &block)
+          before = budget
           @more = false
           until @disowned || @more
             wanted = @reader.wanted
-            data = @child[:results].read_nonblock(wanted, @buffer, exception: false)
+            data = Readiness.at_once { @child[:results].read_nonblock(wanted, @buffer, exception: false) }
             break unless data.is_a?(String)
 
             @reader.push(data, &block)
+            budget -= data.bytesize
             break if data.bytesize < wanted
 
-            @more = (budget -= data.bytesize).negative?
+            @more = budget.negative?
           end
+          @choked_at = Deadline.now if before - budget >= CHOKED
         end
 
         # Nothing it says is believed from now on.
@@ -129,7 +141,7 @@ module Plait
           return if @recalled
 
           @recalled = true
-          @child[:lifeline].write_nonblock("!", exception: false)
+          Readiness.at_once { @child[:lifeline].write_nonblock("!", exception: false) }
         rescue Errno::EPIPE
           nil
         end
@@ -164,8 +176,14 @@ module Plait
           @answered = 0
         end
 
-        # @return [Array<Task>] those it was running
-        def begun = @tasks.each_value.take(@width).select { |task| task.number <= @received }
+        # @param announced [Boolean] whether it has told of each attempt
+        # @return [Array<Task>] those it was running. Where attempts are not announced: the first without an answer of
+        #   those that have reached it. (One who is killed just between two items passes for running the second.)
+        def begun(announced:)
+          return @tasks.each_value.select(&:started_at) if announced
+
+          @tasks.each_value.take(@width).select { |task| task.number <= @received }
+        end
 
         # @return [WorkerDied]
         def death
