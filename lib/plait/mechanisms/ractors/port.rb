@@ -25,6 +25,8 @@ module Plait
       class PipePort
         GONE = 1 << 31
         WAKE = GONE - 1
+        # Ruby 3.3 gave each thread its own place, and ractors that wait began to call themselves running.
+        ONE_PLACE = RUBY_VERSION < "3.3"
         # Takes of several pools, one at a time, for the same reason.
         TAKES = Thread::Mutex.new
         # Seconds between looks at a ractor that has announced a result and not yet offered it: it is copying it. In all
@@ -64,7 +66,7 @@ module Plait
         # Its own end is what a ractor yields last (nil, or an error nobody expects): then {Far#gone} follows or came.
         def take(ractor)
           TAKES.synchronize do
-            PAUSES.each { |pause| running?(ractor) ? sleep(pause) : break }
+            PAUSES.each { |pause| running?(ractor) ? sleep(pause) : break } if ONE_PLACE
             ractor.take
           end
         rescue ::Ractor::ClosedError, ::Ractor::RemoteError

@@ -40,13 +40,13 @@ module Plait
         def run
           Thread.current.report_on_exception = false
           Thread.handle_interrupt(Interruption => :never) do
-            listen(Thread.current)
+            @listener = listen(Thread.current)
             work
-          rescue Interruption
-            nil
           ensure
             leave
           end
+        rescue Interruption
+          nil
         end
 
         private
@@ -55,17 +55,20 @@ module Plait
         # raised into.
         def listen(worker)
           Thread.new do
-            @lifeline.read(1)
+            IO.select([@lifeline])
             @told = true
-            worker.raise(Interruption.new)
+            worker.raise(Interruption.new) unless @leaving
           end
         end
 
         # A ractor whose main thread ends with others alive is removed only a second later (Ruby 3.1,
-        # rb_thread_terminate_all).
+        # rb_thread_terminate_all). Looked at again and again, because Thread#join in a ractor at times doesn't notice the
+        # end of a thread (Ruby 3.3.8, its M:N threads).
         def leave
+          @listener.kill unless @leaving
           others = Thread.list - [Thread.current]
-          others.each(&:kill).each(&:join)
+          (others - [@listener]).each(&:kill)
+          sleep(0.0001) while others.any?(&:alive?)
           @lifeline.close
           @port.gone
         end
@@ -77,6 +80,7 @@ module Plait
 
             interruptible { @port.put(report) { |reason| refusal(report, reason) } }
           end
+          @leaving = true
         end
 
         def interruptible(&block) = Thread.handle_interrupt(Interruption => :immediate, &block)

@@ -33,14 +33,15 @@ module Plait
         # @raise [StandardError] if an argument can't be copied
         def give(index, arguments) = @ractor.send([index, arguments])
 
-        # Interrupts what runs and ends the ractor; does not wait. A byte, because a forked child may hold the other end
-        # of the pipe open.
+        # Interrupts what runs and ends the ractor; does not wait. One that is idle ends by itself at the empty job: on
+        # Ruby 3.3 an interrupt did not always wake it from Ractor.receive.
         def stop
           return if @lifeline.closed?
 
-          @lifeline.write_nonblock(".", exception: false)
+          @ractor&.send(nil)
+          @lifeline.write_nonblock(".", exception: false) # a forked child may hold this end open, so that closing it says nothing
           @lifeline.close
-        rescue Errno::EPIPE
+        rescue Errno::EPIPE, ::Ractor::ClosedError
           @lifeline.close
         end
 
