@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../values/errors"
+require_relative "text"
+
+module Plait
+  module Lab
+    # One row to measure: a body and its items under one mechanism at one limit.
+    class Cell
+      # @return [String] what the row is called, "fibers, limit 64"
+      attr_reader :label
+      # @return [Symbol, Array<Symbol>] the mechanism, or the two that are composed
+      attr_reader :on
+      # @return [Integer, Array<Integer>, nil] how many items may be in flight; nil: the mechanism's own default
+      attr_reader :limit
+      # @return [Array]
+      attr_reader :items
+      # @return [Proc] item => value
+      attr_reader :body
+      # @return [Hash] further options of {Plait.map}
+      attr_reader :options
+      # @return [Proc, nil] results => a String that is equal when the results are; nil: their contents
+      attr_reader :digest
+      # @return [String, nil] rows of one group do the same work: their results must agree, and they are compared
+      attr_reader :group
+      # @return [Array, nil] what a warm-up pass runs; nil: the first tenth of the items, at least one, at most 20
+      attr_reader :warmup_items
+      # @return [Array, nil] what the memory pass runs; nil: as many of the first items as take two seconds, at most 50
+      attr_reader :memory_items
+      # @return [#call, nil] runs the trials somewhere else, on another Ruby say: (cell, warmup:, bound:) => Measurement
+      attr_reader :runner
+
+      # @param on [Symbol, Array<Symbol>]
+      # @param items [Array]
+      # @param body [Proc] item => value
+      # @raise [UsageError] when an argument can't be measured
+      def initialize(on:, items:, body:, label: nil, limit: nil, options: {}, digest: nil, group: nil,
+                     warmup_items: nil, memory_items: nil, runner: nil)
+        @on = on
+        @limit = check_limit(limit)
+        @label = Text.clean(label || default_label)
+        @items = check_items(items)
+        @body = check_body(body)
+        @options = options
+        @digest = digest
+        @group = group && Text.clean(group)
+        @warmup_items = warmup_items
+        @memory_items = memory_items
+        @runner = runner
+      end
+
+      # @return [Array<Symbol>] the mechanisms, outermost first
+      def mechanisms = Array(@on)
+
+      # @return [String] what rows that differ in their limit alone have in common: "fibers + keep-alive"
+      def series = @label.delete_suffix(limit_in_words)
+
+      # @return [Boolean] the work runs in processes of its own
+      def processes? = mechanisms.include?(:processes)
+
+      # @return [String] "processes × fibers"
+      def mechanism_name = mechanisms.join(" × ")
+
+      # @return [Boolean] a failed item stops the run, as {Plait.map} does unless told otherwise
+      def stop_at_first_error? = @options.fetch(:on_error, :raise) == :raise
+
+      private
+
+      def default_label = "#{mechanism_name}#{limit_in_words}"
+
+      # One after another has no limit but one.
+      def limit_in_words = @limit && @on != :sequence ? ", limit #{Array(@limit).join(" × ")}" : ""
+
+      def check_limit(limit)
+        return limit if limit.nil? || Array(limit).all? { |number| number.is_a?(Integer) && number.positive? }
+
+        raise UsageError, "the limit of a cell is a whole number from 1 up, not #{limit.inspect}"
+      end
+
+      def check_items(items)
+        return items if items.is_a?(Array) && !items.empty?
+
+        raise UsageError, "cell #{@label.inspect} needs an Array with at least one item, not #{items.class}" \
+                          "#{" (empty)" if items.is_a?(Array)}"
+      end
+
+      def check_body(body)
+        return body if body.respond_to?(:call)
+
+        raise UsageError, "cell #{@label.inspect} needs a body: a block or a Proc that takes one item"
+      end
+    end
+  end
+end

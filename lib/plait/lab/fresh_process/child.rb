@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+require_relative "../text"
+require_relative "failed"
+require_relative "mailbox"
+
+module Plait
+  module Lab
+    class FreshProcess
+      # The child's side: runs the block, sends what came of it, and leaves without the parent's at_exit blocks.
+      class Child
+        SIGNALS = %w[INT TERM HUP QUIT].freeze
+
+        # @return [Array(Array<IO>, Array<IO>)] the parent's ends and the child's, each: to read from, to write to
+        def self.pipes
+          answer_reader, answer_writer = IO.pipe(binmode: true)
+          go_reader, go_writer = IO.pipe(binmode: true)
+          [[answer_reader, go_writer], [go_reader, answer_writer]]
+        end
+
+        # @param pipes [Array<IO>] its own ends
+        # @param others [Array<IO>] the parent's, which it must not hold open
+        def initialize(pipes, others)
+          @go, @answers = pipes
+          @others = others
+        end
+
+        # @return [void] never
+        def run(block)
+          stand_alone
+          watch_parent
+          send_message([:value, block.call(method(:ready))])
+        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, the parent must hear of it
+          report(e)
+        ensure
+          leave
+        end
+
+        private
+
+        def stand_alone
+          Process.setpgid(0, 0)
+          # The system's defaults, not Ruby's, which would raise in the middle of somebody's measurement.
+          SIGNALS.each { |name| trap(name, "SYSTEM_DEFAULT") }
+          @others.each(&:close)
+          $stdin.reopen(File::NULL)
+        end
+
+        # The end of this pipe means that the parent is gone and nobody waits for the result: a body that hangs would
+        # otherwise run for ever.
+        def watch_parent
+          @sign = Queue.new
+          watch = Thread.new do
+            @sign << @go.read(1)
+            exit!(1) unless @go.read(1)
+          end
+          watch.report_on_exception = false
+        end
+
+        def ready
+          send_message([:ready])
+          @sign.pop
+        end
+
+        def send_message(message)
+          @answers.write(Mailbox.frame(message))
+          @answers.flush
+        end
+
+        def report(error)
+          send_message([:raised, [Text.of_error(error), kind(error)]])
+        rescue SystemCallError, IOError
+          nil
+        end
+
+        def kind(error) = error.is_a?(UnsupportedError) ? :unsupported : :failed
+
+        def leave
+          [$stdout, $stderr].each(&:flush)
+        ensure
+          exit!(0)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Plait
+  module Lab
+    module Plots
+      # What the drawings of all kinds have in common.
+      class Kind
+        # One colour for a mechanism in every drawing; they can be told apart in the usual kinds of colour blindness, on
+        # white and on black.
+        COLOURS = { "sequence" => "#8a8a8a", "threads" => "#3b8fd6", "fibers" => "#e0822c", "hybrid" => "#a57fd1",
+                    "processes" => "#2ca089", "ractors" => "#d05c8e" }.freeze
+        OTHERS = %w[#b09a2e #6c7fc4 #a8604a #5f9e3d].freeze
+        STEP = 26
+        ROOM = 1.22
+        SECONDS = [[1, "seconds"], [1e-3, "milliseconds"], [1e-6, "microseconds"]].freeze
+        BYTES = [[1e9, "gigabytes"], [1e6, "megabytes"], [1e3, "kilobytes"], [1, "bytes"]].freeze
+
+        # @param rows [Array<Row>] measured ones
+        # @param unit [String] what an item is, in the plural
+        def initialize(rows, unit)
+          @rows = rows
+          @unit = unit
+        end
+
+        # @return [Array<Plot>]
+        def plots = raise(NotImplementedError)
+
+        private
+
+        def spec(description, values, **parts)
+          { description: description, width: "container", data: { values: values }, **parts }
+        end
+
+        # Labels in the order of the rows, not of the alphabet.
+        def by_label(rows = @rows)
+          { field: "label", type: "nominal", title: nil, sort: rows.map { |row| name(row) } }
+        end
+
+        def by_colour
+          names = @rows.map { |row| row.cell.mechanism_name }.uniq
+          colours = names.map { |name| colour_of(name) }
+          { field: "mechanism", type: "nominal", scale: { domain: names, range: colours }, legend: nil }
+        end
+
+        def colour_of(mechanism)
+          @colours ||= COLOURS.dup
+          @colours[mechanism] ||= others.next
+        end
+
+        def others = @others ||= OTHERS.cycle
+
+        # Two groups may have rows of the same name.
+        def name(row) = row.group ? "#{row.group}: #{row.label}" : row.label
+
+        def record(row, **figures) = { label: name(row), mechanism: row.cell.mechanism_name, **figures }
+
+        def tips(**fields) = fields.map { |field, title| { field: field.to_s, title: title } }
+
+        # Bars with a line from the least to the most, and the middle in words at its end, for which room is left.
+        def bars(title, values)
+          longest = values.map { |value| value[:max] }.max
+          x = { field: "median", type: "quantitative", title: title,
+                scale: { domain: [0, longest * ROOM], nice: false } }
+          [{ mark: { type: "bar", cornerRadiusEnd: 2 }, encoding: { x: x, color: by_colour } },
+           { mark: { type: "rule", strokeWidth: 1.5, color: "currentColor" },
+             encoding: { x: { field: "min", type: "quantitative" }, x2: { field: "max" } } },
+           { mark: { type: "text", align: "left", dx: 6, color: "currentColor" },
+             encoding: { x: { field: "max", type: "quantitative" }, text: { field: "shown" } } }]
+        end
+
+        # The unit in which the largest of the values reads best.
+        # @param units [Array<Array(Numeric, String)>] least value in the base unit and its name, in falling order
+        # @return [Array(Float, String)] by what to divide, and the name
+        def unit_for(values, units) = units.find { |least, _| values.max >= least } || units.last
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require_relative "../plot"
+require_relative "../quantity"
+require_relative "../table"
+require_relative "kind"
+
+module Plait
+  module Lab
+    module Plots
+      # How much memory each row took at its height.
+      class PeakMemory < Kind
+        CAPTION = "The most memory that was held at once, above what the process held when it was forked: of " \
+                  "several processes, all of them together, looked at now and then. Less is better."
+
+        def plots
+          return [] if known.empty?
+
+          [Plot.new(title: "Peak memory", caption: CAPTION, drawings: { "" => drawing }, table: table)]
+        end
+
+        private
+
+        def known = @known ||= @rows.select(&:peak)
+
+        def drawing
+          divisor, unit = unit_for(known.map { |row| row.peak.max }, BYTES)
+          values = known.map { |row| value(row, divisor) }
+          spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
+                                encoding: { y: by_label(known), tooltip: tips(label: "", shown: "median", n: "n") })
+        end
+
+        def value(row, divisor)
+          sizes = %i[median min max].to_h { |part| [part, row.peak.public_send(part) / divisor.to_f] }
+          record(row, **sizes, n: row.peak.n, shown: Quantity.bytes(row.peak.median))
+        end
+
+        def sizes(peak) = [peak.median, peak.min, peak.max].map { |size| Quantity.bytes(size) }
+
+        def table
+          rows = known.map { |row| [name(row), *sizes(row.peak)] }
+          Table.new("Peak memory", ["", "median", "least", "most"], rows)
+        end
+      end
+    end
+  end
+end

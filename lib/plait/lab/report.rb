@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "agreement"
+require_relative "environment"
+require_relative "html_report"
+require_relative "ranking"
+require_relative "report_set"
+require_relative "row_record"
+require_relative "tables"
+require_relative "text"
+require_relative "verdict"
+
+module Plait
+  module Lab
+    # What a session found, ready to be judged, shown and saved.
+    class Report
+      # Raised by one when a field changes its meaning or goes; new fields don't raise it.
+      SCHEMA = 1
+
+      # @return [Workload]
+      attr_reader :workload
+      # @return [Array<Row>] in the order of the workload's cells
+      attr_reader :rows
+      # @return [Environment]
+      attr_reader :environment
+      # @return [Integer] the order of the trials follows from it
+      attr_reader :seed
+      # @return [Integer] rounds that were asked for, and that were run to their end
+      attr_reader :rounds, :rounds_done
+      # @return [Exception, nil] what ended the session before its end, other than an interrupt
+      attr_reader :error
+      # @return [Array<String>] sentences about how it was measured
+      attr_reader :notes
+
+      # @param workload [Workload]
+      # @param rows [Array<Row>]
+      def initialize(workload:, rows:, seed: nil, rounds: nil, rounds_done: nil, interrupted: false, error: nil,
+                     notes: [], environment: Environment.current)
+        @workload = workload
+        @rows = rows
+        @seed = seed
+        @rounds = rounds
+        @rounds_done = rounds_done
+        @interrupted = interrupted
+        @error = error
+        @notes = notes
+        @environment = environment
+        @agreement = Agreement.new(rows)
+        Ranking.new(rows, @agreement).apply
+      end
+
+      # @return [Boolean] somebody pressed Ctrl-C: the report holds what was measured until then
+      def interrupted? = @interrupted
+
+      # @return [Array<Mismatch>]
+      def mismatches = @agreement.mismatches
+
+      # @return [Boolean] rows that do the same work gave different results
+      def mismatch? = mismatches.any?
+
+      # @return [Boolean] the rows of this group gave the same results
+      def agreed?(group) = @agreement.agreed?(group)
+
+      # @return [Boolean] a trial failed; a mechanism that this machine does not have is no failure
+      def failed? = @rows.any?(&:failed?)
+
+      # @return [Array<Table>]
+      def tables = Tables.new(self).all
+
+      # @return [Array<String>] what the figures say, in plain sentences
+      def verdict = Verdict.new(self).sentences
+
+      # @return [Hash] plain values only
+      def to_h
+        { schema: SCHEMA, workload: workload_record, environment: @environment.to_h, seed: @seed,
+          rounds: { asked: @rounds, done: @rounds_done }, interrupted: interrupted?,
+          error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h), verdict: verdict, notes: @notes,
+          rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
+      end
+
+      # @return [String]
+      def to_json(*) = ReportSet.new([self]).to_json
+
+      # @return [String] a heading and one line for each row, times in seconds
+      def to_csv = ReportSet.new([self]).to_csv
+
+      # @return [String] one self-contained page
+      def to_html = ReportSet.new([self]).to_html
+
+      # @param path [String] ends in .html, .json or .csv
+      # @return [String] the path
+      # @raise [WriteError] when it can't be written; what was measured is still here
+      # @raise [UsageError] when the ending is another one
+      def save(path) = ReportSet.new([self]).save(path)
+
+      private
+
+      def workload_record
+        { name: @workload.name, title: @workload.title, description: @workload.description, unit: @workload.unit,
+          notes: @workload.notes }
+      end
+    end
+  end
+end

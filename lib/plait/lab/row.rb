@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "statistics"
+
+module Plait
+  module Lab
+    # One cell's trials, summed up and compared with the fastest of its group.
+    class Row
+      # @return [Cell]
+      attr_reader :cell
+      # @return [Array<Measurement>] every trial, in the order they were run, the failed ones too
+      attr_reader :trials
+      # @return [Allocations, nil] what the memory pass counted
+      attr_reader :allocations
+      # @return [String, nil] why there are no allocations
+      attr_reader :allocations_missing
+      # @return [Row, nil] the fastest row of the group; nil where no comparison may be made
+      attr_accessor :fastest
+
+      # @param cell [Cell]
+      # @param trials [Array<Measurement>]
+      # @param memory [Allocations, String, nil] the figures, or why there are none
+      def initialize(cell, trials, memory = nil)
+        @cell = cell
+        @trials = trials
+        @allocations = memory unless memory.is_a?(String)
+        @allocations_missing = memory if memory.is_a?(String)
+      end
+
+      def label = @cell.label
+
+      def on = @cell.on
+
+      def limit = @cell.limit
+
+      def group = @cell.group
+
+      # @return [Array<Measurement>] the trials that have figures
+      def measurements = @measurements ||= @trials.select(&:ok?)
+
+      # @return [Integer]
+      def n = measurements.size
+
+      # @return [Boolean]
+      def measured? = n.positive?
+
+      # @return [Statistics, nil] seconds
+      def wall = statistics(:wall)
+
+      # @return [Statistics, nil] seconds
+      def cpu = statistics(:cpu)
+
+      # @return [Statistics, nil] seconds in which its main thread could have run and no processor was free for it
+      def delay = statistics(:delay)
+
+      # @return [Statistics, nil] items per second
+      def rate = statistics(:rate)
+
+      # @return [Statistics, nil] seconds per item
+      def cpu_per_item = statistics(:cpu_per_item)
+
+      # @return [Statistics, nil] bytes above what the process held before the run
+      def peak = statistics(:peak)
+
+      # @return [Statistics, nil]
+      def gc_runs = statistics(:gc_runs)
+
+      # @return [Statistics, nil] seconds
+      def gc_time = statistics(:gc_time)
+
+      # @return [Statistics, nil] of every round's items together, seconds
+      def latencies = @latencies ||= Statistics.of(measurements.flat_map { |measurement| measurement.latencies || [] })
+
+      # @return [Integer] items that failed, in the worst round
+      def errors = measurements.map(&:errors).max || 0
+
+      # @return [Measurement, nil] the round whose time is nearest to the median
+      def typical
+        measurements.min_by { |measurement| (measurement.wall - wall.median).abs }
+      end
+
+      # @return [String, nil] why there are no figures, or not all of them
+      def failure = failed_trial&.failure
+
+      # @return [Boolean] something went wrong; what this machine can't run does not count
+      def failed? = @trials.any? { |trial| !trial.ok? && !trial.unsupported? }
+
+      # @return [Boolean] this machine, Ruby or mechanism can't run the cell
+      def unsupported? = !measured? && @trials.any?(&:unsupported?)
+
+      # @return [Boolean] nothing was run: interrupted, or out of time
+      def untried? = @trials.empty?
+
+      # @return [Boolean]
+      def fastest? = equal?(@fastest)
+
+      # @return [Float, nil] this median ÷ the fastest one's
+      def ratio = @fastest && (wall.median / @fastest.wall.median)
+
+      # @return [Boolean, nil] the spreads overlap; nil where it can't be said
+      def tie? = @fastest && !fastest? ? wall.tie?(@fastest.wall) : nil
+
+      # @return [Float, nil] the share of the time in which the work had nothing to compute, 0..1. Where several
+      #   processors were at work at once this can't be told, and is 0; nil where a compiler worked along (JRuby).
+      def waiting_share
+        return unless measured? && measurements.none? { |measurement| measurement.engine == "jruby" }
+
+        (1 - ((cpu.median + (delay&.median || 0)) / wall.median)).clamp(0.0, 1.0)
+      end
+
+      # @return [Float, nil] the share of the time in which it could have computed and other programs had the processors
+      def delayed_share = delay && (delay.median / wall.median)
+
+      private
+
+      def statistics(field)
+        @statistics ||= {}
+        @statistics.fetch(field) { @statistics[field] = Statistics.of(measurements.map(&field)) }
+      end
+
+      def failed_trial = @trials.reverse_each.find { |trial| !trial.ok? }
+    end
+  end
+end

@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require_relative "../mechanisms"
+require_relative "../values/errors"
+require_relative "budget"
+require_relative "fresh_process"
+require_relative "measurement"
+require_relative "memory_pass"
+require_relative "progress"
+require_relative "report"
+require_relative "row"
+require_relative "trial"
+
+module Plait
+  module Lab
+    # Measures a workload: every cell in a fresh process, all cells in a new random order each round, so that what else
+    # the machine does falls on all of them alike. After the first round the allocations of each cell are counted.
+    class Session
+      # Seconds until a trial counts as hung.
+      BOUND = 120.0
+      NO_FORK = "Trials ran in the lab's own process, one after the other, since there is no fork here: they share a " \
+                "heap, what one leaves behind the next one carries, and peak memory is unknown."
+
+      # @param workload [Workload]
+      # @param rounds [Integer] trials of each cell
+      # @param warmup [Integer] passes over the cell's warm-up items before each trial
+      # @param seed [Integer, nil] the order follows from it; nil: a new one, which the report names
+      # @param budget [Numeric, nil] seconds for the whole; rounds that would not fit are left out, but never the first
+      # @param memory [Boolean] whether to count allocations
+      # @param bound [Numeric] seconds until a trial counts as hung
+      # @param on_event [#call, nil] told what happens, as small hashes: see {Progress}
+      # @raise [UsageError]
+      def initialize(workload, rounds: 3, warmup: 1, seed: nil, budget: nil, memory: true, bound: BOUND, on_event: nil)
+        @workload = workload
+        @rounds = check(:rounds, rounds, 1)
+        @warmup = check(:warmup, warmup, 0)
+        @seed = seed || (Random.new_seed % (2**32))
+        @seconds = budget
+        @memory = memory
+        @bound = bound
+        @progress = Progress.new(on_event, cells.size * (@rounds + (memory ? 1 : 0)))
+      end
+
+      # @return [Report] also after an interrupt or an error, with what was measured until then
+      # @raise [Exception] what ended it before anything had been measured
+      def run
+        prepare
+        guarded { @workload.around { measure } }
+        @progress.finished
+        report
+      end
+
+      private
+
+      def cells = @workload.cells
+
+      def check(name, value, least)
+        return value if value.is_a?(Integer) && value >= least
+
+        raise UsageError, "#{name}: must be a whole number from #{least}, not #{value.inspect}"
+      end
+
+      def prepare
+        @budget = Budget.new(@seconds)
+        @random = Random.new(@seed)
+        @trials = cells.to_h { |cell| [cell, []] }.compare_by_identity
+        @allocations = {}.compare_by_identity
+        @rounds_done = 0
+      end
+
+      # What was measured is worth more than what stopped it.
+      def guarded
+        yield
+      rescue Interrupt
+        @interrupted = true
+      rescue StandardError => e
+        raise if @trials.each_value.none? { |trials| trials.any?(&:ok?) }
+
+        @error = e
+      end
+
+      def measure
+        @progress.started(@workload)
+        exclude_unsupported
+        @rounds.times do |number|
+          break @progress.shortened(@rounds_done) unless number.zero? || @budget.for?(runnable)
+
+          round(number + 1)
+          count_allocations if number.zero? && @memory
+        end
+      end
+
+      def exclude_unsupported
+        cells.each do |cell|
+          reason = Mechanisms.find(cell.on).unavailable unless cell.runner
+          @trials[cell] << Measurement.failed(cell.label, "not available here: #{reason}", :unsupported) if reason
+        end
+      end
+
+      def round(number)
+        cells.shuffle(random: @random).each { |cell| runnable?(cell) ? try(cell, number) : @progress.skip }
+        @rounds_done = number
+      end
+
+      def runnable = cells.select { |cell| runnable?(cell) }
+
+      # What failed once would most likely fail again, and take its time (a hang, two minutes) each round.
+      def runnable?(cell) = @trials[cell].all?(&:ok?)
+
+      def try(cell, number)
+        @progress.trial(cell, number) do
+          @budget.spend(cell) { trial(cell).tap { |measurement| @trials[cell] << measurement } }
+        end
+      end
+
+      def trial(cell)
+        return cell.runner.call(cell, warmup: @warmup, bound: @bound) if cell.runner
+
+        Trial.new(cell, warmup: @warmup, bound: @bound).run
+      end
+
+      def count_allocations
+        cells.each do |cell|
+          next @progress.skip unless runnable?(cell) && cell.runner.nil?
+
+          @progress.memory(cell) { @allocations[cell] = allocations(cell) }
+        end
+      end
+
+      # Counting takes about as long as a trial.
+      def allocations(cell)
+        return "no time was left to count what is allocated" unless @budget.for?([cell])
+
+        MemoryPass.new(cell, @trials[cell].last, warmup: @warmup, bound: @bound).run
+      end
+
+      def report
+        rows = cells.map { |cell| Row.new(cell, @trials[cell], @allocations[cell]) }
+        Report.new(workload: @workload, rows: rows, seed: @seed, rounds: @rounds, rounds_done: @rounds_done,
+                   interrupted: @interrupted || false, error: @error, notes: notes)
+      end
+
+      def notes = [shortened, (NO_FORK unless FreshProcess.supported?)].compact
+
+      def shortened
+        return if @rounds_done == @rounds || @interrupted || @error
+
+        "#{@rounds_done} of #{@rounds} rounds were run: another one would not have fitted into #{@seconds.round} s."
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Plait
+  module Lab
+    # What a handful of repeated figures says.
+    class Statistics
+      # Two medians closer than this are not told apart, however steady each of them is: both print as 1.00 ×.
+      RESOLUTION = 0.01
+
+      # @param values [Array<Numeric>]
+      # @return [Statistics, nil] nil where there is nothing to say
+      def self.of(values)
+        known = values.compact
+        new(known) unless known.empty?
+      end
+
+      # @return [Array<Numeric>] ascending
+      attr_reader :values
+
+      # @param values [Array<Numeric>] at least one
+      def initialize(values)
+        raise ArgumentError, "statistics need at least one value" if values.empty?
+
+        @values = values.sort.freeze
+      end
+
+      # @return [Integer]
+      def n = @values.size
+
+      def min = @values.first
+
+      def max = @values.last
+
+      # @return [Float]
+      def median = percentile(50)
+
+      # @return [Float]
+      def mean = @values.sum.fdiv(n)
+
+      # @param percent [Numeric] 0..100
+      # @return [Float] between the two nearest values in proportion (the method R calls type 7)
+      def percentile(percent)
+        place = (n - 1) * percent / 100.0
+        below = @values[place.floor]
+        above = @values[place.ceil]
+        (below + ((above - below) * (place - place.floor))).to_f
+      end
+
+      # @return [Boolean] some value of the one lies between values of the other
+      def overlap?(other) = min <= other.max && other.min <= max
+
+      # Can these two not be told apart? Never answered from a single run.
+      # @param other [Statistics]
+      # @return [Boolean, nil] nil when one of the two was run only once
+      def tie?(other)
+        return nil if n < 2 || other.n < 2
+
+        overlap?(other) || close?(other)
+      end
+
+      # @return [Hash]
+      def to_h = { median: median, min: min, max: max, n: n }
+
+      private
+
+      def close?(other)
+        larger = [median.abs, other.median.abs].max
+        (median - other.median).abs <= larger * RESOLUTION
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Plait
+  module Lab
+    # A table as data: text that is ready to be shown. Whoever shows it decides how it looks.
+    class Table
+      # @return [String]
+      attr_reader :title
+      # @return [Array<String>]
+      attr_reader :columns
+      # @return [Array<Array<String>>] as wide as the columns
+      attr_reader :rows
+      # @return [Array<Symbol>] :left or :right, one per column
+      attr_reader :alignments
+      # @return [Array<String>] sentences that belong under the table
+      attr_reader :notes
+
+      # @param alignments [Array<Symbol>, nil] nil: the first column left, the others right
+      def initialize(title, columns, rows, alignments: nil, notes: [])
+        @title = title
+        @columns = columns
+        @rows = rows
+        @alignments = alignments || columns.each_index.map { |index| index.zero? ? :left : :right }
+        @notes = notes
+      end
+
+      # @return [Boolean]
+      def empty? = @rows.empty?
+
+      # @return [Hash]
+      def to_h = { title: @title, columns: @columns, rows: @rows, notes: @notes }
+    end
+  end
+end

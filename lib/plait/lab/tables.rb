@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require_relative "quantity"
+require_relative "table"
+
+module Plait
+  module Lab
+    # A report as tables of text: differing results first, then speed, latency, memory and what could not be measured.
+    class Tables
+      SPEED = ["", "time", "min – max", "n", "%s/s", "CPU", "peak memory", "compared"].freeze
+      LATENCY = ["", "median", "90 %", "99 %", "longest"].freeze
+      MEMORY = ["", "bytes", "objects", "strings", "retained bytes", "retained objects", "retained strings",
+                "items counted", "GC runs"].freeze
+
+      # @param report [Report]
+      def initialize(report)
+        @report = report
+      end
+
+      # @return [Array<Table>] those that have rows
+      def all
+        per_group = groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
+        [differences, *per_group, missing].reject(&:empty?)
+      end
+
+      private
+
+      # Speed is shown only where the results agree.
+      def groups = @report.rows.select { |row| row.measured? && @report.agreed?(row.group) }.group_by(&:group)
+
+      def title(what, group) = [@report.workload.title, group, what].compact.join(": ")
+
+      def differences
+        rows = @report.mismatches.map do |found|
+          [found.group.to_s, found.reference, found.differing.join(", "), found.index&.to_s || Quantity::UNKNOWN,
+           found.expected.to_s, found.found.to_s]
+        end
+        Table.new(title("the results differ, so no speeds are shown", nil),
+                  ["", "held against", "differ", "first item", "there", "here"], rows, alignments: [:left] * 6)
+      end
+
+      def speed(group, rows)
+        columns = SPEED.map { |column| column.sub("%s", @report.workload.unit) }
+        Table.new(title("time", group), columns, rows.map { |row| speed_row(row) })
+      end
+
+      def speed_row(row)
+        wall = row.wall
+        spread = wall.n > 1 ? "#{Quantity.seconds(wall.min)} – #{Quantity.seconds(wall.max)}" : Quantity::UNKNOWN
+        [row.label, Quantity.seconds(wall.median), spread, wall.n.to_s, Quantity.number(row.rate.median),
+         Quantity.seconds(row.cpu.median), Quantity.bytes(row.peak&.median), compared(row)]
+      end
+
+      def compared(row)
+        return "fastest#{single(row)}" if row.fastest?
+
+        times = Quantity.times(row.ratio)
+        row.tie? ? "tie (#{times})" : "#{times}#{single(row)}"
+      end
+
+      def single(row) = [row, row.fastest].any? { |one| one.n == 1 } ? " (n=1)" : ""
+
+      def latency(group, rows)
+        timed = rows.select(&:latencies)
+        Table.new(title("time of one item", group), LATENCY, timed.map { |row| latency_row(row) })
+      end
+
+      def latency_row(row)
+        times = row.latencies
+        [row.label, *[50, 90, 99, 100].map { |percent| Quantity.seconds(times.percentile(percent)) }]
+      end
+
+      def memory(group, rows)
+        counted = rows.select(&:allocations)
+        Table.new(title("allocated per item", group), MEMORY, counted.map { |row| memory_row(row) },
+                  notes: memory_notes(rows))
+      end
+
+      def memory_row(row)
+        counted = row.allocations
+        numbers = %i[objects strings].map { |name| Quantity.number(counted[name]) }
+        retained = %i[retained_objects retained_strings].map { |name| Quantity.number(counted[name]) }
+        [row.label, Quantity.bytes(counted.bytes), *numbers, Quantity.bytes(counted.retained_bytes), *retained,
+         counted.items.to_s, Quantity.number(row.gc_runs&.median)]
+      end
+
+      def memory_notes(rows)
+        scopes = rows.filter_map { |row| row.allocations&.scope&.then { |scope| [row.label, scope] } }
+        absent = rows.filter_map { |row| row.allocations_missing&.then { |why| [row.label, why] } }
+        (scopes + absent).group_by(&:last).map { |text, entries| "#{entries.map(&:first).join(", ")}: #{text}" }
+      end
+
+      def missing
+        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] }
+        Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
+      end
+    end
+  end
+end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "quantity"
+
+module Plait
+  module Lab
+    # What the figures of one report say, in a few plain sentences, and nothing that they don't.
+    class Verdict
+      # From this share on, time that is waited is what matters; below the other, computing is.
+      MOSTLY_WAITING = 0.8
+      MOSTLY_COMPUTING = 0.2
+      # Mechanisms whose main thread does the work; in the others it hands out, and its delays tell little.
+      ONE_THREAD = %i[sequence fibers].freeze
+      # From this share of the time on, waiting for a processor is worth a word.
+      BUSY = 0.1
+
+      # @param report [Report]
+      def initialize(report)
+        @report = report
+      end
+
+      # @return [Array<String>]
+      def sentences
+        return @report.mismatches.map(&:to_s) if @report.mismatch?
+
+        ranked.group_by(&:group).flat_map { |group, rows| group_sentences(group, rows) }
+      end
+
+      private
+
+      def ranked = @report.rows.select(&:fastest)
+
+      def group_sentences(group, rows)
+        sentences = [order(rows), nature(rows), blocked_loop(rows), company(rows), confidence(rows)].compact
+        group ? sentences.map { |sentence| "#{group}: #{sentence}" } : sentences
+      end
+
+      def order(rows)
+        return alone(rows.first) if rows.size == 1
+
+        best = rows.select { |row| row.fastest? || row.tie? }
+        others = (rows - best).sort_by(&:ratio)
+        [leading(best), following(others)].compact.join("; ").concat(".")
+      end
+
+      def alone(row) = "#{name(row)} takes #{Quantity.seconds(row.wall.median)}; there is nothing to compare it with."
+
+      def leading(best)
+        time = Quantity.seconds(best.first.fastest.wall.median)
+        return "#{name(best.first)} is fastest: #{time}" if best.one?
+
+        "#{list(best)} tie: #{time}"
+      end
+
+      def following(others)
+        return if others.empty?
+        return "#{name(others.first)} takes #{time_and_ratio(others.first)}" if others.one?
+
+        "the others take from #{time_and_ratio(others.first)} to #{time_and_ratio(others.last)}, the slowest being " \
+          "#{name(others.last)}"
+      end
+
+      def time_and_ratio(row) = "#{Quantity.seconds(row.wall.median)} (#{Quantity.times(row.ratio)})"
+
+      def list(rows)
+        *all, last = rows.map { |row| name(row) }
+        all.empty? ? last : "#{all.join(", ")} and #{last}"
+      end
+
+      # Without the comma of the label, which would get lost among those of a list.
+      def name(row) = row.label.sub(/, (limit [\d× ]+)\z/, ' (\1)')
+
+      # Read off the row that runs one item after another: only there is waiting told apart from overlapping.
+      def nature(rows)
+        reference = rows.find { |row| row.on == :sequence } or return
+        share = reference.waiting_share or return
+        "One after another, the work waits #{Quantity.percent(share)} of the time#{consequence(share, rows)}."
+      end
+
+      def consequence(share, rows)
+        return waiting_helps(rows) if share >= MOSTLY_WAITING
+        return computing_helps(rows) if share <= MOSTLY_COMPUTING
+
+        ", so both overlapping the waits and more processors can help"
+      end
+
+      def waiting_helps(rows)
+        rows.any? { |row| row.on != :sequence && row.fastest? } ? ", so what overlaps the waits helps" : ""
+      end
+
+      def computing_helps(rows)
+        parallel = rows.select { |row| row.cpu.median > row.wall.median * 1.3 }
+        return ", the rest is computing" if parallel.empty?
+
+        ", the rest is computing; #{list(parallel)} kept more than one processor at work"
+      end
+
+      # Waiting that threads overlap and fibers don't is waiting in a call that the event loop never hears of.
+      def blocked_loop(rows)
+        reference, threads, fibers = %i[sequence threads fibers].map { |name| quickest(rows, name) }
+        return unless reference && threads && fibers
+        return unless threads < reference / 2 && fibers > reference * 0.8
+
+        "Threads overlap the waits and fibers don't: something in the work blocks the event loop. Wrapping that call " \
+          "in Plait.offload, or on: :hybrid, may help."
+      end
+
+      # @return [Float, nil] seconds
+      def quickest(rows, name)
+        rows.select { |row| row.on == name }.map { |row| row.wall.median }.min
+      end
+
+      # Other programs' work on the same processors.
+      def company(rows)
+        share = rows.select { |row| ONE_THREAD.include?(row.on) }.filter_map(&:delayed_share).max
+        return if share.nil? || share < BUSY
+
+        "The machine was busy with other things: up to #{Quantity.percent(share)} of a row's time went by in waiting " \
+          "for a processor, so take small differences for chance."
+      end
+
+      def confidence(rows)
+        return unless rows.any? { |row| row.n == 1 }
+
+        "Some rows were run once only (n=1): take their order as a hint."
+      end
+    end
+  end
+end

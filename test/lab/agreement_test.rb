@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "builders"
+
+class LabAgreementTest < Minitest::Test
+  include LabBuilders
+
+  def test_rows_that_agree
+    agreement = Lab::Agreement.new([row(:sequence, 1.0), row(:threads, 0.5)])
+    assert_empty(agreement.mismatches)
+    assert(agreement.agreed?(nil))
+  end
+
+  def test_the_sequence_is_what_others_are_held_against
+    wrong = row(:threads, 0.5, results: digest_of(2, 5, 6))
+    found = Lab::Agreement.new([wrong, row(:sequence, 1.0), row(:fibers, 1.0, results: digest_of(9, 9, 9))]).mismatches
+    assert_equal(["sequence", %w[threads fibers], 1, "4", "5"], found.first.to_a.drop(1))
+    assert_equal("threads, fibers gave other results than sequence; the first that differs is item 1: 4 there, " \
+                 "5 in threads", found.first.to_s)
+  end
+
+  def test_without_a_sequence_the_most_common_result_is_held_right
+    rows = [row(:threads, 1.0, results: digest_of(1)), row(:fibers, 1.0), row(:hybrid, 1.0)]
+    assert_equal(["fibers", ["threads"]], Lab::Agreement.new(rows).mismatches.first.to_a[1, 2])
+  end
+
+  def test_a_row_may_disagree_with_itself
+    unsteady = Lab::Row.new(cell(:threads), [measurement(1.0), measurement(1.0, results: digest_of(0))])
+    assert_equal(["threads"], Lab::Agreement.new([row(:sequence, 1.0), unsteady]).mismatches.first.differing)
+  end
+
+  def test_each_group_is_for_itself
+    rows = [row(:sequence, 1.0, group: "a"), row(:sequence, 1.0, group: "b", results: digest_of("other")),
+            row(:threads, 1.0, group: "b")]
+    agreement = Lab::Agreement.new(rows)
+    assert_equal(["b"], agreement.mismatches.map(&:group))
+    assert_equal([true, false], %w[a b].map { |group| agreement.agreed?(group) })
+  end
+
+  def test_rows_without_figures_are_left_out
+    failed = Lab::Row.new(cell(:threads), [Lab::Measurement.failed("threads", "no")])
+    assert_empty(Lab::Agreement.new([row(:sequence, 1.0), failed]).mismatches)
+  end
+end

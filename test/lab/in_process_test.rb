@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require_relative "builders"
+require "plait/lab/in_process"
+
+class LabInProcessTest < Minitest::Test
+  InProcess = Plait::Lab::InProcess
+  Failed = Plait::Lab::FreshProcess::Failed
+
+  def test_the_block_runs_here
+    assert_equal([Process.pid, 7], InProcess.new(bound: 1).call { |ready| [ready.call, Process.pid].compact << 7 })
+  end
+
+  def test_errors_become_sentences
+    assert_equal("KeyError: no", assert_raises(Failed) { InProcess.new.call { |_| raise KeyError, "no" } }.message)
+    assert_equal(:unsupported, assert_raises(Failed) { InProcess.new.call { |_| raise Plait::UnsupportedError } }.kind)
+    assert_raises(Interrupt) { InProcess.new.call { |_| raise Interrupt } }
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require_relative "../builders"
+require "plait/lab/meters/tree_memory"
+require "tmpdir"
+
+class LabTreeMemoryTest < Minitest::Test
+  TreeMemory = Plait::Lab::Meters::TreeMemory
+  SIZE = 48_000_000
+
+  def setup
+    skip("no /proc here") unless TreeMemory.supported?
+  end
+
+  # Two children that hold SIZE bytes each, and what they share with their parent is not counted twice.
+  def test_the_memory_of_descendants_is_added_up
+    Dir.mktmpdir("plait-test-") do |folder|
+      meter = seen_after(File.join(folder, "held"), File.join(folder, "seen"))
+      process = Plait::Lab::FreshProcess.new(bound: 60, sampler: meter)
+      process.call { |ready| ready.call and hold_in_two_children(folder) }
+      assert_equal(:sampled_processes, meter.figures[:peak_source])
+      assert_in_delta(2 * SIZE, meter.figures[:peak], SIZE)
+    end
+  end
+
+  def test_a_run_too_short_to_be_looked_at_has_no_figure
+    meter = TreeMemory.new
+    assert_nil(meter.figures[:peak])
+    meter.start(Process.pid)
+    assert_nil(meter.figures[:peak])
+  end
+
+  private
+
+  # A meter that leaves a file behind when it has looked at what was announced by the other.
+  def seen_after(held, seen)
+    TreeMemory.new.tap do |meter|
+      meter.define_singleton_method(:sample) do
+        announced = File.exist?(held)
+        before = samples
+        super()
+        File.write(seen, "") if announced && samples > before
+      end
+    end
+  end
+
+  def hold_in_two_children(folder)
+    held, holding = IO.pipe
+    children = Array.new(2) { Process.fork { hold(holding, File.join(folder, "seen")) } }
+    held.read(2)
+    File.write(File.join(folder, "held"), "")
+    children.each { |pid| Process.wait(pid) }
+  end
+
+  def hold(holding, seen)
+    text = "x" * SIZE
+    holding.write(".")
+    wait_until(timeout: 50) { File.exist?(seen) }
+    exit!(text.empty? ? 1 : 0)
+  end
+end

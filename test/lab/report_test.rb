@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "builders"
+require "json"
+require "csv"
+
+class LabReportTest < Minitest::Test
+  include LabBuilders
+
+  def test_json_says_what_was_measured_and_where
+    data = JSON.parse(sample.to_json)
+    one = data["reports"].first
+    assert_equal([1, 1], [data["schema"], one["schema"]])
+    assert_equal(["sleep", "naps"], one["workload"].values_at("name", "unit"))
+    assert_equal([7, { "asked" => 3, "done" => 3 }], one.values_at("seed", "rounds"))
+    assert_equal(RUBY_VERSION, one["environment"]["ruby_version"])
+  end
+
+  def test_json_has_a_row_for_each_cell
+    first, second = JSON.parse(sample.to_json)["reports"].first["rows"]
+    assert_equal({ "median" => 10.05, "min" => 10.0, "max" => 10.1, "n" => 2 }, first["wall_s"])
+    assert_equal([false, true], [first["fastest"], second["fastest"]])
+    assert_in_delta(10.05 / 3.05, first["ratio"])
+    assert_in_delta(1234.0, first["allocated_per_item"]["bytes"])
+    assert_equal(%w[p50 p90 p99 max], first["latency_s"].keys)
+  end
+
+  def test_csv_is_one_line_a_row
+    odd = "odd, \"quoted\"\nlabel"
+    lines = CSV.parse(report(row(:sequence, 1.0, 2.0), row(:threads, 1.0, label: odd)).to_csv, headers: true)
+    assert_equal(["sequence", odd], lines.map { |line| line["label"] })
+    wanted = { "workload" => "sleep", "wall_s_median" => "1.5", "wall_s_min" => "1.0", "wall_s_max" => "2.0",
+               "n" => "2" }
+    assert_equal(wanted, lines.first.to_h.slice(*wanted.keys))
+  end
+
+  def test_failures_and_interruptions_are_told
+    failed = Lab::Row.new(cell(:threads), [Lab::Measurement.failed("threads", "no")])
+    data = report(row(:sequence, 1.0), failed, interrupted: true, error: IOError.new("gone")).to_h
+    assert_equal([true, "IOError: gone"], data.values_at(:interrupted, :error))
+    assert_equal([nil, true, "no"], data[:rows].last.values_at(:wall_s, :failed, :failure))
+  end
+
+  def test_a_mismatch_keeps_the_figures_and_refuses_the_comparison
+    data = report(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0))).to_h
+    assert_equal(["threads"], data[:mismatches].first[:differing])
+    assert_equal([[false, nil], [false, nil]], data[:rows].map { |row| row.values_at(:comparable, :ratio) })
+    assert_in_delta(2.0, data[:rows].first[:wall_s][:median])
+  end
+
+  def test_several_reports_as_one
+    set = Lab::ReportSet.new([sample, report(row(:sequence, 1.0), title: "other", interrupted: true)])
+    assert_equal([2, true, false, false], [set.to_h[:reports].size, set.interrupted?, set.mismatch?, set.failed?])
+    assert_equal(4, set.to_csv.lines.size)
+    assert_equal(sample.tables.size + 3, set.tables.size)
+  end
+
+  def test_the_ending_of_the_path_is_the_format
+    Dir.mktmpdir("plait-test-") do |folder|
+      paths = %w[json csv html].map { |ending| sample.save(File.join(folder, "report.#{ending}")) }
+      assert_equal(["{", "workload", "<!DOCTYPE html>"], paths.map { |path| File.read(path)[/\A(\{|\w+|<[^>]+>)/] })
+      error = assert_raises(Plait::UsageError) { sample.save(File.join(folder, "report.pdf")) }
+      assert_match(/end it in \.html, \.json or \.csv/, error.message)
+      assert_equal(3, Dir.children(folder).size)
+    end
+  end
+
+  private
+
+  def sample = report(row(:sequence, 10.0, 10.1), row(:threads, 3.0, 3.1))
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "builders"
+
+class LabRowTest < Minitest::Test
+  include LabBuilders
+
+  def test_trials_are_summed_up
+    one = row(:threads, 2.0, 1.0, 3.0, cpu: 0.5)
+    assert_equal([3, 2.0, 1.0, 3.0], [one.n, one.wall.median, one.wall.min, one.wall.max])
+    assert_in_delta(1.5, one.rate.median)
+    assert_in_delta(0.5 / 3, one.cpu_per_item.median)
+    assert_equal(9, one.latencies.n)
+    assert_in_delta(2.0, one.typical.wall)
+    assert_in_delta(0.75, one.waiting_share)
+  end
+
+  def test_compared_with_the_fastest
+    rows = [row(:sequence, 10.0, 10.1), row(:threads, 3.0, 3.2), row(:fibers, 3.1, 3.3)]
+    report(*rows)
+    assert_equal([false, true, false], rows.map(&:fastest?))
+    assert_equal([false, nil, true], rows.map(&:tie?))
+    assert_in_delta(10.05 / 3.1, rows.first.ratio)
+  end
+
+  def test_failures
+    trials = [measurement(1.0), Lab::Measurement.failed("x", "its process was killed", :died)]
+    failed = Lab::Row.new(cell, trials)
+    assert_equal([true, true, "its process was killed"], [failed.failed?, failed.measured?, failed.failure])
+    missing = Lab::Row.new(cell, [Lab::Measurement.failed("x", "not here", :unsupported)])
+    assert_equal([false, true, false], [missing.failed?, missing.unsupported?, missing.measured?])
+    assert_predicate(Lab::Row.new(cell, []), :untried?)
+  end
+
+  def test_why_allocations_are_missing
+    one = row(:threads, 1.0, memory: "no time")
+    assert_nil(one.allocations)
+    assert_equal("no time", one.allocations_missing)
+  end
+
+  def test_computing_on_several_processors_has_no_waiting_share
+    assert_in_delta(0.0, row(:processes, 1.0, cpu: 1.9).waiting_share)
+  end
+end

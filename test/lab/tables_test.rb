@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "builders"
+
+class LabTablesTest < Minitest::Test
+  include LabBuilders
+
+  def test_speed_latency_and_memory
+    tables = report(row(:sequence, 9.0, 10.0, 11.0), row(:threads, 3.0, 3.1, limit: 8),
+                    row(:fibers, 3.0, 3.2, limit: 8)).tables
+    assert_equal(["sleeping: time", "sleeping: time of one item", "sleeping: allocated per item"], tables.map(&:title))
+    speed = tables.first
+    assert_equal(["", "time", "min – max", "n", "naps/s", "CPU", "peak memory", "compared"], speed.columns)
+    assert_equal([["sequence", "10.0 s", "9.00 s – 11.0 s", "3", "0.30", "1.00 s", "1.00 MB", "3.28 ×"],
+                  ["threads, limit 8", "3.05 s", "3.00 s – 3.10 s", "2", "0.98", "305 ms", "1.00 MB", "fastest"],
+                  ["fibers, limit 8", "3.10 s", "3.00 s – 3.20 s", "2", "0.97", "310 ms", "1.00 MB", "tie (1.02 ×)"]],
+                 speed.rows)
+    tables.each { |table| assert(table.rows.all? { |cells| cells.size == table.columns.size && cells.all?(String) }) }
+  end
+
+  def test_allocations_per_item
+    counted = report(row(:sequence, 1.0)).tables.last
+    assert_equal([["sequence", "1.23 kB", "12.5", "4.00", "40 B", "1.00", "0", "3", "1.00"]], counted.rows)
+  end
+
+  def test_single_runs_say_so
+    assert_equal(["3.00 × (n=1)", "fastest (n=1)"],
+                 report(row(:sequence, 3.0), row(:threads, 1.0)).tables.first.rows.map(&:last))
+  end
+
+  def test_no_speed_beside_differing_results
+    tables = report(row(:sequence, 3.0), row(:threads, 1.0, results: digest_of(2, 5, 6))).tables
+    assert_equal(["sleeping: the results differ, so no speeds are shown"], tables.map(&:title))
+    assert_equal([["", "sequence", "threads", "1", "4", "5"]], tables.first.rows)
+  end
+
+  def test_what_failed_has_a_table_of_its_own
+    failed = Lab::Row.new(cell(:threads), [Lab::Measurement.failed("threads", "KeyError: no")])
+    tables = report(row(:sequence, 3.0), failed).tables
+    assert_equal([%w[sequence], ["threads", "KeyError: no"]], [tables.first.rows.map(&:first), tables.last.rows.first])
+  end
+
+  def test_what_is_unknown_is_a_dash_and_its_reason_a_note
+    bare = row(:sequence, 3.0, memory: "there is no fork here")
+    bare.trials.first.peak = nil
+    tables = report(bare, row(:threads, 3.0, memory: allocations(scope: "not all"))).tables
+    assert_equal("–", tables.first.rows.first[6])
+    assert_equal(["threads: not all", "sequence: there is no fork here"], tables.last.notes)
+  end
+
+  def test_a_table_for_each_group
+    tables = report(row(:sequence, 3.0, group: "a"), row(:threads, 3.0, group: "b")).tables
+    assert_equal(["sleeping: a: time", "sleeping: b: time"], tables.map(&:title).grep(/time\z/))
+  end
+end
