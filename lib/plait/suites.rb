@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "values/errors"
+require_relative "suites/computing"
+require_relative "suites/http"
+require_relative "suites/user_file"
+require_relative "suites/waiting"
+
+module Plait
+  # What `plait lab` measures: ready-made workloads, on embedded origins where they need one.
+  module Suites
+    ALL = [Waiting.new, Computing.new, Http.new].freeze
+    private_constant :ALL
+
+    class << self
+      # @return [Array<Suite>] in the order in which they are run
+      def all = ALL
+
+      # @return [Array<String>]
+      def names = ALL.map(&:name)
+
+      # @param name [String, Symbol]
+      # @return [Suite]
+      # @raise [UsageError] when there is none of that name
+      def fetch(name)
+        ALL.find { |suite| suite.name == name.to_s } or
+          raise UsageError, "there is no suite #{name.to_s.inspect}; there are #{names.join(", ")}"
+      end
+    end
+  end
+end

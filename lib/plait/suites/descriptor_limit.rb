@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Plait
+  module Suites
+    # How many descriptors this process, and those it starts, may have open: a connection takes one, and many systems
+    # allow 1,024 unless asked for more.
+    module DescriptorLimit
+      # Enough for 10,000 connections.
+      WANTED = 20_000
+      # What macOS grants, although it says that there is no limit.
+      MODEST = 10_240
+
+      module_function
+
+      # Lifts the soft limit as far as is wanted and may be.
+      def lift
+        [WANTED, MODEST].find { |count| sufficient?(count) || try(count) }
+      rescue NotImplementedError
+        nil # no such limits here
+      end
+
+      def sufficient?(count) = Process.getrlimit(:NOFILE).first >= count
+
+      def try(count)
+        hard = Process.getrlimit(:NOFILE).last
+        Process.setrlimit(:NOFILE, [count, hard].min, hard)
+        true
+      rescue SystemCallError
+        false
+      end
+      private_class_method :sufficient?, :try
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "openssl"
+require_relative "../../values/errors"
+require_relative "../suite"
+require_relative "../unreachable_origin"
+
+module Plait
+  module Suites
+    class Http < Suite
+      # Somebody's real site as what is asked: few at a time, and only whether each answer is a success is checked.
+      class SiteTarget
+        # So many at once are bearable for a site that did not ask to be measured.
+        POLITE_LIMIT = 8
+        OPEN_SECONDS = 5
+        READ_SECONDS = 15
+        FAILURES = [SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, EOFError, Net::HTTPBadResponse].freeze
+
+        # @return [Array<String>]
+        attr_reader :notes
+
+        # @param url [String]
+        # @raise [UsageError] unless it is an address of HTTP
+        # @raise [UnreachableOrigin] when it does not answer with a success
+        def initialize(url)
+          @uri = parse(url)
+          @notes = ["Asked #{@uri} over the network: its load and the network's are in the figures."]
+          check
+        end
+
+        # @return [Array<Integer>] limits worth looking at
+        def limits(requests) = [[POLITE_LIMIT, requests].min]
+
+        # @return [Boolean]
+        def patient?(_requests) = true
+
+        # @return [String]
+        def title(requests) = "HTTP: #{requests} requests of #{@uri}"
+
+        # Nothing to start.
+        def around = yield
+
+        # @return [SiteTarget] every row asks the same
+        def row(_label) = self
+
+        # @return [URI::HTTP]
+        def uri(_id) = @uri
+
+        # @return [String]
+        def path(_id) = @uri.request_uri
+
+        # @raise [UnreachableOrigin] when it no longer answers with a success
+        def verify(_id, response)
+          return if response.is_a?(Net::HTTPSuccess)
+
+          raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}"
+        end
+
+        private
+
+        def parse(url)
+          uri = URI.parse(url)
+          raise UsageError, "#{url.inspect} is no address of HTTP; give one like https://example.org/" unless
+            uri.is_a?(URI::HTTP) && uri.host
+
+          uri.path = "/" if uri.path.empty?
+          uri
+        rescue URI::InvalidURIError
+          raise UsageError, "#{url.inspect} is no address; give one like https://example.org/"
+        end
+
+        # Once, before anything is measured.
+        def check
+          judge(Net::HTTP.start(@uri.host, @uri.port, use_ssl: @uri.is_a?(URI::HTTPS), open_timeout: OPEN_SECONDS,
+                                                      read_timeout: READ_SECONDS) { |http| http.request_get(@uri) })
+        rescue *FAILURES => e
+          raise UnreachableOrigin, "#{@uri} does not answer (#{e.message}): check the address and the network, or " \
+                                   "leave it out to measure against the embedded origin"
+        end
+
+        def judge(response)
+          return if response.is_a?(Net::HTTPSuccess)
+
+          advice = response["Location"] ? "give #{response["Location"]} instead" : "give an address that answers 200"
+          raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}: #{advice}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+
+module Plait
+  module Suites
+    class UserFile
+      # The file, evaluated: a module of its own, so that the file's methods and constants are at hand in its blocks and
+      # nowhere else, and so that its blocks may run in ractors, which share modules but no other self.
+      class Script < Module
+        BLOCKS = %i[setup items body digest teardown].freeze
+        EXAMPLES = { items: "items { (1..50).to_a }", body: "body { |item| work(item) }" }.freeze
+
+        class << self
+          # @param path [String]
+          # @return [Script]
+          # @raise [UsageError]
+          def load(path)
+            source = read(path)
+            script = new(File.expand_path(path))
+            guard(path) { script.module_eval(source, File.expand_path(path), 1) }
+            script.check(path)
+          end
+
+          # Runs what the user has written; an exception becomes a sentence that names file and line.
+          # @raise [UsageError]
+          def guard(path)
+            yield
+          rescue UsageError
+            raise
+          rescue SyntaxError => e
+            raise UsageError, "#{path} does not parse: #{syntax(e, path)}"
+          rescue StandardError, ScriptError => e
+            place = [path, line(e, path)].compact.join(":")
+            raise UsageError, "#{place}: #{e.class}: #{e.message.lines.first.to_s.strip}"
+          end
+
+          private
+
+          def read(path)
+            File.read(path, encoding: Encoding::UTF_8)
+          rescue SystemCallError => e
+            raise UsageError, "#{path} can't be read: #{e.message[/\A[^@]*/].strip}"
+          end
+
+          def line(error, path)
+            file = File.expand_path(path)
+            error.backtrace_locations&.find { |place| place.path == file }&.lineno
+          end
+
+          # Without the folder, told already, and without the picture that some Rubies draw.
+          def syntax(error, path)
+            text = error.message.gsub(File.expand_path(path), File.basename(path))
+            text.lines.map(&:strip).reject(&:empty?).first(2).join(" ")
+          end
+        end
+
+        # @return [Hash{Symbol => Proc}]
+        attr_reader :blocks
+        # @return [String, nil]
+        attr_reader :heading, :unit_name
+        # @return [Array<Symbol, Array<Symbol>>, nil]
+        attr_reader :mechanisms
+        # @return [Array<Integer>, nil]
+        attr_reader :limits
+
+        # @param path [String] absolute
+        def initialize(path)
+          super()
+          @path = path
+          @blocks = {}
+          extend(self)
+        end
+
+        BLOCKS.each do |name|
+          define_method(name) do |&block|
+            refuse("#{name} needs a block, e.g. #{EXAMPLES.fetch(name, "#{name} { … }")}") unless block
+            refuse("there is a second #{name}") if @blocks.key?(name)
+            @blocks[name] = block
+          end
+        end
+
+        # @param text [String]
+        def title(text) = @heading = text.to_s
+
+        # @param plural [String] what an item is, in the plural
+        def unit(plural) = @unit_name = plural.to_s
+
+        # @param mechanisms [Array<Symbol, Array<Symbol>>]
+        def on(*mechanisms)
+          right = mechanisms.any? && mechanisms.all? { |one| one.is_a?(Symbol) || one.is_a?(Array) }
+          refuse("on needs mechanisms, e.g. on :threads, :fibers, %i[processes threads]") unless right
+          @mechanisms = mechanisms
+        end
+
+        # @param numbers [Array<Integer>]
+        def limit(*numbers)
+          right = numbers.any? && numbers.all? { |number| number.is_a?(Integer) && number.positive? }
+          refuse("limit needs whole numbers from 1 up, e.g. limit 1, 8, 64") unless right
+          @limits = numbers
+        end
+
+        # @return [Script] itself
+        # @raise [UsageError] when a part is missing
+        def check(path)
+          missing = EXAMPLES.reject { |name,| @blocks.key?(name) }
+          return self if missing.empty?
+
+          raise UsageError, "#{path} has no #{missing.keys.join(" and no ")}; add #{missing.values.join(" and ")}"
+        end
+
+        private
+
+        def refuse(reason)
+          line = caller_locations.find { |location| location.path == @path }&.lineno
+          raise UsageError, "#{[File.basename(@path), line].compact.join(":")}: #{reason}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "plait/suites"
+
+class HttpSuiteTest < Minitest::Test
+  Suites = Plait::Suites
+  Http = Suites::Http
+
+  def test_rows
+    workload = build
+    labels = workload.cells.map(&:label)
+    ["plain", "keep-alive", "threads, limit 10", "threads + keep-alive, limit 50", "fibers, limit 10",
+     "fibers + keep-alive, limit 50", "hybrid + keep-alive, limit 50", "processes, limit 16",
+     "processes × fibers + keep-alive, limit 2 × 25"].each { |label| assert_includes labels, label }
+    assert_equal "HTTP: 50 requests of 612 bytes, answered after 50 ms", workload.title
+  end
+
+  def test_limits_and_sizes_as_asked
+    workload = build(requests: 5_000, limits: [1_000])
+    assert_equal [5_000], workload.cells.map { |cell| cell.items.size }.uniq
+    assert_equal [1_000], workload.cells.select { |cell| cell.on == :fibers }.map(&:limit).uniq
+    refute_includes workload.cells.map(&:on), :sequence, "it would take 250 s"
+  end
+
+  def test_every_row_asks_the_same_and_the_origin_counts_each_apart
+    workload = build(requests: 4, latency: 0.2, limits: [3], on: %i[sequence threads fibers processes])
+    report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
+    assert_empty report.rows.filter_map(&:failure)
+    assert_empty report.mismatches
+    assert_match(/plain: 1; keep-alive: 1; threads, limit 3: 3; threads \+ keep-alive, limit 3: 3; fibers, limit 3: 3/,
+                 workload.notes.first)
+  end
+
+  def test_only_kept_connections_are_used_again
+    %i[sequence threads fibers].each do |on|
+      assert_equal 5, accepted_by(Http::OneShot, on), on
+      assert_includes 1..2, accepted_by(Http::KeepAlive, on), on
+    end
+  end
+
+  def test_a_thousand_at_once
+    target = Http::EmbeddedTarget.new(latency: 2.0, size: 100)
+    row = target.row("all")
+    target.around do
+      ids = Plait.map((0...1_000).to_a, on: :fibers, limit: 1_000, &Http::KeepAlive.new(row).to_proc)
+      assert_equal (0...1_000).to_a, ids
+    end
+    assert_match(/all: 1000\./, target.notes.first)
+  end
+
+  def test_a_wrong_answer_is_noticed
+    target = Http::EmbeddedTarget.new(latency: 0, size: 100)
+    target.around do
+      row = target.row("x")
+      error = assert_raises(Http::EmbeddedTarget::WrongAnswer) { row.verify(1, Net::HTTP.get_response(row.uri(2))) }
+      assert_match(%r{/bytes/100\?id=1&row=0 was answered with 200 and 100 bytes, which are not}, error.message)
+    end
+  end
+
+  def test_a_connection_is_not_used_again_after_an_error
+    server = TCPServer.new("127.0.0.1", 0)
+    port = server.local_address.ip_port
+    row = Struct.new(:port) do
+      def uri(_id) = URI("http://127.0.0.1:#{port}/")
+      def path(_id) = "/"
+      def verify(*) = nil
+    end
+    thread = Thread.new { server.accept.tap { |socket| socket.write("nonsense\r\n\r\n") }.close }
+    body = Http::KeepAlive.new(row.new(port))
+    assert_raises(Net::HTTPBadResponse) { body.call(1) }
+    assert_empty body.instance_variable_get(:@idle)
+  ensure
+    thread.join
+    server.close
+  end
+
+  def test_a_site
+    Suites::Origin.open(latency: 0) do |origin|
+      workload = build(url: origin.uri("/bytes/100").to_s, requests: 3, on: %i[sequence fibers])
+      report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
+      assert_empty report.rows.filter_map(&:failure)
+      assert_empty report.mismatches
+      assert_match(/over the network/, workload.notes.first)
+      assert_equal ["plain", "keep-alive", "fibers, limit 3", "fibers + keep-alive, limit 3"], report.rows.map(&:label)
+    end
+  end
+
+  def test_an_unreachable_site_is_told_before_anything_is_measured
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
+    error = assert_raises(Suites::UnreachableOrigin) { build(url: "http://127.0.0.1:#{port}/x") }
+    assert_match(%r{http://127.0.0.1:#{port}/x does not answer \(.*refused.*\): check the address}, error.message)
+    error = assert_raises(Suites::UnreachableOrigin) { build(url: "http://no-such-host.invalid/") }
+    assert_match(/does not answer/, error.message)
+  end
+
+  def test_a_site_that_answers_with_an_error
+    Suites::Origin.open(latency: 0) do |origin|
+      error = assert_raises(Suites::UnreachableOrigin) { build(url: origin.uri("/nowhere").to_s) }
+      assert_match(/answered 404 Not Found: give an address that answers 200/, error.message)
+    end
+  end
+
+  def test_an_address_that_is_none
+    ["ftp://x/", "nonsense", "http://", "http://a b/"].each do |url|
+      error = assert_raises(Plait::UsageError, url) { build(url: url) }
+      assert_match(%r{is no address.*https://example.org/}, error.message)
+    end
+  end
+
+  def test_leaves_nothing
+    assert_no_leaks { build(requests: 2, latency: 0).around { nil } }
+  end
+
+  private
+
+  def build(**options) = Suites.fetch("http").workloads(**options).first
+
+  # Five requests, two at a time.
+  def accepted_by(body, on)
+    target = Http::EmbeddedTarget.new(latency: 0.01, size: 10)
+    target.around do
+      Plait.map([*1..5], on: on, limit: on == :sequence ? 1 : 2, &body.new(target.row("x")).to_proc)
+      JSON.parse(Net::HTTP.get(target.uri("/stats"))).fetch("accepted") - 1
+    end
+  end
+end
