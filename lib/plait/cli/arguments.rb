@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "../values/errors"
+require_relative "suggestion"
+
+module Plait
+  module CLI
+    # Words from the command line, turned into values, or into one sentence that names the option.
+    module Arguments
+      # Float() would take 1e999 for infinity, with a warning of its own.
+      NUMBER = /\A[-+]?(\d{1,15}(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\z/i
+
+      module_function
+
+      # @param option [String] as typed, "--rounds", for the message
+      # @param text [String]
+      # @return [Integer] 1 or more
+      # @raise [UsageError]
+      def count(option, text)
+        number = integer(option, text)
+        return number if number.positive?
+
+        raise UsageError, "#{option} #{text}: must be 1 or more"
+      end
+
+      # @return [Integer]
+      # @raise [UsageError]
+      def integer(option, text)
+        Integer(text(option, text).delete("_"), 10)
+      rescue ArgumentError
+        raise UsageError, "#{option} #{text}: not a whole number"
+      end
+
+      # @return [Float] above zero
+      # @raise [UsageError]
+      def positive(option, text)
+        number = float(option, text)
+        return number if number.positive?
+
+        raise UsageError, "#{option} #{text}: must be more than 0"
+      end
+
+      # @return [Float] zero or more
+      # @raise [UsageError]
+      def seconds(option, text)
+        number = float(option, text)
+        return number unless number.negative?
+
+        raise UsageError, "#{option} #{text}: can't be negative"
+      end
+
+      # @return [Float]
+      # @raise [UsageError]
+      def float(option, text)
+        return text.to_f if NUMBER.match?(text(option, text))
+
+        raise UsageError, "#{option} #{text}: not a number"
+      end
+
+      # @param text [String] "1,8,64"
+      # @return [Array<Integer>] each 1 or more, without repetition
+      # @raise [UsageError]
+      def limits(option, text) = words(option, text).map { |word| count(option, word) }.uniq
+
+      # @param text [String] "threads,processes+fibers"
+      # @param known [Array<Symbol>] names of mechanisms
+      # @return [Array<Symbol, Array<Symbol>>] a composition is an Array of two
+      # @raise [UsageError]
+      def mechanisms(option, text, known)
+        words(option, text).map { |word| mechanism(option, word, known) }.uniq
+      end
+
+      # @return [Array<String>] what stands between the commas
+      # @raise [UsageError]
+      def words(option, text)
+        list = text(option, text).split(",").map(&:strip).reject(&:empty?)
+        list.empty? ? raise(UsageError, "#{option} needs a value") : list
+      end
+
+      # @return [String] not empty
+      # @raise [UsageError]
+      def text(option, text)
+        text.to_s.strip.empty? ? raise(UsageError, "#{option} needs a value") : text.to_s.strip
+      end
+
+      def mechanism(option, word, known)
+        parts = word.delete_prefix(":").split("+").map(&:to_sym)
+        parts.each { |part| known.include?(part) || unknown_mechanism(option, part, known) }
+        return parts.first if parts.size == 1
+        return parts if parts.size == 2
+
+        raise UsageError, "#{option} #{word}: at most two mechanisms compose, as in processes+fibers"
+      end
+
+      def unknown_mechanism(option, part, known)
+        raise UnknownMechanism, "#{option}: unknown mechanism \"#{part}\"#{Suggestion.ending(part, known)} " \
+                                "The mechanisms are #{known.join(", ")}."
+      end
+      private_class_method :mechanism, :unknown_mechanism
+    end
+  end
+end

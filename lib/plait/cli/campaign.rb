@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require_relative "arguments"
+require_relative "exit_status"
+require_relative "experiment"
+require_relative "failure"
+require_relative "outputs"
+require_relative "presentation"
+require_relative "../mechanisms"
+require_relative "../values/errors"
+
+module Plait
+  module CLI
+    # What `plait lab` and `plait compare` have in common: from options to tables, reports and an exit status. A
+    # subclass says which workloads.
+    class Campaign
+      # @param terminal [Terminal]
+      # @param words [Array<String>] what stood besides options
+      # @param options [Hash] by option name, as Strings
+      def initialize(terminal, words, options)
+        @terminal = terminal
+        @words = words
+        @options = options
+      end
+
+      # @return [Integer] an exit status
+      # @raise [UsageError] before anything was run
+      def call
+        terminal.quiet = options["quiet"]
+        outputs = Outputs.new(terminal, **%i[json csv html].to_h { |name| [name, path(name)] })
+        experiment = Experiment.new(workloads, terminal, **manner)
+        presentation = Presentation.new(terminal)
+        experiment.run { |report| presentation.show(report) }
+        conclude(experiment, outputs)
+      end
+
+      private
+
+      attr_reader :terminal, :words, :options
+
+      # @return [Array<Lab::Workload>]
+      # @raise [UsageError]
+      def workloads = raise(NotImplementedError, "#{self.class}#workloads")
+
+      def manner
+        { rounds: Arguments.count("--rounds", options["rounds"]),
+          seed: given("seed") { |text| Arguments.integer("--seed", text) },
+          budget: given("budget") { |text| Arguments.positive("--budget", text) } }
+      end
+
+      # @return [Object, nil] what the block makes of an option; nil without the option
+      def given(name)
+        value = options[name]
+        value.nil? ? nil : yield(value)
+      end
+
+      def path(name) = given(name) { |text| Arguments.text("--#{name}", text) }
+
+      def mechanisms = given("on") { |text| Arguments.mechanisms("--on", text, Mechanisms.names) }
+
+      def limits = given("limit") { |text| Arguments.limits("--limit", text) }
+
+      # Whatever ended it, what was measured is saved; of several problems the first one gives the exit status.
+      def conclude(experiment, outputs)
+        unsaved = outputs.write(experiment.reports)
+        failure = experiment.failure&.then { |sentence| Error.new(sentence) }
+        problems = [experiment.ended_by, failure, *unsaved].compact
+        problems.map { |problem| Failure.new(problem).tell(terminal) }.find(&:positive?) || ExitStatus::OK
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "check"
+
+module Plait
+  module CLI
+    class Doctor < Command
+      # Looks at one part of the machine. A subclass names its group and makes checks; the files of Linux are read below
+      # `root`, and where they are missing the answer is "unknown".
+      class Examiner
+        UNTOLD = "unknown: this system doesn't tell"
+
+        # @param root [String] of the file system
+        def initialize(root: "/")
+          @root = root
+        end
+
+        # @return [Array<Check>]
+        def checks = raise(NotImplementedError, "#{self.class}#checks")
+
+        private
+
+        def ok(name, value, text, hint = nil) = check(name, :ok, value, text, hint)
+
+        def limited(name, value, text, hint = nil) = check(name, :limited, value, text, hint)
+
+        def missing(name, text, hint = nil) = check(name, :missing, nil, text, hint)
+
+        def unknown(name, text = UNTOLD) = check(name, :unknown, nil, text, nil)
+
+        def check(name, status, value, text, hint)
+          Check.new(group: self.class::GROUP, name: name, status: status, value: value, text: text, hint: hint)
+        end
+
+        # @return [String, nil]
+        def read(file)
+          File.read(path(file))
+        rescue SystemCallError
+          nil
+        end
+
+        def path(file) = File.join(@root, file)
+      end
+    end
+  end
+end

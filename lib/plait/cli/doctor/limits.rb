@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "cgroup"
+require_relative "examiner"
+require_relative "figures"
+
+module Plait
+  module CLI
+    class Doctor < Command
+      # How many of each thing the system gives one process.
+      class Limits < Examiner
+        GROUP = "limits"
+        # Linux: a fiber's stack and its guard page are a memory map each.
+        MAPS_A_FIBER = 2
+        # Less than this is in the way of a few thousand connections.
+        FEW_DESCRIPTORS = 4096
+        FEW_PROCESSES = 512
+        # Linux before 5.4 had 128: too short a queue for a burst of connections.
+        SHORT_BACKLOG = 1024
+        FEW_PORTS = 20_000
+
+        def checks = [descriptors, processes, fibers, backlog, ports]
+
+        private
+
+        def descriptors
+          soft, hard = Process.getrlimit(:NOFILE)
+          text = "#{amount(soft)} open files and sockets#{" (up to #{amount(hard)} on demand)" if hard > soft}"
+          return ok("descriptors", soft, text) if soft >= FEW_DESCRIPTORS
+
+          limited("descriptors", soft, text, "for more connections: ulimit -n #{[hard, 65_536].min}")
+        rescue NotImplementedError, ArgumentError, SystemCallError
+          unknown("descriptors")
+        end
+
+        def processes
+          most = [Process.getrlimit(:NPROC).first, Cgroup.new(root: @root).processes].compact.min
+          text = "#{amount(most)} processes and threads"
+          return ok("processes", most, text) if most >= FEW_PROCESSES
+
+          limited("processes", most, text, "for more: ulimit -u 4096, or docker run --pids-limit 4096")
+        rescue NotImplementedError, ArgumentError, SystemCallError # ArgumentError: macOS and JRuby may not know NPROC
+          unknown("processes")
+        end
+
+        def amount(number) = number >= Process::RLIM_INFINITY ? "unlimited" : Figures.grouped(number)
+
+        # Never "limited": what comes with Linux is enough for most, and Plait queues the rest.
+        def fibers
+          maps = read("proc/sys/vm/max_map_count")&.to_i
+          return unknown("fibers") unless maps
+
+          most = (maps - read("proc/self/maps").to_s.count("\n")) / MAPS_A_FIBER
+          ok("fibers", most, "about #{Figures.grouped(most.round(-2))} in a process, two memory maps each " \
+                             "(vm.max_map_count is #{Figures.grouped(maps)})",
+             most < 100_000 ? "for more: sysctl -w vm.max_map_count=1048576" : nil)
+        end
+
+        def backlog
+          length = read("proc/sys/net/core/somaxconn")&.to_i
+          return unknown("backlog") unless length
+
+          text = "#{Figures.grouped(length)} connections may wait to be accepted (net.core.somaxconn)"
+          return ok("backlog", length, text) if length >= SHORT_BACKLOG
+
+          limited("backlog", length, text, "for bursts: sysctl -w net.core.somaxconn=4096")
+        end
+
+        def ports
+          first, last = read("proc/sys/net/ipv4/ip_local_port_range")&.split&.map(&:to_i)
+          return unknown("ports") unless last
+
+          number = last - first + 1
+          text = "#{Figures.grouped(number)} connections at a time to one address (ephemeral ports #{first} to #{last})"
+          return ok("ports", number, text) if number >= FEW_PORTS
+
+          limited("ports", number, text, "for more: sysctl -w net.ipv4.ip_local_port_range=\"15000 64999\"")
+        end
+      end
+    end
+  end
+end

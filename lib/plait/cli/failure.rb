@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "thor"
+require_relative "../values/errors"
+require_relative "crash"
+require_relative "exit_status"
+require_relative "suggestion"
+require_relative "terminal"
+
+module Plait
+  module CLI
+    # An exception as people and the shell should see it: one sentence, one exit status.
+    class Failure
+      # Classes by name, since `plait version` must not load the lab to know them. The first that fits counts.
+      STATUSES = {
+        "Plait::CLI::Terminal::Closed" => ExitStatus::OK,
+        "Plait::CLI::Terminal::Unwritable" => ExitStatus::CANT_CREATE,
+        "Plait::Lab::WriteError" => ExitStatus::CANT_CREATE,
+        "Plait::Lab::FreshProcess::ForkRefused" => ExitStatus::NO_PERMISSION,
+        "Plait::Suites::UnreachableOrigin" => ExitStatus::UNAVAILABLE,
+        "Plait::Suites::Origin::StartError" => ExitStatus::UNAVAILABLE,
+        "Plait::UsageError" => ExitStatus::USAGE,
+        "Plait::UnsupportedError" => ExitStatus::UNAVAILABLE,
+        "Plait::Error" => ExitStatus::FAILED,
+        "Thor::Error" => ExitStatus::USAGE,
+        "NoMemoryError" => ExitStatus::FAILED,
+        "Interrupt" => ExitStatus::INTERRUPTED
+      }.freeze
+
+      # @param error [Exception]
+      def initialize(error)
+        @error = error
+      end
+
+      # Says it on standard error.
+      # @param terminal [Terminal]
+      # @return [Integer] the exit status
+      def tell(terminal)
+        return status if @error.is_a?(Terminal::Closed) # nobody is left to tell
+
+        terminal.complain(terminal.paint("plait: ", :red, to: terminal.err) + sentence)
+        terminal.complain(@error.full_message(highlight: false)) if ENV["PLAIT_DEBUG"] == "1"
+        status
+      end
+
+      # @return [Integer] an {ExitStatus}
+      def status
+        names = @error.class.ancestors.map(&:name)
+        STATUSES.find { |name, _| names.include?(name) }&.last || ExitStatus::SOFTWARE
+      end
+
+      # @return [String]
+      def sentence
+        case @error
+        when Thor::UnknownArgumentError then unknown_option
+        when NoMemoryError then "out of memory; a smaller --limit, --requests or --scale needs less"
+        when Interrupt then interrupted
+        else status == ExitStatus::SOFTWARE ? Crash.new(@error).sentence : @error.message.strip
+        end
+      end
+
+      private
+
+      # Without words of its own an Interrupt has the name of its class for a message, or none.
+      def interrupted = ["", "Interrupt"].include?(@error.message) ? "interrupted" : @error.message
+
+      def unknown_option
+        word = @error.unknown.first
+        "unknown option #{word}#{Suggestion.ending(word,
+                                                   @error.switches)} plait help COMMAND lists a command's options."
+      end
+    end
+  end
+end

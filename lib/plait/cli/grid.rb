@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "unicode/display_width"
+require_relative "paragraph"
+
+module Plait
+  module CLI
+    # A table as lines of text: columns aligned by what they show on the screen. Where the terminal is too narrow, prose
+    # in the last column is wrapped, then the least important columns are left out, then the labels are shortened.
+    class Grid
+      GAP = 2
+      INDENT = 2
+      # Prose is read best in lines no longer than this, however wide the terminal.
+      WIDEST_PROSE = 110
+      # Columns that prose and labels keep, however narrow the terminal.
+      NARROWEST_PROSE = 24
+      NARROWEST_LABEL = 8
+
+      # @return [Array<String>] titles of the columns left out, in their order
+      attr_reader :dropped
+
+      # @param columns [Array<String>] titles; the first column names the row and always stays
+      # @param rows [Array<Array<String>>]
+      # @param alignments [Array<Symbol>] :left or :right; a last column that is :left is prose
+      # @param width [Integer, nil] columns of the terminal; nil means as wide as needed
+      # @param least [Array<String>] titles of columns in the order in which they may go; others go after them, from
+      #   the right
+      def initialize(columns, rows, alignments:, width: nil, least: [])
+        @columns = columns.map { |title| clean(title) }
+        @rows = rows.map { |row| row.map { |cell| clean(cell) } }
+        @alignments = alignments
+        @width = width || Float::INFINITY
+        @widths = natural_widths
+        @shown = columns.each_index.to_a
+        fit(least)
+        @dropped = (columns.each_index.to_a - @shown).map { |index| @columns[index] }
+      end
+
+      # @return [Array<String>] the titles of the columns, and a line under them
+      def head = [line(@columns), (" " * INDENT) + ("─" * (total - INDENT))]
+
+      # @return [Array<Array<String>>] the lines of each row: one, or more where prose is wrapped
+      def body = @rows.map { |row| row_lines(row) }
+
+      private
+
+      # Control characters in a label or an error's message must not reach the terminal as commands.
+      def clean(cell) = cell.to_s.scrub("?").gsub(/[[:cntrl:]]+/, " ")
+
+      def natural_widths
+        @columns.each_index.map { |index| [@columns, *@rows].map { |row| display(row[index].to_s) }.max }
+      end
+
+      def fit(least)
+        shrink(@columns.size - 1, NARROWEST_PROSE, [@width, WIDEST_PROSE].min) if prose?
+        leave_out(least) while total > @width && @shown.size > 2
+        shrink(0, NARROWEST_LABEL, @width)
+      end
+
+      def prose? = @columns.size > 1 && @alignments.last == :left
+
+      def shrink(index, narrowest, width)
+        excess = total - width
+        @widths[index] -= excess.clamp(0, [@widths[index] - narrowest, 0].max)
+      end
+
+      def leave_out(least)
+        candidates = @shown.drop(1)
+        @shown.delete(candidates.min_by { |index| [least.index(@columns[index]) || least.size, -index] })
+      end
+
+      def total = INDENT + @shown.sum { |index| @widths[index] } + (GAP * (@shown.size - 1))
+
+      def row_lines(row)
+        prose = @shown.last
+        return [line(row)] if display(row[prose].to_s) <= @widths[prose] || prose.zero? || @alignments[prose] == :right
+
+        first, *rest = Paragraph.wrap(row[prose], @widths[prose])
+        margin = " " * (total - @widths[prose])
+        [line([*row.first(prose), first]), *rest.map { |text| margin + text }]
+      end
+
+      def line(cells)
+        ((" " * INDENT) + @shown.map { |index| pad(cells[index].to_s, index) }.join(" " * GAP)).rstrip
+      end
+
+      def pad(cell, index)
+        cell = shorten(cell, @widths[index])
+        blank = " " * (@widths[index] - display(cell))
+        @alignments[index] == :right ? blank + cell : cell + blank
+      end
+
+      def shorten(cell, room)
+        return cell if display(cell) <= room
+
+        cell = cell[0...-1] while display(cell) > room - 1
+        "#{cell.rstrip}…"
+      end
+
+      def display(text) = Unicode::DisplayWidth.of(text)
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "command"
+require_relative "measuring_options"
+
+module Plait
+  module CLI
+    # `plait lab`
+    class Lab < Command
+      USAGE = "lab [SUITE]"
+      SUMMARY = "Run the same Ruby under every mechanism, side by side, and compare"
+      ABOUT = <<~TEXT
+        Measures a suite: "waiting" (functions that sleep), "computing" (compression in C, which releases Ruby's lock,
+        and pure Ruby, which holds it), "http" (requests with Net::HTTP to a server that takes its time), or "all" of
+        them, in smaller sizes, in a few minutes.
+
+        Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
+        must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
+        and saved.
+      TEXT
+      ARGUMENTS = (0..1)
+
+      OPTIONS = {
+        **MeasuringOptions::CHOICE,
+        scale: { banner: "X", desc: "the size of the work, 1 for the full one (default: 1; for \"all\" a part of it)" },
+        requests: { banner: "N", desc: "http: how many requests (default: 50)" },
+        latency: { banner: "SECONDS", desc: "http: how long the server takes to answer (default: 0.05)" },
+        url: { banner: "URL", desc: "http: ask this site instead of the built-in server" },
+        **MeasuringOptions::MANNER
+      }.freeze
+      EXAMPLES = {
+        "plait lab" => "everything, a few minutes",
+        "plait lab waiting --scale 0.1" => "the quickest look",
+        "plait lab http --requests 500 --limit 10,100" => "more requests, two limits",
+        "plait lab computing --on sequence,processes,ractors --json" => "some mechanisms; the figures for a program"
+      }.freeze
+
+      def call
+        require_relative "lab/suite_campaign"
+        SuiteCampaign.new(terminal, words, options).call
+      end
+    end
+  end
+end

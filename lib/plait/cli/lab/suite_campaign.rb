@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "../arguments"
+require_relative "../campaign"
+require_relative "../command"
+require_relative "../outputs"
+require_relative "../suggestion"
+require_relative "../suite_names"
+require_relative "../../suites"
+require_relative "../../values/errors"
+
+module Plait
+  module CLI
+    class Lab < Command
+      # Measures the suites that come with Plait.
+      class SuiteCampaign < Campaign
+        # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two
+        # cores.
+        BUDGET = 200.0
+        # What only some suites know. An option without effect is worth a word.
+        PARTICULAR = { "scale" => %w[waiting computing all], "requests" => %w[http all], "latency" => %w[http all],
+                       "url" => %w[http all], "limit" => %w[http all] }.freeze
+
+        private
+
+        def workloads
+          suites = everything? ? Suites.all : [Suites.fetch(suite)]
+          chosen = suites.flat_map { |one| chosen(one) }
+          raise @left_out if chosen.empty?
+
+          mention_options_without_effect
+          chosen
+        end
+
+        def everything? = suite == SuiteNames::ALL
+
+        # `plait lab --json waiting` means the suite, not a file of that name.
+        def suite
+          @suite ||= begin
+            taken = words.empty? && options.values_at("json", "csv").find { |value| SuiteNames::WORDS.include?(value) }
+            name = taken || words.first || SuiteNames::ALL
+            SuiteNames::WORDS.include?(name) ? name : unknown(name)
+          end
+        end
+
+        def path(name) = words.empty? && SuiteNames::WORDS.include?(options[name]) ? Outputs::STANDARD_OUTPUT : super
+
+        def unknown(name)
+          ending = Suggestion.ending(name, SuiteNames::WORDS)
+          raise UsageError, "unknown suite \"#{name}\"#{ending} The suites are #{SuiteNames::WORDS.join(", ")}."
+        end
+
+        def mention_options_without_effect
+          PARTICULAR.each do |option, suites|
+            next if options[option].nil? || suites.include?(suite)
+
+            terminal.note("plait: --#{option} has no effect on \"#{suite}\"")
+          end
+        end
+
+        # A suite may lack the mechanisms asked for; of several suites it is then left out.
+        def chosen(one)
+          one.workloads(**sizes, on: mechanisms)
+        rescue UsageError => e
+          raise unless everything? && mechanisms && knows_rest?(one)
+
+          terminal.note("plait: #{e.message}; it is left out")
+          @left_out = e
+          []
+        end
+
+        def knows_rest?(one)
+          one.workloads(**sizes)
+          true
+        rescue UsageError
+          false
+        end
+
+        def sizes
+          @sizes ||= {
+            brief: everything?,
+            scale: given("scale") { |text| Arguments.positive("--scale", text) },
+            requests: given("requests") { |text| Arguments.count("--requests", text) },
+            latency: given("latency") { |text| Arguments.seconds("--latency", text) },
+            url: given("url") { |text| Arguments.text("--url", text) },
+            limits: limits
+          }
+        end
+
+        def manner
+          settings = super
+          everything? && settings[:budget].nil? ? settings.merge(budget: BUDGET) : settings
+        end
+      end
+    end
+  end
+end

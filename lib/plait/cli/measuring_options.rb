@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Plait
+  module CLI
+    # The options of the commands that measure.
+    module MeasuringOptions
+      ROUNDS = "3"
+
+      # What is measured.
+      CHOICE = {
+        on: { banner: "A,B", desc: "only these mechanisms: sequence, threads, fibers, hybrid, processes, ractors, " \
+                                   "or two composed, as in processes+fibers" },
+        limit: { banner: "1,8,64", desc: "how many may be in flight at once; each is measured" }
+      }.freeze
+
+      # How, and where the results go.
+      MANNER = {
+        rounds: { banner: "N", default: ROUNDS,
+                  desc: "how often each row is measured; the tables show the median, the least and the most" },
+        budget: { banner: "SECONDS",
+                  desc: "leave out rounds that would take longer than this; the first is always run" },
+        seed: { banner: "N", desc: "the rows are run in random order; the same seed gives the same order" },
+        json: { banner: "[FILE]", lazy: "-",
+                desc: "all figures as JSON; without FILE to standard output, and all else to standard error" },
+        csv: { banner: "[FILE]", lazy: "-", desc: "the same as CSV, one line a row" },
+        html: { banner: "FILE", default: "plait-report.html",
+                desc: "tables and plots as one page; --no-html for none" },
+        quiet: { type: :boolean, desc: "no progress; tables, verdicts and errors only" }
+      }.freeze
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "grid"
+require_relative "paragraph"
+
+module Plait
+  module CLI
+    # A report for people: what differs first, then the tables, then what they say.
+    class Presentation
+      # Columns that go first where the terminal is narrow.
+      LEAST = ["n", "GC runs", "retained strings", "retained objects", "retained bytes", "CPU/item",
+               "strings", "objects", "90 %", "min – max", "items", "CPU"].freeze
+      # Prose is read best in lines no longer than this.
+      WIDEST_PROSE = 110
+
+      # @param terminal [Terminal]
+      def initialize(terminal)
+        @terminal = terminal
+      end
+
+      # @param report [Lab::Report]
+      # @return [void]
+      def show(report)
+        introduce(report.environment)
+        @terminal.say("", bold(report.workload.title), *prose(report.workload.description.to_s, :dim))
+        differences(report)
+        report.tables.each { |table| show_table(table, report.workload.title) }
+        lines = conclusion(report)
+        @terminal.say("", *lines) if lines.any?
+      end
+
+      private
+
+      # Once, on top.
+      def introduce(environment)
+        return if @introduced
+
+        @introduced = true
+        @terminal.say(paint("plait #{environment[:plait]}: #{environment}", :dim))
+      end
+
+      def differences(report)
+        return unless report.mismatch?
+
+        @terminal.say("", paint("The results differ:", :bold, :red),
+                      *report.mismatches.flat_map { |found| prose(found.to_s, :red) })
+      end
+
+      def show_table(table, prefix)
+        grid = Grid.new(table.columns, table.rows, alignments: table.alignments, width: @terminal.width, least: LEAST)
+        head, rule = grid.head
+        @terminal.say("", "  #{bold(table.title.delete_prefix("#{prefix}: "))}", paint(head, :dim), paint(rule, :dim),
+                      *rows(table, grid), *table.notes.flat_map { |note| prose(note, :dim) }, *left_out(grid))
+      end
+
+      def rows(table, grid)
+        table.rows.zip(grid.body).flat_map do |cells, lines|
+          cells.any? { |cell| cell.start_with?("fastest") } ? lines.map { |line| paint(line, :green) } : lines
+        end
+      end
+
+      def left_out(grid)
+        return [] if grid.dropped.empty?
+
+        prose("(left out, for want of width: #{grid.dropped.join(", ")}; a wider terminal shows them)", :dim)
+      end
+
+      def conclusion(report)
+        verdict = report.mismatch? ? [] : report.verdict
+        return prose("nothing was measured", :yellow) if verdict.empty? && report.tables.empty?
+
+        verdict.flat_map { |sentence| prose("→ #{sentence}", :bold) } +
+          (report.notes + report.workload.notes).flat_map { |note| prose(note, :dim) }
+      end
+
+      def prose(text, *styles)
+        width = [@terminal.width || WIDEST_PROSE, WIDEST_PROSE].min - 2
+        lines = Paragraph.wrap(text.gsub(/[[:cntrl:]]+/, " "), width).reject(&:empty?)
+        lines.map { |line| "  #{paint(line, *styles)}" }
+      end
+
+      def bold(text) = paint(text, :bold)
+
+      def paint(...) = @terminal.paint(...)
+    end
+  end
+end

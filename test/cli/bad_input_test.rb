@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "support/command_line"
+
+# One clear sentence on standard error, nothing on standard output, nothing run, nothing written.
+class BadInputTest < Minitest::Test
+  include Support::CommandLine
+
+  def test_commands
+    refused %w[lba], "unknown command \"lba\"; did you mean \"lab\"?"
+    refused %w[waiting], "unknown command \"waiting\"; did you mean \"plait lab waiting\"?"
+    refused %w[work.rb], "unknown command \"work.rb\"; did you mean \"plait compare work.rb\"?"
+    refused %w[help quantum], "unknown command \"quantum\". The commands are lab, compare, doctor, version, help."
+    refused %w[version 2], "plait version takes no argument, but there is \"2\" besides"
+    refused %w[lab waiting http], "plait lab takes one argument at most, but there is \"http\" besides"
+    refused %w[compare], "plait compare lacks an argument; its usage is: plait compare FILE.rb"
+  end
+
+  def test_options
+    refused %w[lab --lmit 3], "unknown option --lmit; did you mean \"--limit\"?"
+    refused %w[doctor --loud], "unknown option --loud."
+    refused %w[lab --rounds], "--rounds needs a value"
+    refused %w[lab --rounds none], "--rounds none: not a whole number"
+    refused %w[lab --rounds 0], "--rounds 0: must be 1 or more"
+    refused %w[lab http --limit 0], "--limit 0: must be 1 or more"
+    refused %w[lab http --limit -8], "--limit -8: must be 1 or more"
+    refused %w[lab http --limit 1,b], "--limit b: not a whole number"
+    refused %w[lab --scale 0], "--scale 0: must be more than 0"
+    refused %w[lab --scale 1e999], "--scale 1e999: not a number"
+    refused %w[lab http --requests 0], "--requests 0: must be 1 or more"
+    refused %w[lab http --latency -1], "--latency -1: can't be negative"
+    refused %w[lab --budget 0], "--budget 0: must be more than 0"
+    refused %w[lab --seed x], "--seed x: not a whole number"
+    refused %w[lab --html], "--html needs a value"
+  end
+
+  def test_mechanisms
+    refused %w[lab --on thread], "--on: unknown mechanism \"thread\"; did you mean \"threads\"?"
+    refused %w[lab --on threads+quantum], "--on: unknown mechanism \"quantum\"."
+    refused %w[lab --on], "--on needs a value"
+    refused %w[lab computing --on processes+fibers], "suite computing has no row for"
+  end
+
+  def test_suites
+    refused %w[lab wating], "unknown suite \"wating\"; did you mean \"waiting\"?"
+    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, all."
+  end
+
+  def test_destinations_that_would_get_mixed_up
+    refused %w[lab --json --csv], "--json and --csv can't both go to standard output"
+    refused %w[lab --json a --html ./a], "would be written twice"
+  end
+
+  def test_addresses
+    refused ["lab", "http", "--url", "not an address"], "is no address"
+    refused ["lab", "http", "--url", "ftp://localhost/"], "is no address of HTTP"
+    refused ["lab", "http", "--url", ""], "--url needs a value"
+  end
+
+  def test_files
+    write("broken.rb", "items { [1] }\nbody { |x| x +\n")
+    write("unknown.rb", "items { [1] }\nbdy { |x| x }\n")
+    write("leaves.rb", "exit 0\n")
+    refused %w[compare missing.rb], "missing.rb can't be read: No such file or directory"
+    refused %w[compare broken.rb], /broken\.rb does not parse: broken\.rb:\d+: syntax error/
+    refused %w[compare unknown.rb], /unknown\.rb:2: /
+    refused %w[compare leaves.rb], "leaves.rb calls exit"
+    refused %w[compare --json work.rb], "--json has taken work.rb, so no FILE.rb is left: put it first"
+  end
+
+  def test_an_origin_that_does_not_answer
+    result = plait("lab", "http", "--url", "http://127.0.0.1:1/", "--requests", "1")
+    assert_refused 69, "http://127.0.0.1:1/ does not answer", result
+  end
+
+  private
+
+  def refused(arguments, message) = assert_refused(2, message, plait(*arguments))
+
+  def assert_refused(code, message, result)
+    assert_equal code, result.code, result.err
+    assert_match(/\Aplait: [^\n]+\n\z/, result.err)
+    message.is_a?(Regexp) ? assert_match(message, result.err) : assert_includes(result.err, message)
+    assert_empty result.out
+    assert_empty Dir.children(folder).grep(/report/)
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "support/command_line"
+require "json"
+
+# What becomes of results when their destination fails.
+class LostOutputTest < Minitest::Test
+  include Support::CommandLine
+
+  QUICK = %w[lab waiting --scale 0.002 --rounds 1 --on sequence,threads].freeze
+
+  def test_a_full_disk_loses_neither_tables_nor_json
+    needs_full_device
+    result = plait(*QUICK, "--html", "/dev/full", "--json")
+    assert_equal 73, result.code, result.err
+    assert_equal 2, JSON.parse(result.out).dig("reports", 0, "rows").size
+    assert_match(/fastest/, result.err)
+    assert_match(%r{^plait: can't write the report to /dev/full: the disk is full; [^\n]+\n\z}, result.err)
+  end
+
+  def test_a_folder_that_is_not_there
+    result = plait(*QUICK, "--html", "no/where.html", "--csv", "a.csv")
+    assert_equal 73, result.code, result.err
+    assert_match(%r{^plait: can't write the report to no/where\.html: the folder does not exist}, result.err)
+    assert_equal 3, File.readlines(path("a.csv")).size
+  end
+
+  def test_what_was_there_stays_when_the_report_can_not_be_written
+    write("plait-report.html", "old")
+    result = plait(*QUICK, prelude: <<~RUBY)
+      class File
+        def fsync = raise(Errno::ENOSPC)
+      end
+    RUBY
+    assert_equal 73, result.code, result.err
+    assert_equal "old", File.read(path("plait-report.html"))
+  end
+
+  def test_a_full_disk_behind_standard_output
+    needs_full_device
+    result = to_full("doctor")
+    assert_equal [73, "plait: can't write the output: No space left on device\n"], [result.code, result.err]
+    result = to_full(*QUICK, "--quiet")
+    assert_equal [73, "plait: can't write the output: No space left on device\n"], [result.code, result.err]
+    assert_path_exists path("plait-report.html")
+  end
+
+  def test_a_closed_pipe_is_a_quiet_end
+    [%w[help lab], %w[doctor], [*QUICK, "--quiet"]].each do |arguments|
+      result = first_line_of(*arguments)
+      assert_equal [0, ""], [result.code, result.err]
+      refute_empty result.out
+    end
+    assert_match(%r{</html>\s*\z}, File.read(path("plait-report.html")))
+  end
+
+  private
+
+  def needs_full_device = File.exist?("/dev/full") || skip("there is no /dev/full here")
+
+  def to_full(*arguments)
+    err = path(".err")
+    pid = Process.spawn(ENVIRONMENT, *command(arguments, nil), chdir: folder, out: "/dev/full", err: err)
+    _, status = Process.wait2(pid)
+    Result.new(out: "", err: File.read(err), status: status)
+  end
+
+  # What `| head -1` does.
+  def first_line_of(*arguments)
+    reader, writer = IO.pipe
+    err = path(".err")
+    pid = Process.spawn(ENVIRONMENT, *command(arguments, nil), chdir: folder, out: writer, err: err)
+    writer.close
+    line = reader.gets
+    reader.close
+    _, status = Process.wait2(pid)
+    Result.new(out: line, err: File.read(err), status: status)
+  end
+end
