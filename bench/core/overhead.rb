@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../harness/definition"
+require_relative "support/bodies"
+
+# Mechanism => body => how many at once: the bodies that make sense under it.
+limits = {
+  sequence: { waiting: 1, computing: 1 },
+  threads: { waiting: 8, computing: 2 },
+  fibers: { waiting: 8, computing: 2 },
+  hybrid: { waiting: 8 },
+  processes: { waiting: 2, computing: 2 },
+  ractors: { computing: 2 }
+}
+
+# Both sides run the same body on the same items.
+limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.each do |on, kind, limit|
+  Bench::Harness.define("overhead-#{on}-#{kind}") do |bench|
+    metric = Bench::Harness::Metric
+    bench.title "bodies of 1 ms, #{kind}, #{limit} at once, against a hand-written loop of the same kind"
+    bench.size :items, full: 600 * limit, quick: 60 * limit
+    bench.rounds 9
+    bench.metrics metric.wall("item"), metric.cpu("item")
+    bench.goal metric: "wall_us_per_item", against: "by hand", at_most: 1.03
+
+    bench.plait do |trial|
+      require "plait"
+      body = Bench::Core::Bodies.fetch(kind)
+      items = Array.new(trial[:items]) { |index| index }
+      trial.measure(operations: trial[:items]) do |count|
+        Plait.map(items.first(count), on: on, limit: limit, &body).sum
+      end
+    end
+
+    bench.floor("by hand", gems: %w[plait]) do |trial|
+      require "plait"
+      require_relative "support/by_hand"
+      body = Bench::Core::Bodies.fetch(kind)
+      items = Array.new(trial[:items]) { |index| index }
+      trial.measure(operations: trial[:items]) do |count|
+        Bench::Core::ByHand.public_send(on, items.first(count), limit, &body).sum
+      end
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "native_process"
+require_relative "../../harness/meter"
+
+module Bench
+  module Core
+    # Drives an echo server that lives in the contestant's process by the client in C, and reports the server's CPU
+    # time.
+    class Echo
+      BACKLOG = 4096
+      MESSAGE_LIMIT = 1_024
+
+      # @return [TCPServer]
+      attr_reader :listener
+
+      # @param trial [Harness::Trial] with the sizes `connections` and `round_trips`
+      def initialize(trial)
+        @trial = trial
+        @listener = TCPServer.new("127.0.0.1", 0)
+        @listener.listen(BACKLOG)
+      end
+
+      # What every server does with a connection.
+      # @param connection [TCPSocket]
+      def self.serve(connection)
+        loop { connection.write(connection.readpartial(MESSAGE_LIMIT)) }
+      rescue EOFError, SystemCallError
+        connection.close
+      end
+
+      # Accepts for ever.
+      # @yieldparam connection [TCPSocket] to be served concurrently
+      def accept
+        loop { yield listener.accept }
+      end
+
+      # Runs the load and reports. Returns when the client has its last answer.
+      def drive
+        resident = Harness::Meter.resident
+        client = NativeProcess.new("echo_client", listener.addr[1], @trial[:connections], @trial[:round_trips])
+        client.line
+        memory = resident && (Harness::Meter.resident - resident)
+        cpu = Harness::Meter.cpu
+        client.go
+        self.class.report(@trial, client.figures, Harness::Meter.cpu - cpu, memory)
+      end
+
+      # @param trial [Harness::Trial]
+      # @param told [Hash{String => Numeric}] by the client
+      # @param cpu [Float] seconds of the server
+      # @param memory [Integer, nil] bytes of the server for all connections
+      def self.report(trial, told, cpu, memory = nil)
+        per_connection = memory && (memory / 1e3 / trial[:connections])
+        trial.report(operations: told["round_trips"], wall: told["wall"], cpu: cpu,
+                     result: told.slice("round_trips", "wrong"),
+                     figures: { "p99_ms" => told["p99_us"] / 1e3, "kb_per_connection" => per_connection })
+      end
+    end
+  end
+end

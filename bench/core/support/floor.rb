@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "json"
+require "open3"
+require_relative "../../harness/native"
+
+module Bench
+  module Core
+    # Runs a program of floor.c that measures itself.
+    module Floor
+      PROGRAM = Harness::Native.build(File.expand_path("../floor.c", __dir__))
+
+      module_function
+
+      # @param trial [Harness::Trial]
+      # @param operations [Integer]
+      # @param arguments [Array<#to_s>] of the program
+      def report(trial, operations, *arguments)
+        output, status = Open3.capture2(PROGRAM, *arguments.map(&:to_s))
+        raise "#{PROGRAM} failed: #{status}" unless status.success?
+
+        told = JSON.parse(output)
+        trial.report(operations: operations, wall: told["wall"], cpu: told["cpu"], result: told["result"])
+      end
+    end
+  end
+end

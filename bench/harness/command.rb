@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "definition"
+require_relative "environment"
+require_relative "gem_paths"
+require_relative "json_report"
+require_relative "launcher"
+require_relative "options"
+require_relative "plan"
+require_relative "text_report"
+
+module Bench
+  module Harness
+    # A run of one subject, from the command line to the reports.
+    class Command
+      OK = 0
+      FAILED = 1
+      USAGE = 2
+      CANT_CREATE = 73
+      INTERRUPTED = 130
+      ROUNDS = 5
+      QUICK_ROUNDS = 2
+      ROOT = File.expand_path("../..", __dir__)
+
+      # @param subject [String] its folder's name
+      # @param files [Array<String>] of its cases
+      # @param arguments [Array<String>] of the command line
+      def initialize(subject, files, arguments)
+        @subject = subject
+        @files = files
+        @arguments = arguments
+      end
+
+      # @return [Integer] the exit code
+      def run
+        prepare
+        return usage("no case is named like #{@options.only.join(", ")}; there are:\n#{names}") if @cases.empty?
+
+        measure
+        finish(failed? ? FAILED : OK)
+      rescue OptionParser::ParseError => e
+        usage(e.message)
+      rescue Interrupt
+        finish(INTERRUPTED)
+      end
+
+      private
+
+      def prepare
+        @options = Options.parse(@subject, @arguments)
+        Harness.quick = @options.quick
+        @files.each { |file| require file }
+        @cases = @options.select(Harness.cases)
+        @ledgers = @cases.to_h { |bench_case| [bench_case, Ledger.new(bench_case)] }
+        @gem_paths = GemPaths.new(ROOT)
+        @plan = Plan.new(@cases, rounds: rounds, forced: @options.rounds || @options.quick, **seed)
+        @done = 0
+      end
+
+      def seed = @options.seed ? { seed: @options.seed } : {}
+
+      def rounds = @options.rounds || (@options.quick ? QUICK_ROUNDS : ROUNDS)
+
+      def measure
+        launcher = Launcher.new(@gem_paths, quick: @options.quick)
+        @plan.each do |bench_case, contestant, round|
+          progress(bench_case, contestant, round)
+          @ledgers.fetch(bench_case).record(contestant, round, launcher.run(bench_case, contestant))
+        end
+      ensure
+        $stderr.print("\e[K") if $stderr.tty?
+      end
+
+      def progress(bench_case, contestant, round)
+        @done += 1
+        return unless $stderr.tty?
+
+        $stderr.print("\r#{@done}/#{@plan.size} round #{round}: #{bench_case.name}, #{contestant.name}\e[K\r")
+      end
+
+      # Also after Ctrl-C: what was measured is shown.
+      def finish(code)
+        ledgers = @ledgers.to_h.values
+        environment = Environment.new(@gem_paths, gems: gems, run: run_facts).to_h
+        text = TextReport.new(environment, ledgers)
+        puts text
+        reports = { @options.json => -> { JsonReport.new(@subject, environment, ledgers).to_json },
+                    @options.markdown => -> { text.page(@subject) } }.reject { |file, _| file.nil? }
+        reports.all? { |file, report| write(file, report.call) } ? code : CANT_CREATE
+      end
+
+      def write(file, report)
+        File.write(file, report)
+      rescue SystemCallError => e
+        warn "bin/bench: the report can't be written to #{file}: #{e.message}"
+        false
+      end
+
+      # A peer that is missing or fails is told in its row; what makes the run fail is Plait, or results that differ.
+      def failed?
+        @ledgers.each_value.any? { |ledger| ledger.mismatch? || ledger.plait_failed? }
+      end
+
+      def gems = @cases.flat_map(&:contestants).flat_map(&:gems).uniq.sort
+
+      def run_facts
+        { "command" => ["bin/bench", @subject, *@arguments].join(" "), "rounds" => rounds, "seed" => @plan.seed }
+      end
+
+      def names = Harness.cases.map { |bench_case| "  #{bench_case.name}" }.join("\n")
+
+      def usage(message)
+        warn "bin/bench #{@subject}: #{message}"
+        USAGE
+      end
+    end
+  end
+end

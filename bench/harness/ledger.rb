@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "sample"
+require_relative "statistics"
+
+module Bench
+  module Harness
+    # Keeps what every contestant of one case did in every round, and answers for it.
+    class Ledger
+      # @return [Case]
+      attr_reader :bench_case
+
+      # @param bench_case [Case]
+      def initialize(bench_case)
+        @bench_case = bench_case
+        @entries = Hash.new { |entries, name| entries[name] = {} }
+      end
+
+      # @param contestant [Contestant]
+      # @param round [Integer]
+      # @param entry [Sample, Failure]
+      def record(contestant, round, entry) = @entries[contestant.name][round] = entry
+
+      # @param contestant [Contestant]
+      # @return [String, nil] why it has no figures, or fewer than it should
+      def failure(contestant) = @entries[contestant.name].each_value.grep(Failure).first&.reason
+
+      # @return [Boolean]
+      def plait_failed? = bench_case.plait && !failure(bench_case.plait).nil?
+
+      # @return [Hash{String => Array<String>}] result as JSON => the contestants that gave it
+      def results
+        @entries.each_with_object({}) do |(name, rounds), found|
+          rounds.each_value.grep(Sample).each { |sample| (found[JSON.generate(sample.result)] ||= []) << name }
+        end.transform_values(&:uniq)
+      end
+
+      # Speed is not shown of those that did different things.
+      def mismatch? = results.size > 1
+
+      # @param contestant [Contestant]
+      # @param metric [Metric]
+      # @return [Hash{Integer => Numeric}] by round; none when results differ
+      def figures(contestant, metric)
+        return {} if mismatch?
+
+        samples = @entries[contestant.name].select { |_, entry| entry.is_a?(Sample) }
+        samples.transform_values { |sample| metric.value(sample) }.compact
+      end
+
+      # @return [Statistics::Summary, nil]
+      def summary(contestant, metric) = Statistics.summary(figures(contestant, metric).values)
+
+      # Plait ÷ the contestant, of the medians.
+      # @return [Float, nil]
+      def ratio(contestant, metric)
+        Statistics.ratio(median(bench_case.plait, metric), median(contestant, metric)) if contestant && bench_case.plait
+      end
+
+      # Plait ÷ the contestant, the median of the rounds' ratios.
+      # @return [Float, nil]
+      def paired_ratio(contestant, metric)
+        return unless contestant && bench_case.plait
+
+        Statistics.paired_ratio(figures(bench_case.plait, metric), figures(contestant, metric))
+      end
+
+      # @param metric [Metric]
+      # @return [Contestant, nil]
+      def best_peer(metric)
+        ranked = bench_case.peers.select { |peer| median(peer, metric) }
+        best = metric.best(ranked.map { |peer| median(peer, metric) })
+        ranked.find { |peer| median(peer, metric) == best }
+      end
+
+      # What a goal judges: Plait's median, or its paired ratio to the contestant the goal names: what slowed a
+      # whole round cancels out.
+      # @param goal [Goal]
+      # @return [Float, nil]
+      def judged(goal)
+        metric = bench_case.metrics.find { |candidate| candidate.name == goal.metric }
+        goal.against ? paired_ratio(bench_case.contestant(goal.against), metric) : median(bench_case.plait, metric)
+      end
+
+      private
+
+      def median(contestant, metric) = summary(contestant, metric)&.median
+    end
+  end
+end

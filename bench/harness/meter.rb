@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Bench
+  module Harness
+    # Reads the clocks and the memory of the process it is called in.
+    module Meter
+      module_function
+
+      # @return [Float] monotonic seconds
+      def wall = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # @return [Float] CPU seconds of this process alone, in user and system mode
+      def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+
+      # @return [Float] CPU seconds of this process and of the children it has waited for
+      def cpu_with_children = cpu + Process.times.then { |times| times.cutime + times.cstime }
+
+      # Proportional, so that pages shared with other processes are not counted twice.
+      # @return [Integer, nil] bytes resident now; nil where the kernel does not tell
+      def resident
+        kilobytes("/proc/self/smaps_rollup", "Pss")
+      end
+
+      # @return [Integer, nil] bytes, the most that was resident since {reset_peak}
+      def peak = kilobytes("/proc/self/status", "VmHWM")
+
+      # @return [Integer, nil] bytes resident now, counted as {peak} counts
+      def resident_unshared = kilobytes("/proc/self/status", "VmRSS")
+
+      # 5 is what resets the peak (Linux 4.0).
+      def reset_peak
+        File.write("/proc/self/clear_refs", "5")
+      rescue SystemCallError
+        nil
+      end
+
+      def kilobytes(file, field)
+        File.foreach(file) { |line| return line[/\d+/].to_i * 1024 if line.start_with?("#{field}:") }
+        nil
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+end
