@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "test_helper"
+require_relative "support/house/blueprint"
+require_relative "support/house/engines"
+require_relative "support/house/loading"
+
+# The table of rooms, kept: who may require whom, who may name what, and what comes along when a file is loaded alone.
+class ArchitectureTest < Minitest::Test
+  ROOT = Support::ROOT
+  HOUSE = Support::House::Blueprint.read(ROOT)
+
+  # Where a rule is broken on purpose, and why. One that is broken no longer has to be taken out.
+  EXCEPTIONS = {
+    forbidden_constants: {
+      "lib/plait/values/deadline.rb" => "a moment on the monotonic clock; the one place that reads it",
+      "lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does"
+    },
+    forbidden_libraries: {
+      "lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
+    },
+    late_requires: {
+      "exe/plait" => "Ctrl-C while it loads is not a crash",
+      "lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
+      "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
+      "lib/plait/cli/" => "a command is loaded when it is run: `plait --help` answers at once"
+    },
+    prints: {
+      "lib/plait/cli/terminal.rb" => "the one place that prints",
+      "lib/plait/mechanisms/scheduler/watchdog.rb" => "blocking: :warn is a warning of Ruby's, silenced as they are",
+      "lib/plait/lab/fresh_process.rb" => "flushes before it forks, or the child prints the parent's buffers again",
+      "lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",
+      "lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
+      "lib/plait/suites/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port"
+    }
+  }.freeze
+
+  %i[strangers dangling forbidden_requires forbidden_libraries forbidden_constants forbidden_names unrequired_names
+     late_requires autoloads misnamed prints circles].each do |rule|
+    define_method(:"test_no_#{rule}") do
+      complaints = HOUSE.public_send(rule)
+      allowed = EXCEPTIONS.fetch(rule, {}).keys
+      broken = complaints.reject { |complaint| allowed.any? { |path| complaint.start_with?(path) } }
+      assert(broken.empty?, broken.join("\n"))
+      stale = allowed.reject { |path| complaints.any? { |complaint| complaint.start_with?(path) } }
+      assert(stale.empty?, "no longer exceptions to #{rule}: #{stale.join(", ")}")
+    end
+  end
+
+  def test_engines_know_nothing_of_ruby
+    complaints = Support::House::Engines.read(ROOT).bound_to_ruby
+    assert(complaints.empty?, complaints.join("\n"))
+  end
+
+  def test_each_file_loads_alone_and_silently
+    loaded.each do |path, result|
+      assert_nil(result.error, "#{path} can't be loaded alone")
+      assert_empty(result.said, "#{path} prints or warns while it is loaded")
+    end
+  end
+
+  def test_what_a_file_brings_along_is_in_its_reach
+    loaded.each do |path, result|
+      room = room_of(path)
+      foreign = ours(result).reject { |other| Support::House.reach(room).include?(room_of(other)) }
+      assert_empty(foreign, "#{path} (#{room}) brings along")
+      assert_empty(result.gems - Support::House.gems(room), "#{path} (#{room}) brings along gems")
+    end
+  end
+
+  def test_the_face_brings_along_values_and_mechanisms_only
+    face = loaded.fetch(File.join(ROOT, "lib/plait.rb"))
+    assert_empty(ours(face).map { |path| room_of(path) }.uniq - %w[face version values mechanisms ext])
+    heavy = face.features.grep(%r{/(thor|openssl|net/http|json|tmpdir|memory_profiler|vega)(\.rb|\.so|/)})
+    assert_empty(heavy, "require \"plait\" is for programs that want none of these")
+  end
+
+  private
+
+  # Once for all tests: it takes seconds.
+  def loaded
+    @@loaded ||= Support::House::Loading.alone(HOUSE.files.keys.grep(%r{\Alib/}).map { |path| File.join(ROOT, path) })
+  end
+
+  def ours(result) = result.features.select { |path| path.start_with?("#{ROOT}/lib/") }
+
+  def room_of(path)
+    relative = path.delete_prefix("#{ROOT}/")
+    relative.match?(%r{\Alib/plait/plait\.}) ? "ext" : Support::House::SourceFile.new(relative, "").room
+  end
+end

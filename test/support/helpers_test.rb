@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
+
+# The test helper as a whole: what it makes of tests that misbehave, seen from outside.
+class HelpersTest < Minitest::Test
+  HELPER = File.join(Support::ROOT, "test/test_helper.rb")
+
+  def test_wait_until_gives_what_came_true
+    assert_equal("done", wait_until { "done" })
+  end
+
+  def test_wait_until_names_what_did_not_come_true
+    error = assert_raises(Minitest::Assertion) { wait_until(timeout: 0.05, what: "the cow") { false } }
+    assert_match(/the cow did not come true in 0.05 s/, error.message)
+  end
+
+  def test_a_warning_about_our_file_fails_the_test
+    result = run_test("eval('{ a: 1, a: 2 }', binding, '#{Support::ROOT}/lib/plait/sample.rb', 7)")
+    assert_match(%r{lib/plait/sample.rb:7: warning: key :a is duplicated}, result.out)
+    refute_predicate(result, :success?)
+  end
+
+  def test_a_warning_in_a_thread_fails_the_test
+    result = run_test("Thread.new { warn('#{Support::ROOT}/lib/x.rb:1: warning: hm') rescue nil }.join; pass")
+    assert_match(/a warning about our own file:\n.*hm/, result.out)
+    refute_predicate(result, :success?)
+  end
+
+  def test_a_warning_about_a_gem_is_dropped
+    result = run_test("eval('{ a: 1, a: 2 }', binding, '/x/gems/other-1.0/lib/other.rb', 7); pass")
+    assert_predicate(result, :success?, result.out)
+    assert_empty(result.err)
+  end
+
+  def test_an_expected_warning_is_collected
+    heard = collect_warnings { warn("#{Support::ROOT}/lib/x.rb:1: warning: expected") }
+    assert_equal(["#{Support::ROOT}/lib/x.rb:1: warning: expected\n"], heard)
+  end
+
+  def test_a_test_that_hangs_fails_with_all_backtraces
+    result = run_test("Queue.new.pop", "PLAIT_TEST_TIMEOUT" => "0.2")
+    assert_match(/SampleTest#test_sample took longer than 0.2 s/, result.out)
+    assert_match(/All threads:\n.*#<Thread/, result.err)
+    assert_match(/in `?'?.*pop/, result.err)
+    refute_predicate(result, :success?)
+  end
+
+  def test_a_test_that_does_not_listen_is_ended
+    result = run_test("begin; sleep; rescue Exception; sleep; end", "PLAIT_TEST_TIMEOUT" => "0.2",
+                                                                    "PLAIT_TEST_GRACE" => "0.2")
+    assert_match(/ending the process/, result.err)
+    assert_equal(1, result.status.exitstatus)
+  end
+
+  private
+
+  def run_test(body, env = {})
+    Support::FreshRuby.run(<<~RUBY, env: { "PLAIT_TALLY" => nil, "COVERAGE" => nil }.merge(env))
+      require #{HELPER.dump}
+      class SampleTest < Minitest::Test
+        def test_sample
+          #{body}
+        end
+      end
+    RUBY
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Support
+  module House
+    # Which constant of the gem lives in which file, looked up as Ruby does it.
+    class Constants
+      # values and mechanisms hold what users name without the room: Plait::Outcome, Plait::Scheduler.
+      UNNAMED_ROOMS = /\Aplait::(values|mechanisms)::/
+
+      # @return [Boolean] whether it is the constant that a file of this path is for
+      def self.of_the_file?(path, name)
+        full = squeeze(path.delete_prefix("lib/").delete_suffix(".rb").gsub("/", "::"))
+        [full, full.sub(UNNAMED_ROOMS, "plait::")].include?(squeeze(name))
+      end
+
+      # "Plait::Lab::HTMLReport" and "plait::lab::html_report" are the same: no table of acronyms is needed.
+      def self.squeeze(name) = name.downcase.delete("_")
+
+      # @param files [Hash{String => SourceFile}]
+      def initialize(files)
+        @files = files
+        @homes = definitions.to_h { |name, paths| [name, narrow(name, paths)] }
+      end
+
+      # @return [Array<String>, nil] the files that define it, nil when it is none of ours
+      def homes(reference) = @homes[resolve(reference)]
+
+      # Whether the file may count on the constant: because it defines it, requires it, is nested in it, or is a part of
+      # the file that defines it (who loads the part alone gets an object that needs the whole anyway).
+      def at_hand?(file, reference)
+        name = resolve(reference)
+        own?(file, reference, name) || required?(file, name) || @homes[name].any? { |home| part_of?(home, file.path) }
+      end
+
+      private
+
+      def definitions
+        pairs = @files.values.flat_map { |file| file.definitions.map { |name| [name, file.path] } }
+        pairs.group_by(&:first).transform_values { |same| same.map(&:last).uniq }
+      end
+
+      # A constant that many files open (module Plait, module Lab) lives in the file of its name, if there is one.
+      def narrow(name, paths)
+        own = paths.select { |path| Constants.of_the_file?(path, name) }
+        own.any? ? own : paths
+      end
+
+      # From the innermost module outwards. Then the longest part of it that we define: in Lab::Row::LIMITS the last
+      # part may be Struct.new's doing.
+      def resolve(reference)
+        return longest_known(reference.path.delete_prefix("::")) if reference.path.start_with?("::")
+
+        outer = [*reference.nesting, nil].find { |mod| @homes.key?([mod, reference.head].compact.join("::")) }
+        longest_known([outer, reference.path].compact.join("::"))
+      end
+
+      def longest_known(name)
+        name = name.rpartition("::").first until name.empty? || @homes.key?(name)
+        name unless name.empty?
+      end
+
+      def own?(file, reference, name)
+        @homes[name].include?(file.path) || reference.nesting.include?(name) ||
+          file.definitions.any? { |defined| defined.start_with?("#{name}::") }
+      end
+
+      # Whoever requires lab/session.rb gets what that file is made of, such as Lab::Session::Round.
+      def required?(file, name)
+        parts = name.split("::")
+        parts.size.downto(2).any? { |count| @homes.fetch(parts.first(count).join("::"), []).intersect?(file.files) }
+      end
+
+      def part_of?(home, path, seen = [])
+        return false if seen.include?(home) || !@files.key?(home)
+
+        seen << home
+        @files[home].files.any? { |other| other == path || part_of?(other, path, seen) }
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Support
+  # The house: the files of the gem, the rooms they live in, and who may know whom.
+  module House
+    # What the design's table says of a room.
+    Room = Struct.new(:name, :uses, :libraries, :never, keyword_init: true)
+
+    SOCKETS = %w[Socket BasicSocket IPSocket TCPSocket TCPServer UDPSocket UNIXSocket UNIXServer Addrinfo OpenSSL
+                 Net].freeze
+    CONCURRENCY = %w[Thread Queue SizedQueue Mutex Monitor ConditionVariable Fiber Ractor].freeze
+    CLOCKS = %w[Time Date DateTime Timeout Process].freeze
+    DESCRIPTORS = %w[IO File Dir].freeze
+    # Of the standard library; neither reads a clock nor a descriptor nor starts anything.
+    PLAIN = %w[bigdecimal delegate digest etc forwardable json rbconfig securerandom set singleton strscan stringio
+               objspace weakref zlib].freeze
+    WAITING = %w[fiber io/wait io/nonblock monitor timeout].freeze
+    PLACES = %w[fileutils open3 shellwords tempfile tmpdir time date csv erb].freeze
+    NETWORK = %w[socket openssl net/http uri io/console ipaddr resolv].freeze
+    # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
+    VERBS = {
+      "http" => %w[faraday net/http], "server" => %w[rack rackup], "rpc" => %w[msgpack],
+      "shard" => %w[redis-client prometheus/client yaml],
+      "db" => %w[mysql2 trilogy pg mongo sqlite3 active_record sequel]
+    }.freeze
+
+    BELOW = %w[values mechanisms face].freeze
+
+    ROOMS = [
+      Room.new(name: "version", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack],
+               never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "mechanisms", uses: %w[values ext],
+               libraries: PLAIN + WAITING + %w[io/event concurrent sidekiq tmpdir], never: SOCKETS),
+      Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK, never: []),
+      *VERBS.map do |name, libraries|
+        Room.new(name: name, uses: %w[values protocols io face ext], libraries: PLAIN + WAITING + NETWORK + libraries,
+                 never: [])
+      end,
+      # Not the face: it would begin to load Plait::Lab while a file of the lab is being loaded.
+      Room.new(name: "lab", uses: %w[values mechanisms],
+               libraries: PLAIN + WAITING + PLACES + %w[memory_profiler vega io/event],
+               never: SOCKETS),
+      Room.new(name: "suites", uses: %w[lab protocols io] + BELOW + VERBS.keys,
+               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
+      Room.new(name: "cli", uses: %w[lab suites protocols io ext] + BELOW + VERBS.keys,
+               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event thor tty-progressbar unicode/display_width],
+               never: []),
+      Room.new(name: "exe", uses: %w[cli], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "face", uses: %w[values mechanisms], libraries: [], never: SOCKETS),
+      Room.new(name: "ext", uses: [], libraries: [], never: [])
+    ].to_h { |room| [room.name, room] }.freeze
+
+    # The gems that each room brings along, with those they bring.
+    GEMS = {
+      "protocols" => %w[msgpack],
+      "mechanisms" => %w[io-event concurrent-ruby timeout],
+      "lab" => %w[memory_profiler vega json bigdecimal],
+      "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width]
+    }.freeze
+
+    module_function
+
+    # @return [Boolean] whether a file of the one room may know a file of the other
+    def may_use?(room, other) = room == other || other == "version" || ROOMS.fetch(room).uses.include?(other)
+
+    # @return [Array<String>] the rooms that come along when a file of this room is loaded
+    def reach(room, seen = [room])
+      ROOMS.fetch(room).uses.each { |other| reach(other, seen << other) unless seen.include?(other) }
+      seen | %w[version]
+    end
+
+    # @return [Array<String>] the gems that may come along
+    def gems(room) = reach(room).flat_map { |other| GEMS.fetch(other, []) }
+  end
+end

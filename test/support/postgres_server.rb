@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "program"
+require_relative "server"
+
+module Support
+  # A PostgreSQL with the superuser "postgres", no password and the database "postgres". It refuses to run as root:
+  # there it runs as the user its package has created.
+  class PostgresServer < Server
+    BIN = ["/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin"].freeze
+    PROGRAM = Program.new("postgres", apt: "postgresql", folders: BIN)
+    INSTALLER = Program.new("initdb", apt: "postgresql", folders: BIN)
+    SETPRIV = Program.new("setpriv", apt: "util-linux")
+
+    def user = "postgres"
+
+    def database = "postgres"
+
+    def url = "postgres://#{user}@#{host}:#{port}/#{database}"
+
+    private
+
+    def data = File.join(folder, "data")
+
+    def account = Etc.passwd { |entry| break entry if entry.name == "postgres" } || Etc.getpwnam("nobody")
+
+    # setpriv becomes the program, where runuser may stay as its parent: the pid is the server's.
+    def as_somebody
+      root? ? [SETPRIV.path!, "--reuid=#{account.uid}", "--regid=#{account.gid}", "--clear-groups", "--"] : []
+    end
+
+    def prepare
+      FileUtils.chown(account.uid, account.gid, folder) if root?
+      run!(*as_somebody, INSTALLER.path!, "--pgdata=#{data}", "--username=#{user}", "--auth=trust", "--encoding=UTF8",
+           "--locale=C", "--no-sync")
+    end
+
+    def command
+      [*as_somebody, PROGRAM.path!, "-D", data, "-p", port.to_s, "-h", host, "-k", folder, "-F",
+       "-c", "max_connections=200", "-c", "synchronous_commit=off"]
+    end
+
+    # It answers an SSLRequest with one letter as soon as it takes connections.
+    def ready?
+      Socket.tcp(host, port, connect_timeout: 1) do |socket|
+        socket.write([8, 80_877_103].pack("NN"))
+        %w[S N].include?(socket.read(1)) && startup?
+      end
+    rescue SystemCallError
+      false
+    end
+
+    # While it recovers it refuses with an error packet "E"; otherwise it asks for authentication with "R".
+    def startup?
+      Socket.tcp(host, port, connect_timeout: 1) do |socket|
+        body = [196_608, "user", user, "database", database, ""].pack("NZ*Z*Z*Z*Z*")
+        socket.write([body.bytesize + 4].pack("N") + body)
+        socket.read(1) == "R"
+      end
+    end
+
+    # SIGTERM waits for the sessions to end ("smart"), SIGINT does not ("fast").
+    def end_process(signal = :INT) = super
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "etc"
+require "fileutils"
+require "tmpdir"
+require_relative "test_run/job"
+require_relative "test_run/summary"
+
+module Support
+  # Runs test files, each in a process of its own, as many at a time as there are processors, and adds up the results.
+  # A file with the line `# bin/test: alone` is run after the others, by itself: it measures time.
+  class TestRun
+    ALONE = %r{^# bin/test: alone$}
+    # Seconds; for a test that hangs where no Ruby thread can end it.
+    FILE_LIMIT = Integer(ENV.fetch("PLAIT_FILE_TIMEOUT", "1200"))
+    PAUSE = 0.02
+
+    # @param files [Array<String>] absolute paths
+    # @param ruby [Array<String>] the command that starts a Ruby with the gems
+    # @param root [String] the folder of the project
+    # @param arguments [Array<String>] for minitest
+    # @param jobs [Integer] files at a time
+    def initialize(files, ruby:, root:, arguments: [], jobs: Etc.nprocessors, out: $stdout)
+      @files = files
+      @command = [*ruby, "-I#{root}/test", "-I#{root}/lib"]
+      @root = root
+      @arguments = arguments
+      @jobs = jobs
+      @summary = Summary.new(out)
+      @running = []
+    end
+
+    # @return [Boolean] whether everything passed
+    def call
+      in_a_folder do
+        alone, together = @files.partition { |file| ALONE.match?(File.read(file)) }
+        run(together, @jobs)
+        run(alone, 1)
+      end
+      @summary.print
+      @summary.ok?
+    rescue Interrupt
+      end_all
+      @summary.print("interrupted: the other files were not run")
+      false
+    end
+
+    private
+
+    # Others may pass through it: PostgreSQL runs as a user of its own. Short: a socket's path has at most 107 bytes.
+    def in_a_folder
+      Dir.mktmpdir("plait-") do |folder|
+        File.chmod(0o711, folder)
+        @folder = folder
+        yield
+      end
+    end
+
+    def run(files, jobs)
+      waiting = files.dup
+      until waiting.empty? && @running.empty?
+        @running << start(waiting.shift) while waiting.any? && @running.size < jobs
+        take_finished
+        sleep(PAUSE)
+      end
+    end
+
+    def start(path)
+      @started = @started.to_i + 1
+      name = path.delete_prefix("#{@root}/")
+      Job.new(name, [*@command, path, *@arguments], folder: File.join(@folder, @started.to_s), root: @root).start
+    end
+
+    def take_finished
+      finished, @running = @running.partition(&:finished?)
+      finished.each { |job| @summary.add(job.result) }
+      @running.each { |job| job.kill if job.seconds > FILE_LIMIT }
+    end
+
+    # They are asked first, so that they can end their servers.
+    def end_all
+      @running.each { |job| job.kill(:INT) }
+      give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+      sleep(PAUSE) until @running.all?(&:finished?) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
+    ensure
+      @running.each(&:kill)
+    end
+  end
+end

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+module Support
+  class TestRun
+    # What became of a test file. `remarks`: what its process did wrong besides its tests, each counted as a failure.
+    Result = Struct.new(:name, :output, :seconds, :run, :failed, :skipped, :remarks, keyword_init: true) do
+      def passed = run - failed - skipped.size
+
+      def ok? = failed.zero?
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "test_run"
+require "stringio"
+
+# bin/test's sums and what it makes of test files that misbehave.
+class TestRunTest < Minitest::Test
+  PASSING = "assert true"
+
+  def test_the_last_line_adds_up_all_files
+    ok, out = run_tests("a_test.rb" => [PASSING, "skip 'no server here'"],
+                        "b_test.rb" => [PASSING, "assert false", "raise"])
+    refute(ok)
+    assert_equal("2 passed, 2 failed, 1 skipped", out.lines.last.chomp)
+    assert_match(/^ok +a_test.rb/, out)
+    assert_match(/^FAILED b_test.rb/, out)
+    assert_match(/1 × no server here/, out)
+  end
+
+  def test_all_passed
+    ok, out = run_tests("a_test.rb" => [PASSING])
+    assert(ok)
+    assert_equal("1 passed, 0 failed, 0 skipped", out.lines.last.chomp)
+  end
+
+  def test_a_process_that_dies_counts_as_failed
+    ok, out = run_tests("a_test.rb" => ["Process.kill(:KILL, Process.pid); sleep"])
+    refute(ok)
+    assert_match(/SIGKILL/, out)
+    assert_equal("0 passed, 1 failed, 0 skipped", out.lines.last.chomp)
+  end
+
+  def test_a_file_that_does_not_parse_counts_as_failed
+    ok, out = run_tests("a_test.rb" => ["("])
+    refute(ok)
+    assert_match(/syntax error|SyntaxError/, out)
+  end
+
+  def test_a_process_left_behind_is_ended_and_counts_as_failed
+    ok, out = run_tests("a_test.rb" => ["spawn('sleep', '77', pgroup: true)"])
+    refute(ok)
+    pid = out[/left behind: process (\d+) sleep 77/, 1]
+    wait_until { !File.exist?("/proc/#{pid}") || File.empty?("/proc/#{pid}/cmdline") }
+  end
+
+  def test_a_file_left_behind_counts_as_failed
+    ok, out = run_tests("a_test.rb" => ["require 'tmpdir'; Dir.mktmpdir('mess')"])
+    refute(ok)
+    assert_match(/left behind: mess\S+ in the temporary folder/, out)
+  end
+
+  def test_files_that_measure_time_run_after_the_others
+    _, out = run_tests({ "a_test.rb" => [PASSING], "b_test.rb" => [PASSING] }, { "a_test.rb" => "# bin/test: alone" })
+    assert_equal(%w[b_test.rb a_test.rb], out.scan(/^ok +(\S+)/).flatten)
+  end
+
+  private
+
+  def run_tests(files, header = {})
+    Dir.mktmpdir("plait-test-") do |root|
+      paths = files.map { |name, bodies| write(root, name, header[name], bodies) }
+      out = StringIO.new
+      [Support::TestRun.new(paths, ruby: [RbConfig.ruby], root: root, out: out).call, out.string]
+    end
+  end
+
+  def write(root, name, header, bodies)
+    tests = bodies.each_with_index.map { |body, number| "def test_#{number}\n#{body}\nend" }
+    File.join(root, name).tap do |path|
+      File.write(path, <<~RUBY)
+        #{header}
+        require #{File.join(Support::ROOT, "test/test_helper.rb").dump}
+        class SampleTest < Minitest::Test
+          #{tests.join("\n")}
+        end
+      RUBY
+    end
+  end
+end

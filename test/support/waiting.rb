@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Support
+  # Waits for a condition instead of sleeping and hoping.
+  module Waiting
+    FIRST_PAUSE = 0.001
+    LONGEST_PAUSE = 0.05
+
+    module_function
+
+    # @param timeout [Numeric] seconds; generous, because it only costs time when the test fails anyway
+    # @param what [String] what is waited for, for the message
+    # @return [Object] what the block returned, truthy
+    def wait_until(timeout: 10, what: "the condition")
+      give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
+      pause = FIRST_PAUSE
+      loop do
+        result = yield
+        return result if result
+
+        if Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
+          raise Minitest::Assertion, "#{what} did not come true in #{timeout} s"
+        end
+
+        sleep(pause)
+        pause = [pause * 2, LONGEST_PAUSE].min
+      end
+    end
+  end
+end

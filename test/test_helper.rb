@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+ENV["LANG"] ||= "C.UTF-8"
+
+require_relative "support/coverage" if ENV["COVERAGE"] == "1"
+
+# Before anything of ours is loaded, so that what the parser has to say about our files is heard.
+$VERBOSE = true
+require_relative "support/warnings"
+
+$LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+
+require "minitest/autorun"
+require "plait"
+
+require_relative "support/waiting"
+require_relative "support/leaks"
+require_relative "support/hard_timeout"
+require_relative "support/tally" if ENV["PLAIT_TALLY"]
+
+module Minitest
+  class Test
+    include Support::Waiting
+    include Support::Leaks
+    include Support::Warnings
+    prepend Support::HardTimeout
+  end
+end
