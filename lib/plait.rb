@@ -25,13 +25,14 @@ module Plait
     # @param items [#each] an Array, a Range, any Enumerable; endless ones belong to {each_result}
     # @param on [Symbol, Array<Symbol>] :sequence, :threads, :fibers, :hybrid, :processes, :ractors, or a pair such as
     #   [:processes, :fibers]
-    # @param limit [Integer, nil] items in flight at most; nil: the mechanism's own default
-    # @param timeout [Numeric, nil] seconds for each attempt at an item
-    # @param deadline [Numeric, nil] seconds for all
-    # @param retries [Integer, Hash] see {Mechanisms::Retries.from}
-    # @param on_error [Symbol] :raise (the first failure ends the run and is raised, see {Failure}), :collect (the
-    #   result is an Array of {Outcome}) or :skip (failed items are left out)
-    # @param progress [#call, nil] called with (done, total or nil) after each item
+    # @param options [Hash]
+    # @option options [Integer, nil] :limit items in flight at most; nil: the mechanism's own default
+    # @option options [Numeric, nil] :timeout seconds for each attempt at an item
+    # @option options [Numeric, nil] :deadline seconds for all
+    # @option options [Integer, Hash] :retries see {Mechanisms::Retries.from}
+    # @option options [Symbol] :on_error :raise (the first failure ends the run and is raised, see {Failure}), :collect
+    #   (the result is an Array of {Outcome}) or :skip (failed items are left out)
+    # @option options [#call, nil] :progress called with (done, total or nil) after each item
     # @yieldparam item [Object]
     # @return [Array] what the block returned, in the order of the items
     # @raise [UsageError] for a wrong option; nothing was run
@@ -54,9 +55,10 @@ module Plait
     end
 
     # Opens a scope: tasks started in it don't outlive it.
-    # @param limit [Integer, nil] tasks running at once; nil: no limit
-    # @param timeout [Numeric, nil] seconds for each attempt at a task
-    # @param deadline [Numeric, nil] seconds for all
+    # @param options [Hash]
+    # @option options [Integer, nil] :limit tasks running at once; nil: no limit
+    # @option options [Numeric, nil] :timeout seconds for each attempt at a task
+    # @option options [Numeric, nil] :deadline seconds for all
     # @yieldparam scope [Scope]
     # @return [Object] what the block returns
     # @raise [Exception] the first error of a task; the other tasks and the block are cancelled first

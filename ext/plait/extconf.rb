@@ -8,7 +8,7 @@ end
 
 require "mkmf"
 
-append_cflags(%w[-std=gnu11 -O2 -fvisibility=hidden])
+append_cflags(%w[-std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden])
 
 # bin/lint: our own warnings are errors; those of Ruby's headers are not ours.
 if enable_config("strict")
@@ -18,5 +18,7 @@ end
 
 have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
+have_func("preadv2", "sys/uio.h")
+have_func("pwritev2", "sys/uio.h")
 
 create_makefile("plait/plait")

@@ -13,18 +13,33 @@
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { READABLE = 1, WRITABLE = 4 };
 
+/* Seconds; the twin is Scheduler::LONGEST_POLL. */
+enum { LONGEST_POLL = 3600 };
+
 static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_wait, id_io_timeout;
 static VALUE basic_socket;
+
+/* A fiber in the selector's io_wait; it lies on that fiber's own stack. */
+struct waiting {
+    struct native *native;
+    VALUE fiber;
+    VALUE io;
+    VALUE events;
+    struct waiting *previous;
+    struct waiting *next;
+};
 
 /* What the hooks need at each call, one instance variable away. */
 struct native {
     VALUE selector;
-    unsigned long waits; /* part of Scheduler#ticks */
+    unsigned long waits;     /* part of Scheduler#ticks */
+    struct waiting *waiting; /* newest first; who waits is kept alive by the selector */
 };
 
 static void native_mark(void *data) {
@@ -62,6 +77,7 @@ struct transfer {
     char *base;     /* of the IO::Buffer, from the offset on */
     size_t room;    /* bytes from there to its end */
     size_t minimum; /* bytes to move before returning; with 0, any */
+    int blocks;     /* it would wait, and is in blocking mode: a case for the twin */
 };
 
 static int descriptor_of(VALUE io) {
@@ -91,10 +107,39 @@ static int is_nonblocking(int descriptor) {
     return flags != -1 && (flags & O_NONBLOCK);
 }
 
+static VALUE select_one(VALUE argument) {
+    struct waiting *waiting = (struct waiting *)argument;
+    return rb_funcall(waiting->native->selector, id_io_wait, 3, waiting->fiber, waiting->io, waiting->events);
+}
+
+static VALUE unlink_waiting(VALUE argument) {
+    struct waiting *waiting = (struct waiting *)argument;
+    if (waiting->previous) {
+        waiting->previous->next = waiting->next;
+    } else {
+        waiting->native->waiting = waiting->next;
+    }
+    if (waiting->next) waiting->next->previous = waiting->previous;
+    return Qnil;
+}
+
 static VALUE wait_for(VALUE self, VALUE io, VALUE events) {
     struct native *native = native_of(self);
     native->waits++;
-    return rb_funcall(native->selector, id_io_wait, 3, rb_fiber_current(), io, events);
+    struct waiting waiting = {
+        .native = native, .fiber = rb_fiber_current(), .io = io, .events = events, .next = native->waiting};
+    if (waiting.next) waiting.next->previous = &waiting;
+    native->waiting = &waiting;
+    return rb_ensure(select_one, (VALUE)&waiting, unlink_waiting, (VALUE)&waiting);
+}
+
+/* waiting_for(io): the fibers that wait for it now. */
+static VALUE scheduler_waiting_for(VALUE self, VALUE io) {
+    VALUE fibers = rb_ary_new();
+    for (struct waiting *waiting = native_of(self)->waiting; waiting; waiting = waiting->next) {
+        if (waiting->io == io) rb_ary_push(fibers, waiting->fiber);
+    }
+    return fibers;
 }
 
 /* io_wait(io, events, timeout = nil) */
@@ -106,15 +151,39 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     return wait_for(self, argv[0], argv[1]);
 }
 
-static ssize_t move_once(const struct transfer *transfer) {
-    if (transfer->events == READABLE) {
-        if (transfer->is_socket) return recv(transfer->descriptor, transfer->base, transfer->room, MSG_DONTWAIT);
-        return read(transfer->descriptor, transfer->base, transfer->room);
+#if defined(HAVE_PREADV2) && defined(HAVE_PWRITEV2) && defined(RWF_NOWAIT)
+/* A pipe can be asked not to wait whatever mode it is in (Linux 6.4), which saves an fcntl(2) to learn the mode. */
+static ssize_t move_nowait(const struct transfer *transfer) {
+    struct iovec part = {.iov_base = transfer->base, .iov_len = transfer->room};
+    if (transfer->events == READABLE) return preadv2(transfer->descriptor, &part, 1, -1, RWF_NOWAIT);
+    return pwritev2(transfer->descriptor, &part, 1, -1, RWF_NOWAIT);
+}
+#else
+static ssize_t move_nowait(const struct transfer *transfer) {
+    (void)transfer;
+    errno = EOPNOTSUPP;
+    return -1;
+}
+#endif
+
+static ssize_t move_stream(struct transfer *transfer) {
+    ssize_t moved = move_nowait(transfer);
+    if (moved >= 0 || (errno != EAGAIN && errno != EOPNOTSUPP && errno != ENOSYS && errno != ESPIPE)) return moved;
+
+    int again = errno == EAGAIN;
+    transfer->blocks = !is_nonblocking(transfer->descriptor);
+    if (again || transfer->blocks) {
+        errno = EAGAIN;
+        return -1;
     }
-    if (transfer->is_socket) {
-        return send(transfer->descriptor, transfer->base, transfer->room, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
+    if (transfer->events == READABLE) return read(transfer->descriptor, transfer->base, transfer->room);
     return write(transfer->descriptor, transfer->base, transfer->room);
+}
+
+static ssize_t move_once(struct transfer *transfer) {
+    if (!transfer->is_socket) return move_stream(transfer);
+    if (transfer->events == READABLE) return recv(transfer->descriptor, transfer->base, transfer->room, MSG_DONTWAIT);
+    return send(transfer->descriptor, transfer->base, transfer->room, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void wait_until_possible(const struct transfer *transfer) {
@@ -122,7 +191,7 @@ static void wait_until_possible(const struct transfer *transfer) {
 }
 
 /*
- * Returns the bytes moved, or -errno, as the hooks do. With a minimum of 0 Ruby would take EAGAIN too, call io_wait and
+ * Returns the bytes moved, or -errno, as the hooks do; Qundef when the twin has to do it. With a minimum of 0 Ruby would take EAGAIN too, call io_wait and
  * then this hook once more, with a new IO::Buffer: waiting here saves a third of a switch. What must not wait
  * (read_nonblock) does not come through the hooks.
  */
@@ -140,7 +209,8 @@ static VALUE move_all(struct transfer *transfer) {
         } else if (errno == EINTR) {
             rb_thread_check_ints();
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            if (total > 0 && transfer->minimum == 0) break;
+            if (total > 0 && (transfer->minimum == 0 || transfer->blocks)) break;
+            if (transfer->blocks) return Qundef;
             if (transfer->events == READABLE) *hint(transfer->descriptor) = 1;
             wait_until_possible(transfer);
         } else {
@@ -159,7 +229,7 @@ static VALUE read_after_waiting(struct transfer *transfer) {
     return result;
 }
 
-/* The Ruby twin handles a descriptor in blocking mode (standard input, say) and an IO with a timeout. */
+/* The Ruby twin handles an IO with a timeout, and one in blocking mode (standard input, say) that isn't ready. */
 static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
     rb_check_arity(argc, 3, 4);
     VALUE io = argv[0];
@@ -167,12 +237,6 @@ static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
 
     struct transfer transfer = {.self = self, .io = io, .descriptor = descriptor_of(io), .events = events};
     transfer.is_socket = is_socket(io);
-    int wait_first = events == READABLE && *hint(transfer.descriptor);
-    /* After a wait one read is safe in blocking mode too; two are not. */
-    if (!transfer.is_socket && !(wait_first && NUM2SIZET(argv[2]) <= 1) && !is_nonblocking(transfer.descriptor)) {
-        return rb_call_super(argc, argv);
-    }
-
     size_t offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
     size_t size;
     if (events == READABLE) {
@@ -188,7 +252,9 @@ static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
     transfer.base += offset;
     transfer.room = size - offset;
     transfer.minimum = NUM2SIZET(argv[2]);
-    return wait_first ? read_after_waiting(&transfer) : move_all(&transfer);
+    int wait_first = events == READABLE && transfer.room > 0 && *hint(transfer.descriptor);
+    VALUE result = wait_first ? read_after_waiting(&transfer) : move_all(&transfer);
+    return result == Qundef ? rb_call_super(argc, argv) : result;
 }
 
 /* io_read(io, buffer, length, offset = 0) */
@@ -216,6 +282,7 @@ static VALUE interval(VALUE heap, VALUE bound) {
 
     double left = NUM2DBL(rb_ivar_get(first, id_at)) - now();
     if (left <= 0) return Qundef;
+    if (left > LONGEST_POLL) left = LONGEST_POLL;
     return NIL_P(bound) || left < NUM2DBL(bound) ? DBL2NUM(left) : bound;
 }
 
@@ -266,6 +333,7 @@ void plait_init_scheduler(VALUE plait) {
     rb_define_method(native, "io_wait", scheduler_io_wait, -1);
     rb_define_method(native, "io_read", scheduler_io_read, -1);
     rb_define_method(native, "io_write", scheduler_io_write, -1);
+    rb_define_method(native, "waiting_for", scheduler_waiting_for, 1);
     rb_define_private_method(native, "attach", scheduler_attach, 1);
     rb_define_private_method(native, "waits", scheduler_waits, 0);
     rb_define_private_method(native, "spin", scheduler_spin, 4);

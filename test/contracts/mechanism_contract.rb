@@ -28,10 +28,10 @@ module Contracts
 
     def around_leaks(&block) = assert_no_leaks(&block)
 
-    def map(items, **options, &body) = Plait.map(items, on: on, **{ limit: LIMIT }.merge(options), &body)
+    def map(items, **options, &body) = Plait.map(items, on: on, limit: LIMIT, **options, &body)
 
     def each_result(items, **options, &body)
-      Plait.each_result(items, on: on, **{ limit: LIMIT }.merge(options), &body)
+      Plait.each_result(items, on: on, limit: LIMIT, **options, &body)
     end
 
     def test_results_come_in_input_order

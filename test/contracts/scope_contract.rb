@@ -25,7 +25,13 @@ module Contracts
     def test_no_task_outlives_its_scope
       Journal.open do |journal|
         assert_no_leaks do
-          run_scope { |scope| 3.times { scope.async(journal.path) { |path| sleep(0.05) && File.write(path, "x\n", mode: "a") } } }
+          run_scope do |scope|
+            3.times do
+              scope.async(journal.path) do |path|
+                sleep(0.05) && File.write(path, "x\n", mode: "a")
+              end
+            end
+          end
           assert_equal(3, journal.lines.size)
         end
       end
@@ -117,7 +123,7 @@ module Contracts
     def test_a_scope_that_is_over_takes_no_tasks
       over = run_scope { |scope| scope }
       assert_raises(Plait::UsageError) { over.async { 1 } }
-      assert_raises(Plait::UsageError) { run_scope { |scope| scope.async } }
+      assert_raises(Plait::UsageError) { run_scope(&:async) }
     end
   end
 end

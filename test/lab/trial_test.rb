@@ -50,7 +50,7 @@ class LabTrialTest < Minitest::Test
 
   def test_memory_of_several_processes_is_sampled_and_of_one_read
     skip("no /proc here") unless Lab::Meters::TreeMemory.supported?
-    hold = ->(_) { ("x" * 30_000_000).bytesize.tap { sleep(0.2) } }
+    hold = ->(_) { ("x" * 30_000_000).bytesize.tap { sleep(0.6) } }
     several = trial(:processes, limit: 2, items: [1, 2], warmup: 0, body: hold)
     assert_equal(:sampled_processes, several.peak_source)
     assert_operator(several.peak, :>, 30_000_000)

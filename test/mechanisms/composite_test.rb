@@ -13,6 +13,8 @@ class CompositeTest < Minitest::Test
     INNER.each { |inner| yield [:processes, inner] }
   end
 
+  def opened?(gate) = gate.wait_readable(60) ? true : nil
+
   def test_results_come_in_input_order
     each_pair { |on| assert_equal((1..300).map { |x| x * 2 }, Plait.map(1..300, on: on, limit: 6) { |x| x * 2 }, on) }
   end
@@ -21,7 +23,9 @@ class CompositeTest < Minitest::Test
     each_pair do |on|
       assert_no_leaks { Plait.map(1..20, on: on, limit: 6) { |x| sleep(0.001) && x } }
       assert_no_leaks { Plait.each_result(1..100, on: on, limit: 6) { |x| x < 5 ? x : sleep }.first(2) }
-      assert_no_leaks { assert_raises(KeyError) { Plait.map(1..9, on: on, limit: 6) { |x| x == 5 ? raise(KeyError) : sleep } } }
+      assert_no_leaks do
+        assert_raises(KeyError) { Plait.map(1..9, on: on, limit: 6) { |x| x == 5 ? raise(KeyError) : sleep } }
+      end
     end
   end
 
@@ -31,7 +35,7 @@ class CompositeTest < Minitest::Test
       gate, open = IO.pipe
       begun, note = IO.pipe
       opener = Thread.new { begun.read(16) && open.write("!") }
-      outcomes = Plait.map(1..16, on: on, limit: 16, on_error: :collect) { note.write("!") && gate.wait_readable(60) }
+      outcomes = Plait.map(1..16, on: on, limit: 16, on_error: :collect) { note.write("!") && opened?(gate) }
       opener.join
 
       assert(outcomes.all?(&:value), on)
@@ -62,7 +66,7 @@ class CompositeTest < Minitest::Test
     each_pair do |on|
       gate, open = IO.pipe
       source = Enumerator.new { |y| %i[slow a b c].each { |x| (y << x) && sleep(0.02) } }
-      order = Plait.each_result(source, on: on, limit: [1, 2]) { |x| x == :slow ? gate.wait_readable(60) : true }.map do |o|
+      order = Plait.each_result(source, on: on, limit: [1, 2]) { |x| x == :slow ? opened?(gate) : true }.map do |o|
         open.write("!") if o.item == :c
         [o.item, o.value.nil?]
       end
@@ -105,7 +109,7 @@ class CompositeTest < Minitest::Test
 
   def test_errors_and_timeouts_are_outcomes
     each_pair do |on|
-      outcomes = Plait.map([:ok, :bad, :late], on: on, limit: 3, timeout: 1, on_error: :collect) do |what|
+      outcomes = Plait.map(%i[ok bad late], on: on, limit: 3, timeout: 1, on_error: :collect) do |what|
         sleep if what == :late
         raise KeyError if what == :bad
       end
@@ -132,6 +136,7 @@ class CompositeTest < Minitest::Test
       assert_raises(KeyError) do
         Plait.map(1..4, on: on, limit: [1, 4]) do |x|
           sleep(0.2) && raise(KeyError) if x == 4
+
           sleep
         ensure
           writer.syswrite(x.to_s)
@@ -168,7 +173,7 @@ class CompositeTest < Minitest::Test
   # With a timeout each attempt is announced, from the thread or fiber that makes it, into the same pipe.
   def test_announcements_while_the_pipe_is_full
     each_pair do |on|
-      items = Array.new(40) { |i| "x" * (i % 2 == 0 ? 300_000 : 10) }
+      items = Array.new(40) { |i| "x" * (i.even? ? 300_000 : 10) }
       results = Plait.each_result(items, on: on, limit: [1, 4], timeout: 60) { |s| sleep(0.001) && s }.map do |outcome|
         sleep(0.01)
         outcome.value!.bytesize

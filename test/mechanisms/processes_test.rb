@@ -16,6 +16,8 @@ class ProcessesTest < Minitest::Test
     [reader, writer].each(&:close)
   end
 
+  def opened?(gate) = gate.wait_readable(60) ? true : nil
+
   def test_results_come_in_input_order
     assert_equal((0...200).map { |x| x * x }, map(0...200, limit: 3) { |x| x * x })
   end
@@ -23,7 +25,7 @@ class ProcessesTest < Minitest::Test
   def test_the_block_and_what_it_closes_over_reach_the_workers
     table = { 1 => "one", lambda: ->(x) { x + 1 } }
 
-    assert_equal(["one", 3], map([1, 2], limit: 2) { |x| table[x] || table[:lambda].(x) })
+    assert_equal(["one", 3], map([1, 2], limit: 2) { |x| table[x] || table[:lambda].call(x) })
   end
 
   def test_no_items
@@ -58,7 +60,7 @@ class ProcessesTest < Minitest::Test
       begun, note = IO.pipe
       opener = Thread.new { begun.read(3) && open.write("!") }
 
-      refute_includes(map(1..3, limit: 3) { note.write("!") && gate.wait_readable(60) }, nil)
+      refute_includes(map(1..3, limit: 3) { note.write("!") && opened?(gate) }, nil)
       opener.join
     ensure
       [begun, note].each(&:close)
@@ -67,7 +69,7 @@ class ProcessesTest < Minitest::Test
 
   def test_finish_order_and_labels
     outcomes = with_gate do |gate, open|
-      Plait.each_result(%i[late early], on: :processes, limit: 2) { |x| x == :late ? gate.wait_readable(60) : x }
+      Plait.each_result(%i[late early], on: :processes, limit: 2) { |x| x == :late ? opened?(gate) : x }
            .map { |outcome| outcome.tap { open.write("!") } }
     end
 
@@ -96,8 +98,8 @@ class ProcessesTest < Minitest::Test
         items = Array.new(2000, :tiny) + %i[first second]
         results = map(items, limit: 2) do |x|
           case x
-          when :first then first_begun.write("!") && second.wait_readable(60)
-          when :second then second_begun.write("!") && first.wait_readable(60)
+          when :first then first_begun.write("!") && opened?(second)
+          when :second then second_begun.write("!") && opened?(first)
           else x
           end
         end
@@ -113,7 +115,7 @@ class ProcessesTest < Minitest::Test
     items = Array.new(500, :tiny) + [:slow] + Array.new(500, :tiny)
     arrived = 0
     with_gate do |gate, open|
-      results = Plait.each_result(items, on: :processes, limit: 1) { |x| x == :tiny || gate.wait_readable(60) }
+      results = Plait.each_result(items, on: :processes, limit: 1) { |x| x == :tiny || opened?(gate) }
       results.each { open.write("!") if (arrived += 1) == 500 }
       refute_nil(results.to_a[500].value)
     end
@@ -127,7 +129,7 @@ class ProcessesTest < Minitest::Test
     arrived = 0
     with_gate do |gate, open|
       slow = nil
-      Plait.each_result(items, on: :processes, limit: 2) { |x| x == :tiny || gate.wait_readable(60) }.each do |outcome|
+      Plait.each_result(items, on: :processes, limit: 2) { |x| x == :tiny || opened?(gate) }.each do |outcome|
         slow = outcome if outcome.item == :slow
         open.write("!") if (arrived += 1) == 1000
       end
@@ -197,7 +199,7 @@ class ProcessesTest < Minitest::Test
   def test_a_body_may_start_processes_that_outlive_its_worker
     with_gate do |reader, writer|
       values = map([1, 2], limit: 2) do |x|
-        fork { reader.read && exit!(0) } if x == 1 # holds all the pipes of the worker open
+        fork { writer.close || (reader.read && exit!(0)) } if x == 1 # holds all the pipes of the worker open
         x
       end
 

@@ -66,7 +66,7 @@ class SuitesOnJRubyTest < Minitest::Test
 
   def test_the_origin_serves_a_jruby
     jruby = JRuby.find or skip(JRuby::ADVICE)
-    out = IO.popen([*jruby.command, "-I#{Support::ROOT}/lib", "-e", <<~RUBY], err: File::NULL, &:read)
+    command = [Computing::OnJRuby::ENVIRONMENT, *jruby.command, "-I#{Support::ROOT}/lib", "-e", <<~RUBY]
       require "plait"
       Plait::Suites::Origin.open(latency: 0.01) do |origin|
         body = Plait::Suites::Origin.body("/chunked/70000", 70_000)
@@ -74,7 +74,7 @@ class SuitesOnJRubyTest < Minitest::Test
         puts origin.stats.fetch(:served)
       end
     RUBY
-    assert_equal "10\n", out
+    assert_equal "10\n", IO.popen(command, err: File::NULL, &:read)
   end
 
   private

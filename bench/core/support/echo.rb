@@ -22,10 +22,12 @@ module Bench
         @listener.listen(BACKLOG)
       end
 
-      # What every server does with a connection.
+      # What every server does with a connection. The buffer is used again: what is compared is the scheduler, not the
+      # garbage collector.
       # @param connection [TCPSocket]
       def self.serve(connection)
-        loop { connection.write(connection.readpartial(MESSAGE_LIMIT)) }
+        buffer = String.new(capacity: MESSAGE_LIMIT)
+        loop { connection.write(connection.readpartial(MESSAGE_LIMIT, buffer)) }
       rescue EOFError, SystemCallError
         connection.close
       end

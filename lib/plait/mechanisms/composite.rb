@@ -59,7 +59,7 @@ module Plait
 
       def refusal
         pairs = INNER.each_key.map { |inner| "[:processes, #{inner.inspect}]" }
-        "on: #{@names.inspect} can't be combined; the pairs are #{pairs.join(', ')}"
+        "on: #{@names.inspect} can't be combined; the pairs are #{pairs.join(", ")}"
       end
     end
   end

@@ -34,6 +34,7 @@ module Plait
       @places = [*@places, "item #{@index}: #{Failure.shorten(@item)}#{tries}"]
     end
 
+    # @return [String] the error's own text, and the item it belongs to
     def to_s = placed(super)
 
     # Classes with a message of their own don't ask to_s for it.
@@ -50,7 +51,7 @@ module Plait
     private
 
     def placed(text)
-      place = "(#{@places.join(', in ')})"
+      place = "(#{@places.join(", in ")})"
       text.end_with?(place) ? text : "#{text} #{place}"
     end
 

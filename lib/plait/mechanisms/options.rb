@@ -39,7 +39,7 @@ module Plait
 
       def check_limit(limit)
         whole = ->(n) { n.is_a?(Integer) && n.positive? }
-        return limit if limit.nil? || whole.(limit)
+        return limit if limit.nil? || whole.call(limit)
         return limit if limit.is_a?(Array) && limit.size == 2 && limit.all?(&whole)
 
         raise UsageError, "limit: must be a whole number from 1 (how many items are in flight), not #{limit.inspect}"
@@ -54,7 +54,7 @@ module Plait
       def check_on_error(policy)
         return policy if ON_ERROR.include?(policy)
 
-        raise UsageError, "on_error: must be one of #{ON_ERROR.map(&:inspect).join(', ')}, not #{policy.inspect}"
+        raise UsageError, "on_error: must be one of #{ON_ERROR.map(&:inspect).join(", ")}, not #{policy.inspect}"
       end
 
       def check_progress(progress)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "fiber"
-require "io/event"
 
 module Plait
   # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
@@ -37,6 +36,9 @@ module Plait
     # Seconds of ready fibers before descriptors and timers are looked at again. Unbounded turns stalled others for
     # 117 ms with 100 ActiveRecord fibers, bounded ones for 7 ms.
     SLICE = 0.004
+
+    # Seconds that one poll may last: selectors take no time that is much longer (milliseconds in an int).
+    LONGEST_POLL = 3_600
 
     # @return [Scheduler, nil] the one of the current non-blocking fiber, if it is one of ours
     def self.current
@@ -93,6 +95,7 @@ module Plait
         poll(bound)
         fire_timers
       end
+      raise_failure if @failure
     end
 
     # @return [Boolean] whether no fiber and no job is left
@@ -210,7 +213,9 @@ module Plait
 
     private
 
+    # The selectors are loaded with the first scheduler: what never needs one (and JRuby) does without them.
     def open_selector
+      require "io/event"
       epoll = IO::Event::Selector.const_defined?(:EPoll) && IO::Event::Selector::EPoll
       epoll ? epoll.new(@loop) : IO::Event::Selector.new(@loop)
     end
@@ -251,7 +256,7 @@ module Plait
 
     def interval(bound)
       at = @timers.next_at
-      at ? [[at - Deadline.now, 0].max, bound].compact.min : bound
+      at ? [(at - Deadline.now).clamp(0, LONGEST_POLL), bound].compact.min : bound
     end
 
     def fire_timers

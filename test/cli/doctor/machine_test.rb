@@ -87,6 +87,25 @@ class DoctorMachineTest < Minitest::Test
     assert_nil check(Doctor::Limits, "fibers").hint
   end
 
+  def test_few_descriptors_and_processes
+    file("proc/self/limits", "Limit  Soft Limit  Hard Limit  Units\n" \
+                             "Max processes             100       unlimited            processes \n" \
+                             "Max open files            1024      1048576              files     \n")
+    descriptors = check(Doctor::Limits, "descriptors")
+    assert_equal [:limited, 1024], [descriptors.status, descriptors.value]
+    assert_equal ["1,024 open files and sockets (up to 1,048,576 on demand)", "for more connections: ulimit -n 65536"],
+                 [descriptors.text, descriptors.hint]
+    assert_equal([:limited, 100], check(Doctor::Limits, "processes").then { |found| [found.status, found.value] })
+  end
+
+  def test_processes_of_a_container
+    file("proc/self/limits", "Max processes             unlimited unlimited            processes \n")
+    assert_match(/\Aunlimited/, check(Doctor::Limits, "processes").text)
+    file("proc/self/cgroup", "0::/\n")
+    file("sys/fs/cgroup/pids.max", "64\n")
+    assert_equal 64, check(Doctor::Limits, "processes").value
+  end
+
   def test_short_queues_and_few_ports
     file("proc/sys/net/core/somaxconn", "128\n")
     file("proc/sys/net/ipv4/ip_local_port_range", "60000\t60999\n")

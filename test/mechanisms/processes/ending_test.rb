@@ -86,6 +86,7 @@ class ProcessesEndingTest < Minitest::Test
       assert_raises(KeyError) do
         Plait.map([:slow, :bad], on: :processes, limit: 2) do |x|
           wait_until { !notes.empty? } && raise(KeyError, "now") if x == :bad
+
           note("begun")
           sleep
         ensure

@@ -37,9 +37,9 @@ class ProcessesOutboxTest < Minitest::Test
     @outbox.flush
     @outbox << +"b"
     received = +""
-    received << @reader.readpartial(50_000) && @outbox.flush while received.bytesize < 100_001
+    (received << @reader.readpartial(50_000)) && @outbox.flush while received.bytesize < 100_001
 
-    assert_equal("#{'a' * 100_000}b", received)
+    assert_equal("#{"a" * 100_000}b", received)
   end
 
   def test_a_reader_that_is_gone

@@ -56,7 +56,13 @@ class ProcessesReadinessTest < Minitest::Test
     failure = nil
     Thread.new do
       Fiber.set_scheduler(Plait::Scheduler.new)
-      [*jobs, *block].each { |job| Fiber.schedule { job.call rescue failure = $! } } # rubocop:disable Style/RescueModifier
+      [*jobs, *block].each do |job|
+        Fiber.schedule do
+          job.call
+        rescue Minitest::Assertion, StandardError => e
+          failure = e
+        end
+      end
     end.join
     raise failure if failure
   end

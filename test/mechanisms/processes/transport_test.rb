@@ -130,9 +130,9 @@ class ProcessesTransportTest < Minitest::Test
   end
 
   def test_deep_recursion_is_told
-    deeper = ->(n) { deeper.(n + 1) }
+    deeper = ->(n) { deeper.call(n + 1) }
 
-    assert_raises(SystemStackError) { map([0], limit: 1) { |n| deeper.(n) } }
+    assert_raises(SystemStackError) { map([0], limit: 1) { |n| deeper.call(n) } }
   end
 
   def test_a_result_too_deep_to_dump

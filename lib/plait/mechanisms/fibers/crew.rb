@@ -26,7 +26,7 @@ module Plait
 
         def submit(index, item)
           @pending += 1
-          run = Run.new(self, @attempt, index, item, @free.pop || (@slots += 1) - 1)
+          run = Run.new(self, @attempt, index, item, @free.pop || ((@slots += 1) - 1))
           @runs[run] = true
           start(run)
         end
@@ -40,7 +40,7 @@ module Plait
         end
 
         def cancel
-          @runs.keys.each(&:interrupt)
+          @runs.keys.each(&:interrupt) # rubocop:disable Style/HashEachMethods -- Async interrupts at once: runs leave
           settle
           leftovers
         end

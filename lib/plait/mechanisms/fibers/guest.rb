@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../values/errors"
 require_relative "../mechanism"
 require_relative "../scheduler"
 require_relative "../time_limit"

@@ -2,6 +2,7 @@
 
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
+require_relative "../../values/outcome"
 require_relative "../mechanism"
 require_relative "../scheduler"
 require_relative "crew"

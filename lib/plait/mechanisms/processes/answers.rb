@@ -36,32 +36,32 @@ module Plait
           lane = outcome.worker
           error = outcome.error
           payload = error ? PortableError.dump(error) : Cargo.dump(outcome.value, "the result")
-          write(error ? Frames::ERROR : Frames::VALUE, lane.is_a?(Integer) ? lane : 0, outcome.attempts + made,
-                outcome.index, outcome.started_at, outcome.finished_at, payload)
+          write([error ? Frames::ERROR : Frames::VALUE, lane.is_a?(Integer) ? lane : 0, outcome.attempts + made,
+                 outcome.index, outcome.started_at, outcome.finished_at], payload)
         rescue UnmarshalableError => e
-          write(Frames::ERROR, 0, outcome.attempts + made, outcome.index, outcome.started_at, outcome.finished_at,
+          write([Frames::ERROR, 0, outcome.attempts + made, outcome.index, outcome.started_at, outcome.finished_at],
                 PortableError.dump(e))
         end
 
         # @param total [Integer] items that have arrived so far
-        def received(total) = write(Frames::RECEIVED, 0, 0, total, 0.0, 0.0, "")
+        def received(total) = write([Frames::RECEIVED, 0, 0, total, 0.0, 0.0], "")
 
         # @param number [Integer] of the attempt, from 1
         # @param now [Float] monotonic seconds
         def attempt(index, number, now)
           # Its timeout already runs; striking here, it would leave half a frame.
-          Thread.handle_interrupt(Interruption => :never) { write(Frames::ATTEMPT, 0, number, index, now, 0.0, "") }
+          Thread.handle_interrupt(Interruption => :never) { write([Frames::ATTEMPT, 0, number, index, now, 0.0], "") }
         end
 
         # @param indexes [Array<Integer>] of items that were taken out of the queue
         def returned(indexes)
-          write(Frames::RETURNED, 0, 0, 0, 0.0, 0.0, indexes.pack("Q*"))
+          write([Frames::RETURNED, 0, 0, 0, 0.0, 0.0], indexes.pack("Q*"))
           ring
         end
 
         # @param error [Exception]
         def crash(error)
-          write(Frames::CRASH, 0, 0, 0, 0.0, 0.0, "#{error.class}: #{error.message}".b)
+          write([Frames::CRASH, 0, 0, 0, 0.0, 0.0], "#{error.class}: #{error.message}".b)
           ring
         end
 
@@ -70,11 +70,10 @@ module Plait
 
         private
 
-        def write(kind, lane, attempts, index, started, finished, payload)
+        def write(fields, payload)
           size = payload.bytesize
           large = size > Frames::LARGE
-          fields = [kind, lane, attempts, index, started, finished, size, large ? "" : payload]
-          frame = fields.pack(FRAME)
+          frame = fields.push(size, large ? "" : payload).pack(FRAME)
           Readiness.at_once do
             @lock.synchronize do
               push(frame)

@@ -179,12 +179,12 @@ module Plait
         def refused(error)
           advice =
             case error
-            when Errno::EAGAIN then "too many processes: raise the limit (ulimit -u, pids.max of the cgroup), or lower limit:"
-            when Errno::ENOMEM then "not enough memory: lower limit:"
-            when Errno::EMFILE, Errno::ENFILE then "too many open files: raise the limit (ulimit -n), or lower limit:"
+            when Errno::EAGAIN then "too many processes; raise what is allowed (ulimit -u, pids.max) or lower limit:"
+            when Errno::ENOMEM then "not enough memory; lower limit:"
+            when Errno::EMFILE, Errno::ENFILE then "too many open files; raise what is allowed (ulimit -n) or lower limit:"
             else "use on: :threads"
             end
-          "can't start a worker process (#{error.message}); #{advice}"
+          "can't start a worker process (#{error.message}): #{advice}"
         end
       end
     end

@@ -60,6 +60,7 @@ module Plait
           Readiness.undisturbed do
             worker.child.kill
             yield
+          ensure
             @slots[worker.slot] = nil
             @by_io.delete_if { |_, owner| owner.equal?(worker) }
             worker.child.close
@@ -68,9 +69,9 @@ module Plait
 
         # Ends all.
         # @yieldparam worker [Worker] dead, but its last answers may still be read
-        def disband(terminate:)
+        def disband(terminate:, &last_words)
           all = workers
-          ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each { |worker| yield worker } }
+          ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each(&last_words) }
         ensure
           @slots.fill(nil)
           @by_io.clear

@@ -44,7 +44,7 @@ module Plait
           name = value.class.name
           return "an object of an anonymous class" unless name
 
-          "#{name.match?(/\A[AEIO]/) ? 'an' : 'a'} #{name}"
+          "#{name.match?(/\A[AEIO]/) ? "an" : "a"} #{name}"
         end
       end
     end

@@ -32,11 +32,13 @@ module Plait
 
         # Ctrl-C reaches every process of the terminal: what it means is the parent's decision. A block and not "IGNORE",
         # which programs started by the body would inherit. TERM acts on a thread of its own, because an exception raised
-        # in a trap would break through the masks of Thread.handle_interrupt.
+        # in a trap would break through the masks of Thread.handle_interrupt. What a body forks inherits both, and gets
+        # what is Ruby's default.
         # @return [self]
         def watch
-          trap("INT") { nil }
-          trap("TERM") { Thread.new { stop } }
+          pid = Process.pid
+          trap("INT") { raise Interrupt if Process.pid != pid }
+          trap("TERM") { Process.pid == pid ? Thread.new { stop } : raise(SignalException, "SIGTERM") }
           @thread = Thread.new { listen }
           @thread.name = "plait guard"
           self

@@ -103,7 +103,7 @@ module Plait
           @crew.dismiss(worker) { listen(worker, Float::INFINITY) }
           begun = worker.begun(announced: @announced)
           requeue(worker.tasks.values - begun)
-          begun.reverse_each { |task| fail(worker, task, errors[task] || worker.death) }
+          begun.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
           @hungry = true
           give_up(worker) if worker.received.zero? && (@stillborn += 1) >= STILLBORN
         end
@@ -196,7 +196,7 @@ module Plait
           @stillborn = 0
         end
 
-        def fail(worker, task, error)
+        def lose(worker, task, error)
           return report(task, error, attempts: task.attempts, worker: worker) unless again?(task, error)
 
           task.reset(begun: true)

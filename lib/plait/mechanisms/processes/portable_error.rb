@@ -52,10 +52,10 @@ module Plait
 
           def rebuild(description)
             kind = known_class(description[:classes])
+            name = description[:classes].first || "an anonymous error"
             message = description[:message]
-            message = "#{description[:classes].first || 'anonymous error'}: #{message}" if kind.name != description[:classes].first
-            error = instance(kind, message, description[:variables])
-            connect(error, description)
+            message = "#{name}: #{message}" if kind.name != name
+            connect(instance(kind, message, description[:variables]), description)
           end
 
           def known_class(names)

@@ -21,13 +21,13 @@ module Plait
       # @return [Integer] bytes read, or -errno
       def io_read(io, buffer, length, offset = 0)
         @ticks += 1
-        bounded(io) { @selector.io_read(Fiber.current, io, buffer, length, offset) }
+        bounded(io) { @selector.io_read(Fiber.current, io, buffer, at_least_one(length, buffer, offset), offset) }
       end
 
       # @return [Integer] bytes written, or -errno
       def io_write(io, buffer, length, offset = 0)
         @ticks += 1
-        bounded(io) { @selector.io_write(Fiber.current, io, buffer, length, offset) }
+        bounded(io) { @selector.io_write(Fiber.current, io, buffer, at_least_one(length, buffer, offset), offset) }
       end
 
       # A disk has no readiness to wait for: a thread does the reading.
@@ -47,6 +47,9 @@ module Plait
       end
 
       private
+
+      # With a minimum of 0 the selector would not wait, and Ruby's sysread and syswrite then raise EAGAIN.
+      def at_least_one(length, buffer, offset) = length.zero? && buffer.size > offset ? 1 : length
 
       # The timer hands over to the fiber inside the selector's wait, which then reports that nothing came.
       def within(seconds)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../../values/deadline"
 
 module Plait
   class Scheduler
@@ -8,22 +9,26 @@ module Plait
     class Select
       # Waits for one descriptor on behalf of the caller.
       class Watch
-        def initialize(select, scheduler, io, events)
+        # @param wait [Wait] the caller's
+        def initialize(select, scheduler, io, events, wait)
           @select = select
           @scheduler = scheduler
           @io = io
           @events = events
+          @wait = wait
         end
 
         def run
           @fiber = Fiber.current
-          @scheduler.io_wait(@io, @events) if @select.waiting?
-        rescue Select::Done, IOError, SystemCallError
-          nil # a closed descriptor: the last look at all of them reports it
+          @scheduler.io_wait(@io, @events) if @wait.fiber && !@wait.woken?
+        rescue Select::Done
+          nil
+        rescue IOError, SystemCallError => e
+          @select.failed(e)
         ensure
           @fiber = nil
           @scheduler.finished
-          @select.wake
+          @scheduler.wake(@wait)
         end
 
         def stop = @fiber && @scheduler.interrupt(@fiber, Done) { @fiber }
@@ -43,33 +48,35 @@ module Plait
       # @param timeout [Numeric, nil] seconds
       # @return [Array(Array, Array, Array), nil]
       def wait(timeout)
-        now = look
-        return now if now || timeout&.zero?
+        limit = timeout && (Deadline.now + timeout)
+        until (ready = look)
+          raise @failure if @failure
+          return if limit && (timeout = limit - Deadline.now) <= 0
 
-        watch(timeout)
-        look
+          watch(timeout)
+        end
+        ready
       end
 
-      def waiting? = !@wait.nil? && !@wait.woken?
-
-      def wake = @wait && @scheduler.wake(@wait)
+      # What a watch met, such as a descriptor that was closed. Ruby's own select gets the first word about it.
+      def failed(error) = @failure = error
 
       private
 
       # Ruby's own select, without waiting: it also knows what lies in an IO's buffer. From Ruby 3.2 on it would call
-      # this hook again, were the fiber not a blocking one for the moment.
+      # this hook again, were the fiber not a blocking one for the moment. It may say that nothing is ready although
+      # something is: when the thread was interrupted just before, it does not look at all.
       def look
         Fiber.respond_to?(:blocking) ? Fiber.blocking { NATIVE.call(*@lists, 0) } : NATIVE.call(*@lists, 0)
       end
 
       def watch(timeout)
-        watches = interests.map { |io, events| Watch.new(self, @scheduler, io, events) }
+        watches = []
         @scheduler.park(timeout) do |wait|
-          @wait = wait
+          interests.each { |io, events| watches << Watch.new(self, @scheduler, io, events, wait) }
           watches.each { |watch| @scheduler.spawn(watch) }
         end
       ensure
-        @wait = nil
         watches&.each(&:stop)
       end
 

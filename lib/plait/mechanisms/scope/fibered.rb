@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../values/errors"
 require_relative "../fibers/foreign"
 require_relative "../interruption"
 require_relative "../scope"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../scope"
 
@@ -21,7 +22,7 @@ module Plait
         return super unless @isolate && block
 
         isolate = @isolate
-        super(*arguments) { |*values| isolate.call(block, values) }
+        super { |*values| isolate.call(block, values) }
       end
 
       private
