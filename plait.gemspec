@@ -24,6 +24,7 @@ Gem::Specification.new do |spec|
   spec.add_dependency "thor", "~> 1.3"
   spec.add_dependency "timeout", ">= 0.4"
   spec.add_dependency "tty-progressbar", "~> 0.18"
+  spec.add_dependency "unicode-display_width", ">= 2.4", "< 4"
   spec.add_dependency "vega", "~> 0.4"
 
   # JRuby has neither C extensions nor what these two measure and select with.

@@ -17,7 +17,6 @@ module Plait
   autoload :Scheduler, File.expand_path("plait/mechanisms/scheduler", __dir__)
   autoload :Lab, File.expand_path("plait/lab", __dir__)
   autoload :Suites, File.expand_path("plait/suites", __dir__)
-  autoload :CLI, File.expand_path("plait/cli", __dir__)
 
   class << self
     # Runs the block for each item.

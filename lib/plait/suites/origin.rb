@@ -25,7 +25,7 @@ module Plait
     #   end
     class Origin
       HOST = "127.0.0.1"
-      START_SECONDS = 30
+      START_SECONDS = 60
       STOP_SECONDS = 2
       private_constant :START_SECONDS, :STOP_SECONDS
 

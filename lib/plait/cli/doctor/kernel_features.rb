@@ -26,6 +26,8 @@ module Plait
         end
 
         def event_loop
+          return missing("event loop", "#{RUBY_ENGINE} has no fiber scheduler, so none is needed") if RUBY_ENGINE != "ruby"
+
           found = %i[EPoll KQueue Select].find { |name| selectors.include?(name) }
           return limited("event loop", nil, "none (#{@load_error})", "gem install io-event") unless found
           return ok("event loop", found.to_s, found.to_s.downcase) unless found == :Select

@@ -13,6 +13,8 @@ module Plait
         GROUP = "limits"
         # Linux: a fiber's stack and its guard page are a memory map each.
         MAPS_A_FIBER = 2
+        # From here on a number means that there is no limit; systems have different ones for it.
+        UNLIMITED = 1 << 62
         # Less than this is in the way of a few thousand connections.
         FEW_DESCRIPTORS = 4096
         FEW_PROCESSES = 512
@@ -25,7 +27,7 @@ module Plait
         private
 
         def descriptors
-          soft, hard = Process.getrlimit(:NOFILE)
+          soft, hard = limits_of("open files", :NOFILE)
           text = "#{amount(soft)} open files and sockets#{" (up to #{amount(hard)} on demand)" if hard > soft}"
           return ok("descriptors", soft, text) if soft >= FEW_DESCRIPTORS
 
@@ -35,7 +37,7 @@ module Plait
         end
 
         def processes
-          most = [Process.getrlimit(:NPROC).first, Cgroup.new(root: @root).processes].compact.min
+          most = [limits_of("processes", :NPROC).first, Cgroup.new(root: @root).processes].compact.min
           text = "#{amount(most)} processes and threads"
           return ok("processes", most, text) if most >= FEW_PROCESSES
 
@@ -44,10 +46,21 @@ module Plait
           unknown("processes")
         end
 
-        def amount(number) = number >= Process::RLIM_INFINITY ? "unlimited" : Figures.grouped(number)
+        # The file first, since JRuby's RLIM_INFINITY is -1, less than any limit.
+        # @return [Array(Integer, Integer)] the soft limit and the hard one
+        def limits_of(name, resource)
+          told = read("proc/self/limits").to_s[/^Max #{name}\s+(\S+\s+\S+)/, 1]
+          return Process.getrlimit(resource) unless told
+
+          told.split.map { |word| word == "unlimited" ? UNLIMITED : word.to_i }
+        end
+
+        def amount(number) = number >= UNLIMITED ? "unlimited" : Figures.grouped(number)
 
         # Never "limited": what comes with Linux is enough for most, and Plait queues the rest.
         def fibers
+          return unknown("fibers", "unknown: on #{RUBY_ENGINE} they are no matter of memory maps") if RUBY_ENGINE != "ruby"
+
           maps = read("proc/sys/vm/max_map_count")&.to_i
           return unknown("fibers") unless maps
 

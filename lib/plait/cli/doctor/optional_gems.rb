@@ -36,7 +36,7 @@ module Plait
           missing(name, "not #{bundled? ? "in this bundle" : "installed"} (#{use})", "gem install #{name}")
         end
 
-        def bundled? = ENV.key?("BUNDLE_GEMFILE")
+        def bundled? = !ENV["BUNDLE_GEMFILE"].to_s.empty?
       end
     end
   end
