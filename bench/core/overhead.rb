@@ -13,15 +13,19 @@ limits = {
   ractors: { computing: 2 }
 }
 
-# Both sides run the same body on the same items.
+# Both sides run the same body on the same items. What computes on one core is judged by CPU time, which neighbours on the
+# machine disturb least; what waits, or uses several cores, by the clock.
+one_core = %i[sequence threads fibers]
+
 limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.each do |on, kind, limit|
   Bench::Harness.define("overhead-#{on}-#{kind}") do |bench|
-    metric = Bench::Harness::Metric
+    judged, other = [Bench::Harness::Metric.wall("item"), Bench::Harness::Metric.cpu("item")]
+    judged, other = other, judged if kind == :computing && one_core.include?(on)
     bench.title "bodies of 1 ms, #{kind}, #{limit} at once, against a hand-written loop of the same kind"
     bench.size :items, full: 600 * limit, quick: 60 * limit
     bench.rounds 9
-    bench.metrics metric.wall("item"), metric.cpu("item")
-    bench.goal metric: "wall_us_per_item", against: "by hand", at_most: 1.03
+    bench.metrics judged, other
+    bench.goal metric: judged.name, against: "by hand", at_most: 1.03
 
     bench.plait do |trial|
       require "plait"

@@ -94,6 +94,50 @@ module Plait
         end
       end
 
+      # An open(2) under way in a thread.
+      class Opening
+        class CalledOff < Exception; end # rubocop:disable Lint/InheritException
+
+        TRIES = 20
+        PAUSE = 0.002
+
+        # @return [Integer, nil]
+        attr_reader :descriptor
+
+        def initialize(*arguments)
+          @thread = Thread.handle_interrupt(CalledOff => :never) { Thread.new { open(arguments) } }
+        end
+
+        def wait = @thread.join
+
+        def keep = @descriptor = nil
+
+        def drop
+          call_off if @thread.alive?
+          IO.for_fd(@descriptor).close if @descriptor
+        end
+
+        private
+
+        def open(arguments)
+          Thread.current.report_on_exception = false
+          @descriptor = IO.sysopen(*arguments)
+        rescue Errno::EINTR
+          retry unless @over
+        end
+
+        # An exception that is never let in breaks the system call off all the same, and no more than that: one that is
+        # let in (a kill, too) loses the descriptor when the call has just succeeded.
+        def call_off
+          @over = true
+          TRIES.times do
+            @thread.raise(CalledOff)
+            return if @thread.join(PAUSE)
+          end
+          @thread.kill
+        end
+      end
+
       # flock(2) waits in the kernel. Asking again, a little less often each time, can be cancelled; a thread could not.
       module Lock
         FIRST_PAUSE = 0.001
@@ -259,14 +303,12 @@ module Plait
         # On a thread of its own: it may wait for ever, and a pool's thread could not be had back by a kill alone.
         # @yieldparam descriptor [Integer]
         def open_aside(path, mode, *permissions)
-          descriptor = nil
-          thread = aside { descriptor = IO.sysopen(path, mode, *permissions) }
-          thread.join
-          yield descriptor
-          descriptor = nil
+          opening = Opening.new(path, mode, *permissions)
+          opening.wait
+          yield opening.descriptor
+          opening.keep
         ensure
-          thread&.kill&.join
-          IO.for_fd(descriptor).close if descriptor
+          opening&.drop
         end
 
         # @return [Fiber] the one that waits, when a fiber has resumed others
@@ -350,16 +392,6 @@ module Plait
           @next = Enumerator.instance_method(:next)
           Enumerator.prepend(External) if Enumerator.new { |values| values << Fiber.current.blocking? }.next
           Fiber.prepend(Resume) unless Fiber.method_defined?(:kill)
-        end
-
-        # Killed only while it waits, so that what it has got is known.
-        def aside
-          Thread.handle_interrupt(Object => :on_blocking) do
-            Thread.new do
-              Thread.current.report_on_exception = false
-              yield
-            end
-          end
         end
       end
     end

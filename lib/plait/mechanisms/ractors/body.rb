@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "explanation"
+require_relative "quiet"
 require_relative "../mechanism"
 require_relative "../../values/errors"
 
@@ -11,15 +12,15 @@ module Plait
       #
       # `Ractor.make_shareable(block)` takes only a block whose `self` is shareable, which the main object, a controller
       # or a test is not. `Ractor.new(&block)` takes it, because there the ractor becomes `self`; but it runs the block
-      # once, as the whole life of that ractor, so that each item would cost a ractor (55 µs and more, against 50 µs for
-      # a round trip to one that lives), and nobody could time it, retry it or cancel it inside. So the block is isolated
-      # as `Ractor.new` does it, by `Ractor.new` itself, and then called with a ractor as `self`, as there.
+      # once, as the whole life of that ractor: each item would cost the start of one, and nobody could time the block,
+      # retry it or cancel it from inside. So the block is isolated by `Ractor.new`, with all its rules, and then called
+      # again and again with a ractor as `self`, as it would be there.
       class Body
-        # Ruby's own reasons for a refusal: ArgumentError up to 3.4, IsolationError later.
+        # With Ractor::Error, what Ruby raises to refuse a block.
         REFUSALS = [ArgumentError, TypeError].freeze
 
         class << self
-          # @param block [Proc] left as it is; a copy is made shareable
+          # @param block [Proc] left as it is: a copy is made shareable
           # @return [Body] shareable
           # @raise [UnshareableError] with Ruby's reason and what to do
           def of(block)
@@ -32,26 +33,26 @@ module Plait
 
           def written_in_ruby?(block) = !RubyVM::InstructionSequence.of(block).nil?
 
-          # Ruby would declare any Proc that isn't Ruby code shareable, whatever it holds: `&list.method(:push)` would
+          # Ruby would declare any Proc shareable that isn't Ruby code, whatever it holds: `&list.method(:push)` would
           # change one list from all ractors at once.
           def of_method(block)
-            symbol = block.inspect.include?("(&:")
-            return new(::Ractor.make_shareable(block.dup), keep_self: true) if symbol || fixed_receiver?(block)
+            known = block.inspect.include?("(&:") || fixed_receiver?(block)
+            raise UnshareableError, Explanation::OPAQUE_BLOCK unless known
 
-            raise UnshareableError, Explanation::OPAQUE_BLOCK
+            new(::Ractor.make_shareable(block.dup), keep_self: true)
           end
 
           def fixed_receiver?(block)
             ::Ractor.shareable?(block.binding.receiver)
-          rescue ArgumentError
+          rescue ArgumentError # composed or curried
             false
           end
 
-          # The better of the two: the block keeps its `self` and may use outer variables that hold shareable values.
+          # The better of the two: the block keeps its `self`, and may use outer variables that hold shareable values.
           def with_own_self(block)
             new(::Ractor.make_shareable(block.dup), keep_self: true)
           rescue ::Ractor::Error, *REFUSALS => e
-            raise Explanation.of_block(e) if ::Ractor.shareable?(block.binding.receiver)
+            raise Explanation.of_block(e) if fixed_receiver?(block)
           end
 
           def with_ractor_as_self(block)
@@ -60,16 +61,17 @@ module Plait
             raise Explanation.of_block(e)
           end
 
+          # Ruby 4.0 has a method for it.
           def isolate(block)
             return ::Ractor.shareable_proc(&block) if ::Ractor.respond_to?(:shareable_proc)
 
             copy = block.dup
-            refuse_to_start(copy)
+            Quiet.start { refuse_to_start(copy) }
             copy
           end
 
-          # A Thread can't be copied into a ractor. Ruby finds that out after it has isolated the block and before it
-          # starts anything (2.3 µs; 3.1.2 and 3.3.8: thread_create_core in thread.c isolates, then sends the arguments).
+          # A Thread can't be copied into a ractor. Ruby finds that out after it has isolated the block and before it starts
+          # anything (thread_create_core in thread.c of 3.1.2 and 3.3.8; 2.3 µs).
           def refuse_to_start(block)
             ::Ractor.new(Thread.current, &block)
           rescue TypeError, ::Ractor::Error

@@ -32,10 +32,11 @@ module Plait
         # @return [Object] what the block returns
         # @raise [TimeoutError] of the given class
         def enforce(seconds, error = TimeoutError, &block)
-          token = "no end after #{format('%g', seconds)} s"
+          token = "no end after #{format("%g", seconds)} s"
           raise error, token unless seconds.positive?
 
-          Thread.handle_interrupt(Interruption => :never) { run(Alarm.new(Deadline.now + seconds, Thread.current, token), &block) }
+          alarm = Alarm.new(Deadline.now + seconds, Thread.current, token)
+          Thread.handle_interrupt(Interruption => :never) { run(alarm, &block) }
         rescue Expired => e
           raise unless e.message.equal?(token)
 

@@ -26,6 +26,8 @@ module Plait
           /uses [`']yield'/ => "Take the outer block as a constant lambda, or use on: :processes or on: :threads",
           /RUBYGEMS_ACTIVATION_MONITOR|require by autoload/ =>
             "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call",
+          /in constant Timeout::/ =>
+            "Ruby's Timeout doesn't work in a ractor: give the call the option `timeout:` instead",
           /in constant (?<name>\S+) by non-main/ =>
             "Freeze it where it is made, %<name>s = Ractor.make_shareable(…). If it isn't yours, that library is not made " \
             "for ractors: use on: :processes or on: :threads",
@@ -85,7 +87,7 @@ module Plait
           private
 
           def build(what, reason, advice = advice_for(reason.message))
-            raise UnshareableError, "#{what}: #{reason.message.chomp('.')}. #{advice}.", cause: reason
+            raise UnshareableError, "#{what}: #{reason.message.chomp(".")}. #{advice}.", cause: reason
           rescue UnshareableError => e
             e
           end
@@ -100,7 +102,7 @@ module Plait
 
           def a(object)
             name = object.class.name || "object of a class without a name"
-            "#{name.match?(/\A[AEIOU]/) ? 'an' : 'a'} #{name}"
+            "#{name.match?(/\A[AEIOU]/) ? "an" : "a"} #{name}"
           end
         end
       end

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "error_copy"
 require_relative "explanation"
 require_relative "port"
 require_relative "worker"
 require_relative "../executor"
 require_relative "../mechanism"
 require_relative "../options"
+require_relative "../processes/portable_error"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
@@ -103,7 +103,8 @@ module Plait
           worker.give(worker.job.first, arguments)
         rescue StandardError => e
           index, item = worker.job
-          @news << [worker.number, Outcome.new(index: index, item: item, error: Explanation.of_item(item, index, e), attempts: 0)]
+          error = Explanation.of_item(item, index, e)
+          @news << [worker.number, Outcome.new(index: index, item: item, error: error, attempts: 0)]
         end
 
         # @return [Outcome, nil]
@@ -125,7 +126,7 @@ module Plait
           return report if report.is_a?(Outcome)
 
           _, value, error, attempts, started_at, finished_at = report
-          error = Explanation.of_error(ErrorCopy.unpack(error), index) if error
+          error &&= Explanation.of_error(Processes::PortableError.load(error), index)
           Outcome.new(index: index, item: item, value: value, error: error, attempts: attempts,
                       started_at: started_at, finished_at: finished_at, worker: worker.number)
         end
@@ -148,7 +149,7 @@ module Plait
         end
 
         def await_end
-          timer = Thread.new { sleep(GRACE) && @news << ENOUGH } unless @live.empty?
+          timer = Thread.new { sleep(GRACE) && @news.push(ENOUGH) } unless @live.empty?
           outcomes = []
           until @live.empty? && @news.empty?
             news = @news.pop

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "error_copy"
 require_relative "explanation"
 require_relative "port"
-require_relative "../attempt"
+require_relative "timed_attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
+require_relative "../processes/portable_error"
 
 module Plait
   module Mechanisms
@@ -14,15 +13,8 @@ module Plait
       # The life of one ractor of a pool, from inside: takes jobs, runs the block, puts reports, until it is told to stop.
       # Nothing here may touch what isn't shareable: no variables of classes, no autoload.
       class Resident
-        # {Attempt} with a clock that works in a ractor.
-        class TimedAttempt < Attempt
-          private
-
-          def timed(item)
-            seconds, error = allowance
-            Clock.current.enforce(seconds, error) { @body.call(item) }
-          end
-        end
+        # Seconds between looks at threads that are ending.
+        LOOK = 0.0001
 
         # @param number [Integer] of this worker
         # @param body [Body]
@@ -32,7 +24,7 @@ module Plait
         def initialize(number, body, policy, lifeline, address)
           @attempt = TimedAttempt.new(body, policy)
           @lifeline = lifeline
-          @port = Port.for(address, number)
+          @port = Port.reach(address, number)
         end
 
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
@@ -51,8 +43,8 @@ module Plait
 
         private
 
-        # The one way to reach into a running ractor: Ruby has no Ractor#kill, and no thread of another ractor may be
-        # raised into.
+        # The one way to reach into a running ractor: Ruby has no Ractor#kill, and a thread of another ractor can't be raised
+        # into. IO.select, because a thread that Ruby 3.3 has parked at IO#read it at times forgets (M:N threads, 3.3.8).
         def listen(worker)
           Thread.new do
             IO.select([@lifeline])
@@ -61,22 +53,10 @@ module Plait
           end
         end
 
-        # A ractor whose main thread ends with others alive is removed only a second later (Ruby 3.1,
-        # rb_thread_terminate_all). Looked at again and again, because Thread#join in a ractor at times doesn't notice the
-        # end of a thread (Ruby 3.3.8, its M:N threads).
-        def leave
-          @listener.kill unless @leaving
-          others = Thread.list - [Thread.current]
-          (others - [@listener]).each(&:kill)
-          sleep(0.0001) while others.any?(&:alive?)
-          @lifeline.close
-          @port.gone
-        end
-
         def work
           while (index, arguments = interruptible { ::Ractor.receive })
             report = report_of(interruptible { @attempt.call(index, arguments) })
-            break if @told # a block that swallowed the interruption: nobody waits for its report any more
+            break if @told # and the block has swallowed it: nobody waits for its report any more
 
             interruptible { @port.put(report) { |reason| refusal(report, reason) } }
           end
@@ -86,12 +66,24 @@ module Plait
         def interruptible(&block) = Thread.handle_interrupt(Interruption => :immediate, &block)
 
         def report_of(outcome)
-          [outcome.index, outcome.value, ErrorCopy.pack(outcome.error), outcome.attempts, outcome.started_at, outcome.finished_at]
+          error = outcome.error && Processes::PortableError.dump(outcome.error).freeze
+          [outcome.index, outcome.value, error, outcome.attempts, outcome.started_at, outcome.finished_at]
         end
 
         def refusal(report, reason)
           index, value, _, *rest = report
-          [index, nil, ErrorCopy.pack(Explanation.of_result(value, index, reason)), *rest]
+          [index, nil, Processes::PortableError.dump(Explanation.of_result(value, index, reason)).freeze, *rest]
+        end
+
+        # A ractor whose first thread ends before the others is removed a second later (rb_thread_terminate_all in thread.c).
+        # Not Thread#join: in a ractor of Ruby 3.3.8 it at times misses the end of the thread.
+        def leave
+          @listener.kill unless @leaving
+          others = Thread.list - [Thread.current]
+          (others - [@listener]).each(&:kill)
+          sleep(LOOK) while others.any?(&:alive?)
+          @lifeline.close
+          @port.gone
         end
       end
     end

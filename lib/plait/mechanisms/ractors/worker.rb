@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "quiet"
 require_relative "resident"
 require_relative "../mechanism"
 
@@ -15,53 +16,36 @@ module Plait
 
         def initialize(number)
           @number = number
-          @lifeline_there, @lifeline = IO.pipe
+          @far_lifeline, @lifeline = IO.pipe
         end
 
         # @raise [Ractor::Error, TypeError] if the policy can't be copied
         def start(body, policy, port)
-          @ractor = quietly do
-            ::Ractor.new(@number, body, policy, @lifeline_there, port.address) do |*arguments|
-              Resident.new(*arguments).run
-            end
+          @ractor = Quiet.start do
+            ::Ractor.new(@number, body, policy, @far_lifeline, port.address) { |*all| Resident.new(*all).run }
           end
           port.attach(@number, @ractor)
         ensure
-          @lifeline_there.close
+          @far_lifeline.close # Ractor.new has made a copy of it
         end
 
         # @raise [StandardError] if an argument can't be copied
         def give(index, arguments) = @ractor.send([index, arguments])
 
-        # Interrupts what runs and ends the ractor; does not wait. One that is idle ends by itself at the empty job: on
-        # Ruby 3.3 an interrupt did not always wake it from Ractor.receive.
+        # Ends the ractor, and what runs in it; does not wait. An idle one ends by the empty job.
         def stop
           return if @lifeline.closed?
 
           @ractor&.send(nil)
-          @lifeline.write_nonblock(".", exception: false) # a forked child may hold this end open, so that closing it says nothing
-          @lifeline.close
+          @lifeline.write_nonblock(".") # closing may say nothing: a forked child has this end too
         rescue Errno::EPIPE, ::Ractor::ClosedError
+          nil
+        ensure
           @lifeline.close
         end
 
         # @return [Boolean] whether Ruby has removed the ractor
         def over? = @ractor.nil? || @ractor.inspect.end_with?("terminated>")
-
-        private
-
-        # Ruby warns of the first ractor of a process that the feature is experimental. A user of :ractors has asked for
-        # it; what else Ruby calls experimental is still said.
-        def quietly
-          return yield unless Warning[:experimental]
-
-          begin
-            Warning[:experimental] = false
-            yield
-          ensure
-            Warning[:experimental] = true
-          end
-        end
       end
     end
   end
