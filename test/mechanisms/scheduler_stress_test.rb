@@ -17,6 +17,9 @@ class SchedulerStressTest < Minitest::Test
   # Seconds without a wait coming to its end, after which it hangs.
   PATIENCE = 30
 
+  ABORTS = "Ruby before 3.3 aborts when threads and fibers contend for a mutex and the scheduler's hook is written in Ruby; " \
+           "compile the extension to run this"
+
   class Cancelled < Exception; end # rubocop:disable Lint/InheritException
   class Stuck < StandardError; end
 
@@ -102,7 +105,7 @@ class SchedulerStressTest < Minitest::Test
 
     # The threads on the other side.
     def start
-      @threads = [feed, drain, answer, *Array.new(2) { |seed| rival(Random.new(SEED + seed)) }]
+      @threads = [feed, drain, answer] + Array.new(2) { |seed| rival(Random.new(SEED + seed)) }
     end
 
     def stop
@@ -129,7 +132,13 @@ class SchedulerStressTest < Minitest::Test
 
     def feed = Thread.new { @numbers << (@pushed += 1) while @wanted.pop }
 
-    def answer = Thread.new { @questions.pop.then { |value, answers| value ? answers << -value : break } while true }
+    def answer
+      Thread.new do
+        while (value, answers = @questions.pop)
+          answers << -value
+        end
+      end
+    end
 
     def drain
       @drained = 0
@@ -271,6 +280,8 @@ class SchedulerStressTest < Minitest::Test
   def hard_timeout = 120 + (WAITS / 500)
 
   def test_no_wake_up_is_lost_and_none_is_anothers
+    skip(ABORTS) if RUBY_VERSION < "3.3" && !Plait::Mechanisms::Native.available?
+
     shared = Shared.new
     workers = Array.new(WORKERS) { |i| Worker.new(shared, Random.new((SEED * 1000) + i), WAITS / WORKERS) }
     done = sent = 0

@@ -9,7 +9,7 @@ require_relative "../values/errors"
 module Plait
   module Mechanisms
     # Installed once, by the first scheduler.
-    module Compat # rubocop:disable Metrics/ModuleLength -- a list of mends, in one file so that it can be read as one
+    module Compat
       def self.scheduler
         scheduler = Fiber.current_scheduler
         scheduler if scheduler.is_a?(Scheduler)
@@ -182,6 +182,24 @@ module Plait
         end
       end
 
+      # The native `unblock` keeps in mind what a thread's priority was.
+      module Priority
+        def priority=(priority)
+          @plait_priority = nil
+          super
+        end
+      end
+
+      # A thread inherits its priority, and must not inherit what is meant for an instant.
+      module Inherited
+        %i[new start fork].each do |name|
+          define_method(name) do |*arguments, **options, &block|
+            Compat.lower_priority
+            super(*arguments, **options, &block)
+          end
+        end
+      end
+
       # A fiber that leaves by an exception may be the one a signal has chosen; then the others would wait for ever. Ruby
       # tells the scheduler about the mutex only.
       module ConditionWait
@@ -340,6 +358,14 @@ module Plait
           e
         end
 
+        def lower_priority
+          thread = Thread.current
+          return unless thread.instance_variable_get(:@plait_raised)
+
+          thread.instance_variable_set(:@plait_raised, false)
+          thread.send(:plait_priority=, thread.instance_variable_get(:@plait_priority))
+        end
+
         def detach
           scheduler = Fiber.scheduler
           return unless scheduler.is_a?(Scheduler)
@@ -386,6 +412,15 @@ module Plait
           ConditionVariable.prepend(ConditionWait)
           @mutex_sleep = Mutex.instance_method(:sleep).source_location.nil?
           Mutex.prepend(MutexSleep) if @mutex_sleep
+          install_priority if RUBY_VERSION < "3.3"
+        end
+
+        # The native `unblock` makes a time slice longer for an instant; see rb_scheduler.c.
+        def install_priority
+          Thread.alias_method(:plait_priority=, :priority=)
+          Thread.send(:private, :plait_priority=)
+          Thread.prepend(Priority)
+          Thread.singleton_class.prepend(Inherited)
         end
 
         def install_fibers

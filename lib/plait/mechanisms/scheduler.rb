@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "fiber"
-
 module Plait
   # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
   class Scheduler; end # rubocop:disable Lint/EmptyClass
@@ -18,6 +16,7 @@ require_relative "scheduler/strands"
 require_relative "scheduler/thread_hooks"
 require_relative "scheduler/timers"
 require_relative "scheduler/wait"
+require_relative "scheduler/waiting"
 require_relative "scheduler/watchdog"
 require_relative "../values/deadline"
 require_relative "../values/errors"
@@ -31,6 +30,7 @@ module Plait
   class Scheduler
     include IoHooks
     include ThreadHooks
+    include Waiting
     include NativeScheduler if Mechanisms::Native.available?
 
     # Seconds of ready fibers before descriptors and timers are looked at again. Unbounded turns stalled others for
@@ -59,13 +59,14 @@ module Plait
       @loop = Fiber.current
       @thread = Thread.current
       @selector = open_selector
-      attach(@selector) if Mechanisms::Native.available?
       @slice = slice
       @timers = Timers.new
       @strands = Strands.new(self) { @loop.transfer }
       @ready = []
       @inbox = Inbox.new(self, @selector)
       @blocked = {}.compare_by_identity
+      @raised = []
+      attach if Mechanisms::Native.available?
       @live = 0
       @ticks = 0
       @rooted = nil
@@ -93,6 +94,7 @@ module Plait
     def run_until(bound = nil)
       until yield
         run_ready
+        settle unless @raised.empty?
         raise_failure if @failure
         break if yield
 
@@ -163,49 +165,6 @@ module Plait
 
     # @return [Boolean]
     def abandoned? = @abandoned
-
-    # @group Waiting
-
-    # Hands control to the loop until something readies the current fiber.
-    # @api private
-    def suspend
-      @ticks += 1
-      @loop.transfer
-    end
-
-    # Suspends the current fiber until its wait is woken.
-    # @param timeout [Numeric, nil] seconds
-    # @yieldparam wait [Wait]
-    # @return [Boolean] whether it was woken, not timed out
-    # @api private
-    def park(timeout = nil)
-      wait = Wait.new(Fiber.current)
-      arm(wait, timeout) if timeout
-      yield wait if block_given?
-      suspend
-      wait.woken?
-    ensure
-      disarm(wait)
-    end
-
-    # @api private
-    def wake(wait)
-      ready(wait) if wait&.wake
-    end
-
-    # @api private
-    def arm(timer, seconds)
-      timer.at = Deadline.now + seconds
-      @timers.push(timer)
-    end
-
-    # @api private
-    def disarm(timer)
-      return unless timer.fiber
-
-      timer.void
-      @timers.cancelled if timer.at
-    end
 
     # Runs the block on the thread pool of this loop; the current fiber waits for it.
     # @return [Object] what the block returns
@@ -287,6 +246,7 @@ module Plait
       return unless selector
 
       @selector = nil
+      settle unless @raised.empty?
       @watchdog&.stop
       @strands.close(finish: rooted? && Fiber.current.equal?(@loop))
       @offload_pool&.close

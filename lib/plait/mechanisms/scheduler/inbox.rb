@@ -11,7 +11,7 @@ module Plait
       def initialize(scheduler, selector)
         @scheduler = scheduler
         @selector = selector
-        @entries = [] # Array#push and #shift are atomic under the GVL
+        @entries = [] # Array#push and #shift are atomic under the GVL; always the same object
       end
 
       # @param entry [#dispatch]

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "wait"
+require_relative "../../values/deadline"
+
+module Plait
+  class Scheduler
+    # How a fiber waits: its {Wait} lies with whoever will end it, and perhaps in the timers.
+    module Waiting
+      # Hands control to the loop until something readies the current fiber.
+      # @api private
+      def suspend
+        @ticks += 1
+        @loop.transfer
+      end
+
+      # Suspends the current fiber until its wait is woken.
+      # @param timeout [Numeric, nil] seconds
+      # @yieldparam wait [Wait]
+      # @return [Boolean] whether it was woken, not timed out
+      # @api private
+      def park(timeout = nil)
+        wait = Wait.new(Fiber.current)
+        arm(wait, timeout) if timeout
+        yield wait if block_given?
+        suspend
+        wait.woken?
+      ensure
+        disarm(wait)
+      end
+
+      # @api private
+      def wake(wait)
+        ready(wait) if wait&.wake
+      end
+
+      # @api private
+      def arm(timer, seconds)
+        timer.at = Deadline.now + seconds
+        @timers.push(timer)
+      end
+
+      # @api private
+      def disarm(timer)
+        return unless timer.fiber
+
+        timer.void
+        @timers.cancelled if timer.at
+      end
+    end
+  end
+end
