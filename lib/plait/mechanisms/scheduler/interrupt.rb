@@ -27,9 +27,10 @@ module Plait
 
       # @param scheduler [Scheduler]
       def dispatch(scheduler)
-        return unless @fiber&.alive? && (@valid.nil? || @valid.call)
+        return unless @fiber&.alive?
+        return scheduler.ready(self) if outrun?(scheduler)
 
-        outrun?(scheduler) ? scheduler.ready(self) : deliver(scheduler)
+        deliver(scheduler) if @valid.nil? || @valid.call
       end
 
       private
