@@ -26,7 +26,7 @@ module Plait
         # @return [Array(Integer, Integer, String), nil] index, attempts made elsewhere, the item dumped; nil: there will
         #   be no more
         def next
-          until (task = @queue.shift)
+          until (task = shift)
             return if @over
 
             @answers.ring
@@ -36,7 +36,12 @@ module Plait
         end
 
         # @return [Array, nil] as {#next}, but does not wait: nil when none is here
-        def shift = @queue.shift
+        def shift
+          task = @queue.shift
+          # Half of them are left: time for the parent to send more, before this process has nothing to do.
+          @answers.ring if @queue.size == @half
+          task
+        end
 
         def empty? = @queue.empty?
 
@@ -82,6 +87,7 @@ module Plait
 
           @answers.received(@total += arrived.size)
           @queue.concat(arrived)
+          @half = @queue.size / 2 if @queue.size > 1
         end
       end
     end
