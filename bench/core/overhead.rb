@@ -23,7 +23,7 @@ limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.ea
     judged, other = other, judged if kind == :computing && one_core.include?(on)
     bench.title "bodies of 1 ms, #{kind}, #{limit} at once, against a hand-written loop of the same kind"
     bench.size :items, full: 600 * limit, quick: 60 * limit
-    bench.rounds 9
+    bench.rounds 7
     bench.metrics judged, other
     bench.goal metric: judged.name, against: "by hand", at_most: 1.03
 

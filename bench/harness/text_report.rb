@@ -13,7 +13,7 @@ module Bench
         and the most beside them. "plait ÷ it" is the ratio of the medians in the first metric, "paired" the median of the
         ratios inside each round, in which what disturbed a whole round cancels out. Compare inside one run only: on
         another machine, or with other neighbours, wall-clock figures move by factors, CPU time by about a third, ratios
-        little.
+        least.
       TEXT
 
       # @param environment [Hash{String => Object}]

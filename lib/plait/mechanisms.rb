@@ -45,7 +45,7 @@ module Plait
       private
 
       def unknown(on)
-        "there is no mechanism #{on.inspect}; there are #{names.map(&:inspect).join(', ')}, " \
+        "there is no mechanism #{on.inspect}; there are #{names.map(&:inspect).join(", ")}, " \
           "and pairs such as [:processes, :fibers]"
       end
     end

@@ -110,7 +110,7 @@ module SchedulerCases
     with_scheduler(**options) do |scheduler|
       Fiber.schedule do
         value = yield scheduler
-      rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the test
+      rescue Exception => e
         error = e
       end
     end

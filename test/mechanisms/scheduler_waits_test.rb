@@ -94,8 +94,9 @@ class SchedulerWaitsTest < Minitest::Test
   def test_wait_readable_and_wait_writable
     assert_together(setup: pipe, teardown: :close) { |reader| reader.wait_readable(5) }
     assert_together(setup: pipe, teardown: :close) { |reader| reader.wait(IO::READABLE, 5) }
-    assert_together(setup: silent_pipe, teardown: ->(pipe) { pipe.each(&:close) }, value: nil) { |(reader, _)| reader.wait_readable(ONE) }
-    assert_together(setup: full_pipe, teardown: ->(pipe) { pipe.each(&:close) }) { |(_, writer)| writer.wait_writable(5) }
+    close = ->(pipe) { pipe.each(&:close) }
+    assert_together(setup: silent_pipe, teardown: close, value: nil) { |(reader, _)| reader.wait_readable(ONE) }
+    assert_together(setup: full_pipe, teardown: close) { |(_, writer)| writer.wait_writable(5) }
   end
 
   def test_io_select

@@ -17,7 +17,7 @@ module Plait
         when Retries then spec
         when Integer then new(count: spec)
         when Hash then from_hash(spec)
-        else raise UsageError, "retries: takes a count or a Hash of #{KEYS.join(', ')}, not #{spec.inspect}"
+        else raise UsageError, "retries: takes a count or a Hash of #{KEYS.join(", ")}, not #{spec.inspect}"
         end
       end
 
@@ -25,7 +25,7 @@ module Plait
         unknown = spec.keys - KEYS
         return new(**spec) if unknown.empty?
 
-        raise UsageError, "retries: doesn't know #{unknown.map(&:inspect).join(', ')}; it takes #{KEYS.join(', ')}"
+        raise UsageError, "retries: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{KEYS.join(", ")}"
       end
       private_class_method :from_hash
 
@@ -47,7 +47,7 @@ module Plait
 
       # @param error [Exception]
       # @param attempts [Integer] made so far
-      def again?(error, attempts) = attempts <= @count && @on.any? { |kind| kind === error }
+      def again?(error, attempts) = attempts <= @count && @on.any? { |kind| error.is_a?(kind) }
 
       # @param attempts [Integer] made so far
       # @return [Float] seconds to wait before the next one

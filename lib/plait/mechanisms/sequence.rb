@@ -8,7 +8,7 @@ module Plait
   module Mechanisms
     # One item after another, in the caller: the reference that every other mechanism must agree with.
     class Sequence < Mechanism
-      def executor(attempt, limit:) = OneByOne.new(attempt)
+      def executor(attempt, **) = OneByOne.new(attempt)
 
       def scope(options:, &block) = Scope::Inline.open(options: options, &block)
 

@@ -17,7 +17,7 @@ module Plait
       # @return [Object] what the block returns
       # @raise [TimeoutError] of the given class
       def self.enforce(seconds, error = TimeoutError, &block)
-        token = "no end after #{format('%g', seconds)} s"
+        token = "no end after #{format("%g", seconds)} s"
         raise error, token unless seconds.positive?
 
         begin

@@ -108,7 +108,7 @@ class ProcessesEndingTest < Minitest::Test
           writer.syswrite("!")
           begin
             sleep
-          rescue Exception # rubocop:disable Lint/RescueException
+          rescue Exception
             retry
           end
         end

@@ -21,7 +21,7 @@ class ProcessesPortableErrorTest < Minitest::Test
 
   def raised(error, cause: nil)
     raise error, cause: cause
-  rescue Exception => e # rubocop:disable Lint/RescueException
+  rescue Exception => e
     e
   end
 

@@ -75,8 +75,10 @@ module Plait
 
         @count -= 1
         @jobs.unshift(job)
-        raise UnsupportedError, "this process can't have more than #{@count} fibers (#{e.message}); " \
-                                "ask for a smaller limit:, or raise vm.max_map_count" if @count.zero?
+        if @count.zero?
+          raise UnsupportedError, "this process can't have more than #{@count} fibers (#{e.message}); " \
+                                  "ask for a smaller limit:, or raise vm.max_map_count"
+        end
       end
 
       def live(job)

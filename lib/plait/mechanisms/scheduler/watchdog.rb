@@ -26,7 +26,7 @@ module Plait
         end
 
         def to_s
-          "the event loop was blocked for #{format('%.3f', seconds)} s at #{location || 'an unknown place'}; " \
+          "the event loop was blocked for #{format("%.3f", seconds)} s at #{location || "an unknown place"}; " \
             "wrap the call in Plait.offload { }, or use on: :threads\n\t#{backtrace.first(12).join("\n\t")}"
         end
       end
@@ -42,6 +42,7 @@ module Plait
         unless action.respond_to?(:call) || %i[warn raise record].include?(action)
           raise UsageError, "blocking: must be :warn, :raise, :record, a callable or nil, not #{action.inspect}"
         end
+
         new(scheduler, action, threshold).tap { scheduler.extend(Watched) }
       end
 
