@@ -1,12 +1,25 @@
 # frozen_string_literal: true
 
+require_relative "alarm"
 require_relative "wait"
 require_relative "../../values/deadline"
+require_relative "../../values/errors"
 
 module Plait
   class Scheduler
     # How a fiber waits: its {Wait} lies with whoever will end it, and perhaps in the timers.
     module Waiting
+      # Calls the block on the loop, between two fibers: it must not wait. One alarm for many deadlines costs less than a
+      # timer for each. It does not keep the loop running when nothing else is left to do; what it raises ends the loop.
+      # @param seconds [Numeric] from now
+      # @return [Alarm] which can be cancelled, by the loop's own thread
+      # @raise [UsageError] in another thread
+      def after(seconds, &block)
+        raise UsageError, "Scheduler#after belongs to the thread of the loop" unless Thread.current.equal?(thread)
+
+        Alarm.new(self, block).tap { |alarm| arm(alarm, seconds) }
+      end
+
       # Hands control to the loop until something readies the current fiber.
       # @api private
       def suspend
