@@ -70,7 +70,7 @@ class ArchitectureTest < Minitest::Test
 
   def test_the_face_brings_along_values_and_mechanisms_only
     face = loaded.fetch(File.join(ROOT, "lib/plait.rb"))
-    assert_empty(ours(face).map { |path| room_of(path) }.uniq - %w[face version values mechanisms ext])
+    assert_empty(ours(face).map { |path| room_of(path) }.uniq - %w[face version native values mechanisms ext])
     heavy = face.features.grep(%r{/(thor|openssl|net/http|json|tmpdir|memory_profiler|vega)(\.rb|\.so|/)})
     assert_empty(heavy, "require \"plait\" is for programs that want none of these")
   end

@@ -6,7 +6,7 @@ module Plait
 end
 
 require_relative "compat"
-require_relative "native"
+require_relative "../native"
 require_relative "offload"
 require_relative "scheduler/inbox"
 require_relative "scheduler/interrupt"
@@ -31,7 +31,7 @@ module Plait
     include IoHooks
     include ThreadHooks
     include Waiting
-    include NativeScheduler if Mechanisms::Native.available?
+    include NativeScheduler if Native.available?
 
     # Seconds of ready fibers before descriptors and timers are looked at again. Unbounded turns stalled others for
     # 117 ms with 100 ActiveRecord fibers, bounded ones for 7 ms.
@@ -66,12 +66,12 @@ module Plait
       @inbox = Inbox.new(self, @selector)
       @blocked = {}.compare_by_identity
       @raised = []
-      attach if Mechanisms::Native.available?
+      attach if Native.available?
       @live = 0
       @ticks = 0
       @rooted = nil
       @watchdog = Watchdog.for(self, blocking, threshold)
-      @spinning = @watchdog.nil? && Mechanisms::Native.available?
+      @spinning = @watchdog.nil? && Native.available?
       extend(OffloadBlocking) if offload
     end
 

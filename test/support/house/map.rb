@@ -9,8 +9,8 @@ module Support
       FILE = "guides/internals.md"
       BEGINNING = "<!-- map: drawn from the code by `rake map` -->"
       ENDING = "<!-- end of map -->"
-      TITLES = { "face" => "lib/plait.rb", "version" => "lib/plait/version.rb", "exe" => "exe/plait",
-                 "ext" => "ext/plait/" }.freeze
+      TITLES = { "face" => "lib/plait.rb", "version" => "lib/plait/version.rb", "native" => "lib/plait/native.rb",
+                 "exe" => "exe/plait", "ext" => "ext/plait/" }.freeze
       BLOCK = /^#{Regexp.escape(BEGINNING)}\n.*^#{Regexp.escape(ENDING)}$/m
 
       class Unmarked < StandardError; end

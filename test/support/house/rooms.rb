@@ -28,6 +28,7 @@ module Support
 
     ROOMS = [
       Room.new(name: "version", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "native", uses: %w[ext], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack],
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
@@ -63,12 +64,12 @@ module Support
     module_function
 
     # @return [Boolean] whether a file of the one room may know a file of the other
-    def may_use?(room, other) = room == other || other == "version" || ROOMS.fetch(room).uses.include?(other)
+    def may_use?(room, other) = room == other || %w[version native].include?(other) || ROOMS.fetch(room).uses.include?(other)
 
     # @return [Array<String>] the rooms that come along when a file of this room is loaded
     def reach(room, seen = [room])
       ROOMS.fetch(room).uses.each { |other| reach(other, seen << other) unless seen.include?(other) }
-      seen | %w[version]
+      seen | %w[version native ext]
     end
 
     # @return [Array<String>] the gems that may come along

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../command"
-require_relative "../../mechanisms/native"
+require_relative "../../native"
 require_relative "../../version"
 require_relative "examiner"
 
@@ -25,9 +25,9 @@ module Plait
         def twin = ok("extension", "twin", "pure Ruby: #{RUBY_ENGINE} runs no C extensions")
 
         def extension
-          return ok("extension", "loaded", "compiled and loaded") if Mechanisms::Native.available?
+          return ok("extension", "loaded", "compiled and loaded") if Native.available?
 
-          limited("extension", "twin", "not loaded (#{Mechanisms::Native::REASON}); pure Ruby stands in", BUILD)
+          limited("extension", "twin", "not loaded (#{Native::REASON}); pure Ruby stands in", BUILD)
         end
 
         def jit

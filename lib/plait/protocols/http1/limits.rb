@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+
+module Plait
+  module Protocols
+    module HTTP1
+      # How much of each part of a message is taken before the peer has broken a rule that names the limit.
+      class Limits
+        # In the order of struct http1_limits.
+        DEFAULTS = {
+          body: 1 << 30, start_line: 8 * 1024, head: 64 * 1024, headers: 128, interim: 32,
+          chunk_extensions: 16 * 1024, trailer: 16 * 1024
+        }.freeze
+        # What the engine's integers hold; :body may be anything.
+        LARGEST = {
+          start_line: (1 << 24) - 1, head: (1 << 24) - 1, headers: 1 << 16, interim: (1 << 32) - 1,
+          chunk_extensions: (1 << 32) - 1, trailer: (1 << 24) - 1
+        }.freeze
+
+        # @return [Integer, nil] bytes of a body, its framing not counted; nil: no limit
+        attr_reader :body
+        # @return [Integer] bytes of a request or status line, CRLF not counted
+        attr_reader :start_line
+        # @return [Integer] bytes of a head, start line and last CRLF counted
+        attr_reader :head
+        # @return [Integer] fields of a head, and of a trailer section
+        attr_reader :headers
+        # @return [Integer] 1xx responses before the final one
+        attr_reader :interim
+        # @return [Integer] bytes of all chunk extensions of a body together
+        attr_reader :chunk_extensions
+        # @return [Integer] bytes of a trailer section
+        attr_reader :trailer
+
+        # @param limits [Hash{Symbol => Integer, nil}] those that differ from DEFAULTS
+        # @raise [UsageError]
+        def initialize(**limits)
+          DEFAULTS.merge(limits).each do |name, value|
+            check(name, value)
+            instance_variable_set(:"@#{name}", value)
+          end
+          freeze
+        end
+
+        # @return [Array<Integer, nil>] in the order of DEFAULTS
+        def to_a = DEFAULTS.keys.map { |name| public_send(name) }
+
+        private
+
+        def check(name, value)
+          raise UsageError, "no limit #{name.inspect}; there are #{DEFAULTS.keys.join(", ")}" unless DEFAULTS.key?(name)
+          return if name == :body && value.nil?
+
+          largest = LARGEST.fetch(name, (1 << 63) - 1)
+          return if value.is_a?(Integer) && value.between?(0, largest)
+
+          raise UsageError, "the limit #{name} must be an Integer from 0 to #{largest}, not #{value.inspect}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Plait
+  module Protocols
+    module HTTP1
+      # The grammar that heads, trailers and what we send have in common. Strings are binary or ASCII.
+      module Syntax
+        # RFC 9110 §5.6.2
+        TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/n
+        # Bytes that no field value may have; HTAB it may.
+        CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/n
+        # Wider than RFC 3986: browsers send | ^ { } " as they are. A fragment is never sent.
+        TARGET = /\A[\x21\x22\x24-\x7e]+\z/n
+
+        NAME_BYTES = /[!$&'()*+,\-.0-9;=A-Z_a-z~]|%\h\h/n
+        LITERAL_BYTES = /[!$%&'()*+,\-.0-9:;=A-Z_a-z~]/n
+        private_constant :NAME_BYTES, :LITERAL_BYTES
+        # A registered name, an IPv4 address, or an IP literal (RFC 3986 §3.2.2)
+        HOST = /\[#{LITERAL_BYTES}+\]|(?:#{NAME_BYTES})+/n
+        # Host's value: empty for a target without an authority (RFC 9110 §7.2)
+        HOST_AND_PORT = /\A(?:(?:#{HOST})(?::\d*)?)?\z/n
+        AUTHORITY = /\A(?:#{HOST}):\d+\z/n
+        ABSOLUTE = %r{\A[A-Za-z][A-Za-z0-9+\-.]*://[^/]}n
+
+        class << self
+          # @param method [String]
+          # @param target [String] of allowed bytes
+          # @return [Boolean] whether the method has targets of this form (RFC 9112 §3.2)
+          def target_form?(method, target)
+            return AUTHORITY.match?(target) if method == "CONNECT"
+            return target == "*" && method == "OPTIONS" if target.start_with?("*")
+
+            target.start_with?("/") || ABSOLUTE.match?(target)
+          end
+        end
+      end
+    end
+  end
+end

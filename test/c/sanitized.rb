@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "tmpdir"
+require_relative "../support/program"
+require_relative "../support/root"
+
+# Compiles C of the tests together with engines of the extension, under ASan and UBSan, and runs it.
+module Sanitized
+  COMPILER = Support::Program.new("gcc", "clang", "cc", apt: "gcc")
+  FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined
+             -fno-sanitize-recover=all -fno-omit-frame-pointer].freeze
+  ENGINES = File.join(Support::ROOT, "ext/plait")
+
+  module_function
+
+  # @param source [String] path of the file with main
+  # @param engine [String] the files of ext/plait that begin with it are linked
+  # @yieldparam program [String] its path, while the block runs
+  # @raise [Minitest::Skip] without a compiler that can do it
+  def build(source, engine)
+    Dir.mktmpdir("plait-test-") do |folder|
+      skip_unless_it_works(folder)
+      program = File.join(folder, "program")
+      compile(source, *Dir["#{ENGINES}/#{engine}*.c"], "-I#{ENGINES}", program)
+      yield program
+    end
+  end
+
+  # @return [String] what it printed
+  # @raise [Minitest::Assertion] when it failed
+  def run(*command)
+    out, status = Open3.capture2e({ "ASAN_OPTIONS" => "detect_leaks=0" }, *command)
+    raise Minitest::Assertion, "#{command.join(" ")} failed (#{status}):\n#{out}" unless status.success?
+
+    out
+  end
+
+  def compile(*arguments, program)
+    out, status = Open3.capture2e(COMPILER.path!, *FLAGS, *arguments, "-o", program)
+    raise Minitest::Assertion, "does not compile:\n#{out}" unless status.success?
+  end
+
+  # A compiler may come without the sanitizers' libraries.
+  def skip_unless_it_works(folder)
+    source = File.join(folder, "empty.c")
+    File.write(source, "int main(void) { return 0; }\n")
+    compile(source, File.join(folder, "empty"))
+    run(File.join(folder, "empty"))
+  rescue Minitest::Assertion => e
+    raise if e.is_a?(Minitest::Skip)
+
+    raise Minitest::Skip, "#{COMPILER.path} can't use ASan and UBSan: #{e.message.lines.first(3).join}"
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "plait/protocols/http1"
+
+# What a parser says about bytes, fed in pieces, in a form that does not depend on how they were cut.
+module Transcript
+  HTTP1 = Plait::Protocols::HTTP1
+
+  # Both engines, by name; the extension may be missing.
+  ENGINES = { "pure" => HTTP1::Pure::Parser, "native" => (HTTP1::NativeParser if HTTP1.const_defined?(:NativeParser)) }.compact
+  ROLES = { response: HTTP1::ResponseRole, request: HTTP1::RequestRole }.freeze
+  CLASSES = ENGINES.to_h do |name, engine|
+    [name, ROLES.transform_values { |role| Class.new(engine) { include role } }]
+  end
+
+  # What is compared of a head.
+  HEAD = %i[version status reason request_method target framing content_length persistent? interim? upgrade?
+            expect_continue? size to_a bytes].freeze
+
+  module_function
+
+  # @param engine [String] a name of ENGINES
+  # @param role [Symbol]
+  # @param pieces [Array<String>]
+  # @return [Hash] events (with all data of a body in one), error (rule, offset), rest
+  def of(engine, role, pieces, request: {}, limits: {}, eof: false)
+    parser = CLASSES.fetch(engine).fetch(role).new(limits: HTTP1::Limits.new(**limits))
+    parser.start(**request) if role == :response
+    read(parser, pieces, eof)
+  end
+
+  def read(parser, pieces, eof)
+    events = []
+    pieces.each { |piece| drain(parser.feed(piece), events) }
+    drain(parser.finish, events) if eof
+    { events: events, rest: parser.rest }
+  rescue Plait::RemoteProtocolError => e
+    { events: events, error: [e.rule, e.offset] }
+  end
+
+  def drain(parser, events)
+    while (kind = parser.next_event)
+      note(parser, kind, events)
+      return if %i[done closed].include?(kind)
+    end
+  end
+
+  def note(parser, kind, events)
+    case kind
+    when :head then events << [:head, *HEAD.map { |name| parser.head.public_send(name) }]
+    when :data then events.last&.first == :data ? events.last[1] << parser.data : events << [:data, parser.data.dup]
+    when :trailers then events << [:trailers, parser.trailers]
+    else events << [kind] unless events.last == [kind]
+    end
+  end
+end
