@@ -9,6 +9,15 @@ require "timeout"
 class SchedulerTest < Minitest::Test
   include SchedulerCases
 
+  # The selectors are loaded with the first scheduler, and several threads may open theirs at the same time.
+  def test_first_schedulers_in_several_threads
+    result = Support::FreshRuby.run(<<~RUBY, flags: ["-w"])
+      require "plait"
+      print(Array.new(4) { Thread.new { Plait.map([1], on: :fibers) { |x| x } } }.flat_map(&:value))
+    RUBY
+    assert_equal(["[1, 1, 1, 1]", ""], [result.out, result.err])
+  end
+
   # --- Fibers
 
   def test_a_fiber_starts_at_once_and_goes_on_when_its_creator_waits

@@ -41,6 +41,9 @@ module Plait
     # answers to the first requests come in as fast as further ones are begun.
     START_SLICES = 3
 
+    LOADING = Mutex.new
+    private_constant :LOADING
+
     # Seconds that one poll may last: selectors take no time that is much longer (milliseconds in an int).
     LONGEST_POLL = 3_600
 
@@ -176,9 +179,10 @@ module Plait
 
     private
 
-    # The selectors are loaded with the first scheduler: what never needs one (and JRuby) does without them.
+    # The selectors are loaded with the first scheduler: what never needs one (and JRuby) does without them. By one thread
+    # at a time: two that load them at once find each other's half.
     def open_selector
-      require "io/event"
+      LOADING.synchronize { require "io/event" }
       epoll = IO::Event::Selector.const_defined?(:EPoll) && IO::Event::Selector::EPoll
       epoll ? epoll.new(@loop) : IO::Event::Selector.new(@loop)
     end
