@@ -23,7 +23,7 @@ module Plait
       def default_limit = Etc.nprocessors
 
       def unavailable
-        return "this Ruby has no ractors; use on: :threads or on: :processes" unless defined?(::Ractor)
+        return "this Ruby has no ractors; use on: :threads#{" or on: :processes" if can_fork?}" unless defined?(::Ractor)
         return if ::Ractor.current == ::Ractor.main
 
         "the caller is in a ractor already, and only the main one may open a pool; " \
@@ -34,6 +34,10 @@ module Plait
       def executor(attempt, limit:) = Pool.new(Body.of(attempt.body), attempt.policy, limit)
 
       def scope(options:, &block) = Scope::Threaded.open(options: options, isolate: Isolated.new, &block)
+
+      private
+
+      def can_fork? = Process.respond_to?(:fork)
     end
   end
 end

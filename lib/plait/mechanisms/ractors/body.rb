@@ -56,9 +56,18 @@ module Plait
           end
 
           def with_ractor_as_self(block)
+            refuse_lost_variables(block)
             new(isolate(block), keep_self: false)
           rescue ::Ractor::Error, *REFUSALS => e
             raise Explanation.of_block(e)
+          end
+
+          # Ruby would let the block read them, and they would be nil: those of the ractor.
+          def refuse_lost_variables(block)
+            code = RubyVM::InstructionSequence.of(block).disasm
+            names = code.scan(/[gs]etinstancevariable +:(@\w+)/).flatten.map(&:to_sym)
+            lost = names & Kernel.instance_method(:instance_variables).bind_call(block.binding.receiver)
+            raise Explanation.of_variables(lost) if lost.any?
           end
 
           # Ruby 4.0 has a method for it.

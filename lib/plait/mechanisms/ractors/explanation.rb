@@ -15,6 +15,7 @@ module Plait
         OTHERWISE = "Use on: :processes, which copies the whole program, or on: :threads"
         GIVE = "Put what it needs into the items, keep it in a constant frozen by Ractor.make_shareable, " \
                "or use on: :processes"
+        LOAD = "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call"
 
         # What Ruby says => what to do. Read from the top; the first that matches counts.
         ADVICE = {
@@ -24,8 +25,7 @@ module Plait
           /from variable [`'](?<name>\w+)'/ =>
             "Freeze %<name>s with Ractor.make_shareable before, put it into the items, or use on: :processes",
           /uses [`']yield'/ => "Take the outer block as a constant lambda, or use on: :processes or on: :threads",
-          /RUBYGEMS_ACTIVATION_MONITOR|require by autoload/ =>
-            "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call",
+          /RUBYGEMS_ACTIVATION_MONITOR|require by autoload/ => LOAD,
           /in constant Timeout::/ =>
             "Ruby's Timeout doesn't work in a ractor: give the call the option `timeout:` instead",
           /in constant (?<name>\S+) by non-main/ =>
@@ -33,6 +33,9 @@ module Plait
             "for ractors: use on: :processes or on: :threads",
           /global variables?/ => GIVE,
           /class variables|instance variables of classes/ => GIVE,
+          /instance variables of shareable objects/ =>
+            "In a ractor `self` is the ractor, or an object that can't change: keep such values in local variables of the " \
+            "block, or use on: :processes",
           /ractor unsafe method/i =>
             "Its C extension is not declared safe for ractors: use on: :processes or on: :threads",
           /un-?shareable Proc/i =>
@@ -44,6 +47,8 @@ module Plait
 
         # What a body meets at run time in a ractor, and nowhere else.
         AT_RUN_TIME = /non-main ractor|not main ractor|un-?shareable proc|for (?:#<ractor:#\d|an instance of ractor)/i
+        # A file that a ractor may not load fails at whatever its first lines touch.
+        LOADING = /in [`'](?:Kernel#)?require(?:_relative)?'/
 
         class << self
           # @param reason [Exception] from Ruby
@@ -52,13 +57,22 @@ module Plait
             build("this block can't be run in ractors", reason)
           end
 
+          # @param names [Array<Symbol>] instance variables of the object around the block
+          # @return [UnshareableError]
+          def of_variables(names)
+            UnshareableError.new("this block can't be run in ractors: it uses #{names.join(", ")} of the object around it, " \
+                                 "and in a ractor `self` is the ractor. Put the values into the items " \
+                                 "(items.map { |item| [item, …] }), or use on: :processes or on: :threads.")
+          end
+
           # @param error [Exception] raised in a ractor
           # @param index [Integer] of the item
           # @return [Exception] the same, or an {UnshareableError} where the ractor is what stood in the way
           def of_error(error, index)
-            return error unless error.is_a?(StandardError) && AT_RUN_TIME.match?(error.message)
+            return error unless error.is_a?(StandardError) && AT_RUN_TIME.match?(words(error))
 
-            explained = build("the block failed on item #{index} because it runs in a ractor", error)
+            advice = error.backtrace&.grep(LOADING)&.any? ? LOAD : advice_for(words(error))
+            explained = build("the block failed on item #{index} because it runs in a ractor", error, advice)
             explained.set_backtrace(error.backtrace)
             explained
           end
@@ -86,10 +100,17 @@ module Plait
 
           private
 
-          def build(what, reason, advice = advice_for(reason.message))
-            raise UnshareableError, "#{what}: #{reason.message.chomp(".")}. #{advice}.", cause: reason
+          def build(what, reason, advice = advice_for(words(reason)))
+            raise UnshareableError, "#{what}: #{words(reason).chomp(".")}. #{advice}.", cause: reason
           rescue UnshareableError => e
             e
+          end
+
+          # A user's message may have any bytes, in any encoding. A constant of a module without a name is known to its
+          # reader by its own name.
+          def words(error)
+            text = error.message.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+            text.gsub(/#<\S+>::(?=[A-Z])/, "")
           end
 
           def advice_for(message)
