@@ -69,7 +69,9 @@ module Plait
         end
       end
 
+      # On JRuby 9.4 `1.step.each_entry` raises a ClassCastException of Java.
       def source
+        return @items.to_enum if @items.is_a?(Enumerator::ArithmeticSequence)
         return @items if @items.respond_to?(:each_entry)
         return @items.to_enum if @items.respond_to?(:each)
 

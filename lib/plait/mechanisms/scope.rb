@@ -62,12 +62,12 @@ module Plait
       wait_for_all
       settle
       value
-    rescue Exception # rubocop:disable Lint/RescueException -- whatever ends the block ends its tasks
+    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever ends the block ends its tasks
       @open = false
       cancel
       wait_for_all
       settle
-      raise
+      raise e # by name: on JRuby, cancelling the others has overwritten $!
     end
 
     # @api private

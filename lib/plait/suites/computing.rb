@@ -37,8 +37,9 @@ module Plait
                       memory_items: work.items(MEMORY_ITEMS, scale * MEMORY_SHARE), **options)
       end
 
+      NO_GVL = "JRuby has no GVL: threads use all cores"
       JRUBY_NOTE = "Each trial in a new JVM, after a warm-up; starting it (seconds) is not in the figures."
-      private_constant :JRUBY_NOTE
+      private_constant :NO_GVL, :JRUBY_NOTE
 
       private
 
@@ -54,21 +55,21 @@ module Plait
 
       def workload(work, scale, on, jruby)
         cells = MECHANISMS.map { |mechanism| Computing.cell(work, mechanism, scale) }
-        Lab::Workload.new(name: work::NAME, title: work.title(ITEMS, scale), description: work::DESCRIPTION,
-                          unit: work::UNIT, cells: only(cells, on),
-                          notes: jruby || RUBY_ENGINE == "jruby" ? [] : [JRuby::ADVICE])
+        on_jruby = RUBY_ENGINE == "jruby"
+        Lab::Workload.new(name: work::NAME, title: work.title(ITEMS, scale), unit: work::UNIT, cells: only(cells, on),
+                          description: on_jruby ? NO_GVL : work::DESCRIPTION,
+                          notes: jruby || on_jruby ? [] : [JRuby::ADVICE])
       end
 
       def jruby_workload(jruby, work, scale, on)
         cells = JRUBY_MECHANISMS.map { |mechanism| jruby_cell(jruby, work, mechanism, scale) }
         Lab::Workload.new(name: "#{work::NAME}-jruby", title: "#{work.title(ITEMS, scale)}, on JRuby", unit: work::UNIT,
-                          description: "the same on JRuby, which has no GVL: threads use all cores",
-                          cells: only(cells, on), notes: [JRUBY_NOTE])
+                          description: NO_GVL, cells: only(cells, on), notes: [JRUBY_NOTE])
       end
 
       def jruby_cell(jruby, work, mechanism, scale)
         call = "Plait::Suites::Computing.cell(#{work.name}, :#{mechanism}, #{scale})"
-        Computing.cell(work, mechanism, scale, label: "JRuby, #{mechanism}", runner: OnJRuby.new(jruby, call))
+        Computing.cell(work, mechanism, scale, label: "#{mechanism} on JRuby", runner: OnJRuby.new(jruby, call))
       end
     end
   end
