@@ -5,6 +5,7 @@ require_relative "cli/exit_status"
 require_relative "cli/failure"
 require_relative "cli/signals"
 require_relative "cli/terminal"
+require_relative "values/errors"
 
 module Plait
   # The command line: `plait lab`, `plait compare`, `plait doctor`.
@@ -16,6 +17,7 @@ module Plait
     # @param terminal [Terminal]
     # @return [Integer] an {ExitStatus}
     def self.start(argv, terminal: Terminal.new)
+      take_names_for_utf8
       Signals.handle { Commands.start(arrange(argv), shell: terminal, debug: true) }
     rescue Terminal::Closed
       ExitStatus::OK
@@ -25,10 +27,31 @@ module Plait
 
     # `plait lab --help` is `plait help lab`.
     def self.arrange(argv)
+      argv = argv.map { |word| legible(word) }
+      raise UsageError, "the command is empty; see plait help" if argv.first == ""
+
       words = argv.take_while { |word| word != "--" }
       asks = words.size > 1 && HELP.intersect?(words.drop(1)) && !words.first.start_with?("-")
       asks ? ["help", words.first] : argv
     end
-    private_class_method :arrange
+
+    # In a locale without characters beyond ASCII, names of files may have some all the same: Ruby can't join such a path
+    # to the name of a folder unless both are of one encoding.
+    def self.take_names_for_utf8
+      return unless Encoding.default_external == Encoding::US_ASCII
+
+      verbose = $VERBOSE
+      $VERBOSE = nil
+      Encoding.default_external = Encoding::UTF_8
+      $VERBOSE = verbose
+    end
+
+    def self.legible(word)
+      word = word.dup.force_encoding(Encoding::UTF_8) if [Encoding::US_ASCII, Encoding::BINARY].include?(word.encoding)
+      return word if word.valid_encoding?
+
+      raise UsageError, "the argument #{word.inspect} has bytes that are no characters of #{word.encoding}"
+    end
+    private_class_method :arrange, :take_names_for_utf8, :legible
   end
 end

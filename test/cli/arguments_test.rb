@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "plait/cli"
 require "plait/cli/arguments"
@@ -27,6 +29,7 @@ class ArgumentsTest < Minitest::Test
 
   def test_sentences_that_name_the_option
     { "--rounds 0: must be 1 or more" => -> { Arguments.count("--rounds", "0") },
+      "--rounds 10000001: must be 10000000 at most" => -> { Arguments.count("--rounds", "10000001") },
       "--limit -3: must be 1 or more" => -> { Arguments.limits("--limit", "8,-3") },
       "--limit 1.5: not a whole number" => -> { Arguments.limits("--limit", "1.5") },
       "--limit 010x: not a whole number" => -> { Arguments.limits("--limit", "010x") },

@@ -14,6 +14,8 @@ class BadInputTest < Minitest::Test
     refused %w[help quantum], "unknown command \"quantum\". The commands are lab, compare, doctor, version, help."
     refused %w[version 2], "plait version takes no argument, but there is \"2\" besides"
     refused %w[lab waiting http], "plait lab takes one argument at most, but there is \"http\" besides"
+    refused [""], "the command is empty; see plait help"
+    refused ["lab", 255.chr], "the argument \"\\xFF\" has bytes that are no characters of UTF-8"
     refused %w[compare], "plait compare lacks an argument; its usage is: plait compare FILE.rb"
   end
 
@@ -39,7 +41,7 @@ class BadInputTest < Minitest::Test
     refused %w[lab --on thread], "--on: unknown mechanism \"thread\"; did you mean \"threads\"?"
     refused %w[lab --on threads+quantum], "--on: unknown mechanism \"quantum\"."
     refused %w[lab --on], "--on needs a value"
-    refused %w[lab computing --on processes+fibers], "suite computing has no row for"
+    refused %w[lab computing --on processes+fibers], "the suite computing has no row on processes+fibers, only on sequence, "
   end
 
   def test_suites
@@ -56,17 +58,26 @@ class BadInputTest < Minitest::Test
     refused ["lab", "http", "--url", "not an address"], "is no address"
     refused ["lab", "http", "--url", "ftp://localhost/"], "is no address of HTTP"
     refused ["lab", "http", "--url", ""], "--url needs a value"
+    refused ["lab", "http", "--url", "http://127.0.0.1:65999/"], "names a port that does not exist"
+    refused ["lab", "http", "--url", "http://me:secret@127.0.0.1/"], "has a user or a password in it"
   end
 
   def test_files
     write("broken.rb", "items { [1] }\nbody { |x| x +\n")
     write("unknown.rb", "items { [1] }\nbdy { |x| x }\n")
-    write("leaves.rb", "exit 0\n")
+    write("leaves.rb", "items { [1] }\nexit 0\n")
+    write("late.rb", "items { abort }\nbody { |x| x }\n")
     refused %w[compare missing.rb], "missing.rb can't be read: No such file or directory"
     refused %w[compare broken.rb], /broken\.rb does not parse: broken\.rb:\d+: syntax error/
     refused %w[compare unknown.rb], /unknown\.rb:2: /
-    refused %w[compare leaves.rb], "leaves.rb calls exit"
+    refused %w[compare leaves.rb], "leaves.rb:2 calls exit; what is measured must come to its end by itself"
+    refused %w[compare late.rb], "late.rb:1 calls exit"
     refused %w[compare --json work.rb], "--json has taken work.rb, so no FILE.rb is left: put it first"
+  end
+
+  def test_a_path_beyond_ascii_in_a_locale_without_it
+    result = plait("compare", "\u00fc.rb", env: { "LC_ALL" => "C" })
+    assert_refused 2, "?.rb can't be read: No such file or directory", result
   end
 
   def test_an_origin_that_does_not_answer

@@ -14,8 +14,9 @@ class CompareCommandTest < Minitest::Test
     assert_equal 0, result.code, result.err
     assert_match(/^doubling$/, result.out)
     assert_match(%r{ numbers/s }, result.out)
-    ["sequence", "threads, limit 1", "threads, limit 2"].each { |label| assert_match(/^  #{label} /, result.out) }
-    assert_match(/^  processes × threads, limit 2/, result.out)
+    ["sequence", "threads (limit 1)", "threads (limit 2)", "processes × threads (limit 2)"].each do |label|
+      assert_match(/^  #{Regexp.escape(label)} /, result.out)
+    end
     assert_path_exists path("plait-report.html")
   end
 

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "plait/cli"
 require "plait/cli/grid"
 
 class GridTest < Minitest::Test
   COLUMNS = ["", "time", "min – max", "n", "compared"].freeze
-  ROWS = [["fibers, limit 64", "1.2 s", "1.1 s – 1.3 s", "3", "fastest"],
+  ROWS = [["fibers (limit 64)", "1.2 s", "1.1 s – 1.3 s", "3", "fastest"],
           ["日本 × é", "12.2 s", "12.1 s – 12.3 s", "3", "10 ×"]].freeze
   ALIGNMENTS = %i[left right right right right].freeze
 
@@ -14,8 +16,8 @@ class GridTest < Minitest::Test
     grid = grid(nil)
     widths = [*grid.head, *grid.body.flatten].map { |line| Unicode::DisplayWidth.of(line) }
     assert_equal [widths.first], widths.uniq
-    assert_equal "  fibers, limit 64   1.2 s    1.1 s – 1.3 s  3   fastest", grid.body.first.first
-    assert_equal "  日本 × é          12.2 s  12.1 s – 12.3 s  3      10 ×", grid.body.last.first
+    assert_equal "  fibers (limit 64)   1.2 s    1.1 s – 1.3 s  3   fastest", grid.body.first.first
+    assert_equal "  日本 × é           12.2 s  12.1 s – 12.3 s  3      10 ×", grid.body.last.first
     assert_empty grid.dropped
   end
 
@@ -29,7 +31,7 @@ class GridTest < Minitest::Test
   def test_labels_are_shortened_last
     narrow = grid(24)
     assert_equal ["min – max", "n", "compared"], narrow.dropped
-    assert_equal "  fibers, limit…   1.2 s", narrow.body.first.first
+    assert_equal "  fibers (limit…   1.2 s", narrow.body.first.first
   end
 
   def test_prose_in_the_last_column_is_wrapped_under_itself

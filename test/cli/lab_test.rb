@@ -88,9 +88,33 @@ class LabCommandTest < Minitest::Test
   def test_all_suites_and_those_without_the_mechanism_left_out
     result = plait("lab", "--scale", "0.001", "--rounds", "1", "--on", "processes+threads", "--json", "--no-html")
     assert_equal 0, result.code, result.err
-    assert_match(/^plait: suite http has no row for .*; it is left out$/, result.err)
+    assert_match(/^plait: the suite http has no row on processes\+threads, only on .*; it is left out$/, result.err)
     names = JSON.parse(result.out)["reports"].map { |report| report["workload"]["name"] }
     assert_equal ["waiting"], names
+  end
+
+  def test_a_mechanism_without_a_row_beside_one_with_is_mentioned
+    result = plait("lab", "waiting", *QUICK, "--on", "threads,threads+fibers", "--no-html")
+    assert_equal 0, result.code, result.err
+    assert_match(/^plait: nothing here has a row on threads\+fibers; it is left out$/, result.err)
+  end
+
+  def test_on_a_narrow_terminal_the_answer_stays
+    result = plait("lab", "waiting", *QUICK, "--no-html", env: { "COLUMNS" => "46" })
+    assert_equal 0, result.code, result.err
+    assert_match(/^ +time +compared$/, result.out)
+    assert_match(%r{left out, for want of width: .*functions/s}m, result.out)
+    assert_empty(result.out.lines(chomp: true).select { |line| line.size > 46 })
+  end
+
+  def test_names_beyond_ascii_in_a_locale_without_unicode
+    Dir.mkdir(path("\u00fc"))
+    write("\u00fc/w\u00f6rk.rb", "items { [1] }\nbody { |x| x }\n")
+    result = plait("compare", "\u00fc/w\u00f6rk.rb", "--on", "sequence", "--rounds", "1", "--html", "\u00fc/r.html",
+                   env: { "LC_ALL" => "C" })
+    assert_equal 0, result.code, result.err
+    assert_predicate result.out, :ascii_only?
+    assert_path_exists path("\u00fc/r.html")
   end
 
   def test_ascii_in_a_locale_without_unicode

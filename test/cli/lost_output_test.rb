@@ -46,6 +46,13 @@ class LostOutputTest < Minitest::Test
     assert_path_exists path("plait-report.html")
   end
 
+  def test_a_file_that_closes_standard_output
+    write("work.rb", "$stdout.close\nitems { [1] }\nbody { |x| x }\n")
+    result = plait("compare", "work.rb", "--on", "sequence", "--rounds", "1")
+    assert_equal [2, "plait: work.rb closes standard output or standard error; point them elsewhere with `reopen`\n"],
+                 [result.code, result.err]
+  end
+
   def test_a_closed_pipe_is_a_quiet_end
     [%w[help lab], %w[doctor], [*QUICK, "--quiet"]].each do |arguments|
       result = first_line_of(*arguments)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 
 class LabCellTest < Minitest::Test
@@ -7,15 +9,15 @@ class LabCellTest < Minitest::Test
 
   def test_labels_say_mechanism_and_limit
     assert_equal("sequence", cell.label)
-    assert_equal("fibers, limit 64", cell(:fibers, limit: 64).label)
-    assert_equal("processes × fibers, limit 2 × 8", cell(%i[processes fibers], limit: [2, 8]).label)
+    assert_equal("fibers (limit 64)", cell(:fibers, limit: 64).label)
+    assert_equal("processes × fibers (limit 2 × 8)", cell(%i[processes fibers], limit: [2, 8]).label)
     assert_equal("sequence", cell(limit: 1).label)
     assert_equal("mine", cell(label: "mine").label)
   end
 
   def test_a_series_is_what_differs_in_the_limit_alone
     assert_equal("fibers", cell(:fibers, limit: 64).series)
-    assert_equal("fibers + keep-alive", cell(:fibers, limit: 8, label: "fibers + keep-alive, limit 8").series)
+    assert_equal("fibers + keep-alive", cell(:fibers, limit: 8, label: "fibers + keep-alive (limit 8)").series)
     assert_equal("odd", cell(:fibers, limit: 8, label: "odd").series)
   end
 

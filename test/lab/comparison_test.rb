@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 
 class LabComparisonTest < Minitest::Test
@@ -7,12 +9,12 @@ class LabComparisonTest < Minitest::Test
 
   def test_a_cell_for_each_mechanism_at_each_limit
     labels = labels_of(on: [:sequence, :threads, %i[processes fibers]], limit: [1, 8])
-    assert_equal(["sequence", "threads, limit 1", "threads, limit 8", "processes × fibers, limit 1",
-                  "processes × fibers, limit 8"], labels)
+    assert_equal(["sequence", "threads (limit 1)", "threads (limit 8)", "processes × fibers (limit 1)",
+                  "processes × fibers (limit 8)"], labels)
   end
 
   def test_without_a_limit_the_mechanism_s_own_is_named
-    assert_equal(["threads, limit #{Plait::Mechanisms.find(:threads).default_limit}"], labels_of(on: :threads))
+    assert_equal(["threads (limit #{Plait::Mechanisms.find(:threads).default_limit})"], labels_of(on: :threads))
   end
 
   def test_wrong_calls_are_refused_before_anything_runs

@@ -48,6 +48,14 @@ class LabFreshProcessTest < Minitest::Test
     end
   end
 
+  def test_of_a_block_that_forks_only_the_process_itself_answers
+    value = in_child do |_|
+      pid = Process.fork
+      pid ? Process.wait(pid) && :child : :grandchild
+    end
+    assert_equal(:child, value)
+  end
+
   def test_a_process_that_hangs_is_killed_with_all_it_started
     with_file do |path|
       failed = assert_raises(FreshProcess::Failed) do

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 require "plait/lab/in_process"
 
@@ -14,6 +16,7 @@ class LabInProcessTest < Minitest::Test
   def test_errors_become_sentences
     assert_equal("KeyError: no", assert_raises(Failed) { InProcess.new.call { |_| raise KeyError, "no" } }.message)
     assert_equal(:unsupported, assert_raises(Failed) { InProcess.new.call { |_| raise Plait::UnsupportedError } }.kind)
+    assert_equal("SystemExit: exit", assert_raises(Failed) { InProcess.new.call { |_| exit } }.message)
     assert_raises(Interrupt) { InProcess.new.call { |_| raise Interrupt } }
   end
 end

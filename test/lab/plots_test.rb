@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 require "json"
 
@@ -9,7 +11,7 @@ class LabPlotsTest < Minitest::Test
   def test_what_is_drawn
     assert_equal(["Time", "Throughput against the limit", "Time of one item", "Peak memory", "Allocated per item",
                   "Timeline"], some.map(&:title))
-    assert_equal(["sequence", "threads, limit 2", "threads, limit 8"], some.last.drawings.keys)
+    assert_equal(["sequence", "threads (limit 2)", "threads (limit 8)"], some.last.drawings.keys)
   end
 
   def test_throughput_only_where_there_is_more_than_one_limit

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 
 class LabTablesTest < Minitest::Test
@@ -12,8 +14,8 @@ class LabTablesTest < Minitest::Test
     speed = tables.first
     assert_equal(["", "time", "min – max", "n", "naps/s", "CPU", "peak memory", "compared"], speed.columns)
     assert_equal([["sequence", "10.0 s", "9.00 s – 11.0 s", "3", "0.30", "1.00 s", "1.00 MB", "3.28 ×"],
-                  ["threads, limit 8", "3.05 s", "3.00 s – 3.10 s", "2", "0.98", "305 ms", "1.00 MB", "fastest"],
-                  ["fibers, limit 8", "3.10 s", "3.00 s – 3.20 s", "2", "0.97", "310 ms", "1.00 MB", "tie (1.02 ×)"]],
+                  ["threads (limit 8)", "3.05 s", "3.00 s – 3.10 s", "2", "0.98", "305 ms", "1.00 MB", "fastest"],
+                  ["fibers (limit 8)", "3.10 s", "3.00 s – 3.20 s", "2", "0.97", "310 ms", "1.00 MB", "tie (1.02 ×)"]],
                  speed.rows)
     tables.each { |table| assert(table.rows.all? { |cells| cells.size == table.columns.size && cells.all?(String) }) }
   end
@@ -38,6 +40,19 @@ class LabTablesTest < Minitest::Test
     failed = Lab::Row.new(cell(:threads), [Lab::Measurement.failed("threads", "KeyError: no")])
     tables = report(row(:sequence, 3.0), failed).tables
     assert_equal([%w[sequence], ["threads", "KeyError: no"]], [tables.first.rows.map(&:first), tables.last.rows.first])
+  end
+
+  def test_items_whose_errors_were_collected
+    some = row(:threads, 1.0, 1.1)
+    some.trials.last.errors = 2
+    some.trials.last.first_error = "item 1: KeyError: no"
+    tables = report(row(:sequence, 3.0), some).tables
+    assert_equal("sleeping: items that failed", tables.last.title)
+    assert_equal([["threads", "2 of 3", "item 1: KeyError: no"]], tables.last.rows)
+  end
+
+  def test_where_nothing_was_counted_the_reason_is_told_all_the_same
+    assert_equal([["ractors", "it crashes Ruby"]], report(row(:ractors, 3.0, memory: "it crashes Ruby")).tables.last.rows)
   end
 
   def test_what_is_unknown_is_a_dash_and_its_reason_a_note

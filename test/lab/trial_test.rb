@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 require "minitest/mock"
 
@@ -26,7 +28,7 @@ class LabTrialTest < Minitest::Test
 
   def test_waiting_overlaps_where_it_should
     one_by_one = trial(:sequence, items: (1..20).to_a, body: NAP)
-    together = trial(:fibers, limit: 20, items: (1..20).to_a, body: NAP)
+    together = trial(:threads, limit: 20, items: (1..20).to_a, body: NAP)
     assert_operator(together.wall, :<, one_by_one.wall / 2)
   end
 
@@ -49,6 +51,7 @@ class LabTrialTest < Minitest::Test
   end
 
   def test_memory_of_several_processes_is_sampled_and_of_one_read
+    skip("no fork here") unless Process.respond_to?(:fork)
     skip("no /proc here") unless Lab::Meters::TreeMemory.supported?
     hold = ->(_) { ("x" * 30_000_000).bytesize.tap { sleep(0.6) } }
     several = trial(:processes, limit: 2, items: [1, 2], warmup: 0, body: hold)

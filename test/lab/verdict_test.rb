@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "builders"
 
 class LabVerdictTest < Minitest::Test
@@ -9,6 +11,11 @@ class LabVerdictTest < Minitest::Test
     told = verdict(row(:sequence, 9.9, 10.3, cpu: 0.1), row(:threads, 3.0, 3.2), row(:fibers, 3.1, 3.3))
     assert_equal(["threads and fibers tie: 3.10 s; sequence takes 10.1 s (3.26 ×).",
                   "One after another, the work waits 99 % of the time, so what overlaps the waits helps."], told)
+  end
+
+  def test_a_tie_of_rows_that_scatter_tells_both_times
+    told = verdict(row(:sequence, 1.0, 1.1, 1.2), row(:threads, 1.15, 1.4, 1.5))
+    assert_equal("sequence and threads tie: 1.10 s to 1.40 s, but the rounds overlap.", told.first)
   end
 
   def test_one_that_is_fastest

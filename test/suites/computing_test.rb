@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "minitest/mock"
 require "plait/suites"
@@ -30,13 +32,16 @@ class ComputingSuiteTest < Minitest::Test
       next if workload.name.end_with?("jruby")
 
       report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
-      assert_empty report.rows.filter_map(&:failure)
+      assert(report.rows.none?(&:failed?))
       assert_empty report.mismatches
-      assert_equal [16], report.rows.map { |row| row.measurements.first.items }.uniq
+      measured = report.rows.select(&:measured?)
+      assert_operator measured.size, :>=, 2
+      assert_equal [16], measured.map { |row| row.measurements.first.items }.uniq
     end
   end
 
   def test_bodies_and_items_may_go_to_a_ractor
+    skip("no ractors here") unless defined?(Ractor)
     Computing::BODIES.each do |work|
       assert Ractor.shareable?(work.items(2, 0.001))
       assert Ractor.make_shareable(work::BODY)
@@ -44,6 +49,7 @@ class ComputingSuiteTest < Minitest::Test
   end
 
   def test_without_a_jruby_a_note_says_how_to_get_one
+    skip("this is one") if RUBY_ENGINE == "jruby"
     Plait::Suites::JRuby.stub(:find, nil) do
       workloads = Plait::Suites.fetch("computing").workloads
       assert_equal %w[computing-zlib computing-ruby], workloads.map(&:name)

@@ -10,9 +10,9 @@ class HttpSuiteTest < Minitest::Test
   def test_rows
     workload = build
     labels = workload.cells.map(&:label)
-    ["plain", "keep-alive", "threads, limit 10", "threads + keep-alive, limit 50", "fibers, limit 10",
-     "fibers + keep-alive, limit 50", "hybrid + keep-alive, limit 50", "processes, limit 16",
-     "processes × fibers + keep-alive, limit 2 × 25"].each { |label| assert_includes labels, label }
+    ["plain", "keep-alive", "threads (limit 10)", "threads + keep-alive (limit 50)", "fibers (limit 10)",
+     "fibers + keep-alive (limit 50)", "hybrid + keep-alive (limit 50)", "processes (limit 16)",
+     "processes × fibers + keep-alive (limit 2 × 25)"].each { |label| assert_includes labels, label }
     assert_equal "HTTP: 50 requests of 612 bytes, answered after 50 ms", workload.title
   end
 
@@ -28,7 +28,7 @@ class HttpSuiteTest < Minitest::Test
     report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
     assert_empty report.rows.filter_map(&:failure)
     assert_empty report.mismatches
-    assert_match(/plain: 1; keep-alive: 1; threads, limit 3: 3; threads \+ keep-alive, limit 3: 3; fibers, limit 3: 3/,
+    assert_match(/plain: 1; keep-alive: 1; threads \(limit 3\): 3; threads \+ keep-alive \(limit 3\): 3; fibers \(/,
                  workload.notes.first)
   end
 
@@ -82,7 +82,7 @@ class HttpSuiteTest < Minitest::Test
       assert_empty report.rows.filter_map(&:failure)
       assert_empty report.mismatches
       assert_match(/over the network/, workload.notes.first)
-      assert_equal ["plain", "keep-alive", "fibers, limit 3", "fibers + keep-alive, limit 3"], report.rows.map(&:label)
+      assert_equal ["plain", "keep-alive", "fibers (limit 3)", "fibers + keep-alive (limit 3)"], report.rows.map(&:label)
     end
   end
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "plait/suites"
 
@@ -38,7 +40,7 @@ class SuitesTest < Minitest::Test
     workload = Suites.fetch("waiting").workloads(on: [:fibers, %i[processes threads]]).first
     assert_equal [:fibers, %i[processes threads]], workload.cells.map(&:on)
     error = assert_raises(Plait::UsageError) { Suites.fetch("waiting").workloads(on: [%i[threads fibers]]) }
-    assert_match(/no row for \[:threads, :fibers\]; it has :sequence, /, error.message)
+    assert_match(/the suite waiting has no row on threads\+fibers, only on sequence, .*, processes\+threads\z/, error.message)
   end
 
   def test_values_without_sense_are_refused

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "plait/suites"
 require "tmpdir"
@@ -53,7 +55,7 @@ class UserFileTest < Minitest::Test
     report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
     assert_empty report.rows.filter_map(&:failure)
     assert_empty report.mismatches
-    assert_equal ["sequence", "threads, limit 2"], report.rows.map(&:label)
+    assert_equal ["sequence", "threads (limit 2)"], report.rows.map(&:label)
   end
 
   def test_only_items_and_body_are_needed
@@ -68,6 +70,7 @@ class UserFileTest < Minitest::Test
   end
 
   def test_the_body_may_go_to_a_ractor
+    skip("no ractors here") unless defined?(Ractor)
     body = load("K = 2\nitems { [1] }\nbody { |n| twice(n) }\ndef twice(n) = n * K\n").cells.first.body
     assert_equal 6, Ractor.make_shareable(body).call(3)
   end
@@ -92,6 +95,8 @@ class UserFileTest < Minitest::Test
     assert_refused "#{both}on", "work.rb:3: on needs mechanisms, e.g. on :threads"
     assert_refused "items { [] }\nbody { 1 }", "work.rb: items gave []; give an Array with at least one item"
     assert_refused "items { 5 }\nbody { 1 }", "work.rb: items gave 5; give an Array"
+    assert_refused "items { 1.. }\nbody { 1 }", "work.rb: items gave 1..; give an Array"
+    assert_refused "items { Enumerator.new { raise 'late' } }\nbody { 1 }", "work.rb:1: RuntimeError: late"
   end
 
   def test_a_file_that_does_not_parse
@@ -103,6 +108,28 @@ class UserFileTest < Minitest::Test
     assert_refused "items { [1] }\n\nnonsense 5\n", "work.rb:3: NoMethodError: undefined method `nonsense'"
     assert_refused "items { [1] }\nbody { 1 }\nrequire 'no_such'\n", "work.rb:3: LoadError: cannot load such file"
     assert_refused "setup { raise 'no power' }\nitems { [1] }\nbody { 1 }", "work.rb:1: RuntimeError: no power"
+  end
+
+  def test_a_file_that_exits
+    assert_refused "items { [1] }\nexit\nbody { 1 }", "work.rb:2 calls exit; what is measured must come to its end"
+    assert_refused "setup { abort }\nitems { [1] }\nbody { 1 }", "work.rb:1 calls exit"
+    workload = load("items { [1] }\nbody { 1 }\nteardown { exit(7) }")
+    assert_match(/work\.rb:3 calls exit/, assert_raises(Plait::UsageError) { workload.around { nil } }.message)
+  end
+
+  def test_a_file_that_fails_beyond_what_a_rescue_takes
+    assert_refused "\nitems { raise SystemStackError, 'too deep' }\nbody { 1 }", "work.rb:2: SystemStackError: too deep"
+    assert_refused "raise Exception, 'odd'", "work.rb:1: Exception: odd"
+  end
+
+  def test_an_interrupt_is_nobodys_mistake
+    assert_raises(Interrupt) { load("raise Interrupt") }
+  end
+
+  def test_what_a_file_forks_ends_where_the_file_does
+    skip("no fork here") unless Process.respond_to?(:fork)
+    load("fork\nitems { [1] }\nbody { 1 }")
+    assert_equal 0, Process.wait2.last.exitstatus
   end
 
   def test_a_file_that_is_not_there

@@ -10,17 +10,21 @@ module Plait
       # Float() would take 1e999 for infinity, with a warning of its own.
       NUMBER = /\A[-+]?(\d{1,15}(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\z/i
 
+      # More than this, of whatever, nobody would wait for.
+      MOST = 10_000_000
+
       module_function
 
       # @param option [String] as typed, "--rounds", for the message
       # @param text [String]
-      # @return [Integer] 1 or more
+      # @return [Integer] from 1 to {MOST}
       # @raise [UsageError]
       def count(option, text)
         number = integer(option, text)
-        return number if number.positive?
+        raise UsageError, "#{option} #{text}: must be 1 or more" unless number.positive?
+        raise UsageError, "#{option} #{text}: must be #{MOST} at most" if number > MOST
 
-        raise UsageError, "#{option} #{text}: must be 1 or more"
+        number
       end
 
       # @return [Integer]

@@ -7,9 +7,9 @@ module Plait
   module CLI
     # A report for people: what differs first, then the tables, then what they say.
     class Presentation
-      # Columns that go first where the terminal is narrow.
-      LEAST = ["n", "GC runs", "retained strings", "retained objects", "retained bytes", "CPU/item",
-               "strings", "objects", "90 %", "min – max", "items", "CPU"].freeze
+      # Columns that go first where the terminal is narrow, then the rate.
+      LEAST = ["n", "items counted", "GC runs", "retained strings", "retained objects", "retained bytes",
+               "strings", "objects", "90 %", "peak memory", "min – max", "CPU"].freeze
       # Prose is read best in lines no longer than this.
       WIDEST_PROSE = 110
 
@@ -22,7 +22,8 @@ module Plait
       # @return [void]
       def show(report)
         introduce(report.environment)
-        @terminal.say("", bold(report.workload.title), *prose(report.workload.description.to_s, :dim))
+        title = Paragraph.wrap(report.workload.title, width).map { |line| bold(line) }
+        @terminal.say("", *title, *prose(report.workload.description.to_s, :dim))
         differences(report)
         report.tables.each { |table| show_table(table, report.workload.title) }
         lines = conclusion(report)
@@ -36,7 +37,8 @@ module Plait
         return if @introduced
 
         @introduced = true
-        @terminal.say(paint("plait #{environment[:plait]}: #{environment}", :dim))
+        lines = Paragraph.wrap("plait #{environment[:plait]}: #{environment}", width)
+        @terminal.say(*lines.map { |line| paint(line, :dim) })
       end
 
       def differences(report)
@@ -47,7 +49,8 @@ module Plait
       end
 
       def show_table(table, prefix)
-        grid = Grid.new(table.columns, table.rows, alignments: table.alignments, width: @terminal.width, least: LEAST)
+        least = LEAST + table.columns.grep(%r{/s\z})
+        grid = Grid.new(table.columns, table.rows, alignments: table.alignments, width: @terminal.width, least: least)
         head, rule = grid.head
         @terminal.say("", "  #{bold(table.title.delete_prefix("#{prefix}: "))}", paint(head, :dim), paint(rule, :dim),
                       *rows(table, grid), *table.notes.flat_map { |note| prose(note, :dim) }, *left_out(grid))
@@ -74,10 +77,11 @@ module Plait
       end
 
       def prose(text, *styles)
-        width = [@terminal.width || WIDEST_PROSE, WIDEST_PROSE].min - 2
-        lines = Paragraph.wrap(text.gsub(/[[:cntrl:]]+/, " "), width).reject(&:empty?)
+        lines = Paragraph.wrap(text.gsub(/[[:cntrl:]]+/, " "), width - 2).reject(&:empty?)
         lines.map { |line| "  #{paint(line, *styles)}" }
       end
+
+      def width = [@terminal.width || WIDEST_PROSE, WIDEST_PROSE].min
 
       def bold(text) = paint(text, :bold)
 

@@ -51,6 +51,9 @@ module Plait
         $stdout.reopen(@err)
       end
 
+      # @return [Boolean] a measured file has closed a stream of this process; Ruby flushes both before each fork
+      def closed? = [$stdout, $stderr].any?(&:closed?)
+
       # Prints lines people read: tables, verdicts.
       # @param lines [Array<String>]
       # @raise [Closed, Unwritable]
@@ -85,7 +88,7 @@ module Plait
 
       # @return [Integer, nil] columns of the terminal that shows the results; nil where there is no edge
       def width(stream = readable)
-        return columns_variable unless stream.tty?
+        return columns_variable unless shown?(stream)
 
         columns = stream.winsize.last
         columns.positive? ? columns : columns_variable || 80
@@ -94,7 +97,7 @@ module Plait
       end
 
       # @return [Boolean] progress can be drawn and redrawn in place
-      def interactive? = @err.tty? && @env["TERM"] != "dumb"
+      def interactive? = shown?(@err) && @env["TERM"] != "dumb"
 
       # @return [Boolean]
       def unicode? = Encoding.find("locale") == Encoding::UTF_8
@@ -120,7 +123,7 @@ module Plait
       rescue Errno::EPIPE
         give_up(stream, Closed, "nobody reads the output any more")
       rescue SystemCallError, IOError => e
-        give_up(stream, Unwritable, "can't write the output: #{e.message[/\A[^@]+/].strip}")
+        give_up(stream, Unwritable, "can't write the output: #{e.message[/\A.+?(?= @ | - |\z)/m].to_s.strip}")
       end
 
       # Said once; from then on what is meant for that stream is dropped, so that the reports can still be saved.
@@ -129,7 +132,10 @@ module Plait
         raise error, message
       end
 
-      def colour?(stream) = stream.tty? && @env["NO_COLOR"].to_s.empty? && @env["TERM"] != "dumb"
+      # A measured file may have closed it.
+      def shown?(stream) = !stream.closed? && stream.tty?
+
+      def colour?(stream) = shown?(stream) && @env["NO_COLOR"].to_s.empty? && @env["TERM"] != "dumb"
 
       def columns_variable
         columns = @env["COLUMNS"].to_i

@@ -7,7 +7,7 @@ module Plait
   module Lab
     # One row to measure: a body and its items under one mechanism at one limit.
     class Cell
-      # @return [String] what the row is called, "fibers, limit 64"
+      # @return [String] what the row is called, "fibers (limit 64)"
       attr_reader :label
       # @return [Symbol, Array<Symbol>] the mechanism, or the two that are composed
       attr_reader :on
@@ -69,7 +69,7 @@ module Plait
       def default_label = "#{mechanism_name}#{limit_in_words}"
 
       # One after another has no limit but one.
-      def limit_in_words = @limit && @on != :sequence ? ", limit #{Array(@limit).join(" × ")}" : ""
+      def limit_in_words = @limit && @on != :sequence ? " (limit #{Array(@limit).join(" × ")})" : ""
 
       def check_limit(limit)
         return limit if limit.nil? || Array(limit).all? { |number| number.is_a?(Integer) && number.positive? }

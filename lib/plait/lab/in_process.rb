@@ -22,7 +22,7 @@ module Plait
         yield -> {}
       rescue UnsupportedError => e
         raise FreshProcess::Failed.new(e.message, :unsupported)
-      rescue StandardError, ScriptError => e
+      rescue StandardError, ScriptError, SystemExit, SystemStackError => e
         raise FreshProcess::Failed, Text.of_error(e)
       end
     end

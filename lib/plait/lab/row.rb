@@ -27,12 +27,16 @@ module Plait
         @allocations_missing = memory if memory.is_a?(String)
       end
 
+      # @return [String] as its cell's
       def label = @cell.label
 
+      # @return [Symbol, Array<Symbol>] as its cell's
       def on = @cell.on
 
+      # @return [Integer, Array<Integer>, nil] as its cell's
       def limit = @cell.limit
 
+      # @return [Object] rows of one group must give equal results
       def group = @cell.group
 
       # @return [Array<Measurement>] the trials that have figures
@@ -72,7 +76,7 @@ module Plait
       def latencies = @latencies ||= Statistics.of(measurements.flat_map { |measurement| measurement.latencies || [] })
 
       # @return [Integer] items that failed, in the worst round
-      def errors = measurements.map(&:errors).max || 0
+      def errors = measurements.filter_map(&:errors).max || 0
 
       # @return [Measurement, nil] the round whose time is nearest to the median
       def typical

@@ -18,8 +18,9 @@ module Plait
     class Session
       # Seconds until a trial counts as hung.
       BOUND = 120.0
+      # What a report says where trials share a process.
       NO_FORK = "Trials ran in the lab's own process, one after the other, since there is no fork here: they share a " \
-                "heap, what one leaves behind the next one carries, and peak memory is unknown."
+                "heap, what one leaves behind the next one carries, and neither peak memory nor allocations are known."
 
       # @param workload [Workload]
       # @param rounds [Integer] trials of each cell
@@ -36,9 +37,9 @@ module Plait
         @warmup = check(:warmup, warmup, 0)
         @seed = seed || (Random.new_seed % (2**32))
         @seconds = budget
-        @memory = memory
+        @memory = memory && FreshProcess.supported?
         @bound = bound
-        @progress = Progress.new(on_event, cells.size * (@rounds + (memory ? 1 : 0)))
+        @progress = Progress.new(on_event, cells.size * (@rounds + (@memory ? 1 : 0)))
       end
 
       # @return [Report] also after an interrupt or an error, with what was measured until then

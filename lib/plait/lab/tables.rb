@@ -20,7 +20,7 @@ module Plait
       # @return [Array<Table>] those that have rows
       def all
         per_group = groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
-        [differences, *per_group, missing].reject(&:empty?)
+        [differences, *per_group, failures, missing].reject(&:empty?)
       end
 
       private
@@ -90,9 +90,24 @@ module Plait
         (scopes + absent).group_by(&:last).map { |text, entries| "#{entries.map(&:first).join(", ")}: #{text}" }
       end
 
+      # Items whose errors were collected or skipped: their rows are measured like the others.
+      def failures
+        rows = @report.rows.select { |row| row.errors.positive? }.map do |row|
+          [row.label, "#{Quantity.count(row.errors)} of #{Quantity.count(row.cell.items.size)}",
+           row.measurements.filter_map(&:first_error).first.to_s]
+        end
+        Table.new(title("items that failed", nil), ["", "failed", "the first"], rows, alignments: %i[left right left])
+      end
+
       def missing
-        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] }
+        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] } + uncounted
         Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
+      end
+
+      # Where the table of allocations has a row, the reasons for those it has not are its notes.
+      def uncounted
+        groups.each_value.reject { |rows| rows.any?(&:allocations) }.flatten
+              .filter_map { |row| [row.label, row.allocations_missing] if row.allocations_missing }
       end
     end
   end

@@ -11,6 +11,8 @@ module Plait
       MOSTLY_COMPUTING = 0.2
       # Mechanisms whose main thread does the work; in the others it hands out, and its delays tell little.
       ONE_THREAD = %i[sequence fibers].freeze
+      # Medians of a tie that differ by more than this are both told.
+      APART = 1.05
       # From this share of the time on, waiting for a processor is worth a word.
       BUSY = 0.1
 
@@ -43,32 +45,31 @@ module Plait
         [leading(best), following(others)].compact.join("; ").concat(".")
       end
 
-      def alone(row) = "#{name(row)} takes #{Quantity.seconds(row.wall.median)}; there is nothing to compare it with."
+      def alone(row) = "#{row.label} takes #{Quantity.seconds(row.wall.median)}; there is nothing to compare it with."
 
       def leading(best)
-        time = Quantity.seconds(best.first.fastest.wall.median)
-        return "#{name(best.first)} is fastest: #{time}" if best.one?
+        times = best.map { |row| row.wall.median }.minmax
+        return "#{best.first.label} is fastest: #{Quantity.seconds(times.first)}" if best.one?
 
-        "#{list(best)} tie: #{time}"
+        "#{list(best)} tie: #{times.last > times.first * APART ? wide(times) : Quantity.seconds(times.first)}"
       end
+
+      def wide(times) = "#{times.map { |time| Quantity.seconds(time) }.join(" to ")}, but the rounds overlap"
 
       def following(others)
         return if others.empty?
-        return "#{name(others.first)} takes #{time_and_ratio(others.first)}" if others.one?
+        return "#{others.first.label} takes #{time_and_ratio(others.first)}" if others.one?
 
         "the others take from #{time_and_ratio(others.first)} to #{time_and_ratio(others.last)}, the slowest being " \
-          "#{name(others.last)}"
+          "#{others.last.label}"
       end
 
       def time_and_ratio(row) = "#{Quantity.seconds(row.wall.median)} (#{Quantity.times(row.ratio)})"
 
       def list(rows)
-        *all, last = rows.map { |row| name(row) }
+        *all, last = rows.map(&:label)
         all.empty? ? last : "#{all.join(", ")} and #{last}"
       end
-
-      # Without the comma of the label, which would get lost among those of a list.
-      def name(row) = row.label.sub(/, (limit [\d× ]+)\z/, ' (\1)')
 
       # Read off the row that runs one item after another: only there is waiting told apart from overlapping.
       def nature(rows)

@@ -16,6 +16,7 @@ module Plait
       NAME = "http"
       TITLE = "HTTP"
       SUMMARY = "50 requests with unmodified Net::HTTP, on new and on kept connections, answered after 50 ms"
+      DESCRIPTION = "unmodified Net::HTTP, on new and on kept connections"
       BRIEF = {}.freeze
 
       # More processes than this on one machine would measure how it schedules them.
@@ -49,7 +50,7 @@ module Plait
         rows = rows(limits)
         rows.reject! { |mechanism,| mechanism == :sequence } unless target.patient?(requests)
         cells = rows.map { |row| cell(target, items, *row) }
-        CountedWorkload.new(target, name: NAME, title: target.title(requests), description: SUMMARY, unit: "requests",
+        CountedWorkload.new(target, name: NAME, title: target.title(requests), description: DESCRIPTION, unit: "requests",
                                     cells: only(cells, on))
       end
 
@@ -85,7 +86,7 @@ module Plait
         kept = body == KeepAlive
         return kept ? "keep-alive" : "plain" if mechanism == :sequence
 
-        "#{Array(mechanism).join(" × ")}#{" + keep-alive" if kept}, limit #{Array(limit).join(" × ")}"
+        "#{Array(mechanism).join(" × ")}#{" + keep-alive" if kept} (limit #{Array(limit).join(" × ")})"
       end
     end
   end

@@ -39,9 +39,11 @@ module Plait
         kept = cells.select { |cell| on.include?(cell.on) }
         return kept unless kept.empty?
 
-        raise UsageError, "suite #{name} has no row for #{on.map(&:inspect).join(", ")}; " \
-                          "it has #{cells.map(&:on).uniq.map(&:inspect).join(", ")}"
+        raise UsageError, "the suite #{name} has no row on #{typed(on)}, only on #{typed(cells.map(&:on).uniq)}"
       end
+
+      # As they are given to the command line.
+      def typed(mechanisms) = mechanisms.map { |one| Array(one).join("+") }.join(", ")
 
       def check(option, value, expected)
         yield(value) or raise UsageError, "#{option} must be #{expected}, not #{value.inspect}"

@@ -53,12 +53,14 @@ module Plait
 
       def items
         items = run_block(:items)
-        array = items.to_a if items.respond_to?(:to_a)
+        array = Script.guard(@path) { items.to_a } if items.respond_to?(:to_a) && !endless?(items)
         return array unless array.nil? || array.empty?
 
         raise UsageError, "#{@path}: items gave #{items.inspect[0, 80]}; give an Array with at least one item, " \
                           "e.g. #{Script::EXAMPLES[:items]}"
       end
+
+      def endless?(items) = items.respond_to?(:size) && items.size == Float::INFINITY
 
       def cells(items, mechanisms, limits)
         mechanisms.product(limits).uniq { |on, limit| [on, on == :sequence || limit] }.map do |on, limit|

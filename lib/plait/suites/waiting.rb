@@ -29,9 +29,9 @@ module Plait
 
       def build(scale: 1.0, on: nil, **)
         check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
-        items = SECONDS.map { |seconds| seconds * scale }
+        items = SECONDS.map { |seconds| (seconds * scale).round(9) }
         cells = MECHANISMS.map { |mechanism| cell(mechanism, items) }
-        [Lab::Workload.new(name: NAME, title: title_for(items), description: SUMMARY, unit: "functions",
+        [Lab::Workload.new(name: NAME, title: title_for(items), description: describe(items), unit: "functions",
                            cells: only(cells, on))]
       end
 
@@ -47,6 +47,10 @@ module Plait
       end
 
       def title_for(items) = "Waiting: three functions that sleep #{items.map { |s| format("%g", s) }.join(", ")} s"
+
+      def describe(items)
+        format("%g s one after another, %g s under anything concurrent", items.sum, items.max)
+      end
     end
   end
 end

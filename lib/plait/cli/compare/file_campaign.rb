@@ -13,9 +13,11 @@ module Plait
         private
 
         def workloads
-          [Suites::UserFile.load(words.first, on: mechanisms, limits: limits)]
-        rescue SystemExit
-          raise UsageError, "#{words.first} calls exit, so there is nothing to measure"
+          workload = Suites::UserFile.load(words.first, on: mechanisms, limits: limits)
+          return [workload] unless terminal.closed?
+
+          raise UsageError, "#{words.first} closes standard output or standard error; " \
+                            "point them elsewhere with `reopen`"
         end
       end
     end

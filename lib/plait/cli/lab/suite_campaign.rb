@@ -29,6 +29,7 @@ module Plait
           raise @left_out if chosen.empty?
 
           mention_options_without_effect
+          mention_mechanisms_without_row(chosen)
           chosen
         end
 
@@ -56,6 +57,12 @@ module Plait
 
             terminal.note("plait: --#{option} has no effect on \"#{suite}\"")
           end
+        end
+
+        def mention_mechanisms_without_row(workloads)
+          missing = mechanisms.to_a - workloads.flat_map { |workload| workload.cells.map(&:on) }
+          names = missing.map { |one| Array(one).join("+") }
+          terminal.note("plait: nothing here has a row on #{names.join(", ")}; it is left out") if names.any?
         end
 
         # A suite may lack the mechanisms asked for; of several suites it is then left out.

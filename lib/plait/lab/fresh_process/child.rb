@@ -29,6 +29,7 @@ module Plait
         # @return [void] never
         def run(block)
           stand_alone
+          @pid = Process.pid
           watch_parent
           send_message([:value, block.call(method(:ready))])
         rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, the parent must hear of it
@@ -63,7 +64,10 @@ module Plait
           @sign.pop
         end
 
+        # A body that forks comes back twice.
         def send_message(message)
+          return unless Process.pid == @pid
+
           @answers.write(Mailbox.frame(message))
           @answers.flush
         end
@@ -77,7 +81,7 @@ module Plait
         def kind(error) = error.is_a?(UnsupportedError) ? :unsupported : :failed
 
         def leave
-          [$stdout, $stderr].each(&:flush)
+          [$stdout, $stderr].reject(&:closed?).each(&:flush)
         ensure
           exit!(0)
         end

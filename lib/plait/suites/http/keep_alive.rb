@@ -42,7 +42,7 @@ module Plait
 
         def give_back(http) = @lock.synchronize { @idle.push(http) }
 
-        def connect(uri) = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.is_a?(URI::HTTPS))
+        def connect(uri) = Net::HTTP.start(uri.hostname, uri.port, use_ssl: uri.is_a?(URI::HTTPS))
 
         # A connection on which something went wrong, or somebody stopped waiting, is not used again.
         def request(http, path)

@@ -13,6 +13,7 @@ module Plait
       class SiteTarget
         # So many at once are bearable for a site that did not ask to be measured.
         POLITE_LIMIT = 8
+        PORTS = (1..65_535)
         OPEN_SECONDS = 5
         READ_SECONDS = 15
         FAILURES = [SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, EOFError, Net::HTTPBadResponse].freeze
@@ -61,8 +62,8 @@ module Plait
 
         def parse(url)
           uri = URI.parse(url)
-          raise UsageError, "#{url.inspect} is no address of HTTP; give one like https://example.org/" unless
-            uri.is_a?(URI::HTTP) && uri.host
+          fault = fault_of(uri)
+          raise UsageError, "#{url.inspect} #{fault}; give one like https://example.org/" if fault
 
           uri.path = "/" if uri.path.empty?
           uri
@@ -70,10 +71,18 @@ module Plait
           raise UsageError, "#{url.inspect} is no address; give one like https://example.org/"
         end
 
+        # Ruby would take a port above the last one for another, and not send a password, but the report would tell it.
+        def fault_of(uri)
+          return "is no address of HTTP" unless uri.is_a?(URI::HTTP) && uri.hostname
+          return "names a port that does not exist" unless PORTS.cover?(uri.port)
+
+          "has a user or a password in it, which would not be sent" if uri.userinfo
+        end
+
         # Once, before anything is measured.
         def check
-          judge(Net::HTTP.start(@uri.host, @uri.port, use_ssl: @uri.is_a?(URI::HTTPS), open_timeout: OPEN_SECONDS,
-                                                      read_timeout: READ_SECONDS) { |http| http.request_get(@uri) })
+          judge(Net::HTTP.start(@uri.hostname, @uri.port, use_ssl: @uri.is_a?(URI::HTTPS), open_timeout: OPEN_SECONDS,
+                                                          read_timeout: READ_SECONDS) { |http| http.request_get(@uri) })
         rescue *FAILURES => e
           raise UnreachableOrigin, "#{@uri} does not answer (#{e.message}): check the address and the network, or " \
                                    "leave it out to measure against the embedded origin"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../lab/text"
 require_relative "../../values/errors"
 
 module Plait
@@ -25,22 +26,28 @@ module Plait
           # Runs what the user has written; an exception becomes a sentence that names file and line.
           # @raise [UsageError]
           def guard(path)
+            owner = Process.pid
             yield
-          rescue UsageError
+          rescue UsageError, SignalException, NoMemoryError
             raise
           rescue SyntaxError => e
             raise UsageError, "#{path} does not parse: #{syntax(e, path)}"
-          rescue StandardError, ScriptError => e
-            place = [path, line(e, path)].compact.join(":")
-            raise UsageError, "#{place}: #{e.class}: #{e.message.lines.first.to_s.strip}"
+          rescue SystemExit => e
+            raise UsageError, "#{place(e, path)} calls exit; what is measured must come to its end by itself"
+          rescue Exception => e # rubocop:disable Lint/RescueException -- a stack too deep is none of ours either
+            raise UsageError, "#{place(e, path)}: #{e.class}: #{Lab::Text.clean(e.message).lines.first.to_s.strip}"
+          ensure
+            exit!(0) unless Process.pid == owner # what the file has forked ends where the file does
           end
 
           private
 
+          def place(error, path) = [path, line(error, path)].compact.join(":")
+
           def read(path)
             File.read(path, encoding: Encoding::UTF_8)
           rescue SystemCallError => e
-            raise UsageError, "#{path} can't be read: #{e.message[/\A[^@]*/].strip}"
+            raise UsageError, "#{path} can't be read: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
           end
 
           def line(error, path)
