@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "net/http"
+require_relative "by_workers"
+
+module Bench
+  module HTTP
+    module Clients
+      # The standard library: a connection a request, or one for a worker's whole life.
+      class NetHttp < ByWorkers
+        # Net::HTTP.get, with the face of a session.
+        module Plain
+          def self.get(uri) = Net::HTTP.get(uri)
+
+          def self.close = nil
+        end
+
+        # One started Net::HTTP.
+        class Kept
+          def initialize(site)
+            @http = Net::HTTP.start(site.host, site.effective_port, use_ssl: site.tls, ca_file: site.ca_file)
+          end
+
+          def get(target) = @http.get(target).body
+
+          def close = @http.finish
+        end
+
+        def initialize(site, limit, on:, keep_alive:)
+          super(site, limit, on: on)
+          @keep_alive = keep_alive
+        end
+
+        def requests(targets) = @keep_alive ? targets : urls(targets).map { |url| URI(url) }
+
+        private
+
+        def open = @keep_alive ? Kept.new(site) : Plain
+      end
+    end
+  end
+end

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "net/http/persistent"
+require_relative "by_workers"
+
+module Bench
+  module HTTP
+    module Clients
+      # One pool of connections that all workers share, as its documentation advises.
+      class NetHttpPersistent < ByWorkers
+        # The pool, as seen by a worker.
+        Session = Struct.new(:pool) do
+          def get(uri) = pool.request(uri).body
+
+          def close = nil
+        end
+
+        def initialize(site, limit, on:)
+          super
+          @pool = Net::HTTP::Persistent.new(pool_size: limit)
+          @pool.ca_file = site.ca_file if site.tls
+        end
+
+        def requests(targets) = urls(targets).map { |url| URI(url) }
+
+        private
+
+        def open = Session.new(@pool)
+      end
+    end
+  end
+end

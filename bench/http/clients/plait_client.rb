@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require "plait"
+require_relative "client"
+
+module Bench
+  module HTTP
+    module Clients
+      # What the ways to use Plait::HTTP have in common: every timeout is set, safety is part of the price.
+      class PlaitClient < Client
+        TIMEOUT = { connect: 30, first_byte: 30, read: 30, total: 60 }.freeze
+
+        def initialize(site, limit)
+          super
+          abort("not built yet: Plait::HTTP") unless defined?(Plait::HTTP)
+        end
+
+        def requests(targets) = urls(targets)
+
+        private
+
+        def options = { timeout: TIMEOUT, **(site.tls ? { tls: { ca_file: site.ca_file } } : {}) }
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "support/contest"
+
+Bench::Harness.define("in-flight-1k") do |bench|
+  bench.title "5,000 GETs of 612 bytes, answered after 50 ms, 1,000 in flight (--quick: 1,000 and 500)"
+  bench.size :requests, full: 5_000, quick: 1_000
+  bench.size :in_flight, full: 1_000, quick: 500
+
+  contest = Bench::HTTP::Contest
+  bench.metrics contest::WALL, contest::UNANSWERED, contest::OPEN, contest::CPU, contest::MEMORY
+  bench.goal metric: "wall_s", against: contest::FLOOR, at_most: 1.1
+  bench.goal metric: "unanswered_peak", at_least: bench[:in_flight]
+
+  entries = contest.new(bench, page: :small, latency: 50, counted: false)
+  entries.plait :fibers
+  entries.peers "sockets, fibers", "sockets, threads", "curb, recycled", "async-http", "em-http-request", "typhoeus",
+                "Net::HTTP keep-alive, fibers"
+  entries.floor
+end
+
+# Answered after so long that all can be under way before the first answer comes: to open 10,000 connections takes even C
+# longer than 50 ms.
+Bench::Harness.define("in-flight-10k") do |bench|
+  bench.title "10,000 GETs of 612 bytes, answered after 2 s, all in flight (--quick: 2,000, 0.5 s)"
+  bench.size :requests, full: 10_000, quick: 2_000
+  bench.size :in_flight, full: 10_000, quick: 2_000
+  bench.size :milliseconds, full: 2_000, quick: 500
+  bench.rounds 2
+
+  contest = Bench::HTTP::Contest
+  bench.metrics contest::MEMORY, contest::UNANSWERED, contest::OPEN, contest::WALL, contest::CPU
+  bench.goal metric: "unanswered_peak", at_least: bench[:in_flight]
+  # 4 KiB and a fiber, which bench/core measures at 13.2 kB.
+  bench.goal metric: "kb_per_request", at_most: 17.3
+
+  entries = contest.new(bench, page: :small, latency: bench[:milliseconds], counted: false)
+  entries.plait :fibers
+  entries.peers "sockets, fibers", "curb, recycled", "async-http", "em-http-request"
+  entries.floor
+end

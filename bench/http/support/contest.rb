@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "../../harness/definition"
+require_relative "pages"
+require_relative "processors"
+require_relative "roster"
+
+module Bench
+  module HTTP
+    # What the cases of this bench have in common: the metrics, the contestants, and what each of them does.
+    class Contest
+      FLOOR = "C, epoll"
+
+      # Of the client's process alone.
+      CPU = Harness::Metric.cpu("request")
+      WALL = Harness::Metric.seconds
+      OBJECTS = Harness::Metric.figure("objects_per_request", unit: "objects")
+      MALLOC = Harness::Metric.figure("malloc_kb_per_request", unit: "kB")
+      PEAK = Harness::Metric.new("peak_mb", unit: "MB") { |sample| sample.memory && (sample.memory / 1e6) }
+      MEMORY = Harness::Metric.memory("request")
+      UNANSWERED = Harness::Metric.figure("unanswered_peak", unit: "requests", lower_is_better: false)
+      OPEN = Harness::Metric.figure("open_peak", unit: "connections", lower_is_better: false)
+
+      # @param bench [Harness::Definition] with the sizes `requests`, `in_flight` and, where allocations are counted,
+      #   `counted`
+      # @param page [Symbol] see {Pages}
+      # @param tls [Boolean]
+      # @param latency [Integer, nil] milliseconds; nil: nginx answers, at once
+      # @param counted [Boolean] whether allocations are counted
+      def initialize(bench, page:, tls: false, latency: nil, counted: true)
+        @bench = bench
+        @page = page
+        @tls = tls
+        @latency = latency
+        @counted = counted
+      end
+
+      # @param mechanism [Symbol] :fibers, :threads or :sequence
+      def plait(mechanism)
+        entry = Roster::PLAIT.fetch(mechanism)
+        @bench.plait { |trial| measure(trial, entry) }
+      end
+
+      # @param names [Array<String>] see {Roster}
+      def peers(*names)
+        names.each do |name|
+          entry = Roster.fetch(name)
+          @bench.peer(name, gems: entry.gems) { |trial| measure(trial, entry) }
+        end
+      end
+
+      def floor
+        @bench.floor(FLOOR) do |trial|
+          require_relative "floor"
+          Processors.pin_client
+          Floor.report(trial, site, pages, -> { in_flight })
+        end
+      end
+
+      private
+
+      # In the contestant's process.
+      def measure(trial, entry)
+        require_relative "kept"
+        Processors.pin_client
+        client = entry.client(site, trial[:in_flight])
+        requests = client.requests(pages.targets(trial[:requests]))
+        trial.measure(operations: requests.size, figures: -> { figures(trial, client) }) do |count|
+          Kept.new(pages, client.get(requests.first(count)), in_order: client.in_order?)
+        end
+      end
+
+      def figures(trial, client) = in_flight.merge(@counted ? allocations(trial, client) : {})
+
+      def in_flight = @origin ? @origin.figures.slice("open_peak", "unanswered_peak") : {}
+
+      def allocations(trial, client)
+        require_relative "allocations"
+        few = trial[:in_flight]
+        requests = client.requests(pages.targets(few + trial[:counted]))
+        Allocations.figures(requests.first(few), requests) { |part| client.get(part) }
+      end
+
+      def pages = Pages.fetch(@page)
+
+      def site = @site ||= @latency ? delayed : published
+
+      def published
+        require_relative "site"
+        @tls ? Site.published.with_tls : Site.published
+      end
+
+      def delayed
+        require_relative "delayed_origin"
+        @origin = DelayedOrigin.new(@latency, pages, Site.published.processor)
+        @origin.site
+      end
+    end
+  end
+end

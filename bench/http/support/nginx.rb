@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "socket"
+require "tmpdir"
+require_relative "certificates"
+require_relative "pages"
+require_relative "processors"
+require_relative "site"
+
+module Bench
+  module HTTP
+    # One nginx of our own, in a temporary folder, on free ports of the loopback, by HTTP and by TLS. It ends with the
+    # process that started it, even where that is killed.
+    class Nginx
+      # It could not be started.
+      class StartError < StandardError; end
+
+      FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/local/bin /opt/homebrew/bin].freeze
+      START_SECONDS = 10
+      # A port that was free may be taken before nginx has it.
+      ATTEMPTS = 3
+      # Waits for the end of its standard input, which is ours: what is left of us when we are killed.
+      KEEPER = '"$@" & pid=$!; read line; kill $pid; wait $pid'
+
+      # @yieldparam site [Site]
+      # @raise [StartError]
+      def self.open
+        Dir.mktmpdir("plait-bench-http") do |folder|
+          nginx = new(folder)
+          yield nginx.start
+        ensure
+          nginx&.stop
+        end
+      end
+
+      def initialize(folder)
+        @folder = folder
+        @program = (ENV.fetch("PATH", "").split(":") + FOLDERS).map { |path| File.join(path, "nginx") }
+                                                               .find { |file| File.executable?(file) }
+      end
+
+      # @return [Site]
+      # @raise [StartError]
+      def start
+        raise StartError, "nginx is needed: sudo apt-get install -y nginx-light" unless @program
+
+        Certificates.write(@folder, Site::HOST)
+        write_pages
+        ATTEMPTS.times { return site if run }
+        raise StartError, "nginx did not start: #{log.lines.last(3).join.strip}"
+      end
+
+      # Waits for its end.
+      def stop
+        @keeper&.close
+        @keeper = nil
+      end
+
+      private
+
+      def site = Site.new(port: @ports[0], tls_port: @ports[1], ca_file: path("ca.pem"), processor: Processors.origin)
+
+      # A process group of its own: Ctrl-C is for the bench, which still wants to tell what it has measured.
+      def run
+        @ports = free_ports
+        File.write(path("nginx.conf"), configuration)
+        @keeper = IO.popen([*Processors.for_origin, "sh", "-c", KEEPER, "sh", @program, "-p", @folder, "-e", path("error.log"),
+                            "-c", path("nginx.conf"), { pgroup: true, err: File::NULL }], "r+")
+        listening? || stop
+      end
+
+      def listening?
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+        begin
+          @ports.each { |port| TCPSocket.new(Site::HOST, port).close }
+          true
+        rescue SystemCallError
+          return false if log.include?("[emerg]") || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+          sleep(0.01)
+          retry
+        end
+      end
+
+      def free_ports
+        listeners = Array.new(2) { TCPServer.new(Site::HOST, 0) }
+        listeners.map { |listener| listener.addr[1] }
+      ensure
+        listeners&.each(&:close)
+      end
+
+      def write_pages
+        FileUtils.mkdir_p(path("pages"))
+        Pages.all.each_value do |pages|
+          pages.files.each { |name, bytes| File.binwrite(path("pages#{name}"), bytes) }
+        end
+        File.binwrite(path("pages/chunked.html"), "<!--#echo var=\"arg_n\" -->#{Pages.fetch(:chunked).filler}")
+      end
+
+      # One process, not a master and a worker under another user: that one could not enter the folder.
+      # A server-side include has no length beforehand, so nginx sends it in chunks.
+      def configuration
+        <<~NGINX
+          daemon off;
+          master_process off;
+          worker_rlimit_nofile #{Process.getrlimit(:NOFILE).last};
+          pid nginx.pid;
+          events { worker_connections 16384; multi_accept on; }
+          http {
+            access_log off;
+            #{temporary_folders}
+            default_type text/html;
+            sendfile on;
+            tcp_nopush on;
+            keepalive_requests 1000000000;
+            keepalive_timeout 600s;
+            output_buffers 2 4k;
+            server {
+              listen #{Site::HOST}:#{@ports[0]} backlog=4096;
+              listen #{Site::HOST}:#{@ports[1]} ssl backlog=4096;
+              ssl_certificate #{path("server.pem")};
+              ssl_certificate_key #{path("server.key")};
+              ssl_protocols TLSv1.2 TLSv1.3;
+              root #{path("pages")};
+              location = /small {
+                #{headers_of_a_file}
+                return 200 "$arg_n#{Pages.fetch(:small).filler}";
+              }
+              location = /chunked.html { ssi on; }
+            }
+          }
+        NGINX
+      end
+
+      # The head of a small page is as long as that of nginx's welcome page.
+      def headers_of_a_file
+        { "Last-Modified" => "Wed, 19 Oct 2022 07:56:21 GMT", "ETag" => '\"634fada5-264\"', "Accept-Ranges" => "bytes" }
+          .map { |name, value| "add_header #{name} \"#{value}\";" }.join(" ")
+      end
+
+      def temporary_folders
+        %w[client_body proxy fastcgi uwsgi scgi].map { |name| "#{name}_temp_path #{path(name)};" }.join(" ")
+      end
+
+      def log = File.exist?(path("error.log")) ? File.read(path("error.log")) : ""
+
+      def path(name) = File.join(@folder, name)
+    end
+  end
+end
