@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../harness/definition"
+require_relative "../harness/processors"
 require_relative "support/bodies"
 
 # Mechanism => body => how many at once: the bodies that make sense under it.
@@ -13,14 +14,15 @@ limits = {
   ractors: { computing: 2 }
 }
 
-# Both sides run the same body on the same items. What computes on one core is judged by CPU time, which neighbours on the
-# machine disturb least; what waits, or uses several cores, by the clock.
+# Both sides run the same body on the same items. What computes on one core is kept on one and judged by CPU time, which
+# neighbours on the machine disturb least; what waits, or uses several cores, by the clock.
 one_core = %i[sequence threads fibers]
 
 limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.each do |on, kind, limit|
   Bench::Harness.define("overhead-#{on}-#{kind}") do |bench|
     judged, other = [Bench::Harness::Metric.wall("item"), Bench::Harness::Metric.cpu("item")]
-    judged, other = other, judged if kind == :computing && one_core.include?(on)
+    on_one_core = kind == :computing && one_core.include?(on)
+    judged, other = other, judged if on_one_core
     bench.title "bodies of 1 ms, #{kind}, #{limit} at once, against a hand-written loop of the same kind"
     bench.size :items, full: 600 * limit, quick: 60 * limit
     bench.rounds 7
@@ -29,6 +31,7 @@ limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.ea
 
     bench.plait do |trial|
       require "plait"
+      Bench::Harness::Processors.pin if on_one_core
       body = Bench::Core::Bodies.fetch(kind)
       items = Array.new(trial[:items]) { |index| index }
       trial.measure(operations: trial[:items]) do |count|
@@ -39,6 +42,7 @@ limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.ea
     bench.floor("by hand", gems: %w[plait]) do |trial|
       require "plait"
       require_relative "support/by_hand"
+      Bench::Harness::Processors.pin if on_one_core
       body = Bench::Core::Bodies.fetch(kind)
       items = Array.new(trial[:items]) { |index| index }
       trial.measure(operations: trial[:items]) do |count|

@@ -2,7 +2,7 @@
 
 require_relative "../../harness/definition"
 require_relative "pages"
-require_relative "processors"
+require_relative "../../harness/processors"
 require_relative "roster"
 
 module Bench
@@ -52,7 +52,7 @@ module Bench
       def floor
         @bench.floor(FLOOR) do |trial|
           require_relative "floor"
-          Processors.pin_client
+          Harness::Processors.pin
           Floor.report(trial, site, pages, -> { in_flight })
         end
       end
@@ -62,7 +62,7 @@ module Bench
       # In the contestant's process.
       def measure(trial, entry)
         require_relative "kept"
-        Processors.pin_client
+        Harness::Processors.pin
         client = entry.client(site, trial[:in_flight])
         requests = client.requests(pages.targets(trial[:requests]))
         trial.measure(operations: requests.size, figures: -> { figures(trial, client) }) do |count|

@@ -3,7 +3,7 @@
 require "json"
 require_relative "../../harness/native"
 require_relative "pages"
-require_relative "processors"
+require_relative "../../harness/processors"
 require_relative "site"
 
 module Bench
@@ -17,7 +17,7 @@ module Bench
       # @param pages [Pages] whose length its bodies have
       # @param processor [Integer, nil] where it runs
       def initialize(milliseconds, pages, processor)
-        @io = IO.popen([*Processors.for_origin(processor), PROGRAM, milliseconds.to_s, pages.bytes.to_s], "r+")
+        @io = IO.popen([*Harness::Processors.for_origin(processor), PROGRAM, milliseconds.to_s, pages.bytes.to_s], "r+")
         @io.sync = true
         @port = Integer(@io.gets || raise("the origin in C did not start"))
       end

@@ -5,7 +5,7 @@ require "socket"
 require "tmpdir"
 require_relative "certificates"
 require_relative "pages"
-require_relative "processors"
+require_relative "../../harness/processors"
 require_relative "site"
 
 module Bench
@@ -59,14 +59,14 @@ module Bench
 
       private
 
-      def site = Site.new(port: @ports[0], tls_port: @ports[1], ca_file: path("ca.pem"), processor: Processors.origin)
+      def site = Site.new(port: @ports[0], tls_port: @ports[1], ca_file: path("ca.pem"), processor: Harness::Processors.origin)
 
       # A process group of its own: Ctrl-C is for the bench, which still wants to tell what it has measured.
       def run
         @ports = free_ports
         File.write(path("nginx.conf"), configuration)
-        @keeper = IO.popen([*Processors.for_origin, "sh", "-c", KEEPER, "sh", @program, "-p", @folder, "-e", path("error.log"),
-                            "-c", path("nginx.conf"), { pgroup: true, err: File::NULL }], "r+")
+        @keeper = IO.popen([*Harness::Processors.for_origin, "sh", "-c", KEEPER, "sh", @program, "-p", @folder,
+                            "-e", path("error.log"), "-c", path("nginx.conf"), { pgroup: true, err: File::NULL }], "r+")
         listening? || stop
       end
 

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 module Bench
-  module HTTP
-    # Clients on one processor, origins on another, so that neither takes the other's time. Where there is one processor
+  module Harness
+    # Contestants on one processor, origins on another: neither takes the other's time, and no contestant is moved to a
+    # processor that a neighbour of the machine keeps busy (a fifth slower, for minutes). Where there is one processor
     # or no `taskset`, all run where the kernel puts them.
     module Processors
       module_function
 
       # Pins this process, all its threads, and what it will start.
-      def pin_client
+      def pin
         return if available.size < 2
 
         system("taskset", "-a", "-p", "-c", available.first.to_s, Process.pid.to_s, out: File::NULL, err: File::NULL)
