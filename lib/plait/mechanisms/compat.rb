@@ -32,38 +32,31 @@ module Plait
 
       # open(2) of a FIFO waits for the other end, which no hook sees; after it, the descriptor must not block.
       module Fifo
-        def initialize(path = nil, mode = "r", *permissions, **options)
-          return super unless Compat.scheduler && Compat.fifo?(path, mode)
+        def initialize(*arguments, **options)
+          path, mode, *permissions = arguments
+          return super unless Compat.scheduler && Compat.fifo?(path, mode, options[:flags])
 
-          flags = options.fetch(:mode, mode)
-          Compat.open_aside(path, flags, *permissions) { |fd| super(fd, flags, **options.except(:mode)) }
+          mode, options = options[:mode] || "r", options.except(:mode) if mode.nil?
+          # Ruby 3.1 knows a descriptor by there being two arguments at most, options included.
+          Compat.open_aside(path, mode, *permissions) { |fd| super(fd, mode: mode, **options) }
           self.nonblock = true
         end
       end
 
-      # Kernel#open makes a File without calling its initialize.
-      module KernelOpen
-        def open(path, *arguments, **options, &block)
-          return super unless Compat.scheduler && Compat.fifo?(path, arguments.first)
-
-          File.open(path, *arguments, **options, &block)
-        end
-      end
-
-      # So do the methods of IO and File that open, read or write, and close.
+      # The methods of IO and File that open, read or write, and close make a File without calling its initialize.
       module Whole
         OPENING = %i[mode external_encoding internal_encoding encoding textmode binmode perm flags].freeze
 
-        def read(path, *range, **options)
-          return super unless Compat.whole_fifo?(path, range)
+        def read(path, length = nil, offset = nil, **options)
+          return super unless Compat.whole_fifo?(path)
 
-          File.open(path, "r", **options) { |file| file.read(*range) }
+          File.open(path, options[:mode] || "r", **options.except(:mode)) { |file| Compat.at(file, offset).read(length) }
         end
 
-        def binread(path, *range)
-          return super unless Compat.whole_fifo?(path, range)
+        def binread(path, length = nil, offset = nil)
+          return super unless Compat.whole_fifo?(path)
 
-          File.open(path, "rb") { |file| file.read(*range) }
+          File.open(path, "rb") { |file| Compat.at(file, offset).read(length) }
         end
 
         def readlines(path, *separators, **options)
@@ -81,16 +74,16 @@ module Plait
           nil
         end
 
-        def write(path, data, *offset, mode: nil, **options)
-          return super unless Compat.whole_fifo?(path, [nil, *offset])
+        def write(path, data, offset = nil, **options)
+          return super unless Compat.whole_fifo?(path)
 
-          File.open(path, mode || "w", **options) { |file| file.write(data) }
+          File.open(path, options[:mode] || "w", **options.except(:mode)) { |file| Compat.at(file, offset).write(data) }
         end
 
-        def binwrite(path, data, *offset, mode: nil, **options)
-          return super unless Compat.whole_fifo?(path, [nil, *offset])
+        def binwrite(path, data, offset = nil, **options)
+          return super unless Compat.whole_fifo?(path)
 
-          File.open(path, mode || "wb", **options) { |file| file.write(data) }
+          File.open(path, options[:mode] || "wb", **options.except(:mode)) { |file| Compat.at(file, offset).write(data) }
         end
       end
 
@@ -301,6 +294,33 @@ module Plait
         end
       end
 
+      # Ruby tells the threads that wait for an IO that it is closed, and schedulers only from Ruby 4.0 on. The fibers
+      # leave before that: one that stayed would read from the next IO that gets the descriptor's number.
+      module Close
+        def close
+          return super unless (scheduler = Compat.turn_away(self))
+
+          begin
+            scheduler.yield unless Fiber.current.blocking?
+            nil
+          ensure
+            super
+            scheduler.turn_away(self) # who has rescued it, and waits again
+          end
+        end
+      end
+
+      # These close an IO that has no other half. (A socket has methods of its own for its halves.)
+      module CloseHalf
+        %i[close_read close_write].each do |name|
+          define_method(name) do
+            super()
+            Compat.turn_away(self) if closed?
+            nil
+          end
+        end
+      end
+
       # Ruby hands the child of a fork its parent's scheduler and, with it, all of its parent's fibers.
       module Fork
         def _fork
@@ -309,14 +329,23 @@ module Plait
       end
 
       class << self
-        def fifo?(path, mode)
+        # @param modes [Array<Object>] as given to open: flags, a String or nothing
+        def fifo?(path, *modes)
           return false unless path.is_a?(String) || path.respond_to?(:to_path)
 
-          File.pipe?(path) && !(mode.is_a?(Integer) && mode.anybits?(File::NONBLOCK))
+          File.pipe?(path) && modes.none? { |mode| mode.is_a?(Integer) && mode.anybits?(File::NONBLOCK) }
         end
 
-        # A FIFO has no offset; Ruby's own method says so.
-        def whole_fifo?(path, range = []) = scheduler && range.size < 2 && fifo?(path, nil)
+        def whole_fifo?(path) = scheduler && fifo?(path)
+
+        # @raise [Errno::ESPIPE] which a FIFO has to say to any offset
+        def at(file, offset) = file.tap { file.seek(offset) if offset }
+
+        # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
+        def turn_away(io)
+          scheduler = Fiber.scheduler
+          scheduler if scheduler.is_a?(Scheduler) && scheduler.turn_away(io)
+        end
 
         # On a thread of its own: it may wait for ever, and a pool's thread could not be had back by a kill alone.
         # @yieldparam descriptor [Integer]
@@ -390,16 +419,16 @@ module Plait
         def install_io
           IO.singleton_class.prepend(Whole)
           IO.singleton_class.prepend(Select) unless Fiber.method_defined?(:storage)
-          install_kernel(KernelSelect, :select)
-          install_kernel(KernelOpen, :open)
+          install_kernel_select
           File.prepend(Fifo, Lock)
+          IO.prepend(Close, CloseHalf) if RUBY_VERSION < "4.0"
           install_io_timeout unless IO.method_defined?(:timeout)
         end
 
         # As functions of the module, and as private methods of every object.
-        def install_kernel(mend, name)
-          ::Kernel.singleton_class.prepend(mend)
-          ::Kernel.prepend(mend.dup.tap { |hidden| hidden.send(:private, name) })
+        def install_kernel_select
+          ::Kernel.singleton_class.prepend(KernelSelect)
+          ::Kernel.prepend(KernelSelect.dup.tap { |hidden| hidden.send(:private, :select) })
         end
 
         def install_io_timeout

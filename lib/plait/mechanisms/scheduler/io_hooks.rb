@@ -7,27 +7,51 @@ module Plait
   class Scheduler
     # The hooks of Fiber::Scheduler that wait for descriptors.
     module IoHooks
+      # As Ruby says it in threads.
+      CLOSED = "stream closed in another thread"
+
       # @param events [Integer] IO::READABLE | IO::WRITABLE | IO::PRIORITY
       # @param timeout [Float, nil] seconds
       # @return [Integer, false] the events that came, false after the timeout
       # @raise [IO::TimeoutError] after the IO's own timeout
+      # @raise [IOError] when another fiber closes the IO
       def io_wait(io, events, timeout = nil)
         @ticks += 1
-        return within(timeout) { @selector.io_wait(Fiber.current, io, events) } if timeout
+        limit = timeout || io.timeout
+        return noted(io) { @selector.io_wait(Fiber.current, io, events) } unless limit
 
-        bounded(io) { @selector.io_wait(Fiber.current, io, events) }
+        came = within(limit) { noted(io) { @selector.io_wait(Fiber.current, io, events) } } || Select.events(io, events)
+        raise IO::TimeoutError, overdue(limit) unless came || timeout
+
+        came
       end
 
       # @return [Integer] bytes read, or -errno
+      # @raise [IOError] when another fiber closes the IO
       def io_read(io, buffer, length, offset = 0)
         @ticks += 1
         bounded(io) { @selector.io_read(Fiber.current, io, buffer, at_least_one(length, buffer, offset), offset) }
       end
 
       # @return [Integer] bytes written, or -errno
+      # @raise [IOError] when another fiber closes the IO
       def io_write(io, buffer, length, offset = 0)
         @ticks += 1
         bounded(io) { @selector.io_write(Fiber.current, io, buffer, at_least_one(length, buffer, offset), offset) }
+      end
+
+      # The native part has the same for those who wait by its hooks.
+      # @return [Array<Fiber>] who waits for the IO now, by the hooks above
+      # @api private
+      def waiting_for(io) = waiting_here(io)
+
+      # Raises an IOError in the fibers that wait for the IO, when the loop next turns.
+      # @return [Boolean] whether there are any
+      # @api private
+      def turn_away(io)
+        fibers = everybody_waiting_for(io)
+        fibers.each { |fiber| interrupt(fiber, IOError, CLOSED) { everybody_waiting_for(io).include?(fiber) } }
+        !fibers.empty?
       end
 
       # A disk has no readiness to wait for: a thread does the reading.
@@ -51,6 +75,24 @@ module Plait
       # With a minimum of 0 the selector would not wait, and Ruby's sysread and syswrite then raise EAGAIN.
       def at_least_one(length, buffer, offset) = length.zero? && buffer.size > offset ? 1 : length
 
+      def waiting_here(io) = (@waiting && @waiting[io]) || []
+
+      def everybody_waiting_for(io) = waiting_for(io) | waiting_here(io)
+
+      def noted(io)
+        @waiting ||= {}.compare_by_identity
+        (@waiting[io] ||= []) << Fiber.current
+        yield
+      ensure
+        forget(io)
+      end
+
+      def forget(io)
+        fibers = @waiting[io]
+        fibers.delete(Fiber.current)
+        @waiting.delete(io) if fibers.empty?
+      end
+
       # The timer hands over to the fiber inside the selector's wait, which then reports that nothing came.
       def within(seconds)
         wait = Wait.new(Fiber.current)
@@ -62,10 +104,12 @@ module Plait
 
       def bounded(io, &block)
         seconds = io.timeout
-        return yield unless seconds
+        return noted(io, &block) unless seconds
 
-        timeout_after(seconds, IO::TimeoutError, "the IO was not ready within #{seconds} s", &block)
+        timeout_after(seconds, IO::TimeoutError, overdue(seconds)) { noted(io, &block) }
       end
+
+      def overdue(seconds) = "the IO was not ready within #{seconds} s"
     end
   end
 end
