@@ -20,5 +20,6 @@ have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
 have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
+have_func("epoll_pwait2", "sys/epoll.h")
 
 create_makefile("plait/plait")

@@ -1,11 +1,12 @@
 /*
  * The hot part of Plait::Scheduler: the hooks that touch descriptors, and the loop between two events. The Ruby twins are
- * in lib/plait/mechanisms/scheduler/io_hooks.rb and scheduler.rb (`poll`); what is rare goes there by `super`.
+ * in lib/plait/mechanisms/scheduler/io_hooks.rb and scheduler.rb (`poll`); a wait with a timeout goes there by `super`.
  *
  * 60,000 switches over pipes cost 0.30 s with the twins alone and 0.15 s with this (Ruby 3.1.2): three fcntl(2) a
  * read saved, no IO::Buffer through a block, and no Ruby method between two events.
  */
 #include "plait.h"
+#include "rb_selector.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,24 +26,15 @@ enum { LONGEST_POLL = 3600 };
 /* Of a thread: it makes its time slices eight times as long. */
 enum { HIGHEST_PRIORITY = 3 };
 
-static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_wait, id_io_timeout;
+static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_wait, id_io_timeout, id_bounded;
 static ID id_woken, id_blocker, id_selector, id_push, id_wakeup, id_priority, id_set_priority;
 static ID id_priority_before, id_raised;
 static VALUE basic_socket, mutex_class;
 
-/* A fiber in the selector's io_wait; it lies on that fiber's own stack. */
-struct waiting {
-    struct native *native;
-    VALUE fiber;
-    VALUE io;
-    VALUE events;
-    struct waiting *previous;
-    struct waiting *next;
-};
-
 /* What the hooks need at each call, one instance variable away. */
 struct native {
     VALUE selector;
+    struct selector *own;    /* the same, when it is ours; else NULL */
     VALUE thread;
     VALUE ready;             /* Scheduler's @ready */
     VALUE blocked;           /* its @blocked */
@@ -52,7 +44,6 @@ struct native {
     VALUE unblock;           /* the class */
     int exposed;             /* Mutex#unlock can be overtaken inside our hook */
     unsigned long waits;     /* part of Scheduler#ticks */
-    struct waiting *waiting; /* newest first; who waits is kept alive by the selector */
 };
 
 static void native_mark(void *data) {
@@ -98,10 +89,11 @@ struct transfer {
     char *base;     /* of the IO::Buffer, from the offset on */
     size_t room;    /* bytes from there to its end */
     size_t minimum; /* bytes to move before returning; with 0, any */
-    int blocks;     /* it would wait, and is in blocking mode: a case for the twin */
+    int blocks;     /* it would wait, and is in blocking mode */
+    int mode;       /* its flags for fcntl(2), when its mode was changed for this; else -1 */
 };
 
-static int descriptor_of(VALUE io) {
+int plait_descriptor_of(VALUE io) {
 #ifdef HAVE_RB_IO_DESCRIPTOR
     return rb_io_descriptor(io);
 #else
@@ -128,39 +120,25 @@ static int is_nonblocking(int descriptor) {
     return flags != -1 && (flags & O_NONBLOCK);
 }
 
-static VALUE select_one(VALUE argument) {
-    struct waiting *waiting = (struct waiting *)argument;
-    return rb_funcall(waiting->native->selector, id_io_wait, 3, waiting->fiber, waiting->io, waiting->events);
-}
-
-static VALUE unlink_waiting(VALUE argument) {
-    struct waiting *waiting = (struct waiting *)argument;
-    if (waiting->previous) {
-        waiting->previous->next = waiting->next;
-    } else {
-        waiting->native->waiting = waiting->next;
-    }
-    if (waiting->next) waiting->next->previous = waiting->previous;
-    return Qnil;
-}
-
-static VALUE wait_for(VALUE self, VALUE io, VALUE events) {
+/* Returns the events that came, or false. */
+static VALUE wait_for(VALUE self, VALUE io, int events) {
     struct native *native = native_of(self);
     native->waits++;
-    struct waiting waiting = {
-        .native = native, .fiber = rb_fiber_current(), .io = io, .events = events, .next = native->waiting};
-    if (waiting.next) waiting.next->previous = &waiting;
-    native->waiting = &waiting;
-    return rb_ensure(select_one, (VALUE)&waiting, unlink_waiting, (VALUE)&waiting);
+    if (native->own) return plait_selector_wait(native->own, io, plait_descriptor_of(io), events);
+    return rb_funcall(native->selector, id_io_wait, 3, rb_fiber_current(), io, INT2FIX(events));
 }
 
-/* waiting_for(io): the fibers that wait for it now. */
+/* waiting_for(io): the fibers that wait for it now; none where the selector is not ours */
 static VALUE scheduler_waiting_for(VALUE self, VALUE io) {
-    VALUE fibers = rb_ary_new();
-    for (struct waiting *waiting = native_of(self)->waiting; waiting; waiting = waiting->next) {
-        if (waiting->io == io) rb_ary_push(fibers, waiting->fiber);
-    }
-    return fibers;
+    struct selector *own = native_of(self)->own;
+    return own ? plait_selector_waiting_for(own, io) : rb_ary_new();
+}
+
+/* io_close(descriptor): Ruby closes it after this */
+static VALUE scheduler_io_close(VALUE self, VALUE descriptor) {
+    const struct native *native = native_of(self);
+    if (native->own && rb_thread_current() == native->thread) plait_selector_forget(native->own, NUM2INT(descriptor));
+    return Qfalse;
 }
 
 /* io_wait(io, events, timeout = nil) */
@@ -169,7 +147,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     if ((argc == 3 && !NIL_P(argv[2])) || !RB_TYPE_P(argv[0], T_FILE) || has_timeout(argv[0])) {
         return rb_call_super(argc, argv);
     }
-    return wait_for(self, argv[0], argv[1]);
+    return wait_for(self, argv[0], NUM2INT(argv[1]));
 }
 
 #if defined(HAVE_PREADV2) && defined(HAVE_PWRITEV2) && defined(RWF_NOWAIT)
@@ -187,7 +165,14 @@ static ssize_t move_nowait(const struct transfer *transfer) {
 }
 #endif
 
+static ssize_t move_plainly(const struct transfer *transfer) {
+    if (transfer->events == READABLE) return read(transfer->descriptor, transfer->base, transfer->room);
+    return write(transfer->descriptor, transfer->base, transfer->room);
+}
+
 static ssize_t move_stream(struct transfer *transfer) {
+    if (transfer->mode != -1) return move_plainly(transfer);
+
     ssize_t moved = move_nowait(transfer);
     if (moved >= 0 || (errno != EAGAIN && errno != EOPNOTSUPP && errno != ENOSYS && errno != ESPIPE)) return moved;
 
@@ -197,8 +182,7 @@ static ssize_t move_stream(struct transfer *transfer) {
         errno = EAGAIN;
         return -1;
     }
-    if (transfer->events == READABLE) return read(transfer->descriptor, transfer->base, transfer->room);
-    return write(transfer->descriptor, transfer->base, transfer->room);
+    return move_plainly(transfer);
 }
 
 static ssize_t move_once(struct transfer *transfer) {
@@ -208,13 +192,13 @@ static ssize_t move_once(struct transfer *transfer) {
 }
 
 static void wait_until_possible(const struct transfer *transfer) {
-    wait_for(transfer->self, transfer->io, INT2FIX(transfer->events));
+    wait_for(transfer->self, transfer->io, transfer->events);
 }
 
 /*
- * Returns the bytes moved, or -errno, as the hooks do; Qundef when the twin has to do it. With a minimum of 0 Ruby would take EAGAIN too, call io_wait and
- * then this hook once more, with a new IO::Buffer: waiting here saves a third of a switch. What must not wait
- * (read_nonblock) does not come through the hooks.
+ * Returns the bytes moved, or -errno, as the hooks do; Qundef when the descriptor's mode is in the way. With a minimum of
+ * 0 Ruby would take EAGAIN too, call io_wait and then this hook once more, with a new IO::Buffer: waiting here saves a
+ * third of a switch. What must not wait (read_nonblock) does not come through the hooks.
  */
 static VALUE move_all(struct transfer *transfer) {
     size_t total = 0;
@@ -250,13 +234,42 @@ static VALUE read_after_waiting(struct transfer *transfer) {
     return result;
 }
 
-/* The Ruby twin handles an IO with a timeout, and one in blocking mode (standard input, say) that isn't ready. */
+static VALUE move_again(VALUE argument) {
+    return move_all((struct transfer *)argument);
+}
+
+static VALUE restore_mode(VALUE argument) {
+    const struct transfer *transfer = (const struct transfer *)argument;
+    fcntl(transfer->descriptor, F_SETFL, transfer->mode);
+    return Qnil;
+}
+
+/* Of a descriptor in blocking mode (standard input, say) that is not ready. Others may have it open too. */
+static VALUE move_in_other_mode(struct transfer *transfer) {
+    transfer->mode = fcntl(transfer->descriptor, F_GETFL);
+    if (transfer->mode == -1 || fcntl(transfer->descriptor, F_SETFL, transfer->mode | O_NONBLOCK) == -1) {
+        return INT2NUM(-errno);
+    }
+    transfer->blocks = 0;
+    return rb_ensure(move_again, (VALUE)transfer, restore_mode, (VALUE)transfer);
+}
+
+static VALUE move(struct transfer *transfer) {
+    int wait_first = transfer->events == READABLE && transfer->room > 0 && *hint(transfer->descriptor);
+    VALUE result = wait_first ? read_after_waiting(transfer) : move_all(transfer);
+    return result == Qundef ? move_in_other_mode(transfer) : result;
+}
+
+static VALUE move_within(RB_BLOCK_CALL_FUNC_ARGLIST(unused, transfer)) {
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    return move((struct transfer *)transfer);
+}
+
 static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
     rb_check_arity(argc, 3, 4);
-    VALUE io = argv[0];
-    if (!RB_TYPE_P(io, T_FILE) || has_timeout(io)) return rb_call_super(argc, argv);
-
-    struct transfer transfer = {.self = self, .io = io, .descriptor = descriptor_of(io), .events = events};
+    VALUE io = rb_io_get_io(argv[0]);
+    struct transfer transfer = {
+        .self = self, .io = io, .descriptor = plait_descriptor_of(io), .events = events, .mode = -1};
     transfer.is_socket = is_socket(io);
     size_t offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
     size_t size;
@@ -273,9 +286,8 @@ static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
     transfer.base += offset;
     transfer.room = size - offset;
     transfer.minimum = NUM2SIZET(argv[2]);
-    int wait_first = events == READABLE && transfer.room > 0 && *hint(transfer.descriptor);
-    VALUE result = wait_first ? read_after_waiting(&transfer) : move_all(&transfer);
-    return result == Qundef ? rb_call_super(argc, argv) : result;
+    if (has_timeout(io)) return rb_block_call(self, id_bounded, 1, &io, move_within, (VALUE)&transfer);
+    return move(&transfer);
 }
 
 /* io_read(io, buffer, length, offset = 0) */
@@ -307,17 +319,25 @@ static VALUE interval(VALUE heap, VALUE bound) {
     return NIL_P(bound) || left < NUM2DBL(bound) ? DBL2NUM(left) : bound;
 }
 
+static void turn(const struct native *native, VALUE seconds) {
+    if (native->own) {
+        plait_selector_turn(native->own, NIL_P(seconds) ? -1 : NUM2DBL(seconds));
+    } else {
+        rb_funcall(native->selector, id_select, 1, seconds);
+    }
+}
+
 /*
  * spin(ready, jobs, heap, bound): lets events resume their fibers until the Ruby part of the loop has something to do:
  * an entry in one of the arrays, a timer that is due, a fiber that has finished (@changed), the bound.
  */
 static VALUE scheduler_spin(VALUE self, VALUE ready, VALUE jobs, VALUE heap, VALUE bound) {
-    VALUE selector = native_of(self)->selector;
+    const struct native *native = native_of(self);
     rb_ivar_set(self, id_changed, Qfalse);
     do {
         VALUE seconds = interval(heap, bound);
         if (seconds == Qundef) seconds = INT2FIX(0);
-        rb_funcall(selector, id_select, 1, seconds);
+        turn(native, seconds);
         if (seconds == INT2FIX(0)) break;
     } while (NIL_P(bound) && RARRAY_LEN(ready) == 0 && RARRAY_LEN(jobs) == 0 && !RTEST(rb_ivar_get(self, id_changed)));
     return Qnil;
@@ -355,8 +375,12 @@ static void hand_over(VALUE self, const struct native *native, VALUE blocker, VA
     } else if (!NIL_P(rb_ivar_get(self, id_selector))) { /* not closed */
         rb_ary_push(native->entries, new_unblock(native, blocker, fiber));
         if (RARRAY_LEN(native->entries) > 1) return;
-        rb_funcall(native->selector, id_push, 1, native->inbox);
-        rb_funcall(native->selector, id_wakeup, 0);
+        if (native->own) {
+            plait_selector_push(native->own, native->inbox);
+        } else {
+            rb_funcall(native->selector, id_push, 1, native->inbox);
+            rb_funcall(native->selector, id_wakeup, 0);
+        }
     }
 }
 
@@ -405,6 +429,7 @@ static VALUE scheduler_attach(VALUE self) {
     struct native *native;
     VALUE data = TypedData_Make_Struct(0, struct native, &native_type, native);
     native->selector = rb_ivar_get(self, id_selector);
+    native->own = plait_selector_of(native->selector);
     native->thread = rb_thread_current();
     native->ready = rb_iv_get(self, "@ready");
     native->blocked = rb_iv_get(self, "@blocked");
@@ -430,6 +455,7 @@ void plait_init_scheduler(VALUE plait) {
     id_io_timeout = rb_intern("@timeout");
     id_select = rb_intern("select");
     id_io_wait = rb_intern("io_wait");
+    id_bounded = rb_intern("bounded");
 
     id_woken = rb_intern("@woken");
     id_blocker = rb_intern("@blocker");
@@ -451,6 +477,7 @@ void plait_init_scheduler(VALUE plait) {
     rb_define_method(native, "io_wait", scheduler_io_wait, -1);
     rb_define_method(native, "io_read", scheduler_io_read, -1);
     rb_define_method(native, "io_write", scheduler_io_write, -1);
+    rb_define_method(native, "io_close", scheduler_io_close, 1);
     rb_define_method(native, "waiting_for", scheduler_waiting_for, 1);
     rb_define_method(native, "unblock", scheduler_unblock, 2);
     rb_define_private_method(native, "attach", scheduler_attach, 0);

@@ -179,9 +179,12 @@ module Plait
 
     private
 
-    # The selectors are loaded with the first scheduler: what never needs one (and JRuby) does without them. By one thread
-    # at a time: two that load them at once find each other's half.
+    # Where the extension has none of its own (other systems than Linux, PLAIT_PURE=1), io-event's: loaded with the first
+    # scheduler, so that what never needs one (and JRuby) does without. By one thread at a time: two that load them at once
+    # find each other's half.
     def open_selector
+      return NativeSelector.new(@loop) if defined?(NativeSelector)
+
       LOADING.synchronize { require "io/event" }
       epoll = IO::Event::Selector.const_defined?(:EPoll) && IO::Event::Selector::EPoll
       epoll ? epoll.new(@loop) : IO::Event::Selector.new(@loop)
