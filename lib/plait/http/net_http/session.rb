@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "net/http"
+require_relative "exchange"
+require_relative "connection"
+require_relative "key"
+require_relative "lease"
+require_relative "pooled_socket"
+require_relative "reuse"
+
+module Plait
+  module HTTP
+    module NetHTTP
+      # What Net::HTTP does differently while it is mended: where it connects, where a request begins and ends, and where
+      # a session is over. Its own methods do the work.
+      module Session
+        # Without `start` Net::HTTP asks the server to close the connection after the answer.
+        def request(req, body = nil, &block)
+          return super if started?
+
+          start { return super(req, body, &block) }
+        end
+
+        # In mid-exchange, how often Net::HTTP may try. See {Exchange#retries}.
+        def max_retries = @plait_exchange ? @plait_exchange.retries(super, $!) : super # rubocop:disable Style/SpecialGlobalVars
+
+        def connect
+          pool, sessions = NetHTTP.pool, NetHTTP.tls_sessions
+          lease = Lease.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
+          pool.checkout(lease, open_timeout)
+          unless lease.connection
+            @ssl_session ||= sessions[lease.key] if use_ssl?
+            super
+            lease.connection = Connection.new(@socket.io)
+          end
+          @socket = PooledSocket.new(lease, pool, read_timeout: read_timeout, write_timeout: write_timeout,
+                                                  continue_timeout: continue_timeout, debug_output: @debug_output)
+          @last_communicated = nil
+          kept = true
+        ensure
+          pool.discard(lease) if lease && !kept
+        end
+
+        def do_finish
+          return super unless @socket.is_a?(PooledSocket)
+
+          @started = false
+          socket, @socket = @socket, nil
+          socket.release
+        end
+
+        # Whatever ends it early (a break out of the block, a throw, a kill, a cancellation) leaves the rest of the answer
+        # on the connection, for the next one to read. Net::HTTP closes it for a StandardError only.
+        def transport_request(req)
+          outer = @plait_exchange
+          outer&.admit_another
+          begin
+            exchange = @plait_exchange = Exchange.new(req)
+            answered = false
+            super do |response|
+              exchange.response = response
+              exchange.with_body { yield response } if block_given?
+            end.tap { answered = true }
+          ensure
+            @plait_exchange = outer
+            @socket.close unless answered || @socket.nil?
+          end
+        end
+
+        def begin_transport(req)
+          if @socket.is_a?(PooledSocket)
+            @socket.begin_exchange(keep_alive_timeout)
+            @last_communicated = nil # it has been looked after
+          end
+          super
+          @plait_exchange.socket = @socket.is_a?(PooledSocket) ? @socket : nil
+        end
+
+        def end_transport(req, res)
+          super
+          return unless @last_communicated && @socket.is_a?(PooledSocket)
+          return @socket.close unless Reuse.safe?(req, res)
+
+          NetHTTP.tls_sessions[@socket.lease.key] = @ssl_session if @ssl_session
+          @socket.end_exchange(kept_for: Reuse.kept_for(res), bound: Reuse.bound?(req, res))
+        end
+      end
+    end
+  end
+end
