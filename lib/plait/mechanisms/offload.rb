@@ -6,6 +6,9 @@ module Plait
   module Mechanisms
     # Blocking calls of fibers, run on threads: the fiber waits, the loop goes on.
     module Offload
+      SHARING = Mutex.new
+      private_constant :SHARING
+
       # @return [Object] what the block returns; outside of a fiber scheduler it just runs
       def self.call(&block)
         scheduler = Fiber.current_scheduler
@@ -17,8 +20,10 @@ module Plait
       # For the fibers of other schedulers; a scheduler of ours has, and closes, a pool of its own.
       # @return [Pool]
       def self.shared
-        @shared = Pool.new if @shared.nil? || @shared.stale?
-        @shared
+        SHARING.synchronize do
+          @shared = Pool.new if @shared.nil? || @shared.stale?
+          @shared
+        end
       end
     end
   end

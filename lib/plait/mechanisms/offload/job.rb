@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../interruption"
+require_relative "../../values/errors"
 
 module Plait
   module Mechanisms
@@ -21,16 +22,20 @@ module Plait
           return unless start
 
           begin
+            @error = WorkerDied.new("the thread of an offloaded block was killed before the block had ended")
             @value = Thread.handle_interrupt(Interruption => :immediate) { @block.call }
+            @error = nil
           rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the fiber
             @error = e
+          ensure
+            finish
           end
-          finish
         end
 
         # In the fiber.
         # @return [Object] the block's value
         # @raise [Exception] what the block raised, or what interrupted the wait, after the block has ended
+        # @raise [WorkerDied] when the block has ended its thread
         def wait
           await_end
           raise @error if @error
@@ -60,8 +65,8 @@ module Plait
         def stop
           return unless interrupt_thread
 
-          killer = Thread.new(@thread) { |thread| kill_late(thread) }
-          @done.pop
+          killer = Thread.new { kill_late }
+          await_stop
         ensure
           killer&.kill
         end
@@ -70,13 +75,24 @@ module Plait
           @lock.synchronize do
             @stopped = true
             @thread&.raise(Interruption.new)
+            @thread
           end
-          @thread
         end
 
-        def kill_late(thread)
+        # Also when further interruptions come: the last of them is raised then.
+        def await_stop
+          @done.pop
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          later = e
+          retry
+        ensure
+          raise later if later
+        end
+
+        # Its thread may be at another's job by now.
+        def kill_late
           sleep(GRACE)
-          thread&.kill
+          @lock.synchronize { @thread&.kill }
           @done << true
         end
       end

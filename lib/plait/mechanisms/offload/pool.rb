@@ -56,18 +56,21 @@ module Plait
           @lock.synchronize do
             raise OffloadRefused, "the offload pool is closed: its event loop has ended" if @closed
 
+            start_thread if @outstanding >= @threads.size && @threads.size < @size
             @jobs << job
             @outstanding += 1
             @arrived.signal
-            start_thread if @outstanding > @threads.size && @threads.size < @size
           end
         end
 
+        # Where the system gives no further thread, those that are there do the work.
         def start_thread
           thread = Thread.handle_interrupt(Interruption => :never) { Thread.new { work } }
           thread.name = "plait offload"
           thread.report_on_exception = false
           @threads << thread
+        rescue ThreadError
+          raise if @threads.empty?
         end
 
         def work
@@ -77,7 +80,10 @@ module Plait
             drop_interruption if Thread.pending_interrupt?(Interruption)
           end
         ensure
-          @lock.synchronize { leave }
+          @lock.synchronize do
+            leave
+            start_thread unless @jobs.empty? # it was killed at a job: others may wait for it
+          end
         end
 
         def run(job)

@@ -22,7 +22,7 @@ module Plait
       Report = Struct.new(:seconds, :backtrace, keyword_init: true) do
         # @return [String, nil] the innermost line that is not part of Ruby's own libraries or of Plait
         def location
-          backtrace.find { |line| !line.start_with?("<internal:", RbConfig::CONFIG["rubylibdir"], Watchdog::OURS) }
+          backtrace.find { |line| !line.start_with?(*Watchdog::NOT_THE_USERS) }
         end
 
         def to_s
@@ -33,9 +33,17 @@ module Plait
 
       LOOKS_A_THRESHOLD = 4
       KEPT = 100
+      # Seconds between two looks at most: what `sleep` takes is bounded.
+      LONGEST_PAUSE = 3_600
       OURS = File.expand_path("../..", __dir__).freeze
+      NOT_THE_USERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{OURS}/", "#{OURS}.rb:"].freeze
+      private_constant :OURS
 
+      # @param action [nil, :warn, :raise, :record, #call] a callable is given the {Report}, on the thread of the loop or on
+      #   another; what it raises is warned about
+      # @param threshold [Numeric] seconds
       # @return [Watchdog, nil]
+      # @raise [UsageError]
       def self.for(scheduler, action, threshold)
         return unless action
 
@@ -50,7 +58,7 @@ module Plait
       attr_reader :reports
 
       def initialize(scheduler, action, threshold)
-        unless threshold.is_a?(Numeric) && threshold.positive?
+        unless threshold.is_a?(Numeric) && threshold.real? && threshold.positive? && threshold.finite?
           raise UsageError, "threshold: must be seconds above 0, not #{threshold.inspect}"
         end
 
@@ -58,6 +66,7 @@ module Plait
         @action = action
         @threshold = threshold
         @reports = []
+        @lock = Mutex.new
         @resting = true
         @thread = Thread.new { watch }
         @thread.name = "plait watchdog"
@@ -75,12 +84,18 @@ module Plait
       # Called by a fiber that is about to let the loop go on.
       # @param may_raise [Boolean] whether a {BlockingError} may be raised here
       def leave(may_raise: true)
-        seconds = Deadline.now - @since
-        return if @resting || seconds < @threshold || @reported == @since
+        return if @resting
 
-        error = report(seconds, caller(3))
+        exclusively { @resting = true }
+        since = @since
+        return if (seconds = Deadline.now - since) < @threshold
+
+        error = tell(since) { Report.new(seconds: seconds, backtrace: caller(3)) }
         raise error if error && may_raise
       end
+
+      # It didn't let go after all.
+      def stay = @resting = false
 
       def stop
         @thread.kill
@@ -89,38 +104,71 @@ module Plait
 
       private
 
-      # Looks first: a call that keeps the GVL may have begun before this thread has.
+      # Looks first: a call that keeps the GVL may have begun before this thread has. On Ruby 3.1 a thread that ends by an
+      # exception does not close its scheduler.
       def watch
-        loop do
+        pause = [@threshold.fdiv(LOOKS_A_THRESHOLD), LONGEST_PAUSE].min
+        while @scheduler.thread.alive?
           look
-          sleep(@threshold.fdiv(LOOKS_A_THRESHOLD))
+          sleep(pause)
         end
       end
 
       def look
         since = @since
-        return if @resting || since == @reported || (seconds = Deadline.now - since) < @threshold
+        return if @resting || (seconds = Deadline.now - since) < @threshold
 
-        error = report(seconds, @scheduler.thread.backtrace || [])
-        @scheduler.thread.raise(error) if error && !@resting && @since == since
+        error = tell(since) { Report.new(seconds: seconds, backtrace: @scheduler.thread.backtrace || []) }
+        deliver(error, since) if error
       end
 
+      # Once for each block, although both threads may see it; except that an error whose fiber has let go before it could
+      # be raised there is raised by the fiber itself.
       # @return [BlockingError, nil] to be raised in the fiber
-      def report(seconds, backtrace)
-        @reported = @since
-        report = Report.new(seconds: seconds, backtrace: backtrace)
-        @reports << report
-        @reports.shift if @reports.size > KEPT
-        act(report)
+      def tell(since)
+        first = exclusively { @reported != since && (@reported = since) }
+        return unless first || (@action == :raise && @raised != since)
+
+        report = yield
+        act(report) if first
+        BlockingError.new(report.to_s) if @action == :raise
+      end
+
+      # The fiber can't let go meanwhile: the error would hit the loop.
+      def deliver(error, since)
+        exclusively do
+          next if @resting || @since != since
+
+          @raised = since
+          @scheduler.thread.raise(error)
+        end
+      end
+
+      # For a few instructions. A fiber that waited for a mutex would let the loop go on.
+      def exclusively
+        Thread.pass until @lock.try_lock
+        begin
+          yield
+        ensure
+          @lock.unlock
+        end
       end
 
       def act(report)
+        @reports << report
+        @reports.shift if @reports.size > KEPT
         case @action
-        when :record then nil
-        when :raise then BlockingError.new(report.to_s)
-        when :warn then Warning.warn("plait: #{report}\n").then { nil }
-        else @action.call(report).then { nil }
+        when :warn then warn("plait: #{report}")
+        when :raise, :record then nil
+        else hand_over(report)
         end
+      end
+
+      # Neither the watch nor a fiber that has nothing to do with it may end by what the callable raises.
+      def hand_over(report)
+        @action.call(report)
+      rescue StandardError => e
+        warn("plait: what blocking: was given to call raised #{e.class}: #{e.message}")
       end
     end
   end

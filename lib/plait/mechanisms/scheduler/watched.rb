@@ -33,12 +33,12 @@ module Plait
 
       %i[io_wait io_read io_write process_wait].each do |name|
         define_method(name) do |*arguments|
-          @watchdog.leave
           waits = ticks
           begin
+            @watchdog.leave
             super(*arguments)
           ensure
-            @watchdog.busy unless ticks == waits
+            ticks == waits ? @watchdog.stay : @watchdog.busy
           end
         end
       end
@@ -46,6 +46,12 @@ module Plait
       # A job is over; the next may start in the same fiber.
       def finished
         @watchdog.leave(may_raise: false)
+        @watchdog.busy
+        super
+      end
+
+      # Asked before each job that has not begun.
+      def slice_left?
         @watchdog.busy
         super
       end
