@@ -175,6 +175,17 @@ class OffloadTest < Minitest::Test
     assert_equal((0...200).to_a, values)
   end
 
+  # Ruby 3.1 crashes when it is asked for the class of what is pending: see Pool#work.
+  def test_one_that_comes_after_its_block
+    pool = Plait::Mechanisms::Offload::Pool.new(size: 1)
+    late = Object.new
+    def late.run = Thread.current.raise(Plait::Mechanisms::Interruption.new)
+    1_000.times { pool.send(:enqueue, late) }
+    assert_equal(:next, pool.call { :next })
+  ensure
+    pool.close
+  end
+
   def test_a_second_interruption_waits_for_the_end_too
     events = Queue.new
     release = Queue.new

@@ -76,8 +76,9 @@ module Plait
         def work
           while (job = next_job)
             run(job)
-            # An interruption that came too late for its job must not hit the next one.
-            drop_interruption if Thread.pending_interrupt?(Interruption)
+            # An interruption that came too late for its job must not hit the next one. Ruby must not be asked for its class:
+            # Ruby 3.1 takes all that is pending, a kill and an exception too, for a class, and crashes.
+            drop_interruption if Thread.pending_interrupt?
           end
         ensure
           @lock.synchronize do
