@@ -69,7 +69,7 @@ class SchedulerCancellationTest < Minitest::Test
                 wake: ->((reader, _)) { reader.readpartial(100_000) }, clean: close_all)
   kind("select", prepare: -> { IO.pipe }, wait: ->((reader, _)) { IO.select([reader], nil, [reader]) },
                  wake: ->((_, writer)) { writer << "x" }, clean: close_all)
-  kind("accept", prepare: -> { TCPServer.new("127.0.0.1", 0) }, wait: :accept.to_proc,
+  kind("accept", prepare: -> { TCPServer.new("127.0.0.1", 0) }, wait: ->(server) { server.accept.close },
                  wake: ->(server) { TCPSocket.new("127.0.0.1", server.local_address.ip_port).close }, clean: :close.to_proc)
   kind("process", prepare: -> { spawn("sleep 60") }, wait: ->(pid) { Process.wait(pid) },
                   wake: ->(pid) { Process.kill(:KILL, pid) }, clean: ->(pid) { Process.detach(pid).join })
