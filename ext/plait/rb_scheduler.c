@@ -1,6 +1,7 @@
 /*
  * The hot part of Plait::Scheduler: the hooks that touch descriptors, and the loop between two events. The Ruby twins are
- * in lib/plait/mechanisms/scheduler/io_hooks.rb and scheduler.rb (`poll`); a wait with a timeout goes there by `super`.
+ * in lib/plait/mechanisms/scheduler/io_hooks.rb and scheduler.rb (`poll`); by `super` a wait with a timeout goes there, and
+ * all that has to do with descriptors when the selector isn't ours.
  *
  * 60,000 switches over pipes cost 0.30 s with the twins alone and 0.15 s with this (Ruby 3.1.2): three fcntl(2) a
  * read saved, no IO::Buffer through a block, and no Ruby method between two events.
@@ -26,7 +27,7 @@ enum { LONGEST_POLL = 3600 };
 /* Of a thread: it makes its time slices eight times as long. */
 enum { HIGHEST_PRIORITY = 3 };
 
-static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_wait, id_io_timeout, id_bounded;
+static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_timeout, id_bounded;
 static ID id_woken, id_blocker, id_selector, id_push, id_wakeup, id_priority, id_set_priority;
 static ID id_priority_before, id_raised;
 static VALUE basic_socket, mutex_class;
@@ -81,7 +82,7 @@ static unsigned char *hint(int descriptor) {
 
 /* One io_read or io_write on its way. */
 struct transfer {
-    VALUE self;     /* the scheduler */
+    struct native *native;
     VALUE io;
     int descriptor;
     int is_socket;  /* recv(2) and send(2) take MSG_DONTWAIT, whatever mode the descriptor is in */
@@ -121,17 +122,15 @@ static int is_nonblocking(int descriptor) {
 }
 
 /* Returns the events that came, or false. */
-static VALUE wait_for(VALUE self, VALUE io, int events) {
-    struct native *native = native_of(self);
+static VALUE wait_for(struct native *native, VALUE io, int events) {
     native->waits++;
-    if (native->own) return plait_selector_wait(native->own, io, plait_descriptor_of(io), events);
-    return rb_funcall(native->selector, id_io_wait, 3, rb_fiber_current(), io, INT2FIX(events));
+    return plait_selector_wait(native->own, io, plait_descriptor_of(io), events);
 }
 
-/* waiting_for(io): the fibers that wait for it now; none where the selector is not ours */
+/* waiting_for(io): the fibers that wait for it now */
 static VALUE scheduler_waiting_for(VALUE self, VALUE io) {
     struct selector *own = native_of(self)->own;
-    return own ? plait_selector_waiting_for(own, io) : rb_ary_new();
+    return own ? plait_selector_waiting_for(own, io) : rb_call_super(1, &io);
 }
 
 /* io_close(descriptor): Ruby closes it after this */
@@ -144,10 +143,10 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor) {
 /* io_wait(io, events, timeout = nil) */
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 2, 3);
-    if ((argc == 3 && !NIL_P(argv[2])) || !RB_TYPE_P(argv[0], T_FILE) || has_timeout(argv[0])) {
-        return rb_call_super(argc, argv);
-    }
-    return wait_for(self, argv[0], NUM2INT(argv[1]));
+    struct native *native = native_of(self);
+    int limited = (argc == 3 && !NIL_P(argv[2])) || !RB_TYPE_P(argv[0], T_FILE) || has_timeout(argv[0]);
+    if (limited || !native->own) return rb_call_super(argc, argv);
+    return wait_for(native, argv[0], NUM2INT(argv[1]));
 }
 
 #if defined(HAVE_PREADV2) && defined(HAVE_PWRITEV2) && defined(RWF_NOWAIT)
@@ -192,7 +191,7 @@ static ssize_t move_once(struct transfer *transfer) {
 }
 
 static void wait_until_possible(const struct transfer *transfer) {
-    wait_for(transfer->self, transfer->io, transfer->events);
+    wait_for(transfer->native, transfer->io, transfer->events);
 }
 
 /*
@@ -267,9 +266,12 @@ static VALUE move_within(RB_BLOCK_CALL_FUNC_ARGLIST(unused, transfer)) {
 
 static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
     rb_check_arity(argc, 3, 4);
+    struct native *native = native_of(self);
+    if (!native->own) return rb_call_super(argc, argv);
+
     VALUE io = rb_io_get_io(argv[0]);
     struct transfer transfer = {
-        .self = self, .io = io, .descriptor = plait_descriptor_of(io), .events = events, .mode = -1};
+        .native = native, .io = io, .descriptor = plait_descriptor_of(io), .events = events, .mode = -1};
     transfer.is_socket = is_socket(io);
     size_t offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
     size_t size;
@@ -454,7 +456,6 @@ void plait_init_scheduler(VALUE plait) {
     id_at = rb_intern("@at");
     id_io_timeout = rb_intern("@timeout");
     id_select = rb_intern("select");
-    id_io_wait = rb_intern("io_wait");
     id_bounded = rb_intern("bounded");
 
     id_woken = rb_intern("@woken");

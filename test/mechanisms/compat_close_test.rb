@@ -143,6 +143,35 @@ class CompatCloseTest < Minitest::Test
     end
   end
 
+  def test_closing_in_another_thread
+    [:read.to_proc, :wait_readable.to_proc, ->(reader) { reader.wait_readable(PATIENCE) }].each do |wait|
+      assert_equal(CLOSED, closed_under(by: ->(close) { Thread.new(&close).join }) { |reader| wait.call(reader) })
+    end
+  end
+
+  def test_closing_in_the_loop_of_another_thread
+    assert_equal(CLOSED, closed_under(by: ->(close) { Thread.new { in_fiber { close.call } }.join }) { |reader| reader.read(1) })
+  end
+
+  def test_closing_outside_of_any_loop
+    reader, = IO.pipe
+    waiting = Queue.new
+    thread = Thread.new { in_fiber { waiting.push(true).then { error_of { reader.read(1) } } } }
+    waiting.pop
+    wait_until { thread.stop? }
+    reader.close
+    assert_equal(CLOSED, thread.value)
+  end
+
+  # Nobody keeps a loop that has ended, in whatever way.
+  def test_loops_that_have_ended_are_forgotten
+    before = loops.size
+    20.times do |index|
+      with_scheduler { index.odd? && raise(KeyError) } rescue nil # rubocop:disable Style/RescueModifier
+    end
+    with_scheduler { assert_operator(loops.size, :<=, before + 1) }
+  end
+
   # It can't wait until they have left, but they leave.
   def test_closing_outside_of_the_fibers
     error = nil
@@ -197,15 +226,18 @@ class CompatCloseTest < Minitest::Test
 
   private
 
+  def loops = Plait::Mechanisms::Compat.instance_variable_get(:@loops)
+
   # @param ios [Array<IO>] the first is waited for, then closed
+  # @param by [Proc] is given what closes it
   # @return [Array(Class, String), Object] the error of the block, or what it returned
-  def closed_under(ios = IO.pipe, with: :close, &call)
+  def closed_under(ios = IO.pipe, with: :close, by: :call.to_proc, &call)
     value = error = nil
     assert_no_leaks do
       in_fiber do
         waiter = Fiber.schedule { error = error_of { value = Timeout.timeout(LIMIT) { call.call(ios.first) } } }
         sleep(0)
-        ios.first.public_send(with)
+        by.call(-> { ios.first.public_send(with) })
         wait_until(what: "the end of the wait") { !waiter.alive? }
       end
     end

@@ -33,6 +33,7 @@ class CompatFilesTest < Minitest::Test
     "File.read with mode:" => ->(path) { File.read(path, mode: "rb").force_encoding("UTF-8") },
     "IO.binread" => ->(path) { IO.binread(path).force_encoding("UTF-8") }, # rubocop:disable Security/IoMethods
     "IO.readlines" => ->(path) { IO.readlines(path, chomp: true).join("\n").concat("\n") }, # rubocop:disable Security/IoMethods
+    "IO.sysopen" => ->(path) { IO.for_fd(IO.sysopen(path)).then { |io| io.read.tap { io.close } } },
     "IO.foreach" => ->(path) { [].tap { |lines| IO.foreach(path) { |line| lines << line } }.join } # rubocop:disable Security/IoMethods
   }.freeze
 
@@ -42,6 +43,7 @@ class CompatFilesTest < Minitest::Test
     "File.open" => ->(path) { File.open(path, "w") { |file| file.write(TEXT) } },
     "File.open with mode:" => ->(path) { File.open(path, mode: "w") { |file| file.write(TEXT) } },
     "File.open with flags" => ->(path) { File.open(path, File::WRONLY) { |file| file.write(TEXT) } },
+    "IO.sysopen" => ->(path) { IO.for_fd(IO.sysopen(path, File::WRONLY)).then { |io| io.write(TEXT).tap { io.close } } },
     "Kernel#open" => ->(path) { open(path, "w") { |file| file.write(TEXT) } }, # rubocop:disable Security/Open
     "IO.write" => ->(path) { IO.write(path, TEXT) }, # rubocop:disable Security/IoMethods
     "File.write with mode:" => ->(path) { File.write(path, TEXT, mode: "a") },
@@ -73,10 +75,25 @@ class CompatFilesTest < Minitest::Test
     end
   end
 
+  # The second one comes while the first calls the opening off.
+  def test_two_cancellations_at_once
+    with_fifo do |path|
+      assert_no_leaks do
+        in_fiber do
+          3.times do
+            assert_raises(Timeout::Error) { Timeout.timeout(0.005) { Timeout.timeout(0.005) { File.read(path) } } }
+          end
+        end
+      end
+    end
+  end
+
   def test_errors
     with_fifo do |path|
       in_fiber do
         assert_raises(ArgumentError) { File.open(path, "nonsense") }
+        assert_raises(ArgumentError) { File.open(path, "r", mode: "r") }
+        assert_raises(Errno::EEXIST) { File.open(path, "w", flags: File::CREAT | File::EXCL) }
         assert_raises(Errno::ENXIO) { File.open(path, File::WRONLY | File::NONBLOCK) }
         Fiber.schedule { assert_raises(Errno::ESPIPE) { File.read(path, 1, 1) } }
         assert_raises(Errno::ESPIPE) { File.write(path, "x", 1) }
@@ -107,7 +124,7 @@ class CompatFilesTest < Minitest::Test
   end
 
   def test_the_rest_of_kernel_open
-    in_fiber { assert_equal("x\n", open("| echo x", &:read)) } # rubocop:disable Security/Open
+    collect_warnings { in_fiber { assert_equal("x\n", open("| echo x", &:read)) } } # rubocop:disable Security/Open
     assert_raises(NoMethodError) { Object.new.open(File::NULL) }
   end
 
@@ -132,6 +149,10 @@ class CompatFilesTest < Minitest::Test
     with_locked_file do |path|
       in_fiber { File.open(path) { |file| refute(file.flock(File::LOCK_EX | File::LOCK_NB)) } }
     end
+  end
+
+  def test_an_operation_that_is_none
+    in_fiber { File.open(File::NULL) { |file| assert_raises(TypeError) { file.flock(nil) } } }
   end
 
   def test_waiting_for_a_lock_can_be_cancelled

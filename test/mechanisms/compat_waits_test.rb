@@ -122,6 +122,18 @@ class CompatWaitsTest < Minitest::Test
     assert_equal([:other, 1, 1, 2], order)
   end
 
+  # A copy would go on where the other is.
+  def test_an_enumerator_that_was_begun_is_not_copied
+    in_fiber do
+      values = [1, 2, 3].each
+      assert_equal([1, 1], [values.dup.next, values.next])
+      assert_raises(TypeError) { values.dup }
+      assert_raises(TypeError) { values.clone }
+      values.rewind
+      assert_equal(1, values.dup.next)
+    end
+  end
+
   # Who is raised into is the one that waits, not the one that has resumed it.
   def test_an_interrupt_reaches_the_innermost_fiber
     in_fiber do |scheduler|

@@ -10,6 +10,11 @@ module Plait
   module Mechanisms
     # Installed once, by the first scheduler.
     module Compat
+      KNOWING = Mutex.new
+      private_constant :KNOWING
+
+      @loops = []
+
       def self.scheduler
         scheduler = Fiber.current_scheduler
         scheduler if scheduler.is_a?(Scheduler)
@@ -33,12 +38,12 @@ module Plait
       # open(2) of a FIFO waits for the other end, which no hook sees; after it, the descriptor must not block.
       module Fifo
         def initialize(*arguments, **options)
-          path, mode, *permissions = arguments
+          path, mode, = arguments
+          mode ||= options[:mode]
           return super unless Compat.scheduler && Compat.fifo?(path, mode, options[:flags])
 
-          mode, options = options[:mode] || "r", options.except(:mode) if mode.nil?
           # Ruby 3.1 knows a descriptor by there being two arguments at most, options included.
-          Compat.open_aside(path, mode, *permissions) { |fd| super(fd, mode: mode, **options) }
+          Compat.open_aside(*arguments, **options) { |fd| super(fd, mode: mode || "r", **options.except(:mode, :perm)) }
           self.nonblock = true
         end
       end
@@ -46,6 +51,12 @@ module Plait
       # The methods of IO and File that open, read or write, and close make a File without calling its initialize.
       module Whole
         OPENING = %i[mode external_encoding internal_encoding encoding textmode binmode perm flags].freeze
+
+        def sysopen(path, mode = nil, *permissions)
+          return super unless Compat.whole_fifo?(path, mode)
+
+          Compat.open_aside(path, mode, *permissions, &:itself)
+        end
 
         def read(path, length = nil, offset = nil, **options)
           return super unless Compat.whole_fifo?(path)
@@ -94,27 +105,39 @@ module Plait
         TRIES = 20
         PAUSE = 0.002
 
-        # @return [Integer, nil]
-        attr_reader :descriptor
-
-        def initialize(*arguments)
-          @thread = Thread.handle_interrupt(CalledOff => :never) { Thread.new { open(arguments) } }
+        # @param arguments as File.new takes them
+        def initialize(*arguments, **options)
+          @thread = Thread.handle_interrupt(CalledOff => :never) { Thread.new { open(arguments, options) } }
         end
 
-        def wait = @thread.join
+        # @return [Integer]
+        def descriptor
+          @thread.join
+          @file.fileno
+        end
 
-        def keep = @descriptor = nil
+        # The descriptor is somebody else's from now on.
+        def keep
+          @file.autoclose = false
+          @file = nil
+        end
 
+        # Also when further interruptions come: the last of them is raised then.
         def drop
           call_off if @thread.alive?
-          IO.for_fd(@descriptor).close if @descriptor
+          @file&.close
+        rescue Exception => e
+          later = e
+          retry
+        ensure
+          raise later if later
         end
 
         private
 
-        def open(arguments)
+        def open(arguments, options)
           Thread.current.report_on_exception = false
-          @descriptor = IO.sysopen(*arguments)
+          @file = File.new(*arguments, **options)
         rescue Errno::EINTR
           retry unless @over
         end
@@ -136,8 +159,10 @@ module Plait
         FIRST_PAUSE = 0.001
         LONGEST_PAUSE = 0.02
 
+        def self.waits?(operation) = operation.is_a?(Integer) && operation.nobits?(File::LOCK_NB | File::LOCK_UN)
+
         def flock(operation)
-          return super if Compat.scheduler.nil? || operation.anybits?(File::LOCK_NB | File::LOCK_UN)
+          return super unless Compat.scheduler && Lock.waits?(operation)
 
           pause = FIRST_PAUSE
           until (result = super(operation | File::LOCK_NB))
@@ -223,6 +248,12 @@ module Plait
         end
 
         private
+
+        def initialize_copy(other)
+          raise TypeError, "can't copy execution context" if other.instance_variable_get(:@plait_cursor)
+
+          super
+        end
 
         def plait_cursor
           @plait_cursor || (Compat.scheduler && !Compat.begun?(self) ? @plait_cursor = Cursor.new(self) : nil)
@@ -321,6 +352,13 @@ module Plait
         end
       end
 
+      # An IO may be closed by another thread than that of the fibers that wait for it.
+      module Known
+        def set_scheduler(scheduler) # rubocop:disable Naming/AccessorMethodName -- Ruby's name
+          super.tap { Compat.know(scheduler) if scheduler.is_a?(Scheduler) }
+        end
+      end
+
       # Ruby hands the child of a fork its parent's scheduler and, with it, all of its parent's fibers.
       module Fork
         def _fork
@@ -336,24 +374,29 @@ module Plait
           File.pipe?(path) && modes.none? { |mode| mode.is_a?(Integer) && mode.anybits?(File::NONBLOCK) }
         end
 
-        def whole_fifo?(path) = scheduler && fifo?(path)
+        def whole_fifo?(path, *modes) = scheduler && fifo?(path, *modes)
 
         # @raise [Errno::ESPIPE] which a FIFO has to say to any offset
         def at(file, offset) = file.tap { file.seek(offset) if offset }
 
+        def know(scheduler)
+          KNOWING.synchronize { @loops = [*@loops.select { |other| turning?(other) }, scheduler] }
+        end
+
         # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
         def turn_away(io)
-          scheduler = Fiber.scheduler
-          scheduler if scheduler.is_a?(Scheduler) && scheduler.turn_away(io)
+          own = Fiber.scheduler
+          @loops.each { |other| other.turn_away(io) if turning?(other) && !other.equal?(own) }
+          own if own.is_a?(Scheduler) && own.turn_away(io)
         end
 
         # On a thread of its own: it may wait for ever, and a pool's thread could not be had back by a kill alone.
-        # @yieldparam descriptor [Integer]
-        def open_aside(path, mode, *permissions)
-          opening = Opening.new(path, mode, *permissions)
-          opening.wait
-          yield opening.descriptor
-          opening.keep
+        # @param arguments as File.new takes them
+        # @yieldparam descriptor [Integer] which is the block's, unless that raises
+        # @return [Object] what the block returns
+        def open_aside(*arguments, **options)
+          opening = Opening.new(*arguments, **options)
+          yield(opening.descriptor).tap { opening.keep }
         ensure
           opening&.drop
         end
@@ -416,12 +459,15 @@ module Plait
 
         private
 
+        # On Ruby 3.1 a thread that ends by an exception does not close its scheduler.
+        def turning?(scheduler) = !scheduler.closed? && scheduler.thread.alive?
+
         def install_io
           IO.singleton_class.prepend(Whole)
           IO.singleton_class.prepend(Select) unless Fiber.method_defined?(:storage)
           install_kernel_select
           File.prepend(Fifo, Lock)
-          IO.prepend(Close, CloseHalf) if RUBY_VERSION < "4.0"
+          install_close if RUBY_VERSION < "4.0"
           install_io_timeout unless IO.method_defined?(:timeout)
         end
 
@@ -429,6 +475,11 @@ module Plait
         def install_kernel_select
           ::Kernel.singleton_class.prepend(KernelSelect)
           ::Kernel.prepend(KernelSelect.dup.tap { |hidden| hidden.send(:private, :select) })
+        end
+
+        def install_close
+          IO.prepend(Close, CloseHalf)
+          Fiber.singleton_class.prepend(Known)
         end
 
         def install_io_timeout

@@ -63,9 +63,10 @@ module Plait
 
       # @param timeout [Numeric, nil] seconds
       # @return [Array(Array, Array, Array), nil] as IO.select
-      # @raise [ArgumentError] as IO.select, which leaves the check to the scheduler
-      def io_select(readables, writables, exceptables, timeout = nil)
-        raise ArgumentError, "time interval must not be negative" if timeout&.negative?
+      # @raise [ArgumentError, TypeError] as IO.select, which leaves the check to the scheduler
+      def io_select(readables, writables = nil, exceptables = nil, timeout = nil)
+        check_interval(timeout) if timeout
+        return Select.look([readables, writables, exceptables]) if timeout == 0
 
         Select.new(self, readables, writables, exceptables).wait(timeout)
       end

@@ -36,9 +36,7 @@ module Plait
 
       NATIVE = IO.method(:select)
       MASKS = [IO::READABLE, IO::WRITABLE, IO::PRIORITY].freeze
-      # Of every 100 that were interrupted on purpose, without pause, 4 did not look.
-      LOOKS = 4
-      private_constant :NATIVE, :MASKS, :LOOKS
+      private_constant :NATIVE, :MASKS
 
       # Ends a watch that nobody needs any longer.
       class Done < Exception; end # rubocop:disable Lint/InheritException
@@ -50,14 +48,12 @@ module Plait
           Fiber.respond_to?(:blocking) ? Fiber.blocking { NATIVE.call(*lists, 0) } : NATIVE.call(*lists, 0)
         end
 
-        # For who has no time left. One look may say that nothing is ready although something is: when the thread was
-        # interrupted just before, Ruby does not ask the kernel at all.
+        # For who has no time left. A look may say that nothing is ready although something is: when the thread was
+        # interrupted just before, Ruby does not ask the kernel at all. What is always ready, beside the others, tells.
         def last_look(lists)
-          LOOKS.times do
-            ready = look(lists)
-            return ready if ready
-          end
-          nil
+          File.open(File::NULL) { |always| sure_look(always, *lists) }
+        rescue Errno::EMFILE, Errno::ENFILE
+          look(lists)
         end
 
         # @param events [Integer] as for {IoHooks#io_wait}
@@ -65,6 +61,15 @@ module Plait
         def events(io, events)
           ready = last_look(MASKS.map { |mask| [io] if events.anybits?(mask) })
           ready ? MASKS.zip(ready).sum { |mask, ios| ios.size * mask } : false
+        end
+
+        private
+
+        def sure_look(always, readables, *others)
+          lists = [[*readables, always], *others]
+          nil until (ready = look(lists))
+          ready.first.pop
+          ready unless ready.all?(&:empty?)
         end
       end
 
