@@ -10,7 +10,18 @@
 #   │   ├── UnshareableError     a block or a value can't be shared with a ractor
 #   │   └── Lab::FreshProcess::ForkRefused   the system gives no new process
 #   ├── TimeoutError             a wait lasted longer than it was given; a retry may help
-#   │   └── DeadlineExceeded     the time given to the whole is over; a retry won't help
+#   │   ├── DeadlineExceeded     the time given to the whole is over; a retry won't help
+#   │   ├── ConnectTimeout *     no connection in time: its #phase is :resolve, :connect or :tls
+#   │   ├── PoolTimeout *        no connection of the pool came free in time
+#   │   ├── ReadTimeout *        the peer sent nothing, or not enough, in time
+#   │   └── WriteTimeout *       the peer took nothing, or not all, in time
+#   ├── ConnectionError *        there is no connection, or it is of no more use
+#   │   ├── ConnectError *       it could not be made; nothing was sent
+#   │   │   └── ResolveError *   the name has no address
+#   │   ├── TLSError *           the handshake failed; nothing was sent
+#   │   │   └── CertificateError *   the peer is not who it should be: its #reason is :expired, :wrong_name …
+#   │   ├── ConnectionClosed *   it ended, from either side, before all was received or sent
+#   │   └── ListenError *        nobody can connect to us there
 #   ├── CancelledError           somebody no longer needs the result
 #   ├── WorkerDied               a worker process ended before it answered
 #   ├── OffloadRefused           the offload pool is closed
@@ -27,6 +38,8 @@
 #   ├── Suites::Origin::StartError              the embedded origin did not come up
 #   ├── Suites::UnreachableOrigin               the site of --url does not answer with a success
 #   └── Suites::Http::EmbeddedTarget::WrongAnswer   the embedded origin gave an answer that is not the request's
+#
+# Those with a * are {ConnectionFailure}s: they name the endpoint and say whether a retry is safe.
 module Plait
   class Error < StandardError; end
 
@@ -43,6 +56,105 @@ module Plait
   class TimeoutError < Error; end
 
   class DeadlineExceeded < TimeoutError; end
+
+  # What an error of a connection tells besides its message.
+  module ConnectionFailure
+    # @return [String, nil] with whom: "tcp://example.org:80", "unix:///run/app.sock"
+    attr_reader :endpoint
+
+    # @param retry_safe [Boolean, nil] nil: what is true of the class when nothing more is known
+    def initialize(message = nil, endpoint: nil, retry_safe: nil)
+      super(message)
+      @endpoint = endpoint&.to_s
+      @retry_safe = retry_safe
+    end
+
+    # @return [Boolean] whether the peer can't have acted on what was asked, so that asking again does nothing twice. It
+    #   does not say that asking again will help.
+    def retry_safe? = @retry_safe.nil? ? unsent? : @retry_safe
+
+    private
+
+    # @return [Boolean] whether an error of this class comes before anything is sent
+    def unsent? = false
+  end
+
+  # No connection in time.
+  class ConnectTimeout < TimeoutError
+    include ConnectionFailure
+
+    # @return [Symbol, nil] what took so long: :resolve, :connect or :tls
+    attr_reader :phase
+
+    def initialize(message = nil, phase: nil, **about)
+      super(message, **about)
+      @phase = phase
+    end
+
+    private
+
+    def unsent? = true
+  end
+
+  # No connection of the pool came free in time.
+  class PoolTimeout < TimeoutError
+    include ConnectionFailure
+
+    private
+
+    def unsent? = true
+  end
+
+  class ReadTimeout < TimeoutError
+    include ConnectionFailure
+  end
+
+  class WriteTimeout < TimeoutError
+    include ConnectionFailure
+  end
+
+  class ConnectionError < Error
+    include ConnectionFailure
+  end
+
+  # A connection could not be made.
+  class ConnectError < ConnectionError
+    # @return [Array<Exception>] why, for each address that was tried
+    attr_reader :causes
+
+    def initialize(message = nil, causes: [], **about)
+      super(message, **about)
+      @causes = causes
+    end
+
+    private
+
+    def unsent? = true
+  end
+
+  class ResolveError < ConnectError; end
+
+  # The handshake failed.
+  class TLSError < ConnectionError
+    private
+
+    def unsent? = true
+  end
+
+  # The peer is not who it should be.
+  class CertificateError < TLSError
+    # @return [Symbol, nil] :expired, :not_yet_valid, :self_signed, :unknown_issuer, :wrong_name, :revoked or :rejected
+    attr_reader :reason
+
+    def initialize(message = nil, reason: nil, **about)
+      super(message, **about)
+      @reason = reason
+    end
+  end
+
+  class ConnectionClosed < ConnectionError; end
+
+  class ListenError < ConnectionError; end
 
   class CancelledError < Error
     def initialize(message = "cancelled: its result is no longer needed") = super

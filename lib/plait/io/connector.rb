@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "connector/attempt"
+require_relative "connector/failure"
+require_relative "connector/phases"
+require_relative "connector/race"
+require_relative "connector/socket_options"
+require_relative "endpoint"
+require_relative "resolver"
+require_relative "stream"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+
+module Plait
+  module Io
+    # Connects to endpoints: TCP with Happy Eyeballs (RFC 8305), UNIX sockets, TLS. One for many threads and fibers.
+    #
+    # @example
+    #   connector = Plait::Io::Connector.new(tls: Plait::Io::TLS::Client.new)
+    #   stream = connector.stream(Plait::Io::Endpoint.parse("tls://example.org:443"), deadline: Plait::Deadline.after(5))
+    class Connector
+      # Seconds between two attempts (RFC 8305 §5).
+      STAGGER = 0.25
+
+      # @return [Resolver]
+      attr_reader :resolver
+      # @return [TLS::Client, nil]
+      attr_reader :tls
+
+      # @param tls [TLS::Client, nil] for endpoints that speak TLS
+      # @param resolver [Resolver]
+      # @param stagger [Numeric] seconds an address has before the next one is tried beside it
+      # @param options [Hash] see {SocketOptions#initialize}: nodelay, keepalive, local_address
+      def initialize(tls: nil, resolver: Resolver.new, stagger: STAGGER, **options)
+        @tls = tls
+        @resolver = resolver
+        @stagger = stagger
+        @options = SocketOptions.new(**options)
+      end
+
+      # @param endpoint [Endpoint]
+      # @param deadline [Deadline, nil] for all of it: resolving, connecting, the handshake
+      # @param phases [Phases, nil] told how long each took
+      # @return [Socket, TLS::Socket] connected, and verified where it speaks TLS
+      # @raise [ConnectError, ResolveError, TLSError, CertificateError]
+      # @raise [ConnectTimeout]
+      def connect(endpoint, deadline: nil, phases: nil)
+        raise UsageError, "#{endpoint} speaks TLS: give the connector a tls: Plait::Io::TLS::Client" if endpoint.tls? && !@tls
+
+        socket = tcp(endpoint, deadline: deadline, phases: phases)
+        return socket unless endpoint.tls?
+
+        timed(phases, :tls=) { @tls.handshake(socket, endpoint, deadline: deadline) }
+      end
+
+      # As {connect}.
+      # @return [Stream]
+      def stream(endpoint, deadline: nil, phases: nil)
+        Stream.over(connect(endpoint, deadline: deadline, phases: phases), endpoint: endpoint)
+      end
+
+      # As {connect}, without the handshake: what a proxy needs to be told comes before it.
+      # @return [Socket]
+      def tcp(endpoint, deadline: nil, phases: nil)
+        return timed(phases, :connect=) { direct(endpoint, endpoint.family, endpoint.sockaddr, deadline) } if endpoint.sockaddr
+
+        addresses = timed(phases, :resolve=) { addresses_of(endpoint, deadline) }
+        timed(phases, :connect=) { any(endpoint, addresses, deadline) }
+      end
+
+      private
+
+      def addresses_of(endpoint, deadline)
+        addresses = @resolver.resolve(endpoint.host, endpoint.port, deadline: deadline)
+        allowed = addresses.select { |address| @options.suits?(address.afamily) }
+        return allowed if allowed.any?
+
+        raise ConnectError.new("#{endpoint} has no address of the family of #{@options.local_address.ip_address}",
+                               endpoint: endpoint)
+      end
+
+      def any(endpoint, addresses, deadline)
+        return Race.new(endpoint, addresses, @options, @stagger, deadline).run if addresses.size > 1
+
+        direct(endpoint, addresses.first.afamily, addresses.first.to_sockaddr, deadline)
+      end
+
+      # The only address there is: nothing to race with.
+      def direct(endpoint, family, sockaddr, deadline)
+        attempt = Attempt.new(family, sockaddr, @options)
+        raise Failure.timeout(endpoint) unless attempt.connect(deadline)
+
+        attempt.take
+      rescue SystemCallError => e
+        raise Failure.error(endpoint, [e])
+      ensure
+        attempt&.close
+      end
+
+      def timed(phases, setter)
+        return yield unless phases
+
+        start = Deadline.now
+        begin
+          yield
+        ensure
+          phases.public_send(setter, Deadline.now - start)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "socket"
+require_relative "../../values/deadline"
+
+module Plait
+  module Io
+    class Connector
+      # A socket on its way to one address.
+      class Attempt
+        # Seconds until a UNIX socket whose backlog is full is asked again: there is nothing to wait for.
+        PAUSE = 0.005
+
+        # @return [Socket, nil] nil once it was taken or closed
+        attr_reader :socket
+
+        # @param family [Integer]
+        # @param sockaddr [String] packed
+        # @param options [SocketOptions]
+        def initialize(family, sockaddr, options)
+          @family = family
+          @sockaddr = sockaddr
+          @options = options
+        end
+
+        # @return [Boolean] whether it is connected already
+        # @raise [SystemCallError]
+        def start
+          @socket = Socket.new(@family, Socket::SOCK_STREAM, 0)
+          @options.apply(@socket, @family)
+          proceed
+        end
+
+        # @return [Boolean] whether it is connected
+        # @raise [SystemCallError] why it can't be
+        def proceed = @socket.connect_nonblock(@sockaddr, exception: false) == 0
+
+        # Starts, and waits for the end.
+        # @param deadline [Deadline, nil]
+        # @return [Boolean] whether it is connected, and the deadline has not passed
+        # @raise [SystemCallError]
+        def connect(deadline)
+          connected = start
+          until connected
+            return false unless @socket.wait_writable(deadline&.remaining)
+
+            connected = proceed
+          end
+          true
+        rescue Errno::EAGAIN
+          return false if deadline&.expired?
+
+          close
+          sleep(PAUSE)
+          retry
+        end
+
+        # @return [Socket] which is the caller's from now on
+        def take
+          @socket.tap { @socket = nil }
+        end
+
+        # @return [void]
+        def close
+          @socket&.close
+          @socket = nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require_relative "pool/claim"
+require_relative "pool/ledger"
+require_relative "pool/limits"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+
+module Plait
+  module Io
+    # Connections kept for the next one who needs them: a few for each key (an endpoint, an origin), the newest used first,
+    # bounded for each key and in all, shared by threads and fibers. Who waits is served in order. A connection is anything
+    # with `close` and `stale?`; and `abandon`, if a fork may have a copy of it (see {Stream#abandon}).
+    #
+    # @example
+    #   pool.with(endpoint, deadline: deadline, connect: -> { connector.stream(endpoint, deadline: deadline) }) do |stream|
+    #     stream.exchange { … }
+    #   end
+    class Pool
+      # An interrupt between two changes of the books would lose a place for good.
+      NEVER = { Object => :never }.freeze
+      private_constant :NEVER
+
+      # @param per_key [Integer] connections for a key at most, idle and busy
+      # @param max [Integer] connections at most; for a new one an idle one of another key is closed
+      # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, when next the pool is used or
+      #   swept; nil: never
+      # @param check_after [Numeric] seconds idle after which a connection is asked whether it is stale
+      # @raise [UsageError]
+      def initialize(per_key: 8, max: 256, idle_timeout: 30, check_after: 0.001)
+        raise UsageError, "per_key: and max: must be at least 1" unless per_key.positive? && max.positive?
+
+        @limits = Limits.new(per_key, max, idle_timeout)
+        @check_after = check_after
+        @lock = Mutex.new
+        @ledger = Ledger.new(@limits)
+        @pid = Process.pid
+      end
+
+      # Gives the block a connection, and takes it back when the block comes to its end; whatever else ends the block (an
+      # exception, a kill, a cancellation, `break`) closes the connection.
+      # @param key [Object] what it connects to; a key of a Hash
+      # @param deadline [Deadline, nil] for the connection, not for the block
+      # @param connect [#call] makes a new one; called without any lock
+      # @yieldparam connection [Object]
+      # @return [Object] the block's value
+      # @raise [PoolTimeout] when none came free in time
+      # @raise [UsageError] when the pool is closed
+      def with(key, connect:, deadline: nil)
+        claim = Claim.new(key)
+        connection = obtain(claim, deadline, connect)
+        value = yield connection
+        finished = true
+        value
+      ensure
+        Thread.handle_interrupt(NEVER) { settle(claim, keep: finished) }
+      end
+
+      # As {with}, for who keeps it for longer than a block: every one must come back by {checkin} or {discard}.
+      # @yieldreturn [Object] a new connection
+      # @return [Object] a connection
+      def checkout(key, deadline: nil, &connect)
+        claim = Claim.new(key)
+        connection = obtain(claim, deadline, connect)
+        finished = true
+        connection
+      ensure
+        Thread.handle_interrupt(NEVER) { finished || settle(claim, keep: false) }
+      end
+
+      # Brings a connection back: to who has waited longest, or into the pool. One that is closed gives its place to who
+      # waits.
+      # @return [void]
+      # @raise [UsageError] when it is not checked out
+      def checkin(connection)
+        close_all(locked { inherited?(connection) ? [] : @ledger.give_back(connection) })
+      end
+
+      # Closes a connection that can't be used again, and gives its place to who has waited longest.
+      # @return [void]
+      def discard(connection)
+        connection.close unless locked { inherited?(connection) || !@ledger.strike(connection) }
+      end
+
+      # @return [Boolean] whether a busy connection had been used before it was checked out: when such a one turns out to
+      #   be closed, before anything of an answer has come, it was perhaps closed before the question
+      def reused?(connection) = locked { @ledger.reused?(connection) }
+
+      # Closes what has been idle for too long.
+      # @return [void]
+      def sweep = close_all(locked { @ledger.expired })
+
+      # Closes what is idle.
+      # @return [void]
+      def clear = close_all(locked { @ledger.clear })
+
+      # Closes what is idle now, and what is busy when it comes back. Who waits gets a {UsageError}.
+      # @return [void]
+      def close = close_all(locked { @ledger.close })
+
+      # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,
+      #   timeouts
+      def statistics = locked { @ledger.statistics }
+
+      def inspect = "#<#{self.class} #{statistics}>"
+
+      private
+
+      def obtain(claim, deadline, connect)
+        close_all(locked { @ledger.admit(claim) })
+        await(claim, deadline) unless claim.granted?
+        raise UsageError, "the pool is closed" if claim.refused?
+        return claim.connection if claim.connection && fresh?(claim)
+
+        connection = connect.call
+        locked { @ledger.enter(claim, connection) }
+        connection
+      end
+
+      def await(claim, deadline)
+        @lock.synchronize do
+          until claim.granted?
+            raise too_late(claim) if deadline&.expired?
+
+            claim.wait(@lock, deadline&.remaining)
+          end
+        end
+      end
+
+      # A stale connection leaves its place to a new one.
+      def fresh?(claim)
+        connection = claim.connection
+        return true unless claim.idle_for > @check_after && connection.stale?
+
+        locked { @ledger.strike_stale(claim) }
+        connection.close
+        false
+      end
+
+      # Whatever has become of a claim: nothing of it is left in the books. Called with interrupts held back, as the first
+      # thing of an `ensure`, which itself could be interrupted.
+      def settle(claim, keep:)
+        return unless claim
+
+        close_all(synchronized { inherited?(claim.connection) ? [] : @ledger.settle(claim, keep: keep) })
+      end
+
+      def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+      def synchronized
+        @lock.synchronize do
+          start_anew if @pid != Process.pid
+          yield
+        end
+      end
+
+      # In the child of a fork all connections are the parent's.
+      def start_anew
+        inherited = @ledger
+        @ledger = Ledger.new(@limits)
+        @pid = Process.pid
+        @inherited = inherited.busy.to_h { |connection| [connection, true] }.compare_by_identity
+        inherited.idle.each { |connection| abandon(connection) }
+      end
+
+      # @return [Boolean] whether it was the parent's, and is given up now
+      def inherited?(connection)
+        return false unless @inherited&.delete(connection)
+
+        abandon(connection)
+        true
+      end
+
+      def abandon(connection) = connection.respond_to?(:abandon) ? connection.abandon : nil
+
+      def close_all(connections) = connections.each(&:close)
+
+      def too_late(claim)
+        @ledger.count(:timeouts)
+        PoolTimeout.new("no connection to #{claim.key} came free in time: #{@ledger.places(claim.key)} of " \
+                        "#{@limits.per_key} for it (per_key:), #{@ledger.total} of #{@limits.max} in all (max:) are in use",
+                        endpoint: claim.key)
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "io/wait"
+
+module Plait
+  module Io
+    # Waits for any of several descriptors, as IO.select does, and without stopping a fiber scheduler that Ruby 3.1 does
+    # not tell about IO.select.
+    module Readiness
+      # Seconds for which each descriptor is asked in turn, under a scheduler that can't wait for several at once.
+      TURN = 0.01
+
+      module_function
+
+      # @param ios [Array<IO>]
+      # @param seconds [Numeric, nil] nil: for ever
+      # @return [Array<IO>] those that can be read from, empty after that time
+      def readable(ios, seconds) = await(ios, :wait_readable, seconds) { |time| select(ios, nil, time)&.first }
+
+      # @return [Array<IO>] those that can be written to, empty after that time
+      def writable(ios, seconds) = await(ios, :wait_writable, seconds) { |time| select(nil, ios, time)&.at(1) }
+
+      # @api private
+      def await(ios, way, seconds)
+        return ios.first.public_send(way, seconds) ? ios : [] if ios.size == 1
+        return in_turn(ios, way, seconds) if scheduler && !scheduler.respond_to?(:io_select)
+
+        yield(seconds) || []
+      end
+
+      # @api private
+      def select(readables, writables, seconds)
+        return IO.select(readables, writables, nil, seconds) unless scheduler
+
+        scheduler.io_select(readables, writables, nil, seconds)
+      end
+
+      # @api private
+      def in_turn(ios, way, seconds)
+        turns = seconds ? (seconds / TURN).ceil.clamp(1, nil) : Float::INFINITY
+        1.step(turns) do |turn|
+          io = ios[turn % ios.size]
+          return [io] if io.public_send(way, TURN)
+        end
+        []
+      end
+
+      # @api private
+      def scheduler = Fiber.respond_to?(:current_scheduler) ? Fiber.current_scheduler : nil
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../../values/deadline"
+
+module Plait
+  module Io
+    class Resolver
+      # One getaddrinfo(3) on a thread of its own, for all who ask for the same at the same time: a name server that
+      # doesn't answer then holds one thread a name, however often somebody gives up and asks again. The thread ends with
+      # the call, which Ruby before 3.3 can't break off.
+      class Lookup
+        @running = {}
+        @lock = Mutex.new
+
+        class << self
+          # @return [Lookup] the one under way, or a new one
+          def join(host, port)
+            key = [Process.pid, host, port] # a fork has its parent's entries and none of its threads
+            @lock.synchronize { @running[key] ||= new(host, port) { forget(key) } }
+          end
+
+          # @return [Array<Addrinfo>]
+          def call(host, port) = Addrinfo.getaddrinfo(host, port, nil, :STREAM)
+
+          private
+
+          def forget(key) = @lock.synchronize { @running.delete(key) }
+        end
+
+        # @yield when it is over
+        def initialize(host, port, &over)
+          @lock = Mutex.new
+          @changed = ConditionVariable.new
+          @thread = Thread.new { run(host, port, over) }
+          @thread.name = "plait resolver"
+          @thread.report_on_exception = false
+        end
+
+        # @param deadline [Deadline, nil]
+        # @return [Array<Addrinfo>, nil] nil when it is not over by then
+        # @raise [SocketError]
+        def wait(deadline)
+          @lock.synchronize do
+            @changed.wait(@lock, deadline&.remaining) until @over || deadline&.expired?
+            raise @error if @error
+
+            @addresses
+          end
+        end
+
+        private
+
+        def run(host, port, over)
+          addresses = Lookup.call(host, port)
+        rescue StandardError => e
+          error = e
+        ensure
+          over.call
+          finish(addresses, error || (addresses ? nil : SocketError.new("the lookup was killed")))
+        end
+
+        def finish(addresses, error)
+          @lock.synchronize do
+            @addresses = addresses
+            @error = error
+            @over = true
+            @changed.broadcast
+          end
+        end
+      end
+    end
+  end
+end

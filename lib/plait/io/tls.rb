@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+require_relative "tls/client"
+require_relative "tls/server"
+require_relative "tls/socket"
+require_relative "tls/stream"
+
+module Plait
+  module Io
+    # TLS by OpenSSL, for those who need it: it takes longer to load than the rest of the room.
+    module TLS
+    end
+  end
+end
