@@ -22,12 +22,12 @@ class ProcessesPaceTest < Minitest::Test
   end
 
   def test_one_waits_where_the_way_matters
-    assert_equal(1, after(*[0.01] * 100))
+    assert_equal(1, after(*[0.015] * 100))
   end
 
   def test_a_few_milliseconds_wait
-    assert_equal(4, after(*[0.001] * 100))
-    assert_equal(40, after(*[0.0001] * 1000))
+    assert_equal(10, after(*[0.001] * 100))
+    assert_equal(100, after(*[0.0001] * 1000))
   end
 
   def test_the_number_is_bounded

@@ -9,8 +9,9 @@ module Plait
       # through the pipes costs a tiny item next to nothing, and none where an item takes long, so that it goes to
       # whoever is free first.
       class Pace
-        # Seconds of work that may wait at a worker.
-        AHEAD = 0.004
+        # Seconds of work that may wait at a worker. Items of 1 ms take 5 % longer than in a loop by hand with 0.004, 3 %
+        # with 0.010, no less with more.
+        AHEAD = 0.010
         # Seconds per item from which nothing waits. Between the two one item waits, which hides the way through the
         # pipes (about 0.15 ms) at up to 3 % of an item.
         SLOW = 0.02
