@@ -34,6 +34,7 @@ module Support
     # Ruby calls this for its own warnings and for Kernel#warn.
     module Hook
       def warn(message, category: nil, **)
+        return if category && !Warning[category] # Ruby 3.3 leaves it to the method that is hooked here
         return if Warnings::GEMS.match?(message) && !Warnings::OURS.match?(message)
 
         Warnings.receive(message)
