@@ -154,13 +154,15 @@ class CompatCloseTest < Minitest::Test
   end
 
   def test_closing_outside_of_any_loop
-    reader, = IO.pipe
+    reader, writer = IO.pipe # one that is nobody's is closed by the garbage collector
     waiting = Queue.new
     thread = Thread.new { in_fiber { waiting.push(true).then { error_of { reader.read(1) } } } }
     waiting.pop
     wait_until { thread.stop? }
     reader.close
     assert_equal(CLOSED, thread.value)
+  ensure
+    writer.close
   end
 
   # Nobody keeps a loop that has ended, in whatever way.
