@@ -160,7 +160,11 @@ class NetHTTPFaultsTest < Minitest::Test
       DOUBTFUL.each_key do |path|
         connections = origin.connections
         Net::HTTP.start("127.0.0.1", origin.port) do |http|
-          http.get(path)
+          begin
+            http.get(path)
+          rescue Net::HTTPHeaderSyntaxError # from 0.7 on net-http itself refuses two lengths
+            nil
+          end
           assert_equal("GET /next ", http.get("/next").body, path)
         end
         assert_equal(connections + 2, origin.connections, path)

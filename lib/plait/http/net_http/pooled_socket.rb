@@ -85,10 +85,11 @@ module Plait
           super
         end
 
+        # @param limits [Hash] of the gem net-protocol from 0.3 on
         # @raise [EOFError] also for a head that ends in the middle
-        def readuntil(terminator, ignore_eof = false) # rubocop:disable Style/OptionalBooleanParameter -- Net's
+        def readuntil(terminator, ignore_eof = false, **limits) # rubocop:disable Style/OptionalBooleanParameter -- Net's
           @touched = true
-          super(terminator, ignore_eof && !@strict)
+          super(terminator, ignore_eof && !@strict, **limits)
         end
 
         private
