@@ -7,6 +7,7 @@ require_relative "plait/values/outcome"
 require_relative "plait/mechanisms"
 require_relative "plait/mechanisms/coordinator"
 require_relative "plait/mechanisms/options"
+require_relative "plait/mechanisms/results"
 require_relative "plait/mechanisms/time_limit"
 
 # One body of plain Ruby, any concurrency underneath.
@@ -14,6 +15,7 @@ require_relative "plait/mechanisms/time_limit"
 # @example
 #   Plait.map(urls, on: :fibers, limit: 256) { |url| Net::HTTP.get(URI(url)) }
 module Plait
+  autoload :HTTP, File.expand_path("plait/http", __dir__)
   autoload :Scheduler, File.expand_path("plait/mechanisms/scheduler", __dir__)
   autoload :Lab, File.expand_path("plait/lab", __dir__)
   autoload :Suites, File.expand_path("plait/suites", __dir__)
@@ -43,8 +45,8 @@ module Plait
     # @yieldparam item [Object]
     # @return [Enumerator<Outcome>] in the order in which they finish; leaving it early cancels the rest
     def each_result(items, on:, **options, &block)
-      coordinator = coordinate(items, on, options, block)
-      Enumerator.new { |outcomes| coordinator.each { |outcome| outcomes << outcome } }
+      coordinate(items, on, options, block) # what is wrong is said now
+      Enumerator.new { |outcomes| Mechanisms::Results.new(coordinate(items, on, options, block)).each(outcomes) }
     end
 
     # @return [Object] the first value that arrives; the other items are cancelled
@@ -64,17 +66,27 @@ module Plait
     def run(on:, **options, &block)
       raise UsageError, "Plait.run needs a block" unless block
 
-      Mechanisms.fetch(on).scope(options: build(options), &block)
+      mechanism = Mechanisms.fetch(on)
+      mechanism.scope(options: scope_options(mechanism, options), &block)
     end
 
-    # @param seconds [Numeric]
+    # @param seconds [Numeric] 0 and below: there is no time left
     # @return [Object] what the block returns
     # @raise [TimeoutError] when it takes longer; it was ended at a point where it waited
-    def timeout(seconds, &block) = Mechanisms::TimeLimit.enforce(seconds, &block)
+    # @raise [UsageError]
+    def timeout(seconds, &block)
+      raise UsageError, "Plait.timeout needs a block" unless block
+      raise UsageError, "Plait.timeout takes seconds, not #{seconds.inspect}" unless seconds?(seconds)
+
+      Mechanisms::TimeLimit.enforce(seconds, &block)
+    end
 
     # Runs a blocking call on a thread while the calling fiber waits; outside of fibers it is a plain call.
     # @return [Object] what the block returns
+    # @raise [UsageError]
     def offload(&block)
+      raise UsageError, "Plait.offload needs a block" unless block
+
       Fiber.respond_to?(:current_scheduler) && Fiber.current_scheduler ? offloaded(&block) : yield
     end
 
@@ -94,6 +106,16 @@ module Plait
       Mechanisms::Options.new(**options)
     rescue ArgumentError => e
       raise UsageError, "#{e.message}; the options are limit, timeout, deadline, retries, on_error and progress"
+    end
+
+    def seconds?(value) = value.is_a?(Numeric) && value.real? && !(value.is_a?(Float) && value.nan?)
+
+    def scope_options(mechanism, options)
+      odd = options.keys & %i[progress]
+      odd << :on_error if options[:on_error] == :skip
+      raise UsageError, "Plait.run takes no #{odd.first}: it is for Plait.map and each_result" if odd.any?
+
+      build(options).tap { |built| mechanism.limit_for(built.limit) if built.limit }
     end
 
     def count(items)

@@ -151,10 +151,9 @@ class RactorsIsolationTest < Minitest::Test
   end
 
   def test_retries_that_can_not_be_copied
-    list = []
-    error = assert_raises(Plait::UnshareableError) do
-      Plait.map([1], on: :ractors, retries: { count: 1, on: ->(_) { list.empty? } }) { |x| x }
-    end
+    retries = Plait::Mechanisms::Retries.new
+    retries.instance_variable_set(:@on, [-> { retries }])
+    error = assert_raises(Plait::UnshareableError) { Plait.map([1], on: :ractors, retries: retries) { |x| x } }
     assert_match(/`retries:` can't be copied into a ractor: .*Name error classes/, error.message)
   end
 

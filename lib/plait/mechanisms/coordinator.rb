@@ -19,6 +19,9 @@ module Plait
         @done = 0
       end
 
+      # @return [Boolean] whether the calling thread turns an event loop meanwhile
+      def looping? = @mechanism.looping?
+
       # @yieldparam outcome [Outcome] in finish order
       # @return [void]
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
@@ -108,7 +111,7 @@ module Plait
       def size
         return @size if defined?(@size)
 
-        size = @items.respond_to?(:size) ? @items.size : nil
+        size = @items.respond_to?(:size) && !@items.respond_to?(:read) ? @items.size : nil # a file's are its bytes
         @size = size.is_a?(Integer) ? size : nil
       end
 

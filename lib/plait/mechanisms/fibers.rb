@@ -23,6 +23,8 @@ module Plait
         "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
       end
 
+      def looping? = true
+
       def executor(attempt, limit:)
         Fiber.current_scheduler ? Guest.new(attempt, limit) : Host.new(attempt, limit, **host_options)
       end

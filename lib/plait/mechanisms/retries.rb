@@ -38,11 +38,11 @@ module Plait
         raise UsageError, "retries: must be 0 or more, not #{count.inspect}" unless count.is_a?(Integer) && count >= 0
 
         @count = count
-        @base = base
-        @factor = factor
-        @max = max
-        @jitter = jitter
-        @on = Array(on)
+        @base = check(:base, base)
+        @factor = check(:factor, factor)
+        @max = check(:max, max)
+        @jitter = check(:jitter, jitter, most: 1)
+        @on = check_kinds(Array(on))
       end
 
       # @param error [Exception]
@@ -54,6 +54,20 @@ module Plait
       def pause(attempts)
         full = [@base * (@factor**(attempts - 1)), @max].min
         full - (full * @jitter * rand)
+      end
+
+      private
+
+      def check(name, value, most: Float::INFINITY)
+        return value if value.is_a?(Numeric) && value.real? && value >= 0 && value <= most
+
+        raise UsageError, "retries: #{name} must be a number from 0#{" to #{most}" if most == 1}, not #{value.inspect}"
+      end
+
+      def check_kinds(kinds)
+        return kinds if kinds.any? && kinds.all?(Module)
+
+        raise UsageError, "retries: on must be an error class or several, not #{kinds.inspect}"
       end
     end
   end

@@ -13,6 +13,10 @@ module Plait
   #
   # How a task is started and interrupted is up to the subclass.
   class Scope
+    ENDED = "the thread of this task ended before the task: its block ended it (Thread.exit, Thread#kill); `next` returns " \
+            "early from a block"
+    private_constant :ENDED
+
     # @param options [Mechanisms::Options]
     # @yieldparam scope [Scope]
     # @return [Object] what the block returns
@@ -26,7 +30,7 @@ module Plait
 
     def initialize(options)
       @options = options
-      @limit = options.limit
+      @limit = Array(options.limit).reduce(:*)
       @attempt = Mechanisms::Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
       @lock = Mutex.new
       @changed = ConditionVariable.new
@@ -86,14 +90,14 @@ module Plait
     # Called by the subclass where the task runs.
     def perform(task)
       value = @attempt ? attempt(task) : task.block.call(*task.arguments)
-      error = nil
+      returned = true
     rescue Mechanisms::Interruption => e
       error = CancelledError.new
       interrupted(e)
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
       error = e
     ensure
-      finish(task, value, error)
+      finish(task, value, error || (WorkerDied.new(ENDED) unless returned))
     end
 
     private

@@ -4,6 +4,7 @@ require_relative "executor"
 require_relative "mechanism"
 require_relative "scope/threaded"
 require_relative "threads/worker"
+require_relative "../values/errors"
 
 module Plait
   module Mechanisms
@@ -43,6 +44,7 @@ module Plait
         def take
           outcome = @finished.pop
           @pending -= 1
+          replace(outcome.worker) if outcome.error.is_a?(WorkerDied)
           outcome
         end
 
@@ -63,6 +65,14 @@ module Plait
 
         def start_worker
           @workers << Worker.new(@workers.size, @attempt, @queue, @finished)
+        end
+
+        # Others wait for one that its item has ended.
+        def replace(number)
+          return unless number && @workers[number]&.dead?
+
+          @workers[number].join
+          @workers[number] = Worker.new(number, @attempt, @queue, @finished)
         end
       end
     end

@@ -2,6 +2,8 @@
 
 require_relative "../interruption"
 require_relative "../mechanism"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
 
 module Plait
   module Mechanisms
@@ -38,15 +40,31 @@ module Plait
 
         def join = @thread.join
 
+        # @return [Boolean] whether an item has ended it, and not the end of the run
+        def dead? = @dead
+
         private
 
-        # An interruption may arrive only while the body runs: anywhere else it would lose an outcome.
+        # An interruption may arrive only while the body runs: anywhere else it would lose an outcome. Nothing can come
+        # between an outcome's being handed over and the item's being forgotten: Ruby looks for a kill at neither.
         def work(number, attempt, queue, finished)
-          while (index, item = queue.pop)
-            finished << Thread.handle_interrupt(Interruption => :immediate) { attempt.call(index, item, number) }
+          while (task = queue.pop)
+            outcome = Thread.handle_interrupt(Interruption => :immediate) { attempt.call(*task, number) }
+            finished << outcome
+            task = nil
           end
         rescue Interruption
-          nil
+          task = nil
+        ensure
+          finished << obituary(*task, number) if task
+        end
+
+        def obituary(index, item, number)
+          @dead = true
+          Outcome.new(index: index, item: item, worker: number, error: WorkerDied.new(
+            "the thread that ran item #{index} ended before it answered: its block ended it (Thread.exit, Thread#kill); " \
+            "`next` returns early from a block"
+          ))
         end
       end
     end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "plait"
+require "stringio"
+require "timeout"
+
+# What people do to a run that nobody meant: each ends, and says why.
+class MisuseTest < Minitest::Test
+  LIMIT = 60
+
+  # --- A body that ends its own thread
+
+  def test_a_body_that_ends_its_thread_fails_alone
+    [-> { Thread.exit }, -> { Thread.current.kill }].each do |ending|
+      assert_no_leaks do
+        outcomes = within { Plait.map(1..50, on: :threads, limit: 2, on_error: :collect) { |n| n % 10 == 3 ? ending.call : n } }
+        assert_equal([Plait::WorkerDied], outcomes.filter_map(&:error).map(&:class).uniq)
+        assert_equal((1..50).reject { |n| n % 10 == 3 }, outcomes.filter_map(&:value))
+      end
+    end
+  end
+
+  def test_a_worker_that_is_killed_from_outside
+    victim = Queue.new
+    killer = Thread.new { victim.pop.kill }
+    error = within do
+      assert_raises(Plait::WorkerDied) { Plait.map([1, 2], on: :threads) { |n| n == 1 ? victim.push(Thread.current).then { sleep } : n } }
+    end
+    assert_match(/ran item 0 ended before it answered/, error.message)
+  ensure
+    killer.join
+  end
+
+  def test_a_task_that_ends_its_thread
+    assert_raises(Plait::WorkerDied) { within { Plait.run(on: :threads) { |scope| scope.async { Thread.exit }.value } } }
+  end
+
+  # --- An enumeration that is asked from outside
+
+  def test_external_enumeration
+    %i[sequence threads fibers hybrid].each do |on|
+      assert_no_leaks do
+        results = Plait.each_result(1..3, on: on, limit: 1) { |n| n * n }
+        assert_equal([1, 4, 9], Array.new(3) { within { results.next.value } }, on)
+        assert_raises(StopIteration) { results.next }
+        assert_equal([[:a, 1], [:b, 4], [:c, 9]], %i[a b c].zip(results).map { |letter, outcome| [letter, outcome.value] }, on)
+      end
+      assert_equal([1], Plait.map([1], on: on) { |n| n }, "the thread is as it was")
+    end
+  end
+
+  def test_an_error_of_an_external_enumeration
+    results = Plait.each_result([1], on: :fibers) { raise KeyError }
+    assert_raises(KeyError) { results.next }
+    assert_equal([1], Plait.map([1], on: :fibers) { |n| n })
+  end
+
+  def test_an_enumerator_can_be_used_again
+    seen = []
+    results = Plait.each_result([1, 2], on: :sequence, deadline: 60, progress: ->(*all) { seen << all }) { |n| n }
+    assert_equal([[1, 2], [1, 2]], Array.new(2) { results.map(&:value) })
+    assert_equal([[1, 2], [2, 2]] * 2, seen)
+  end
+
+  # --- Arguments
+
+  def test_retries
+    [{ base: "x" }, { base: -1 }, { factor: nil }, { max: Float::NAN }, { jitter: 5 }, { jitter: -0.1 }, { on: "x" },
+     { on: [] }, { on: [KeyError, 1] }, { count: 1.5 }].each do |wrong|
+      error = assert_raises(Plait::UsageError, wrong) { Plait.map([1], on: :threads, retries: { count: 1, **wrong }) { raise "a" } }
+      assert_match(/\Aretries: /, error.message)
+    end
+  end
+
+  def test_timeouts
+    [nil, "2", Float::NAN, Complex(1, 1)].each { |wrong| assert_raises(Plait::UsageError, wrong.inspect) { Plait.timeout(wrong) { 1 } } }
+    assert_raises(Plait::UsageError) { Plait.timeout(1) }
+    assert_raises(Plait::UsageError) { Plait.offload }
+  end
+
+  def test_options_that_a_scope_has_no_use_for
+    assert_raises(Plait::UsageError) { Plait.run(on: :threads, limit: [1, 1]) { nil } }
+    assert_raises(Plait::UsageError) { Plait.run(on: :threads, progress: ->(*) {}) { nil } }
+    assert_raises(Plait::UsageError) { Plait.run(on: :fibers, on_error: :skip) { nil } }
+    assert_equal(3, Plait.run(on: %i[processes threads], limit: [1, 2]) { |scope| scope.async { 3 }.value })
+  end
+
+  def test_the_bytes_of_a_file_are_no_number_of_items
+    totals = []
+    Plait.map(StringIO.new("a\nb\n"), on: :sequence, progress: ->(_, total) { totals << total }) { |line| line }
+    assert_equal([nil, nil], totals)
+  end
+
+  private
+
+  def within(&block) = Timeout.timeout(LIMIT, &block)
+end
