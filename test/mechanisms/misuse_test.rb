@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
 require "plait"
 require "stringio"
 require "timeout"
@@ -34,6 +35,23 @@ class MisuseTest < Minitest::Test
 
   def test_a_task_that_ends_its_thread
     assert_raises(Plait::WorkerDied) { within { Plait.run(on: :threads) { |scope| scope.async { Thread.exit }.value } } }
+  end
+
+  # --- One mechanism after another
+
+  # In a process of its own each: what the first leaves behind in Ruby must not be in the second's way.
+  def test_every_mechanism_after_every_other
+    names = %w[sequence threads fibers hybrid ractors processes]
+    names.each do |first|
+      result = Support::FreshRuby.run(<<~RUBY)
+        require "plait"
+        #{names.inspect}.each do |second|
+          [:#{first}, second.to_sym].each { |on| print Plait.map([1, 2], on: on) { |n| n + 1 }.sum, " " }
+        end
+        p Ractor.new { Thread.new { IO.pipe.each(&:close).size }.value }.take
+      RUBY
+      assert_equal("#{"5 5 " * names.size}2\n", result.out, "#{first} first: #{result.err}")
+    end
   end
 
   # --- An enumeration that is asked from outside

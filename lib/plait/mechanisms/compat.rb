@@ -208,13 +208,22 @@ module Plait
         end
       end
 
-      # A thread inherits its priority, and must not inherit what is meant for an instant.
+      # A thread inherits its priority, and must not inherit what is meant for an instant. (As with all methods here, no
+      # define_method: ractors can't call what that has made.)
       module Inherited
-        %i[new start fork].each do |name|
-          define_method(name) do |*arguments, **options, &block|
-            Compat.lower_priority
-            super(*arguments, **options, &block)
-          end
+        def new(...)
+          Compat.lower_priority
+          super
+        end
+
+        def start(...)
+          Compat.lower_priority
+          super
+        end
+
+        def fork(...)
+          Compat.lower_priority
+          super
         end
       end
 
@@ -343,12 +352,16 @@ module Plait
 
       # These close an IO that has no other half. (A socket has methods of its own for its halves.)
       module CloseHalf
-        %i[close_read close_write].each do |name|
-          define_method(name) do
-            super()
-            Compat.turn_away(self) if closed?
-            nil
-          end
+        def close_read
+          super
+          Compat.turn_away(self) if closed?
+          nil
+        end
+
+        def close_write
+          super
+          Compat.turn_away(self) if closed?
+          nil
         end
       end
 
@@ -385,6 +398,8 @@ module Plait
 
         # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
         def turn_away(io)
+          return unless main_ractor? # no loop of ours turns elsewhere
+
           own = Fiber.scheduler
           @loops.each { |other| other.turn_away(io) if turning?(other) && !other.equal?(own) }
           own if own.is_a?(Scheduler) && own.turn_away(io)
@@ -458,6 +473,8 @@ module Plait
         end
 
         private
+
+        def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
 
         # On Ruby 3.1 a thread that ends by an exception does not close its scheduler.
         def turning?(scheduler) = !scheduler.closed? && scheduler.thread.alive?

@@ -83,6 +83,7 @@ module Plait
           (others - [@listener]).each(&:kill)
           sleep(LOOK) while others.any?(&:alive?)
           @lifeline.close
+        ensure
           @port.gone
         end
       end
