@@ -2,10 +2,22 @@
 #define PLAIT_H
 
 #include <ruby.h>
+#include <time.h>
 
 /* Each binding of the extension, called once by Init_plait. */
+void plait_init_deadlines(void);
 void plait_init_http1(VALUE plait);
+void plait_init_messagepack_rpc(VALUE plait);
+void plait_init_response(void);
 void plait_init_scheduler(VALUE plait);
 void plait_init_selector(VALUE plait);
+void plait_init_wire(VALUE plait);
+
+/* Monotonic seconds. */
+static inline double plait_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
 
 #endif

@@ -2,18 +2,17 @@
  * Plait::Protocols::HTTP1::NativeParser and NativeHead: the engine of http1.h for Ruby. Their twins are PureParser and
  * PureHead in lib/plait/protocols/http1/. Strings are made when they are asked for.
  */
-#include "plait.h"
+#include "rb_http1.h"
 
 #include <ruby/encoding.h>
 
-#include "http1.h"
+#include "plait.h"
 
 static ID id_error, id_misuse, id_to_a;
 
 /* ---- text ---- */
 
-/* UTF-8 where it is that, else binary. */
-static VALUE text(const char *data, size_t size) {
+VALUE plait_http1_text(const char *data, size_t size) {
     VALUE string = rb_utf8_str_new(data, (long)size);
     if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) rb_enc_associate(string, rb_ascii8bit_encoding());
     return string;
@@ -29,10 +28,10 @@ static VALUE name_of(VALUE bytes, const struct http1_header *header) {
 }
 
 static VALUE value_of(VALUE bytes, const struct http1_header *header) {
-    return text(RSTRING_PTR(bytes) + header->value_at, header->value_size);
+    return plait_http1_text(RSTRING_PTR(bytes) + header->value_at, header->value_size);
 }
 
-static VALUE pair_of(VALUE bytes, const struct http1_header *header) {
+VALUE plait_http1_pair(VALUE bytes, const struct http1_header *header) {
     VALUE name = name_of(bytes, header);
     return rb_assoc_new(name, value_of(bytes, header));
 }
@@ -80,7 +79,7 @@ static const struct native_head *native_head_of(VALUE self) {
 }
 
 static VALUE slice_of(const struct native_head *native, struct http1_slice slice) {
-    return text(RSTRING_PTR(native->bytes) + slice.at, slice.size);
+    return plait_http1_text(RSTRING_PTR(native->bytes) + slice.at, slice.size);
 }
 
 static VALUE head_version(VALUE self) {
@@ -173,7 +172,7 @@ static VALUE head_values(VALUE self, VALUE name) {
 static VALUE head_each(VALUE self) {
     const struct native_head *native = native_head_of(self);
     RETURN_ENUMERATOR(self, 0, 0);
-    for (uint32_t i = 0; i < native->head.count; i++) rb_yield(pair_of(native->bytes, &native->fields[i]));
+    for (uint32_t i = 0; i < native->head.count; i++) rb_yield(plait_http1_pair(native->bytes, &native->fields[i]));
     return self;
 }
 
@@ -289,17 +288,13 @@ static void fail(struct parser *parser, ptrdiff_t broken, size_t at) {
     raise_broken(parser);
 }
 
-/* set_up(role, limits): called by initialize of the class for the role. */
-static VALUE parser_set_up(VALUE self, VALUE role, VALUE limits_value) {
-    struct parser *parser = rb_check_typeddata(self, &parser_type);
-    if (parser->state != UNOPENED) misuse("the parser is initialized already");
-
-    VALUE numbers = rb_funcall(limits_value, id_to_a, 0);
+struct http1_limits plait_http1_limits(VALUE limits) {
+    VALUE numbers = rb_funcall(limits, id_to_a, 0);
     Check_Type(numbers, T_ARRAY);
     if (RARRAY_LEN(numbers) != 7) rb_raise(rb_eArgError, "limits are 7 numbers");
 
     VALUE body = rb_ary_entry(numbers, 0);
-    parser->limits = (struct http1_limits){
+    return (struct http1_limits){
         .body = NIL_P(body) ? UINT64_MAX : NUM2ULL(body),
         .start_line = NUM2UINT(rb_ary_entry(numbers, 1)),
         .head = NUM2UINT(rb_ary_entry(numbers, 2)),
@@ -308,6 +303,14 @@ static VALUE parser_set_up(VALUE self, VALUE role, VALUE limits_value) {
         .chunk_extensions = NUM2UINT(rb_ary_entry(numbers, 5)),
         .trailer = NUM2UINT(rb_ary_entry(numbers, 6)),
     };
+}
+
+/* set_up(role, limits): called by initialize of the class for the role. */
+static VALUE parser_set_up(VALUE self, VALUE role, VALUE limits_value) {
+    struct parser *parser = rb_check_typeddata(self, &parser_type);
+    if (parser->state != UNOPENED) misuse("the parser is initialized already");
+
+    parser->limits = plait_http1_limits(limits_value);
     parser->limits_value = limits_value;
     parser->table = ALLOC_N(struct http1_header, parser->limits.headers);
     http1_head_init(&parser->head, role == ID2SYM(rb_intern("request")) ? HTTP1_REQUEST : HTTP1_RESPONSE, &parser->limits,
@@ -421,7 +424,7 @@ static VALUE trailers_of(struct parser *parser) {
     ptrdiff_t count = http1_fields_parse(RSTRING_PTR(source), (size_t)RSTRING_LEN(source), parser->table,
                                          parser->limits.headers);
     VALUE trailers = rb_ary_new();
-    for (ptrdiff_t i = 0; i < count; i++) rb_ary_push(trailers, pair_of(source, &parser->table[i]));
+    for (ptrdiff_t i = 0; i < count; i++) rb_ary_push(trailers, plait_http1_pair(source, &parser->table[i]));
     return trailers;
 }
 

@@ -6,6 +6,8 @@
  * 60,000 switches over pipes cost 0.30 s with the twins alone and 0.15 s with this (Ruby 3.1.2): three fcntl(2) a
  * read saved, no IO::Buffer through a block, and no Ruby method between two events.
  */
+#include "rb_scheduler.h"
+
 #include "plait.h"
 #include "rb_selector.h"
 
@@ -16,10 +18,9 @@
 #include <ruby/io/buffer.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { READABLE = 1, WRITABLE = 4 };
+enum { READABLE = PLAIT_READABLE, WRITABLE = PLAIT_WRITABLE };
 
 /* Seconds; the twin is Scheduler::LONGEST_POLL. */
 enum { LONGEST_POLL = 3600 };
@@ -28,7 +29,7 @@ enum { LONGEST_POLL = 3600 };
 enum { HIGHEST_PRIORITY = 3 };
 
 static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_timeout, id_bounded;
-static ID id_woken, id_blocker, id_selector, id_push, id_wakeup, id_priority, id_set_priority;
+static ID id_watchdog, id_woken, id_blocker, id_selector, id_push, id_wakeup, id_priority, id_set_priority;
 static ID id_priority_before, id_raised;
 static VALUE basic_socket, mutex_class;
 
@@ -45,6 +46,7 @@ struct native {
     VALUE unblock;           /* the class */
     int exposed;             /* Mutex#unlock can be overtaken inside our hook */
     unsigned long waits;     /* part of Scheduler#ticks */
+    struct deadlines deadlines;
 };
 
 static void native_mark(void *data) {
@@ -57,11 +59,17 @@ static void native_mark(void *data) {
     rb_gc_mark(native->entries);
     rb_gc_mark(native->raised);
     rb_gc_mark(native->unblock);
+    plait_deadlines_mark(&native->deadlines);
+}
+
+static void native_free(void *data) {
+    plait_deadlines_drop(&((struct native *)data)->deadlines);
+    xfree(data);
 }
 
 static const rb_data_type_t native_type = {
     .wrap_struct_name = "Plait::NativeScheduler",
-    .function = {.dmark = native_mark, .dfree = RUBY_DEFAULT_FREE},
+    .function = {.dmark = native_mark, .dfree = native_free},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
@@ -147,6 +155,28 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     int limited = (argc == 3 && !NIL_P(argv[2])) || !RB_TYPE_P(argv[0], T_FILE) || has_timeout(argv[0]);
     if (limited || !native->own) return rb_call_super(argc, argv);
     return wait_for(native, argv[0], NUM2INT(argv[1]));
+}
+
+/* ---- for other bindings ---- */
+
+struct native *plait_native_of(VALUE scheduler) {
+    VALUE data = rb_attr_get(scheduler, id_native);
+    return rb_typeddata_is_kind_of(data, &native_type) ? RTYPEDDATA_DATA(data) : NULL;
+}
+
+/* The twins in Ruby tell a watchdog when control passes from one fiber to another. */
+static VALUE wait_somehow(struct native *native, VALUE scheduler, VALUE io, int events) {
+    if (native->own && !RTEST(rb_attr_get(scheduler, id_watchdog))) return wait_for(native, io, events);
+    return rb_fiber_scheduler_io_wait(scheduler, io, INT2FIX(events), Qnil);
+}
+
+VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline) {
+    if (!deadline) return wait_somehow(native, scheduler, io, events);
+
+    plait_deadlines_add(&native->deadlines, rb_attr_get(scheduler, id_native), scheduler, deadline);
+    VALUE came = wait_somehow(native, scheduler, io, events);
+    plait_deadline_remove(deadline);
+    return came;
 }
 
 #if defined(HAVE_PREADV2) && defined(HAVE_PWRITEV2) && defined(RWF_NOWAIT)
@@ -302,12 +332,6 @@ static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self) {
     return scheduler_transfer(argc, argv, self, WRITABLE);
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /* How long select may wait, or Qundef when a timer is due, or dead and in the way. */
 static VALUE interval(VALUE heap, VALUE bound) {
     if (RARRAY_LEN(heap) == 0) return bound;
@@ -315,7 +339,7 @@ static VALUE interval(VALUE heap, VALUE bound) {
     VALUE first = RARRAY_AREF(heap, 0);
     if (NIL_P(rb_ivar_get(first, id_fiber))) return Qundef;
 
-    double left = NUM2DBL(rb_ivar_get(first, id_at)) - now();
+    double left = NUM2DBL(rb_ivar_get(first, id_at)) - plait_now();
     if (left <= 0) return Qundef;
     if (left > LONGEST_POLL) left = LONGEST_POLL;
     return NIL_P(bound) || left < NUM2DBL(bound) ? DBL2NUM(left) : bound;
@@ -439,6 +463,7 @@ static VALUE scheduler_attach(VALUE self) {
     native->entries = rb_iv_get(native->inbox, "@entries");
     native->raised = rb_iv_get(self, "@raised");
     native->unblock = rb_path2class("Plait::Scheduler::Unblock");
+    native->deadlines.alarm = Qnil;
     native->exposed = rb_method_boundp(rb_cThread, id_set_priority, 0);
     rb_ivar_set(self, id_native, data);
     return self;
@@ -458,6 +483,7 @@ void plait_init_scheduler(VALUE plait) {
     id_select = rb_intern("select");
     id_bounded = rb_intern("bounded");
 
+    id_watchdog = rb_intern("@watchdog");
     id_woken = rb_intern("@woken");
     id_blocker = rb_intern("@blocker");
     id_selector = rb_intern("@selector");

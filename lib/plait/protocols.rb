@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "protocols/http1"
+require_relative "protocols/messagepack_rpc"
 
 module Plait
   # Bytes in, events out: what is spoken on a connection, without the connection.

@@ -1,0 +1,225 @@
+/*
+ * Plait::Protocols::MessagePackRPC::NativeWriter: frames around packed values, for one writev. Its twin is Pure::Writer in
+ * lib/plait/protocols/messagepack_rpc/.
+ */
+#include "rb_messagepack_rpc.h"
+
+#include "messagepack_rpc.h"
+
+enum { FIRST_TAIL = 256 };
+
+static ID id_refusal, id_raw, id_join;
+
+struct writer {
+    VALUE parts; /* what comes before the tail: an Array of Strings, or nil */
+    VALUE tail;  /* joined small pieces: a String of our own, or nil */
+    size_t size; /* bytes of the parts */
+    size_t join; /* pieces of fewer bytes are copied into the tail */
+    bool raw;    /* for a peer that knows no str 8 */
+};
+
+static void writer_mark(void *data) {
+    const struct writer *writer = data;
+    rb_gc_mark(writer->parts);
+    rb_gc_mark(writer->tail);
+}
+
+static size_t writer_size(const void *data) {
+    (void)data;
+    return sizeof(struct writer);
+}
+
+static const rb_data_type_t writer_type = {
+    .wrap_struct_name = "Plait::Protocols::MessagePackRPC::NativeWriter",
+    .function = {.dmark = writer_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = writer_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE writer_allocate(VALUE class) {
+    struct writer *writer;
+    VALUE self = TypedData_Make_Struct(class, struct writer, &writer_type, writer);
+    writer->parts = writer->tail = Qnil;
+    writer->join = 16 * 1024;
+    return self;
+}
+
+static struct writer *writer_of(VALUE self) {
+    return rb_check_typeddata(self, &writer_type);
+}
+
+/* initialize(raw: false, join: 16 KiB) */
+static VALUE writer_initialize(int argc, VALUE *argv, VALUE self) {
+    struct writer *writer = writer_of(self);
+    ID names[] = {id_raw, id_join};
+    VALUE options, values[2];
+    rb_scan_args(argc, argv, "0:", &options);
+    rb_get_kwargs(options, names, 0, 2, values);
+    writer->raw = values[0] != Qundef && RTEST(values[0]);
+    if (values[1] != Qundef) writer->join = NUM2SIZET(values[1]);
+    return self;
+}
+
+/* ---- what may be sent ---- */
+
+NORETURN(static void refuse(const char *rule, VALUE what));
+static void refuse(const char *rule, VALUE what) {
+    VALUE rules = rb_path2class("Plait::Protocols::MessagePackRPC::Rules");
+    rb_exc_raise(rb_funcall(rules, id_refusal, 2, ID2SYM(rb_intern(rule)), what));
+}
+
+static uint64_t id_of(VALUE id, uint64_t largest) {
+    bool small = FIXNUM_P(id) && FIX2LONG(id) >= 0;
+    bool big = RB_TYPE_P(id, T_BIGNUM) && RBIGNUM_POSITIVE_P(id) && rb_absint_size(id, NULL) <= 8;
+    uint64_t number = small || big ? NUM2ULL(id) : 0;
+    if (!(small || big) || number > largest) refuse("id", id);
+    return number;
+}
+
+static VALUE method_of(VALUE method) {
+    if (SYMBOL_P(method)) method = rb_sym2str(method);
+    if (!RB_TYPE_P(method, T_STRING) || (uint64_t)RSTRING_LEN(method) > UINT32_MAX) refuse("method", method);
+    return method;
+}
+
+/* How many Strings a packed value is. */
+static long pieces_of(VALUE packed) {
+    return RB_TYPE_P(packed, T_ARRAY) ? RARRAY_LEN(packed) : 1;
+}
+
+static VALUE piece_of(VALUE packed, long number) {
+    return RB_TYPE_P(packed, T_ARRAY) ? rb_ary_entry(packed, number) : packed;
+}
+
+static void check(VALUE packed, bool array) {
+    long size = 0;
+    for (long i = 0; i < pieces_of(packed); i++) {
+        VALUE piece = piece_of(packed, i);
+        if (!RB_TYPE_P(piece, T_STRING)) refuse("packed", packed);
+        if (size == 0 && RSTRING_LEN(piece) && array && !mprpc_begins_array((unsigned char)*RSTRING_PTR(piece))) {
+            refuse("params", packed);
+        }
+        size += RSTRING_LEN(piece);
+    }
+    if (size == 0) refuse("packed", packed);
+}
+
+/* ---- frames ---- */
+
+static void join(struct writer *writer, const char *bytes, size_t size) {
+    if (NIL_P(writer->tail)) writer->tail = rb_str_buf_new(size > FIRST_TAIL ? (long)size : FIRST_TAIL);
+    rb_str_cat(writer->tail, bytes, (long)size);
+}
+
+static void push(struct writer *writer, VALUE part) {
+    if (NIL_P(writer->parts)) writer->parts = rb_ary_new();
+    rb_ary_push(writer->parts, part);
+    writer->size += (size_t)RSTRING_LEN(part);
+}
+
+static void append(struct writer *writer, VALUE packed) {
+    for (long i = 0; i < pieces_of(packed); i++) {
+        VALUE piece = piece_of(packed, i);
+        if ((size_t)RSTRING_LEN(piece) < writer->join) {
+            join(writer, RSTRING_PTR(piece), (size_t)RSTRING_LEN(piece));
+            continue;
+        }
+        if (!NIL_P(writer->tail)) push(writer, writer->tail);
+        writer->tail = Qnil;
+        push(writer, piece);
+    }
+    RB_GC_GUARD(packed);
+}
+
+static void append_head(struct writer *writer, enum mprpc_kind kind, uint64_t id) {
+    char head[MPRPC_HEAD];
+    join(writer, head, mprpc_write_head(head, kind, id));
+}
+
+static VALUE write_call(VALUE self, enum mprpc_kind kind, uint64_t id, VALUE method, VALUE params) {
+    struct writer *writer = writer_of(self);
+    char header[MPRPC_STRING_HEADER];
+    method = method_of(method);
+    check(params, true);
+    append_head(writer, kind, id);
+    join(writer, header, mprpc_write_string_header(header, (uint32_t)RSTRING_LEN(method), writer->raw));
+    join(writer, RSTRING_PTR(method), (size_t)RSTRING_LEN(method));
+    append(writer, params);
+    RB_GC_GUARD(method);
+    return self;
+}
+
+static VALUE writer_request(VALUE self, VALUE id, VALUE method, VALUE params) {
+    return write_call(self, MPRPC_REQUEST, id_of(id, UINT32_MAX), method, params);
+}
+
+static VALUE writer_notification(VALUE self, VALUE method, VALUE params) {
+    return write_call(self, MPRPC_NOTIFICATION, 0, method, params);
+}
+
+static VALUE writer_response(VALUE self, VALUE id, VALUE result) {
+    struct writer *writer = writer_of(self);
+    uint64_t number = id_of(id, UINT64_MAX);
+    check(result, false);
+    append_head(writer, MPRPC_RESPONSE, number);
+    join(writer, "\xc0", 1);
+    append(writer, result);
+    return self;
+}
+
+static VALUE writer_error(VALUE self, VALUE id, VALUE error) {
+    struct writer *writer = writer_of(self);
+    uint64_t number = id_of(id, UINT64_MAX);
+    check(error, false);
+    append_head(writer, MPRPC_RESPONSE, number);
+    append(writer, error);
+    join(writer, "\xc0", 1);
+    return self;
+}
+
+/* ---- what is pending ---- */
+
+static size_t pending(const struct writer *writer) {
+    return writer->size + (NIL_P(writer->tail) ? 0 : (size_t)RSTRING_LEN(writer->tail));
+}
+
+static VALUE writer_bytesize(VALUE self) {
+    return SIZET2NUM(pending(writer_of(self)));
+}
+
+static VALUE writer_empty(VALUE self) {
+    return pending(writer_of(self)) == 0 ? Qtrue : Qfalse;
+}
+
+static VALUE writer_clear(VALUE self) {
+    struct writer *writer = writer_of(self);
+    writer->parts = writer->tail = Qnil;
+    writer->size = 0;
+    return self;
+}
+
+/* take: all that is pending, as an Array of Strings. */
+static VALUE writer_take(VALUE self) {
+    struct writer *writer = writer_of(self);
+    if (!NIL_P(writer->tail)) push(writer, writer->tail);
+    VALUE parts = NIL_P(writer->parts) ? rb_ary_new() : writer->parts;
+    writer_clear(self);
+    return parts;
+}
+
+void plait_init_messagepack_rpc_writer(VALUE messagepack_rpc) {
+    id_refusal = rb_intern("refusal");
+    id_raw = rb_intern("raw");
+    id_join = rb_intern("join");
+
+    VALUE writer = rb_define_class_under(messagepack_rpc, "NativeWriter", rb_cObject);
+    rb_define_alloc_func(writer, writer_allocate);
+    rb_define_method(writer, "initialize", writer_initialize, -1);
+    rb_define_method(writer, "request", writer_request, 3);
+    rb_define_method(writer, "notification", writer_notification, 2);
+    rb_define_method(writer, "response", writer_response, 2);
+    rb_define_method(writer, "error", writer_error, 2);
+    rb_define_method(writer, "bytesize", writer_bytesize, 0);
+    rb_define_method(writer, "empty?", writer_empty, 0);
+    rb_define_method(writer, "clear", writer_clear, 0);
+    rb_define_method(writer, "take", writer_take, 0);
+}

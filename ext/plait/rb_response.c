@@ -1,0 +1,207 @@
+/* See rb_response.h. The methods that need no C are in lib/plait/http/response_methods.rb. */
+#include "rb_response.h"
+
+#include "plait.h"
+#include "rb_http1.h"
+
+/* Kept small: responses may be many. */
+struct response {
+    VALUE members[RESPONSE_MEMBERS]; /* by enum response_member */
+    float send;                      /* seconds, see plait_response_time */
+    float first_byte;
+    float read;
+    struct head_bytes *head;
+    struct http1_slice reason;       /* in the head */
+    uint16_t status;
+    uint8_t minor;                   /* of the version: 0 and 1 of HTTP/1, else HTTP/2 */
+    bool encoded;                    /* there is a Content-Encoding */
+};
+
+enum { VERSIONS = 3 };
+
+static VALUE response_class = Qnil;
+static VALUE versions[VERSIONS];
+static VALUE no_trailers;
+
+static void response_mark(void *data) {
+    const struct response *response = data;
+    for (int member = 0; member < RESPONSE_MEMBERS; member++) rb_gc_mark(response->members[member]);
+}
+
+static void response_free(void *data) {
+    plait_head_bytes_release(((struct response *)data)->head);
+    xfree(data);
+}
+
+static size_t response_size(const void *data) {
+    const struct head_bytes *head = ((const struct response *)data)->head;
+    return sizeof(struct response) + (sizeof *head + head->size) / head->holders;
+}
+
+static const rb_data_type_t response_type = {
+    .wrap_struct_name = "Plait::HTTP::NativeResponse",
+    .function = {.dmark = response_mark, .dfree = response_free, .dsize = response_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static struct response *response_of(VALUE self) {
+    return rb_check_typeddata(self, &response_type);
+}
+
+void plait_head_bytes_release(struct head_bytes *head) {
+    if (head && --head->holders == 0) xfree(head);
+}
+
+/* One more hold of the last one, if it is the same, or the first two of a new one. */
+static struct head_bytes *hold(const char *bytes, size_t size, struct head_bytes **last) {
+    struct head_bytes *head = *last;
+    if (head && head->size == size && memcmp(head->bytes, bytes, size) == 0) {
+        head->holders++;
+        return head;
+    }
+    head = xmalloc(sizeof *head + size);
+    head->holders = 2;
+    head->size = (uint32_t)size;
+    memcpy(head->bytes, bytes, size);
+    plait_head_bytes_release(*last);
+    return *last = head;
+}
+
+VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, struct head_bytes **last) {
+    struct response *response = xmalloc(sizeof *response);
+    *response = (struct response){
+        .reason = head->reason,
+        .status = head->status,
+        .minor = head->minor,
+        .encoded = head->seen >> HTTP1_FIELD_CONTENT_ENCODING & 1,
+        .head = hold(bytes, size, last),
+    };
+    for (int member = 0; member < RESPONSE_MEMBERS; member++) response->members[member] = Qnil;
+    return TypedData_Wrap_Struct(response_class, &response_type, response);
+}
+
+void plait_response_set(VALUE self, enum response_member member, VALUE value) {
+    RB_OBJ_WRITE(self, &response_of(self)->members[member], value);
+}
+
+void plait_response_time(VALUE self, double send, double first_byte, double read) {
+    struct response *response = response_of(self);
+    response->send = (float)send;
+    response->first_byte = (float)first_byte;
+    response->read = (float)read;
+}
+
+void plait_response_time_read(VALUE self, double read) {
+    response_of(self)->read = (float)read;
+}
+
+/* ---- in Ruby ---- */
+
+static VALUE response_status(VALUE self) {
+    return INT2FIX(response_of(self)->status);
+}
+
+static VALUE response_version(VALUE self) {
+    return versions[response_of(self)->minor];
+}
+
+static VALUE response_reason(VALUE self) {
+    const struct response *response = response_of(self);
+    VALUE reason = plait_http1_text(response->head->bytes + response->reason.at, response->reason.size);
+    RB_GC_GUARD(self);
+    return reason;
+}
+
+static VALUE response_head_bytes(VALUE self) {
+    const struct response *response = response_of(self);
+    VALUE bytes = rb_str_new(response->head->bytes, response->head->size);
+    RB_GC_GUARD(self);
+    return bytes;
+}
+
+static VALUE response_encoded(VALUE self) {
+    return response_of(self)->encoded ? Qtrue : Qfalse;
+}
+
+static VALUE response_durations(VALUE self) {
+    const struct response *response = response_of(self);
+    return rb_ary_new_from_args(3, DBL2NUM(response->send), DBL2NUM(response->first_byte), DBL2NUM(response->read));
+}
+
+static VALUE response_trailers(VALUE self) {
+    VALUE trailers = response_of(self)->members[RESPONSE_TRAILERS];
+    return NIL_P(trailers) ? no_trailers : trailers;
+}
+
+#define MEMBER(name, member)                                    \
+    static VALUE response_##name(VALUE self) {                  \
+        return response_of(self)->members[member];              \
+    }                                                           \
+    static VALUE response_set_##name(VALUE self, VALUE value) { \
+        plait_response_set(self, member, value);                \
+        return value;                                           \
+    }
+
+MEMBER(body, RESPONSE_BODY)
+MEMBER(url, RESPONSE_URL)
+MEMBER(phases, RESPONSE_PHASES)
+MEMBER(request, RESPONSE_REQUEST)
+MEMBER(index, RESPONSE_INDEX)
+
+/* assemble(head_bytes, status, minor, reason_at, reason_size, encoded): of a head that no wire has received. */
+static VALUE response_assemble(int argc, VALUE *argv, VALUE class) {
+    (void)class;
+    rb_check_arity(argc, 6, 6);
+    VALUE bytes = argv[0];
+    StringValue(bytes);
+    struct http1_head head = {
+        .status = NUM2USHORT(argv[1]),
+        .minor = (uint8_t)NUM2UINT(argv[2]),
+        .reason = {.at = NUM2UINT(argv[3]), .size = NUM2UINT(argv[4])},
+        .seen = RTEST(argv[5]) ? (uint64_t)1 << HTTP1_FIELD_CONTENT_ENCODING : 0,
+    };
+    size_t size = (size_t)RSTRING_LEN(bytes);
+    bool fits = head.minor < VERSIONS && head.reason.at <= size && head.reason.size <= size - head.reason.at;
+    if (!fits || size > HTTP1_LARGEST_HEAD) rb_raise(rb_eArgError, "not a head");
+
+    struct head_bytes *own = NULL;
+    VALUE self = plait_response_new(&head, RSTRING_PTR(bytes), size, &own);
+    plait_head_bytes_release(own);
+    RB_GC_GUARD(bytes);
+    return self;
+}
+
+void plait_define_response(VALUE http) {
+    response_class = rb_define_class_under(http, "NativeResponse", rb_cObject);
+    rb_undef_alloc_func(response_class);
+    rb_define_singleton_method(response_class, "assemble", response_assemble, -1);
+    rb_funcall(response_class, rb_intern("private_class_method"), 1, ID2SYM(rb_intern("assemble")));
+    rb_define_method(response_class, "status", response_status, 0);
+    rb_define_method(response_class, "version", response_version, 0);
+    rb_define_method(response_class, "reason", response_reason, 0);
+    rb_define_method(response_class, "head_bytes", response_head_bytes, 0);
+    rb_define_method(response_class, "encoded?", response_encoded, 0);
+    rb_define_method(response_class, "durations", response_durations, 0);
+    rb_define_method(response_class, "trailers", response_trailers, 0);
+    rb_define_method(response_class, "body", response_body, 0);
+    rb_define_method(response_class, "body=", response_set_body, 1);
+    rb_define_method(response_class, "url", response_url, 0);
+    rb_define_method(response_class, "url=", response_set_url, 1);
+    rb_define_method(response_class, "phases", response_phases, 0);
+    rb_define_method(response_class, "phases=", response_set_phases, 1);
+    rb_define_method(response_class, "request", response_request, 0);
+    rb_define_method(response_class, "request=", response_set_request, 1);
+    rb_define_method(response_class, "index", response_index, 0);
+    rb_define_method(response_class, "index=", response_set_index, 1);
+}
+
+void plait_init_response(void) {
+    static const char *const names[VERSIONS] = {"1.0", "1.1", "2"};
+    rb_gc_register_address(&response_class);
+    for (int minor = 0; minor < VERSIONS; minor++) {
+        versions[minor] = rb_obj_freeze(rb_utf8_str_new_cstr(names[minor]));
+        rb_gc_register_mark_object(versions[minor]);
+    }
+    no_trailers = rb_obj_freeze(rb_ary_new());
+    rb_gc_register_mark_object(no_trailers);
+}

@@ -1,0 +1,24 @@
+/* What other bindings need of the scheduler: to wait on it without a call into Ruby. */
+#ifndef PLAIT_RB_SCHEDULER_H
+#define PLAIT_RB_SCHEDULER_H
+
+#include <ruby.h>
+
+#include "rb_deadlines.h"
+
+struct native;
+
+/* As IO::READABLE and IO::WRITABLE. */
+enum { PLAIT_READABLE = 1, PLAIT_WRITABLE = 4 };
+
+/* Of a Plait::Scheduler; NULL for another one. */
+struct native *plait_native_of(VALUE scheduler);
+
+/*
+ * The current fiber, one of the scheduler's, waits for an IO, or until its deadline expires: then `expire` has been called.
+ * Without a deadline (NULL) it waits for ever. Returns the events that came, or false when something else resumed it. When it
+ * raises, the deadline may still be in its list: whoever owns it takes it out.
+ */
+VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline);
+
+#endif

@@ -1,0 +1,37 @@
+/* What rb_wire_receive.c does for rb_wire_body.c. */
+#ifndef PLAIT_RB_WIRE_RECEIVE_H
+#define PLAIT_RB_WIRE_RECEIVE_H
+
+#include "rb_wire.h"
+
+enum { PLAIT_WIRE_INCOMING = 64 * 1024 };
+
+/* The static buffer. */
+extern char plait_wire_incoming[PLAIT_WIRE_INCOMING];
+
+NORETURN(void plait_wire_raise_broken(const struct exchange *exchange, ptrdiff_t rule, uint64_t at));
+
+/* Waits for at least one byte; 0 is the end. */
+size_t plait_wire_receive(struct exchange *exchange, char *to, size_t room);
+
+/* They lie where the next ones of `data` belong. */
+void plait_wire_add(struct exchange *exchange, const char *bytes, size_t size);
+
+void plait_wire_consume(struct exchange *exchange, size_t size);
+
+/* What the next call needs of `data`. */
+void plait_wire_store(struct exchange *exchange);
+
+/* What the last call has stored. */
+void plait_wire_load(struct exchange *exchange);
+
+/* Room for as many fields as the limits allow, until the next switch. */
+struct http1_header *plait_wire_fields(const struct wire *wire);
+
+/* Waits until `head` is the final one. */
+void plait_wire_receive_final_head(struct exchange *exchange);
+
+/* The response that goes with the head, which is consumed. */
+VALUE plait_wire_begin_response(struct exchange *exchange);
+
+#endif
