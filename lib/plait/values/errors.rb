@@ -31,6 +31,9 @@
 #   │   ├── LimitExceeded        it is larger than an option allows; the message names the option
 #   │   └── TruncatedError       it ended before it was complete
 #   ├── AllFailed                Plait.first: no candidate succeeded
+#   ├── HTTPError                the server answered that it has no success for us: its #response is the answer
+#   ├── RedirectError            a redirect can't be followed: its #response is the redirect
+#   │   └── TooManyRedirects     there are more of them than the option redirects: allows, or they go in a circle
 #   │
 #   │   Those of one room stand in its files:
 #   ├── Lab::WriteError          a report can't be written; what was measured is still there
@@ -233,4 +236,33 @@ module Plait
       @errors = errors
     end
   end
+
+  # HTTP
+
+  # An answer whose status is no success, where the caller has said that this is an error.
+  class HTTPError < Error
+    # @return [HTTP::Response]
+    attr_reader :response
+
+    def initialize(message = "the server's answer is no success", response: nil)
+      super(message)
+      @response = response
+    end
+
+    # @return [Integer, nil]
+    def status = @response&.status
+  end
+
+  # A redirect that can't be followed.
+  class RedirectError < Error
+    # @return [HTTP::Response, nil] the redirect
+    attr_reader :response
+
+    def initialize(message = "a redirect can't be followed", response: nil)
+      super(message)
+      @response = response
+    end
+  end
+
+  class TooManyRedirects < RedirectError; end
 end

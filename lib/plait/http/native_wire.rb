@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "../native"
+require_relative "../protocols/http1"
+require_relative "../values/errors"
+require_relative "native_response"
+require_relative "wire_complaints"
+
+module Plait
+  module HTTP
+    NativeHTTP.define_wire(self) if Native.available?
+
+    # One HTTP/1.1 connection, in C: ext/plait/rb_wire.h. Its twin is PureWire, where the methods are documented. What is
+    # here are the errors that C raises.
+    class NativeWire
+      include WireComplaints
+
+      def inspect = "#<Plait::HTTP::Wire #{endpoint}#{" closed" if closed?}>"
+
+      private
+
+      # @param phase [Symbol]
+      # @param started [Float] monotonic seconds
+      def late(phase, started)
+        @started = started
+        super(nil, phase)
+      end
+
+      # @param rule [Symbol]
+      # @param offset [Integer] bytes of the message before the one that broke it
+      def broken(rule, offset)
+        named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))
+      end
+
+      # @param failure [Exception, nil] of the socket; nil: the input ended
+      def failed(failure)
+        return closed_without_answer unless failure
+
+        ConnectionClosed.new("the connection to #{peer} failed: #{failure.message}", endpoint: endpoint, retry_safe: !sent?)
+      end
+
+      # What the complaints of both twins find the endpoint by.
+      def peer
+        @endpoint = endpoint
+        super
+      end
+
+      def closed_here
+        ConnectionClosed.new("the connection to #{peer} was closed on this side", endpoint: endpoint, retry_safe: !sent?)
+      end
+    end
+  end
+end
