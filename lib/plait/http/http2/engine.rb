@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+
+begin
+  require "http/2"
+rescue LoadError => e
+  raise unless e.path == "http/2"
+
+  raise Plait::UnsupportedError, 'HTTP/2 needs the gem http-2: add `gem "http-2", "~> 1.1"` to the Gemfile, or ask without ' \
+                                 "http2: true"
+end
+
+module Plait
+  module HTTP
+    module HTTP2
+      # The frames, the compression of headers and the states of streams (https://rubygems.org/gems/http-2). It is asked for
+      # by who wants HTTP/2 only.
+      Engine = ::HTTP2
+      private_constant :Engine
+    end
+  end
+end
