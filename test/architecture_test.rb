@@ -22,6 +22,7 @@ class ArchitectureTest < Minitest::Test
     late_requires: {
       "exe/plait" => "Ctrl-C while it loads is not a crash",
       "lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
+      "lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
       "lib/plait/cli/" => "a command is loaded when it is run: `plait --help` answers at once"
     },
@@ -34,6 +35,9 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/suites/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port"
     }
   }.freeze
+
+  # They join Plait to a gem that the application brings.
+  JOINTS = %w[lib/plait/http/faraday lib/plait/http/http2 lib/plait/http/webmock.rb].freeze
 
   %i[strangers dangling forbidden_requires forbidden_libraries forbidden_constants forbidden_names unrequired_names
      late_requires autoloads misnamed prints circles].each do |rule|
@@ -79,8 +83,10 @@ class ArchitectureTest < Minitest::Test
 
   # Once for all tests: it takes seconds.
   def loaded
-    @@loaded ||= Support::House::Loading.alone(HOUSE.files.keys.grep(%r{\Alib/}).map { |path| File.join(ROOT, path) })
+    @@loaded ||= Support::House::Loading.alone(alone.map { |path| File.join(ROOT, path) })
   end
+
+  def alone = HOUSE.files.keys.grep(%r{\Alib/}).reject { |path| path.start_with?(*JOINTS) }
 
   def ours(result) = result.features.select { |path| path.start_with?("#{ROOT}/lib/") }
 

@@ -10,7 +10,7 @@ require "plait/mechanisms/scope"
 class SignaturesTest < Minitest::Test
   SIGNATURES = Support::Signatures.read(File.join(Support::ROOT, "sig"))
   # The command line is a room of its own; the other is how the extension calls what Plait::Scheduler is built on.
-  NOT_IN_THE_FACE = %i[CLI Native NativeScheduler NativeSelector Protocols].freeze
+  NOT_IN_THE_FACE = %i[CLI Io Native NativeHTTP NativeScheduler NativeSelector Protocols].freeze
 
   SIGNATURES.modules(File.join(Support::ROOT, "lib")).each do |signed|
     define_method(:"test_#{signed.name}") do

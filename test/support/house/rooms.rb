@@ -19,10 +19,13 @@ module Support
     NETWORK = %w[socket openssl net/http uri io/console ipaddr resolv].freeze
     # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
     VERBS = {
-      "http" => %w[faraday net/http], "server" => %w[rack rackup], "rpc" => %w[msgpack],
+      "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[rack rackup], "rpc" => %w[msgpack],
       "shard" => %w[redis-client prometheus/client yaml],
       "db" => %w[mysql2 trilogy pg mongo sqlite3 active_record sequel]
     }.freeze
+
+    # A fan-out is a crew of fibers of its own, under the mechanisms' rules for errors, deadlines and cancellation.
+    MECHANICS = { "http" => %w[mechanisms] }.freeze
 
     BELOW = %w[values mechanisms face].freeze
 
@@ -36,8 +39,8 @@ module Support
                libraries: PLAIN + WAITING + %w[io/event concurrent sidekiq tmpdir], never: SOCKETS),
       Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK, never: []),
       *VERBS.map do |name, libraries|
-        Room.new(name: name, uses: %w[values protocols io face ext], libraries: PLAIN + WAITING + NETWORK + libraries,
-                 never: [])
+        Room.new(name: name, uses: %w[values protocols io face ext] + MECHANICS.fetch(name, []),
+                 libraries: PLAIN + WAITING + NETWORK + libraries, never: [])
       end,
       # Not the face: it would begin to load Plait::Lab while a file of the lab is being loaded.
       Room.new(name: "lab", uses: %w[values mechanisms],
@@ -57,6 +60,9 @@ module Support
     GEMS = {
       "protocols" => %w[msgpack],
       "mechanisms" => %w[io-event concurrent-ruby timeout],
+      # Of Ruby's own, which other gems may bring in newer versions.
+      "http" => %w[net-http net-protocol uri],
+      "suites" => %w[net-http net-protocol uri],
       "lab" => %w[memory_profiler vega json bigdecimal],
       "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width]
     }.freeze

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "http/client"
+require_relative "http/options"
+require_relative "http/response"
+
+module Plait
+  # HTTP: plain calls on any mechanism, connections kept, many requests at once.
+  #
+  # @example
+  #   Plait::HTTP.get("https://example.org/").body
+  #   Plait::HTTP.post("https://example.org/things", json: {name: "Ada"}, timeout: 5)
+  #   Plait::HTTP.fan_out(urls, limit: 256) { |response| puts "#{response.status} #{response.url}" }
+  #   Plait.map(urls, on: :threads) { |url| Plait::HTTP.get(url).json }
+  module HTTP
+    @lock = Mutex.new
+
+    class << self
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] of the request, see {Client#request}, and of the client, see {Client#initialize}: with
+      #   these the call has a client, and connections, of its own
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def get(url, options = nil, &block)
+        options ? request(:get, url, **options, &block) : client.get(url, &block)
+      end
+
+      # @!method head(url, **options)
+      #   @return (see #get)
+      # @!method post(url, **options)
+      #   @return (see #get)
+      # @!method put(url, **options)
+      #   @return (see #get)
+      # @!method patch(url, **options)
+      #   @return (see #get)
+      # @!method delete(url, **options)
+      #   @return (see #get)
+      # @!method options(url, **options)
+      #   @return (see #get)
+      %i[head post put patch delete options].each do |verb|
+        define_method(verb) { |url, **options, &block| request(verb, url, **options, &block) }
+      end
+
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def request(method, url, **options, &block)
+        with_client(options, OF_CLIENTS) { |client, about| client.request(method, url, **about, &block) }
+      end
+
+      # Sends many requests at once. See {Client#fan_out}; options of the client, see {Client#initialize}, give it a client of
+      # its own.
+      # @yieldparam response [Response, Outcome]
+      # @return [Array<Response, Outcome>, nil]
+      # @raise (see Client#fan_out)
+      def fan_out(requests, **options, &block)
+        with_client(options, Options::NAMES - [:timeout]) { |client, about| client.fan_out(requests, **about, &block) }
+      end
+
+      # @return [Client] the one behind these calls
+      def client = @client || @lock.synchronize { @client ||= Client.new }
+
+      private
+
+      def with_client(options, names)
+        own = options.slice(*names)
+        return yield(client, options) if own.empty?
+
+        Client.open(**own) { |client| yield(client, options.except(*names)) }
+      end
+    end
+
+    # What a client is told, and not a request too.
+    OF_CLIENTS = (Options::NAMES - %i[headers timeout auth retries redirects]).freeze
+    private_constant :OF_CLIENTS
+  end
+end

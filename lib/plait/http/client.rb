@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require_relative "../values/deadline"
+require_relative "../values/errors"
+require_relative "connections"
+require_relative "exchange"
+require_relative "fan_out"
+require_relative "heads"
+require_relative "interception"
+require_relative "options"
+require_relative "redirects"
+require_relative "request"
+require_relative "retries"
+require_relative "timeouts"
+
+module Plait
+  module HTTP
+    # Sends requests and keeps the connections: one client for any number of threads and fibers, and for the children of a
+    # fork, which start with none of the connections.
+    #
+    # @example
+    #   api = Plait::HTTP::Client.new(base: "https://api.example", auth: {bearer: token}, timeout: {total: 5}, retries: 2)
+    #   api.get("/users/1").json
+    #   api.post("/users", json: {name: "Ada"}).raise_for_status!
+    #   api.get("/big") { |response| response.each_piece { |piece| file.write(piece) } }
+    #   api.fan_out(paths, limit: 256) { |response| … }
+    #   api.close
+    class Client
+      # @return [Options]
+      attr_reader :settings
+      # @return [Timeouts]
+      attr_reader :timeouts
+      # @api private
+      attr_reader :connections, :heads
+
+      # @param options [Hash]
+      # @option options [String, URI, URL, nil] :base what relative URLs are relative to
+      # @option options [Hash, Headers, nil] :headers sent with every request
+      # @option options [Numeric, Hash, Timeouts, nil] :timeout seconds: of all, or {connect: 10, first_byte: 60, read: 60,
+      #   total: nil}; each may be nil
+      # @option options [Integer, Hash, Retries] :retries attempts after the first one (0), see {Retries#initialize}
+      # @option options [Integer, Boolean, Hash, Redirects] :redirects hops that are followed (10), see {Redirects#initialize}
+      # @option options [String, false, nil] :proxy "http://user:password@host:port", "socks5://…"; nil: what the
+      #   environment says (http_proxy, no_proxy …); false: none
+      # @option options [Hash, Io::TLS::Client] :tls see {Io::TLS::Client#initialize}: verify, ca_file, certificate, key …
+      # @option options [CookieJar, true, nil] :cookies true: a jar of its own
+      # @option options [Boolean] :compression ask for compressed bodies, and give them out decoded (true)
+      # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
+      #   every origin that is asked directly
+      # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
+      # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
+      # @option options [Hash] :pool per_key: connections to an origin, max: in all, idle_timeout: seconds that an unused one
+      #   is kept (30), wait: seconds for a free one (60)
+      # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
+      # @raise [UsageError]
+      def initialize(**options)
+        @settings = Options.build(options)
+        @timeouts = @settings.timeouts
+        @heads = Heads.new(@settings)
+        @connections = Connections.new(@settings, @heads)
+        @routes = @connections.routes
+      end
+
+      # A client for the time of a block.
+      # @param options [Hash] see {#initialize}
+      # @yieldparam client [Client]
+      # @return [Object] what the block returns
+      def self.open(**options)
+        client = new(**options)
+        yield client
+      ensure
+        client&.close
+      end
+
+      # GET. A plain one takes the short way: nothing is made but the response.
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def get(url, options = nil, &block)
+        if options.nil? && block.nil? && url.is_a?(String) && Interception.current.nil?
+          route = @routes.plain(url)
+          return straight(route, url) if route
+        end
+        request(:get, url, **(options || {}), &block)
+      end
+
+      # @!method head(url, **options)
+      #   @return [Response]
+      # @!method post(url, **options)
+      #   @return [Response]
+      # @!method put(url, **options)
+      #   @return [Response]
+      # @!method patch(url, **options)
+      #   @return [Response]
+      # @!method delete(url, **options)
+      #   @return [Response]
+      # @!method options(url, **options)
+      #   @return [Response]
+      %i[head post put patch delete options].each do |verb|
+        define_method(verb) { |url, **options, &block| request(verb, url, **options, &block) }
+      end
+
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param redirects [Object, nil] instead of the client's, as in {#initialize}
+      # @param retries [Object, nil] instead of the client's, as in {#initialize}
+      # @param about [Hash] see {Request#initialize}: headers, query, body, json, form, multipart, auth, timeout, allow_body
+      # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
+      #   an exception or `break` closes the connection; what the block leaves unread is dropped.
+      # @return [Response]; with a block: what the block returns
+      # @raise [UsageError, LocalProtocolError] for what can't be sent: nothing was
+      # @raise [ConnectionError, TimeoutError, RemoteProtocolError] for what went wrong on the way
+      # @raise [RedirectError]
+      def request(method, url, redirects: nil, retries: nil, **about, &block)
+        perform(Request.new(method, url, base: @settings.base, **about), redirects: redirects, retries: retries, &block)
+      end
+
+      # @param request [Request, String, URI, Hash]
+      # @return (see #request)
+      # @api private
+      def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
+        request = Request.from(request, base: @settings.base)
+        exchange = Exchange.new(self, request, timeouts: timeouts, deadline: deadline,
+                                               redirects: redirects ? Redirects.from(redirects) : @settings.redirects,
+                                               retries: retries ? Retries.from(retries) : @settings.retries)
+        block ? exchange.stream(&block) : exchange.call
+      end
+
+      # Closes the connections: idle ones now, busy ones when their exchange is over.
+      # @return [void]
+      def close = @connections.close
+
+      # Sends many requests at once. See {FanOut}.
+      #
+      # @param requests [Enumerable<String, URI, Request, Hash>] may be lazy and endless: it is read as far as room becomes
+      #   free; a Hash has `url:` and what else {Request#initialize} takes
+      # @param limit [Integer, Array<Integer>, nil] requests in flight at most, each on a connection of its own; nil: 64 on
+      #   fibers and threads, else what the mechanism does by itself
+      # @param per_origin [Integer, nil] of these, to one origin
+      # @param on [Symbol, Array<Symbol>, nil] nil: fibers where Ruby has them, the cheapest way; else see {Plait.map}
+      # @param on_error [Symbol] :raise (the first failure ends it all), :collect ({Outcome}s instead of responses) or :skip
+      # @param timeout [Numeric, Hash, nil] for each request, instead of the client's
+      # @param deadline [Numeric, Deadline, nil] seconds for all of it
+      # @param progress [#call, nil] called with (done, total or nil) after each request
+      # @yieldparam response [Response, Outcome] in the order in which they come, in the calling thread; leaving the block
+      #   early cancels the rest
+      # @return [Array<Response, Outcome>] in the order of the requests; with a block: nil
+      # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
+      # @raise [UsageError]
+      def fan_out(requests, limit: nil, timeout: nil, **how, &block)
+        FanOut.new(self, requests, limit: limit, timeouts: Timeouts.from(timeout, @timeouts), **how).run(&block)
+      end
+
+      # @return [Hash{Symbol => Integer}] connections: idle, busy, waiting; so far: connected, reused, stale …
+      def statistics = @connections.statistics
+
+      def inspect = "#<#{self.class}#{" #{@settings.base}" if @settings.base} #{statistics}>"
+
+      private
+
+      # The short way, as long as nothing happens on it.
+      def straight(route, url)
+        deadline = @timeouts.total && (Deadline.now + @timeouts.total)
+        stale = false
+        response = @connections.with(route, @timeouts, deadline) do |wire, used|
+          wire.get(url, route.offset, route.block, @timeouts, deadline)
+        rescue ConnectionClosed
+          stale = @connections.stale?(wire, used: used)
+          raise
+        end
+        Exchange.plain?(response) ? response : long_way(url, deadline).finish(response)
+      rescue Error => e
+        raise if response
+
+        long_way(url, deadline).recover(e, stale: stale)
+      end
+
+      def long_way(url, deadline) = Exchange.new(self, Request.new(:get, url), deadline: deadline)
+    end
+  end
+end

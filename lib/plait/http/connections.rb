@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require_relative "../io/pool"
+require_relative "../values/deadline"
+require_relative "connections/dialer"
+require_relative "connections/routes"
+require_relative "connections/shelf"
+
+module Plait
+  module HTTP
+    # The connections of a client, kept for the next request to the same origin: in a pool, and those of the route that is
+    # used all the time on a {Shelf} before it.
+    class Connections
+      # An interrupt may come while we wait for a connection, but not between the pool's hands and ours.
+      WAITING = { Object => :on_blocking }.freeze
+      NEVER = { Object => :never }.freeze
+      # Requests in a row after which a route has the shelf.
+      HOT = 32
+      # Seconds after which an idle connection is asked whether it is stale.
+      CHECK_AFTER = 0.001
+      private_constant :WAITING, :NEVER, :HOT, :CHECK_AFTER
+
+      # @return [Routes]
+      attr_reader :routes
+
+      # @param options [Options]
+      # @param heads [Heads]
+      def initialize(options, heads)
+        @routes = Routes.new(options, heads)
+        @dialer = Dialer.new(options)
+        @limits = options.pool
+        @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :idle_timeout), check_after: CHECK_AFTER)
+        @shelf = Shelf.new
+        @waiting = @streak = @reused = 0
+        @pid = Process.pid
+      end
+
+      # Gives the block a connection and takes it back; one whose exchange did not come to its end is closed.
+      # @param route [Route]
+      # @param timeouts [Timeouts]
+      # @param deadline [Float, nil] monotonic seconds
+      # @yieldparam wire [Wire]
+      # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
+      # @return [Object] the block's value
+      # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
+      def with(route, timeouts, deadline) # rubocop:disable Metrics -- a method that returns could be interrupted there
+        shelf = @shelf
+        return pooled(route, timeouts, deadline) { |wire| yield(wire, false) } unless shelf.for?(route) && @pid == Process.pid
+
+        # Ruby looks for interrupts where a method or a block returns and where it jumps: not between `pop` or `push` and
+        # the assignment. So at any time `place` is either ours or the shelf's.
+        begin
+          place = shelf.places.pop
+          used = !place.nil? && fresh?(place)
+          Thread.handle_interrupt(WAITING) { place = replace(place, route, timeouts, deadline) } unless used
+          value = yield(place.wire, used)
+          if place.wire.reusable? && !@waiting.positive?
+            place.since = Deadline.now
+            shelf.places.push(place)
+            place = nil
+            clear(shelf) if @waiting.positive? || !@shelf.equal?(shelf) # who came meanwhile has not seen it there
+          end
+          value
+        ensure
+          give_back(place.wire) if place
+        end
+      end
+
+      # As {with}, for who keeps it for longer.
+      # @return [Wire] for {checkin} or {discard}
+      def checkout(route, timeouts, deadline)
+        @waiting += 1
+        clear(@shelf)
+        at = earliest(@limits[:wait], deadline)
+        @pool.checkout(route.origin, deadline: at && Deadline.new(at)) do
+          at = earliest(timeouts.connect, deadline)
+          @dialer.connect(route, at && Deadline.new(at))
+        end
+      ensure
+        @waiting -= 1
+      end
+
+      # Brings one back whose exchange came to its end.
+      # @return [void]
+      def checkin(wire) = wire.reusable? ? @pool.checkin(wire) : @pool.discard(wire)
+
+      # Brings one back that is of no more use.
+      # @return [void]
+      def discard(wire) = @pool.discard(wire)
+
+      # @param wire [Wire] on which an exchange has just failed
+      # @param used [Boolean] whether it is known to have been used before
+      # @return [Boolean] whether it had been kept, and nothing of an answer has come: the peer perhaps closed it before it
+      #   saw the request
+      def stale?(wire, used: false) = !wire.received? && (used || @pool.reused?(wire))
+
+      # @return [Hash{Symbol => Integer}] see {Io::Pool#statistics}
+      def statistics
+        clear(@shelf)
+        @pool.statistics.merge(reused: @reused) { |_, pool, shelf| pool + shelf }
+      end
+
+      # @return [void]
+      def close
+        shelf = @shelf
+        @shelf = Shelf.new
+        @closed = true
+        clear(shelf)
+        @pool.close
+        @dialer.close
+      end
+
+      private
+
+      def pooled(route, timeouts, deadline)
+        promote(route)
+        wire = nil
+        Thread.handle_interrupt(WAITING) { wire = checkout(route, timeouts, deadline) }
+        yield wire
+      ensure
+        give_back(wire) if wire
+      end
+
+      # One whose exchange was broken off has closed itself.
+      def give_back(wire) = Thread.handle_interrupt(NEVER) { checkin(wire) }
+
+      # In the child of a fork all connections are the parent's.
+      def promote(route)
+        start_anew if @pid != Process.pid
+        return @streak = 0 unless route.equal?(@last) || (@last = route).nil?
+        return if (@streak += 1) < HOT || @closed || !Shelf::SAFE
+
+        shelf = @shelf
+        @shelf = Shelf.new(route)
+        @streak = 0
+        clear(shelf)
+      end
+
+      def start_anew
+        @pid = Process.pid
+        @waiting = 0
+        clear(@shelf)
+      end
+
+      def fresh?(place)
+        idle = Deadline.now - place.since
+        @reused += 1
+        idle < CHECK_AFTER || (idle < (@limits[:idle_timeout] || Float::INFINITY) && !place.wire.stale?)
+      end
+
+      # @param place [Shelf::Place, nil] whose connection is of no more use
+      def replace(place, route, timeouts, deadline)
+        discard(place.wire) if place
+        Shelf::Place.new(checkout(route, timeouts, deadline))
+      end
+
+      # Brings back what is there, for others to have.
+      def clear(shelf)
+        return if shelf.places.empty?
+
+        Thread.handle_interrupt(NEVER) do
+          while (place = shelf.places.pop)
+            checkin(place.wire)
+          end
+        end
+      end
+
+      # @return [Float, nil] monotonic seconds
+      def earliest(seconds, deadline)
+        return deadline unless seconds
+
+        at = Deadline.now + seconds
+        deadline && deadline < at ? deadline : at
+      end
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "route"
+require_relative "../heads"
+require_relative "../proxy"
+require_relative "../url"
+
+module Plait
+  module HTTP
+    class Connections
+      # The routes of a client, each made when it is first needed. What they are made of can be made again, so only the
+      # newest are kept.
+      class Routes
+        KEPT = 1024
+        PREFIX = %r{\Ahttps?://[^/?#]+\z}
+        # Behind "https://" at the latest.
+        AUTHORITY_AT = 8
+        private_constant :PREFIX, :AUTHORITY_AT
+
+        # @param options [Options]
+        # @param heads [Heads]
+        def initialize(options, heads)
+          @options = options
+          @heads = heads
+          @plain = options.cookies.nil?
+          @routes = {}.freeze
+          @lock = Mutex.new
+        end
+
+        # @param url [String]
+        # @return [Route, nil] for a plain GET, of URLs that begin as this one; nil where nothing is plain
+        # @raise [UsageError] for what is no URL
+        def plain(url)
+          path_at = url.index("/", AUTHORITY_AT)
+          prefix = path_at ? url[0, path_at] : url
+          route = @routes[prefix] || introduce(url, prefix)
+          route if route&.plain?
+        end
+
+        # @param origin [Origin]
+        # @return [Route]
+        def fetch(origin) = @routes[origin.prefix] || add(origin.prefix, origin)
+
+        private
+
+        # As it is written: "http://host:80" is a prefix of its own.
+        def introduce(url, prefix)
+          return unless PREFIX.match?(prefix)
+
+          url = URL.parse(url)
+          add(prefix.dup.freeze, url.origin) unless url.userinfo
+        end
+
+        def add(prefix, origin)
+          @lock.synchronize { @routes[prefix] || keep(prefix, build(prefix, origin)) }
+        end
+
+        def build(prefix, origin)
+          Route.new(origin, prefix, proxy: proxy_for(origin)) { @heads.block(origin) if @plain }
+        end
+
+        # Who reads needs no lock, for no Hash is ever changed.
+        def keep(prefix, route)
+          routes = @routes.merge(prefix => route)
+          routes.shift if routes.size > KEPT
+          @routes = routes.freeze
+          route
+        end
+
+        def proxy_for(origin)
+          case @options.proxy
+          when false then nil
+          when nil then Proxy.from_environment(origin)
+          else Proxy.parse(@options.proxy)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+
+module Plait
+  module HTTP
+    class Exchange
+      # How often a message was sent, and whether it may be sent again.
+      class Attempts
+        # @param retries [Retries]
+        # @param deadline [Float, nil] monotonic seconds
+        def initialize(retries, deadline)
+          @retries = retries
+          @deadline = deadline
+          @count = 0
+        end
+
+        # Another message, or another attempt: nothing of it has been sent.
+        # @return [void]
+        def begin
+          @count += 1
+          @stale = @sending = false
+        end
+
+        # @return [void]
+        def start_anew = @count = 0
+
+        # From now on a body may be used up.
+        # @return [void]
+        def sending = @sending = true
+
+        # The connection had been kept, and is closed without an answer: the peer perhaps closed it before it saw the message.
+        # @return [void]
+        def stale = @stale = true
+
+        # Waits until the next attempt.
+        # @param error [Error] that ended the last one
+        # @param message [Message]
+        # @return [Boolean] false: there is none
+        def again?(error, message)
+          return false if @sending && !message.replayable?
+
+          revive?(error, message) || retry?(error, message)
+        end
+
+        # @param response [Response]
+        # @param message [Message]
+        # @return [Float, nil] seconds until the next attempt; nil: there is none
+        def pause_after(response, message)
+          pause = @retries.pause_after(response, @count) if message.repeatable?
+          pause unless pause.nil? || late?(pause)
+        end
+
+        def to_s = @count > 1 ? ", tried #{@count} times" : ""
+
+        private
+
+        # A stale connection says nothing of the server: another one is taken at once, once, and not counted.
+        def revive?(error, message)
+          return false unless @stale && !@revived && (message.repeatable? || error.retry_safe?)
+
+          @count -= 1
+          @revived = true
+        end
+
+        def retry?(error, message)
+          return false unless @count <= @retries.count && @retries.worth?(error, message.repeatable?)
+
+          pause = @retries.pause(@count)
+          return false if late?(pause)
+
+          sleep(pause)
+          true
+        end
+
+        def late?(pause) = @deadline && Deadline.now + pause >= @deadline
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../../mechanisms/interruption"
+require_relative "../../mechanisms/threads/worker"
+require_relative "../../values/outcome"
+
+module Plait
+  module HTTP
+    class FanOut
+      # Threads that take requests from one Array, each with a connection that it keeps: what {Crew} is for fibers. Through
+      # `Plait.map(on: :threads)` a request costs three times as much, for it goes from one thread to another twice, and so
+      # does the GVL.
+      class Gang
+        # Answers that wait for the caller, for each thread; then the threads wait too.
+        BACKLOG = 8
+
+        # @param items [Array]
+        # @param limit [Integer] threads at most
+        # @param outcomes [Boolean] whether successes are handed over as outcomes too
+        # @yieldreturn [#call, #close] the lane of a new member
+        def initialize(items, limit, outcomes:, &lane)
+          @items = items
+          @outcomes = outcomes
+          @lanes = Array.new([limit, items.size].min, &lane)
+          @at = -1
+          @lock = Mutex.new
+          @answers = Thread::SizedQueue.new([@lanes.size * BACKLOG, 1].max)
+          @workers = []
+        end
+
+        # @yieldparam index [Integer] of the item
+        # @yieldparam answer [Object, Outcome]
+        # @return [void]
+        def each
+          @lanes.size.times { |number| @workers << Mechanisms::Threads::Worker.new(number, self, self, @answers) }
+          @items.size.times { yield(*@answers.pop) }
+          complete = true
+        ensure
+          cancel unless complete
+          @workers.each(&:join)
+          @lanes.each(&:close)
+        end
+
+        # Ends what is in flight.
+        # @return [Array<Object>] answers that nobody has taken
+        def cancel
+          @lock.synchronize { @at = @items.size }
+          left = drain # who waits for room has it now
+          Mechanisms::Threads::Worker.stop(@workers)
+          left + drain
+        end
+
+        # @!group For its workers
+
+        # @return [Array(Integer, Object), nil] the next item
+        # @api private
+        def pop
+          @lock.synchronize do
+            index = @at += 1
+            [index, @items[index]] if index < @items.size
+          end
+        end
+
+        # @return [Array(Integer, Object)] the answer to an item
+        # @api private
+        def call(index, item, number)
+          value = @lanes[number].call(item)
+          [index, @outcomes ? Outcome.new(index: index, item: item, value: value) : value]
+        rescue Mechanisms::Interruption
+          raise
+        rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
+          [index, Outcome.new(index: index, item: item, error: e)]
+        end
+
+        private
+
+        def drain = Array.new(@answers.size) { @answers.pop.last }
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "../../http"
+
+module Plait
+  module HTTP
+    module Faraday
+      # A client for each way to connect: Faraday gives TLS and proxy anew with every request, and connections are kept only
+      # among those that agree in them.
+      class Clients
+        # Faraday has middleware for these, and an application has chosen them or not.
+        LEFT_TO_FARADAY = { redirects: 0, retries: 0, cookies: nil }.freeze
+        TLS = { ca_file: :ca_file, ca_path: :ca_path, cert_store: :cert_store, client_key: :key, min_version: :min_version,
+                ciphers: :ciphers, hostname: :hostname }.freeze
+        private_constant :LEFT_TO_FARADAY, :TLS
+
+        # @param options [Hash] of {Client#initialize}
+        def initialize(options)
+          @options = LEFT_TO_FARADAY.merge(options)
+          @clients = {}
+          @lock = Mutex.new
+        end
+
+        # @param env [Faraday::Env]
+        # @return [Client]
+        def fetch(env)
+          options = { tls: tls(env.ssl), proxy: proxy(env.request.proxy) }.compact
+          @lock.synchronize { @clients[options] ||= Client.new(**@options, **options) }
+        end
+
+        # @return [void]
+        def close
+          clients = @lock.synchronize { @clients.values.tap { @clients.clear } }
+          clients.each(&:close)
+        end
+
+        private
+
+        def tls(ssl)
+          return if ssl.nil? || ssl.empty?
+
+          options = TLS.filter_map { |theirs, ours| [ours, ssl[theirs]] unless ssl[theirs].nil? }.to_h
+          options[:verify] = false if ssl.disable? || ssl.verify_mode == 0
+          certificate, *chain = ssl.client_cert
+          options.update(certificate: certificate, chain: chain) if certificate
+          options unless options.empty?
+        end
+
+        # Without one in Faraday there is none: it has looked at the environment itself.
+        def proxy(proxy)
+          return false unless proxy
+
+          uri = proxy.uri.dup
+          uri.user, uri.password = [proxy.user, proxy.password].map { |word| word && URI.encode_www_form_component(word) }
+          uri.to_s
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require_relative "../protocols/http1/serializer"
+require_relative "auth"
+require_relative "codings"
+require_relative "headers"
+require_relative "redirects"
+
+module Plait
+  module HTTP
+    # The heads of a client's requests: what it sends with all of them, then what a request says itself.
+    class Heads
+      BODY_EXPECTED = %w[POST PUT PATCH].freeze
+      private_constant :BODY_EXPECTED
+
+      # @param options [Options]
+      def initialize(options)
+        @options = options
+        @fields = Headers.new("Accept" => "*/*", "User-Agent" => options.class::AGENT)
+        @fields.add("Accept-Encoding", Codings.accept) if options.compression
+        @fields = @fields.merge(options.headers).freeze
+        @bare = @fields.dup.tap { |fields| Redirects::CREDENTIALS.each { |name| fields.delete(name) } }.freeze
+      end
+
+      # @param origin [Origin]
+      # @return [String, nil] all lines but the first of a plain GET; nil when they are not the same each time
+      def block(origin)
+        return if @options.auth.respond_to?(:call)
+
+        Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin)).to_s.freeze
+      end
+
+      # @param request [Request]
+      # @param target [String] as it stands in the request line
+      # @param upload [Upload, nil]
+      # @param trusted [Boolean] false: a redirect has led to this origin, which is not to know who we are
+      # @param extra [Hash{String => String, nil}] fields that come last, such as Cookie
+      # @return [String]
+      # @raise [LocalProtocolError, UsageError]
+      def whole(request, target, upload: nil, trusted: true, extra: {})
+        fields = defaults(request, trusted).merge(request.headers).merge(framing(request, upload))
+        fields.add("Content-Type", upload.content_type) if upload&.content_type && !fields.key?("content-type")
+        extra.each { |name, value| fields.add(name, value) unless fields.key?(name) }
+        Protocols::HTTP1::Serializer.request(request.method, target, fields.to_a)
+      end
+
+      # @param request [Request]
+      # @return [Boolean] whether compressed bodies were asked for by us, and not by the caller
+      def decode?(request)
+        @options.compression && !request.headers.key?("accept-encoding") && !@options.headers.key?("accept-encoding")
+      end
+
+      private
+
+      def defaults(request, trusted)
+        fields = Headers.new("Host" => request.origin.host_header).merge(trusted ? @fields : @bare)
+        return fields.set("Authorization", Auth.header(request.auth)) if request.auth
+
+        trusted ? fields.merge(authorization(request.origin)) : fields
+      end
+
+      # With a base URL the client's credentials are for its origin, without one for all.
+      def authorization(origin)
+        return unless @options.auth && (@options.base.nil? || @options.base.origin == origin)
+
+        { "Authorization" => Auth.header(@options.auth) }
+      end
+
+      # How long the body is, is not for callers to say: the next request would begin somewhere else. Where a body could be,
+      # the peer is told that there is none (RFC 9110 §8.6).
+      def framing(request, upload)
+        return { "Content-Length" => nil, "Transfer-Encoding" => "chunked" } if upload&.chunked?
+
+        size = upload ? upload.size : (0 if BODY_EXPECTED.include?(request.method))
+        { "Content-Length" => size&.to_s, "Transfer-Encoding" => nil }
+      end
+    end
+  end
+end

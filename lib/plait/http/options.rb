@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../io/connector"
+require_relative "../protocols/http1/limits"
+require_relative "../values/errors"
+require_relative "../version"
+require_relative "cookie_jar"
+require_relative "headers"
+require_relative "redirects"
+require_relative "retries"
+require_relative "timeouts"
+require_relative "url"
+
+module Plait
+  module HTTP
+    # What a {Client} was told, checked.
+    class Options
+      NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body http2 pool connector].freeze
+      # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
+      POOL = { per_key: 16_384, max: 16_384, idle_timeout: 30, wait: 60 }.freeze
+      AGENT = "plait/#{VERSION}".freeze
+
+      # @param given [Hash]
+      # @return [Options]
+      # @raise [UsageError]
+      def self.build(given)
+        unknown = given.keys - NAMES
+        return new(**given) if unknown.empty?
+
+        raise UsageError, "a client doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{NAMES.join(", ")}"
+      end
+
+      # @return [URL, nil] relative URLs are resolved against it (RFC 3986 §5)
+      attr_reader :base
+      # @return [Headers] sent with every request
+      attr_reader :headers
+      # @return [Timeouts]
+      attr_reader :timeouts
+      # @return [Retries]
+      attr_reader :retries
+      # @return [Redirects]
+      attr_reader :redirects
+      # @return [String, Hash, false, nil] see {Routes}
+      attr_reader :proxy
+      # @return [Hash, Io::TLS::Client]
+      attr_reader :tls
+      # @return [CookieJar, nil]
+      attr_reader :cookies
+      # @return [Boolean] whether compressed bodies are asked for, and given out as they were before
+      attr_reader :compression
+      # @return [Object, nil] see {Auth.header}
+      attr_reader :auth
+      # @return [Protocols::HTTP1::Limits]
+      attr_reader :limits
+      # @return [Boolean] whether HTTP/2 is offered to origins with TLS
+      attr_reader :http2
+      # @return [Hash] of Io::Pool
+      attr_reader :pool
+      # @return [Hash] of Io::Connector
+      attr_reader :connector
+
+      def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
+                     cookies: nil, compression: true, auth: nil, max_body: nil, http2: false, pool: {}, connector: {})
+        @base = base && URL.parse(base)
+        @headers = Headers.new(headers)
+        @timeouts = Timeouts.from(timeout)
+        @retries = Retries.from(retries)
+        @redirects = Redirects.from(redirects)
+        @proxy = proxy
+        @tls = tls || {}
+        @cookies = cookies == true ? CookieJar.new : cookies || nil
+        @compression = compression
+        @auth = auth
+        @http2 = http2
+        @limits = limit(max_body)
+        @pool = POOL.merge(check(:pool, pool, POOL.keys))
+        @connector = connector
+        freeze
+      end
+
+      private
+
+      def limit(bytes) = bytes ? Protocols::HTTP1::Limits.new(body: bytes) : Protocols::HTTP1::Limits.new
+
+      def check(name, given, known)
+        unknown = given.keys - known
+        return given if unknown.empty?
+
+        raise UsageError, "#{name}: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{known.join(", ")}"
+      end
+    end
+  end
+end

@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/nginx_server"
+require "socket"
+
+begin
+  require "faraday"
+  require "plait/http/faraday"
+rescue LoadError => e
+  warn("#{__FILE__}: #{e.message}; bin/setup test drivers installs faraday")
+end
+
+class FaradayTest < Minitest::Test
+  BIG = "x" * 300_000
+
+  def setup
+    skip("faraday is not installed: bin/setup test drivers") unless defined?(Plait::HTTP::Faraday)
+    @nginx = Support::NginxServer.start(server: <<~CONF)
+      default_type text/plain;
+      location /hello { add_header X-One 1; add_header X-One 2; return 200 "hello $request_method $http_x_tell"; }
+      location /missing { return 404 gone; }
+      location /away { return 302 /hello; }
+      location /peer { return 200 $connection; }
+    CONF
+    File.write(File.join(@nginx.root, "big"), BIG)
+  end
+
+  def teardown = @nginx&.stop
+
+  def test_a_get
+    response = api.get("/hello", nil, "X-Tell" => "me")
+    assert_equal([200, "hello GET me", "1, 2", "OK"],
+                 [response.status, response.body, response.headers["x-one"], response.reason_phrase])
+    assert_equal("text/plain", response.headers["Content-Type"])
+  end
+
+  def test_methods_and_bodies
+    with_echo do |url|
+      api = connect(url)
+      assert_match(%r{\APOST / .*Content-Type: application/x-www-form-urlencoded.*\r\n\r\na=1\z}m, api.post("/", { a: 1 }).body)
+      assert_match(%r{\APUT /x .*\r\n\r\nbytes\z}m, api.put("/x", "bytes").body)
+      assert_match(%r{\ADELETE /x .*\r\n\r\n\z}m, api.delete("/x").body)
+      assert_match(%r{\APOST / .*\r\n\r\nfrom a file\z}m, api.post("/", StringIO.new("from a file")).body)
+    end
+  end
+
+  def test_statuses_and_redirects_are_left_to_middleware
+    assert_equal([404, "gone"], api.get("/missing").then { |response| [response.status, response.body] })
+    assert_equal(302, api.get("/away").status)
+    raising = connect { |builder| builder.response(:raise_error) }
+    assert_raises(Faraday::ResourceNotFound) { raising.get("/missing") }
+  end
+
+  def test_the_connection_is_kept
+    assert_equal([api.get("/peer").body], Array.new(3) { api.get("/peer").body }.uniq)
+  end
+
+  def test_streaming
+    pieces = []
+    response = api.get("/big") do |request|
+      request.options.on_data = ->(piece, size, env) { pieces << [piece.bytesize, size, env.status] }
+    end
+    assert_equal(BIG.bytesize, pieces.sum(&:first))
+    assert_equal([BIG.bytesize, 200], pieces.last.drop(1))
+    assert_operator(pieces.size, :>, 1)
+    assert_empty(response.body.to_s)
+  end
+
+  def test_in_parallel
+    responses = []
+    api.in_parallel { 20.times { responses << api.get("/hello") } }
+    assert_equal([200], responses.map(&:status).uniq)
+    assert_equal(["hello GET "], responses.map(&:body).uniq)
+  end
+
+  def test_under_fibers_and_threads
+    %i[threads fibers].each do |on|
+      assert_equal([200], Plait.map(1..30, on: on, limit: 10) { api.get("/hello").status }.uniq)
+    end
+  end
+
+  def test_errors
+    assert_raises(Faraday::ConnectionFailed) { connect("http://127.0.0.1:#{unused_port}").get("/") }
+    with_silence do |url|
+      assert_raises(Faraday::TimeoutError) { connect(url).get("/") { |request| request.options.timeout = 0.05 } }
+    end
+    assert_raises(Plait::UsageError) { api.get("/hello", nil, "X-Tell" => "a\r\nb: c") }
+  end
+
+  def test_nothing_is_left
+    api.get("/hello")
+    adapter = api.builder.app.app
+    assert_no_leaks { connect.then { |own| own.get("/hello").then { own.app.close } } }
+    adapter.close if adapter.respond_to?(:close)
+  end
+
+  private
+
+  def api = @api ||= connect
+
+  def connect(url = @nginx.url)
+    Faraday.new(url) do |builder|
+      builder.request(:url_encoded)
+      yield builder if block_given?
+      builder.adapter(:plait)
+    end
+  end
+
+  def unused_port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
+
+  # Answers with the request.
+  def with_echo
+    server = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new { loop { echo(server.accept) } }
+    yield "http://127.0.0.1:#{server.local_address.ip_port}"
+  ensure
+    thread.kill.join
+    server.close
+  end
+
+  def echo(socket)
+    request = +""
+    request << socket.gets until request.end_with?("\r\n\r\n")
+    length = request[/^content-length: (\d+)/i, 1].to_i
+    request << socket.read(length) if length.positive?
+    request << dechunk(socket) if request.match?(/^transfer-encoding: chunked/i)
+    socket.write("HTTP/1.1 200 OK\r\nContent-Length: #{request.bytesize}\r\nConnection: close\r\n\r\n#{request}")
+    socket.close
+  end
+
+  def dechunk(socket)
+    body = +""
+    while (size = socket.gets.hex).positive?
+      body << socket.read(size)
+      socket.gets
+    end
+    socket.gets
+    body
+  end
+
+  def with_silence
+    server = TCPServer.new("127.0.0.1", 0)
+    yield "http://127.0.0.1:#{server.local_address.ip_port}"
+  ensure
+    server.close
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
+require_relative "../support/nginx_server"
+
+# In processes of their own: WebMock changes every client it finds.
+class WebMockTest < Minitest::Test
+  PRELUDE = <<~RUBY
+    require "webmock"
+    require "plait/http/webmock"
+    include WebMock::API
+    WebMock.enable!
+  RUBY
+
+  def setup
+    skip("webmock is not installed: bin/setup test drivers") unless Gem.loaded_specs["webmock"]
+  end
+
+  def test_a_stub_answers
+    assert_equal(<<~OUT, run_with(<<~RUBY))
+      [201, "made", "1", "made"]
+      [404, 404]
+      true
+    OUT
+      stub_request(:post, "http://api.test/items").with(body: "a=1", headers: { "X-Key" => "k" })
+        .to_return(status: [201, "Created"], body: "made", headers: { "X-One" => "1" })
+      response = Plait::HTTP.post("http://api.test/items", body: "a=1", headers: { "X-Key" => "k" })
+      p [response.status, response.body, response["x-one"], response.text]
+      stub_request(:get, "http://api.test/gone").to_return(status: 404)
+      p Plait::HTTP.fan_out(["http://api.test/gone"] * 2, limit: 2).map(&:status)
+      p WebMock::RequestRegistry.instance.times_executed(WebMock::RequestPattern.new(:get, "http://api.test/gone")) == 2
+    RUBY
+  end
+
+  def test_errors_and_timeouts
+    assert_equal(<<~OUT, run_with(<<~RUBY))
+      Plait::ReadTimeout
+      EOFError
+      WebMock::NetConnectNotAllowedError
+    OUT
+      stub_request(:get, "http://api.test/slow").to_timeout
+      stub_request(:get, "http://api.test/cut").to_raise(EOFError)
+      %w[slow cut other].each do |path|
+        Plait::HTTP.get("http://api.test/\#{path}")
+      rescue Exception => e
+        p e.class
+      end
+    RUBY
+  end
+
+  def test_the_network_where_it_is_allowed_and_after_it_is_turned_off
+    nginx = Support::NginxServer.start(server: "location /hello { return 200 hi; }")
+    assert_equal(%(["hi", 200]\n"hi"\n"hi"\n), run_with(<<~RUBY))
+      WebMock.allow_net_connect!
+      WebMock.after_request { |request, response| $seen = [response.body, response.status.first] }
+      body = Plait::HTTP.get("#{nginx.url}/hello").body
+      p $seen, body
+      WebMock.disable!
+      p Plait::HTTP.get("#{nginx.url}/hello").body
+    RUBY
+  ensure
+    nginx&.stop
+  end
+
+  private
+
+  def run_with(code)
+    result = Support::FreshRuby.run(PRELUDE + code)
+    assert_empty(result.err)
+    result.out
+  end
+end
