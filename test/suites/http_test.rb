@@ -12,7 +12,8 @@ class HttpSuiteTest < Minitest::Test
     labels = workload.cells.map(&:label)
     ["plain", "keep-alive", "threads (limit 10)", "threads + keep-alive (limit 50)", "fibers (limit 10)",
      "fibers + keep-alive (limit 50)", "hybrid + keep-alive (limit 50)", "processes (limit 16)",
-     "processes × fibers + keep-alive (limit 2 × 25)"].each { |label| assert_includes labels, label }
+     "processes × fibers + keep-alive (limit 2 × 25)", "fibers + sockets, one byte a read (limit 50)",
+     "fibers + kept sockets (limit 50)", "Plait::HTTP", "hybrid + Plait::HTTP (limit 50)"].each { |label| assert_includes labels, label }
     assert_equal "HTTP: 50 requests of 612 bytes, answered after 50 ms", workload.title
   end
 
@@ -23,19 +24,30 @@ class HttpSuiteTest < Minitest::Test
     refute_includes workload.cells.map(&:on), :sequence, "it would take 250 s"
   end
 
+  def test_a_table_for_each_latency
+    workloads = Suites.fetch("http").workloads(latency: [0, 0.01, 0.1])
+    assert_equal(%w[http-0ms http-10ms http-100ms], workloads.map(&:name))
+    assert_match(/answered after 10 ms/, workloads[1].title)
+    assert_raises(Plait::UsageError) { Suites.fetch("http").workloads(latency: [0, -1]) }
+  end
+
   def test_every_row_asks_the_same_and_the_origin_counts_each_apart
     workload = build(requests: 4, latency: 0.2, limits: [3], on: %i[sequence threads fibers processes])
     report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
     assert_empty report.rows.filter_map(&:failure)
     assert_empty report.mismatches
-    assert_match(/plain: 1; keep-alive: 1; threads \(limit 3\): 3; threads \+ keep-alive \(limit 3\): 3; fibers \(/,
-                 workload.notes.first)
+    counted = workload.notes.first.scan(/[:;] ([^;]+): (\d)/).to_h
+    assert_equal({ "plain" => "1", "keep-alive" => "1", "Plait::HTTP" => "1" }, counted.select { |_, most| most == "1" })
+    assert_equal(%w[3], counted.values_at("threads (limit 3)", "threads + keep-alive (limit 3)", "fibers + sockets (limit 3)",
+                                          "fibers + sockets, one byte a read (limit 3)", "fibers + kept sockets (limit 3)",
+                                          "fibers + Plait::HTTP (limit 3)", "processes + Plait::HTTP (limit 3)").uniq)
   end
 
   def test_only_kept_connections_are_used_again
     %i[sequence threads fibers].each do |on|
       assert_equal 5, accepted_by(Http::OneShot, on), on
-      assert_includes 1..2, accepted_by(Http::KeepAlive, on), on
+      [Http::KeepAlive, Http::KeptSocket].each { |kept| assert_includes 1..2, accepted_by(kept, on), on }
+      assert_includes 1..2, accepted_by(Http::PlaitClient, on, 2), on
     end
   end
 
@@ -82,7 +94,8 @@ class HttpSuiteTest < Minitest::Test
       assert_empty report.rows.filter_map(&:failure)
       assert_empty report.mismatches
       assert_match(/over the network/, workload.notes.first)
-      assert_equal ["plain", "keep-alive", "fibers (limit 3)", "fibers + keep-alive (limit 3)"], report.rows.map(&:label)
+      assert_equal ["plain", "fibers (limit 3)", "keep-alive", "fibers + keep-alive (limit 3)", "Plait::HTTP",
+                    "fibers + Plait::HTTP (limit 3)"], report.rows.map(&:label)
     end
   end
 
@@ -117,10 +130,10 @@ class HttpSuiteTest < Minitest::Test
   def build(**options) = Suites.fetch("http").workloads(**options).first
 
   # Five requests, two at a time.
-  def accepted_by(body, on)
+  def accepted_by(body, on, *more)
     target = Http::EmbeddedTarget.new(latency: 0.01, size: 10)
     target.around do
-      Plait.map([*1..5], on: on, limit: on == :sequence ? 1 : 2, &body.new(target.row("x")).to_proc)
+      Plait.map([*1..5], on: on, limit: on == :sequence ? 1 : 2, &body.new(target.row("x"), *more).to_proc)
       JSON.parse(Net::HTTP.get(target.uri("/stats"))).fetch("accepted") - 1
     end
   end

@@ -11,7 +11,6 @@ module Bench
         def initialize(site, limit, on:)
           super(site, limit)
           @on = on
-          @client = Plait::HTTP::Client.new(**options)
         end
 
         def get(requests) = Plait.map(requests, on: @on, limit: limit) { |url| @client.get(url).body }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait"
+require "plait/http"
 require_relative "client"
 
 module Bench
@@ -12,14 +13,14 @@ module Bench
 
         def initialize(site, limit)
           super
-          abort("not built yet: Plait::HTTP") unless defined?(Plait::HTTP)
+          @client = Plait::HTTP::Client.new(timeout: TIMEOUT, **tls)
         end
 
         def requests(targets) = urls(targets)
 
         private
 
-        def options = { timeout: TIMEOUT, **(site.tls ? { tls: { ca_file: site.ca_file } } : {}) }
+        def tls = site.tls ? { tls: { ca_file: site.ca_file } } : {}
       end
     end
   end

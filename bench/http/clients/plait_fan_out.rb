@@ -7,9 +7,15 @@ module Bench
     module Clients
       # All requests given at once, each response handed over as soon as it is there.
       class PlaitFanOut < PlaitClient
+        # @param on [Symbol, nil] nil: the fibers of the fan-out
+        def initialize(site, limit, on: nil)
+          super(site, limit)
+          @on = on
+        end
+
         def get(requests)
           bodies = []
-          Plait::HTTP.fan_out(requests, limit: limit, **options) { |response| bodies << response.body }
+          @client.fan_out(requests, limit: limit, on: @on) { |response| bodies << response.body }
           bodies
         end
 

@@ -54,7 +54,7 @@ module Bench
       # Plait itself, by the mechanism that a case is about.
       PLAIT = {
         sequence: entry("plait_calls", gems: FIBERS, on: :sequence),
-        threads: entry("plait_calls", gems: FIBERS, on: :threads),
+        threads: entry("plait_fan_out", gems: FIBERS, on: :threads),
         fibers: entry("plait_fan_out", gems: FIBERS)
       }.freeze
 

@@ -24,7 +24,8 @@ module Plait
         **MeasuringOptions::CHOICE,
         scale: { banner: "X", desc: "the size of the work, 1 for the full one (default: 1; for \"all\" a part of it)" },
         requests: { banner: "N", desc: "http: how many requests (default: 50)" },
-        latency: { banner: "SECONDS", desc: "http: how long the server takes to answer (default: 0.05)" },
+        latency: { banner: "SECONDS[,…]",
+                   desc: "http: how long the server takes to answer (default: 0.05); a table for each" },
         url: { banner: "URL", desc: "http: ask this site instead of the built-in server" },
         **MeasuringOptions::MANNER
       }.freeze

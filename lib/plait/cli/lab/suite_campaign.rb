@@ -88,7 +88,7 @@ module Plait
             brief: everything?,
             scale: given("scale") { |text| Arguments.positive("--scale", text) },
             requests: given("requests") { |text| Arguments.count("--requests", text) },
-            latency: given("latency") { |text| Arguments.seconds("--latency", text) },
+            latency: given("latency") { |text| text.split(",", -1).map { |one| Arguments.seconds("--latency", one) } },
             url: given("url") { |text| Arguments.text("--url", text) },
             limits: limits
           }

@@ -29,6 +29,8 @@ module Plait
           def verify(id, response) = target.verify(path(id), response)
         end
 
+        # @return [Numeric] seconds until an answer
+        attr_reader :latency
         # @return [Integer] bytes of each body
         attr_reader :size
         # @return [Array<String>] filled with what the origin has counted, once it is over
@@ -42,6 +44,9 @@ module Plait
           @labels = []
           @notes = []
         end
+
+        # @return [Boolean] whether its answers are as simple as those that are asked by hand expect
+        def embedded? = true
 
         # @return [Array<Integer>] limits worth looking at
         def limits(requests) = [10, requests.clamp(10, 100)].map { |limit| [limit, requests].min }.uniq

@@ -30,6 +30,9 @@ module Plait
           check
         end
 
+        # @return [Boolean]
+        def embedded? = false
+
         # @return [Array<Integer>] limits worth looking at
         def limits(requests) = [[POLITE_LIMIT, requests].min]
 
@@ -53,7 +56,7 @@ module Plait
 
         # @raise [UnreachableOrigin] when it no longer answers with a success
         def verify(_id, response)
-          return if response.is_a?(Net::HTTPSuccess)
+          return if response.code.start_with?("2")
 
           raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}"
         end
@@ -73,7 +76,7 @@ module Plait
 
         # Ruby would take a port above the last one for another, and not send a password, but the report would tell it.
         def fault_of(uri)
-          return "is no address of HTTP" unless uri.is_a?(URI::HTTP) && uri.hostname
+          return "is no address of HTTP" if !uri.is_a?(URI::HTTP) || uri.hostname.to_s.empty?
           return "names a port that does not exist" unless PORTS.cover?(uri.port)
 
           "has a user or a password in it, which would not be sent" if uri.userinfo

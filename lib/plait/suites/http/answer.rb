@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require_relative "../suite"
+
+module Plait
+  module Suites
+    class Http < Suite
+      # What a row got, whichever client it used: as much of Net::HTTP's response as is looked at.
+      # @!attribute code
+      #   @return [String] "200"
+      # @!attribute body
+      #   @return [String]
+      # @!attribute message
+      #   @return [String] the reason
+      Answer = Struct.new(:code, :body, :message)
+    end
+  end
+end
