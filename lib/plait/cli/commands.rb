@@ -4,6 +4,7 @@ require "thor"
 require_relative "../values/errors"
 require_relative "compare"
 require_relative "doctor"
+require_relative "fetch"
 require_relative "help"
 require_relative "lab"
 require_relative "suggestion"
@@ -14,7 +15,7 @@ module Plait
   module CLI
     # The table of commands, as Thor dispatches them.
     class Commands < Thor
-      ALL = [Lab, Compare, Doctor, Version, Help].freeze
+      ALL = [Lab, Compare, Fetch, Doctor, Version, Help].freeze
 
       check_unknown_options!
       remove_command :tree, :help
