@@ -52,7 +52,7 @@ module Plait
     # @return [Object] the first value that arrives; the other items are cancelled
     # @raise [AllFailed] when every item failed
     def first(items, on:, **options, &block)
-      coordinate(items, on, { on_error: :collect, limit: count(items) }.merge(options), block).first
+      coordinate(items, on, { on_error: :collect, limit: crowd(items, on) }.merge(options), block).first
     end
 
     # Opens a scope: tasks started in it don't outlive it.
@@ -94,6 +94,10 @@ module Plait
     # @return [Lab::Report]
     def compare(items, **options, &block) = Lab.compare(items, **options, &block)
 
+    # Candidates of {first} that are tried at once at most, where nothing is said.
+    CROWD = 256
+    private_constant :CROWD
+
     private
 
     def coordinate(items, on, options, block)
@@ -118,9 +122,10 @@ module Plait
       build(options).tap { |built| mechanism.limit_for(built.limit) if built.limit }
     end
 
-    def count(items)
-      size = items.size if items.respond_to?(:size)
-      size.is_a?(Integer) && size.positive? ? size : nil
+    # All candidates at once where that costs little; processes and ractors are as many as ever.
+    def crowd(items, on)
+      size = items.size if items.respond_to?(:size) && !Array(on).intersect?(%i[processes ractors])
+      size.is_a?(Integer) && size.positive? ? [size, CROWD].min : nil
     end
 
     def offloaded(&block)

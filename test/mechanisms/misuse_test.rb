@@ -3,7 +3,9 @@
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
 require "plait"
+require "etc"
 require "stringio"
+require "tmpdir"
 require "timeout"
 
 # What people do to a run that nobody meant: each ends, and says why.
@@ -35,6 +37,45 @@ class MisuseTest < Minitest::Test
 
   def test_a_task_that_ends_its_thread
     assert_raises(Plait::WorkerDied) { within { Plait.run(on: :threads) { |scope| scope.async { Thread.exit }.value } } }
+  end
+
+  # --- Errors whose message is not simple
+
+  def test_errors_that_ruby_explains
+    { NameError => ->(_) { no_such_name }, NoMethodError => ->(_) { nil.no_such_method },
+      KeyError => ->(_) { { a: 1 }.fetch(:b) }, LoadError => ->(_) { require "no/such/file" } }.each do |kind, body|
+      %i[sequence threads fibers processes].each do |on|
+        error = assert_raises(kind, on) { Plait.map([7], on: on, &body) }
+        [error.message, error.inspect, error.full_message(highlight: false)].each { |text| assert_match(/item 0: 7/, text) }
+      end
+    end
+  end
+
+  def test_messages_in_any_encoding
+    odd = Class.new { def inspect = "\xFF".b }
+    { "é" => "q \xFF".b, "ü" => "text".encode("UTF-16LE"), odd.new => "é", "x" * 1_000_000 => "a",
+      ([0] * 1_000_000) => "a" }.each do |item, text|
+      error = assert_raises(RuntimeError) { Plait.map([item], on: :sequence) { raise text } }
+      assert_predicate(error.message, :valid_encoding?)
+      assert_match(/\(item 0: .{1,80}\)\z/, error.message)
+    end
+  end
+
+  def test_a_recursion_without_end_is_the_items_own
+    endless = ->(n) { n == 2 ? endless.call(n) : n }
+    outcomes = Plait.map([1, 2, 3], on: :threads, on_error: :collect, &endless)
+    assert_equal([nil, SystemStackError, nil], outcomes.map { |outcome| outcome.error&.class })
+  end
+
+  def test_the_first_of_many_processes
+    Dir.mktmpdir do |folder|
+      Plait.first((1..300).to_a, on: :processes) do |n|
+        File.write(File.join(folder, Process.pid.to_s), "")
+        sleep(0.05)
+        n
+      end
+      assert_operator(Dir.children(folder).size, :<=, Etc.nprocessors)
+    end
   end
 
   # --- One mechanism after another

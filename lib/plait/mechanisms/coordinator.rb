@@ -98,9 +98,9 @@ module Plait
         @consumer.call(outcome) if outcome.ok? || @options.on_error != :skip
       end
 
-      # `exit`, Interrupt and NoMemoryError are never an item's private affair.
+      # `exit`, Interrupt and NoMemoryError are never an item's private affair; too deep a recursion is.
       def tolerable?(error)
-        @options.on_error != :raise && (error.is_a?(StandardError) || error.is_a?(ScriptError))
+        @options.on_error != :raise && [StandardError, ScriptError, SystemStackError].any? { |kind| error.is_a?(kind) }
       end
 
       def fail_with(outcome)

@@ -4,6 +4,16 @@ module Plait
   # Extends the exception that ends a run: it keeps its own class, so that `rescue KeyError` works, and says which item
   # it belongs to.
   module Failure
+    # Ruby's did_you_mean and error_highlight look for the text without their additions by passing over every `to_s` whose
+    # module has this constant; without it they would call the one here, which calls theirs, without end.
+    SKIP_TO_S_FOR_SUPER_LOOKUP = true
+    private_constant :SKIP_TO_S_FOR_SUPER_LOOKUP
+
+    # Elements of a collection that are worth the time of `inspect`.
+    FEW = 20
+    LONGEST = 80
+    private_constant :FEW, :LONGEST
+
     # @return [Object] the item whose block raised
     attr_reader :item
     # @return [Integer] its place in the input, from 0
@@ -42,15 +52,28 @@ module Plait
 
     # @api private
     def self.shorten(item)
-      text = item.inspect
-      text.length > 80 ? "#{text[0, 77]}..." : text
-    rescue StandardError
+      item = item[0, LONGEST] if item.instance_of?(String)
+      return "#{item.class} of #{item.size}" if (item.instance_of?(Array) || item.instance_of?(Hash)) && item.size > FEW
+
+      text = readable(item.inspect)
+      text.length > LONGEST ? "#{text[0, LONGEST - 3]}..." : text
+    rescue StandardError, ScriptError, SystemStackError
       "a #{item.class}"
+    end
+
+    # @api private
+    # @return [String] valid UTF-8: messages of drivers and paths may be bytes of any kind
+    def self.readable(text)
+      return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
+      return text.dup.force_encoding(Encoding::UTF_8).scrub if text.encoding.ascii_compatible?
+
+      text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
     end
 
     private
 
     def placed(text)
+      text = Failure.readable(text.to_s)
       place = "(#{@places.join(", in ")})"
       text.end_with?(place) ? text : "#{text} #{place}"
     end

@@ -14,7 +14,7 @@ end
 module Plait
   module HTTP
     module HTTP2
-      # The frames, the compression of headers and the states of streams (https://rubygems.org/gems/http-2). It is asked for
+      # The frames, the compression of headers and the states of streams (the gem http-2). It is asked for
       # by who wants HTTP/2 only.
       Engine = ::HTTP2
       private_constant :Engine
