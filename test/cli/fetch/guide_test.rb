@@ -2,6 +2,7 @@
 
 require_relative "../../test_helper"
 require "plait/cli"
+require "shellwords"
 require_relative "support/fetching"
 
 # The commands of guides/fetch.md, run one after another in one folder.
@@ -13,7 +14,7 @@ class FetchGuideTest < Minitest::Test
   def test_its_commands
     site = origin { |path, _| path == "/robots.txt" ? [404, {}, ""] : [200, { "Content-Type" => "text/html" }, "hello"] }
     write("urls.txt", "# a list\n\n#{site.url("/1")}\n#{site.url("/2")}\nnonsense\n")
-    write("plait", "#!/bin/sh\nexec #{command([], nil).join(" ")} \"$@\"\n")
+    write("plait", "#!/bin/sh\nexec #{Shellwords.join(command([], nil))} \"$@\"\n")
     File.chmod(0o755, path("plait"))
     commands.each { |line| run_line(line.gsub("https://example.org/", site.url("/"))) }
     assert_equal([3, 4, 5], saved("answers.jsonl").map { |record| record["line"] })
