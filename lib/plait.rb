@@ -41,7 +41,9 @@ module Plait
     def map(items, on:, **options, &block) = coordinate(items, on, options, block).map
 
     # As {map}, but hands over each {Outcome} as soon as it is there. Items are pulled only as room becomes free, so that
-    # an endless source is fine.
+    # an endless source is fine. It is asked in the calling thread: while it waits for its next item, nothing is handed
+    # over, and on fibers nothing runs. (What waits, such as the pages of an API, belongs into the block, or into a task of
+    # {run}.) An enumeration that was begun by `next` ends when it is gone through, not when it is dropped.
     # @yieldparam item [Object]
     # @return [Enumerator<Outcome>] in the order in which they finish; leaving it early cancels the rest
     def each_result(items, on:, **options, &block)

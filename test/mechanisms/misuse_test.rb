@@ -122,6 +122,39 @@ class MisuseTest < Minitest::Test
     assert_equal([[1, 2], [2, 2]] * 2, seen)
   end
 
+  # --- Ways to leave
+
+  def test_break_and_throw_end_the_tasks_of_a_scope
+    ended = Queue.new
+    assert_no_leaks do
+      waiting = lambda do |scope|
+        begun = Queue.new
+        scope.async do
+          begun << 1
+          sleep(LIMIT)
+        ensure
+          ended << 1
+        end
+        begun.pop
+      end
+      assert_equal(5, Plait.run(on: :threads) { |scope| waiting.call(scope) and break 5 })
+      assert_equal(6, catch(:out) { Plait.run(on: :threads) { |scope| waiting.call(scope) and throw(:out, 6) } })
+    end
+    assert_equal(2, ended.size)
+  end
+
+  # The source's part; those under way have it anyhow.
+  def test_a_deadline_ends_a_source_that_waits
+    %i[sequence threads fibers processes].each do |on|
+      source = -> { Enumerator.new { |items| 2.times { |n| items << n }.then { sleep(LIMIT) } } }
+      assert_no_leaks do
+        outcomes = within { Plait.each_result(source.call, on: on, limit: 1, deadline: 1.5, on_error: :collect) { |n| n }.to_a }
+        assert_equal([0, 1], outcomes.map(&:value), on)
+        assert_raises(Plait::DeadlineExceeded, on) { within { Plait.map(source.call, on: on, limit: 1, deadline: 0.5) { |n| n } } }
+      end
+    end
+  end
+
   # --- Arguments
 
   def test_retries

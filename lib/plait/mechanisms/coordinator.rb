@@ -3,6 +3,7 @@
 require_relative "attempt"
 require_relative "failure"
 require_relative "options"
+require_relative "time_limit"
 require_relative "../values/errors"
 require_relative "../values/outcome"
 
@@ -58,19 +59,36 @@ module Plait
 
       private
 
+      # A source that makes its items as it goes may wait for them: the deadline ends that too.
       def feed
+        return pull if size || @options.deadline.nil? || late?
+
+        TimeLimit.enforce(@options.deadline.remaining, DeadlineExceeded) { pull { |&block| undisturbed(&block) } }
+      rescue DeadlineExceeded
+        raise if @options.on_error == :raise
+      end
+
+      def pull(&guard)
         index = -1
         source.each_entry do |item|
           index += 1
-          next refuse(index, item) if late?
-
-          collect until @executor.room?
-          @executor.submit(index, item)
-          @pending += 1
-          collect while @pending.positive? && @executor.ready?
+          guard ? guard.call { take_in(index, item) } : take_in(index, item)
           break if late? && size.nil?
         end
       end
+
+      def take_in(index, item)
+        return refuse(index, item) if late?
+
+        collect until @executor.room?
+        @executor.submit(index, item)
+        @pending += 1
+        @executor.turn unless size # the source may wait before its next item
+        collect while @pending.positive? && @executor.ready?
+      end
+
+      # The source alone is interrupted: in here an outcome could be lost.
+      def undisturbed(&block) = Thread.handle_interrupt(TimeLimit::Expired => :never, &block)
 
       # On JRuby 9.4 `1.step.each_entry` raises a ClassCastException of Java.
       def source

@@ -10,6 +10,10 @@ module Plait
       # @return [void]
       def submit(index, item) = raise(NotImplementedError)
 
+      # Lets what was submitted begin and go on, without waiting, where that is up to the calling thread.
+      # @return [void]
+      def turn; end
+
       # @return [Boolean] whether {#take} would return at once
       def ready? = false
 

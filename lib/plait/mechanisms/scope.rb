@@ -65,13 +65,15 @@ module Plait
       value = body { yield self }
       wait_for_all
       settle
+      finished = true
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- whatever ends the block ends its tasks
-      @open = false
-      cancel
-      wait_for_all
+      finished = true
+      end_tasks
       settle
       raise e # by name: on JRuby, cancelling the others has overwritten $!
+    ensure
+      end_tasks unless finished # break, throw or return
     end
 
     # @api private
@@ -103,6 +105,12 @@ module Plait
     private
 
     def synchronize(&block) = @lock.synchronize(&block)
+
+    def end_tasks
+      @open = false
+      cancel
+      wait_for_all
+    end
 
     # A task with a thread or fiber of its own ends here.
     def interrupted(_interruption) = nil

@@ -30,6 +30,11 @@ module Plait
 
         def ready? = !@finished.empty?
 
+        def turn
+          asked = 0
+          @scheduler.run_until(0) { (asked += 1) > 2 } # the ready ones, then the descriptors, once
+        end
+
         def take
           @scheduler.run_until { !@finished.empty? }
           @pending -= 1
