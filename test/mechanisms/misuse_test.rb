@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
 require "plait"
 require "etc"
+require "minitest/mock"
 require "stringio"
 require "tmpdir"
 require "timeout"
@@ -141,6 +142,24 @@ class MisuseTest < Minitest::Test
       assert_equal(6, catch(:out) { Plait.run(on: :threads) { |scope| waiting.call(scope) and throw(:out, 6) } })
     end
     assert_equal(2, ended.size)
+  end
+
+  def test_tasks_for_which_the_system_has_no_thread
+    none = ->(*) { raise ThreadError, "can't create Thread: Resource temporarily unavailable" }
+    values = within do
+      Plait.run(on: :threads) do |scope|
+        gate = Queue.new
+        first = scope.async { gate.pop }
+        others = Thread.stub(:new, none) { Array.new(3) { |n| scope.async { n } } }
+        gate << :first
+        [first, *others].map(&:value)
+      end
+    end
+    assert_equal([:first, 0, 1, 2], values)
+    error = Thread.stub(:new, none) do
+      assert_raises(Plait::UnsupportedError) { Plait.run(on: :threads) { |scope| scope.async { 1 }.value } }
+    end
+    assert_match(/no thread for a task .*ulimit -u/, error.message)
   end
 
   # The source's part; those under way have it anyhow.

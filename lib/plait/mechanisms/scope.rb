@@ -129,7 +129,26 @@ module Plait
       true
     end
 
-    def launch(task) = (start(task) if @running.key?(task))
+    def launch(task) = (begin_task(task) if @running.key?(task))
+
+    # Where the system gives no further thread, those that are there do the work.
+    def begin_task(task)
+      start(task)
+    rescue ThreadError => e
+      return if queue_again(task)
+
+      finish(task, nil, UnsupportedError.new("the system gives no thread for a task (#{e.message}); see `ulimit -u`, or the " \
+                                             "limit of processes of the container"))
+    end
+
+    # @return [Boolean] whether there are others, at whose end it is tried again
+    def queue_again(task)
+      synchronize do
+        @running.delete(task)
+        @backlog.unshift(task) unless @running.empty?
+        !@running.empty?
+      end
+    end
 
     def abort_if_failed = raise(Mechanisms::Interruption)
 
@@ -140,7 +159,7 @@ module Plait
         announce
         next_in_line
       end
-      start(following) if following
+      begin_task(following) if following
       fail_fast(error) if error && !error.is_a?(CancelledError)
     end
 
