@@ -33,6 +33,7 @@ class BadInputTest < Minitest::Test
     refused %w[lab http --requests 0], "--requests 0: must be 1 or more"
     refused %w[lab http --latency -1], "--latency -1: can't be negative"
     refused %w[lab --budget 0], "--budget 0: must be more than 0"
+    refused %w[lab --bound x], "--bound x: not a number"
     refused %w[lab --seed x], "--seed x: not a whole number"
     refused %w[lab --html], "--html needs a value"
   end

@@ -45,6 +45,7 @@ module Plait
       def manner
         { rounds: Arguments.count("--rounds", options["rounds"]),
           seed: given("seed") { |text| Arguments.integer("--seed", text) },
+          bound: Arguments.positive("--bound", options["bound"]),
           budget: given("budget") { |text| Arguments.positive("--budget", text) } }
       end
 

@@ -17,10 +17,12 @@ module Plait
       # @param terminal [Terminal]
       # @param rounds [Integer]
       # @param seed [Integer, nil]
+      # @param bound [Numeric] seconds until a trial counts as hung
       # @param budget [Numeric, nil] seconds for all of them
-      def initialize(workloads, terminal, rounds:, seed: nil, budget: nil)
+      def initialize(workloads, terminal, rounds:, bound: Plait::Lab::Session::BOUND, seed: nil, budget: nil)
         @workloads = workloads
         @rounds = rounds
+        @bound = bound
         @seed = seed
         @deadline = Deadline.after(budget)
         @reports = []
@@ -58,7 +60,7 @@ module Plait
 
       def measure(workload, still_to_run)
         session = Plait::Lab::Session.new(workload, rounds: @rounds, seed: @seed, budget: share(still_to_run),
-                                                    on_event: @progress)
+                                                    bound: @bound, on_event: @progress)
         report = session.run
         @reports << report
         @ended_by = report.interrupted? ? interrupt : report.error

@@ -5,6 +5,7 @@ module Plait
     # The options of the commands that measure.
     module MeasuringOptions
       ROUNDS = "3"
+      BOUND = "120"
 
       # What is measured.
       CHOICE = {
@@ -19,6 +20,8 @@ module Plait
                   desc: "how often each row is measured; the tables show the median, the least and the most" },
         budget: { banner: "SECONDS",
                   desc: "leave out rounds that would take longer than this; the first is always run" },
+        bound: { banner: "SECONDS", default: BOUND,
+                 desc: "how long one trial of one row may take before it counts as hung" },
         seed: { banner: "N", desc: "the rows are run in random order; the same seed gives the same order" },
         json: { banner: "[FILE]", lazy: "-",
                 desc: "all figures as JSON; without FILE to standard output, and all else to standard error" },

@@ -119,7 +119,7 @@ module Plait
       end
 
       def hung
-        Failed.new("it had no result after #{@bound.round(1)} s, so its process was killed", :hung)
+        Failed.new("it had no result after #{@bound.round(1)} s, so its process was killed (bound: how long it may take)", :hung)
       end
 
       def bury

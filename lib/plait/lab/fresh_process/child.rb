@@ -76,6 +76,8 @@ module Plait
           send_message([:raised, [Text.of_error(error), kind(error)]])
         rescue SystemCallError, IOError
           nil
+        rescue StandardError, SystemStackError # of an error that can't say what it is
+          send_message([:raised, ["#{error.class}, whose message can't be had", kind(error)]])
         end
 
         def kind(error) = error.is_a?(UnsupportedError) ? :unsupported : :failed
