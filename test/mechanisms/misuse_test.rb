@@ -150,14 +150,14 @@ class MisuseTest < Minitest::Test
       Plait.run(on: :threads) do |scope|
         gate = Queue.new
         first = scope.async { gate.pop }
-        others = Thread.stub(:new, none) { Array.new(3) { |n| scope.async { n } } }
+        others = scope.stub(:start, none) { Array.new(3) { |n| scope.async { n } } }
         gate << :first
         [first, *others].map(&:value)
       end
     end
     assert_equal([:first, 0, 1, 2], values)
-    error = Thread.stub(:new, none) do
-      assert_raises(Plait::UnsupportedError) { Plait.run(on: :threads) { |scope| scope.async { 1 }.value } }
+    error = assert_raises(Plait::UnsupportedError) do
+      within { Plait.run(on: :threads) { |scope| scope.stub(:start, none) { scope.async { 1 }.value } } }
     end
     assert_match(/no thread for a task .*ulimit -u/, error.message)
   end
@@ -172,6 +172,36 @@ class MisuseTest < Minitest::Test
         assert_raises(Plait::DeadlineExceeded, on) { within { Plait.map(source.call, on: on, limit: 1, deadline: 0.5) { |n| n } } }
       end
     end
+  end
+
+  def test_that_deadline_leaves_other_time_limits_alone
+    within do
+      outcome = Plait.each_result(1.step, on: :sequence, deadline: 50, timeout: 0.1, on_error: :collect) { sleep(LIMIT) }.first
+      assert_kind_of(Plait::TimeoutError, outcome.error)
+      seen = Plait.each_result(1.step, on: :threads, deadline: 50, limit: 1) { |n| n }.map do |_|
+        break assert_raises(Plait::TimeoutError) { Plait.timeout(0.1) { sleep(LIMIT) } }
+      end
+      assert_match(/no end after/, seen.message)
+    end
+  end
+
+  def test_that_deadline_swallows_nobody_elses
+    source = Enumerator.new { |items| items << 1 and raise(Plait::DeadlineExceeded, "the source's") }
+    error = assert_raises(Plait::DeadlineExceeded) do
+      Plait.map(source, on: :threads, deadline: 50, on_error: :collect) { |n| n }
+    end
+    assert_equal("the source's", error.message)
+    error = assert_raises(Plait::DeadlineExceeded) do
+      Plait.each_result(1.step, on: :sequence, deadline: 50, on_error: :collect) { |n| n }.each { raise Plait::DeadlineExceeded, "mine" }
+    end
+    assert_equal("mine", error.message)
+  end
+
+  def test_a_thread_that_ends_takes_no_process_along
+    pair = %i[processes threads]
+    outcomes = within { Plait.map(1..20, on: pair, limit: 4, on_error: :collect) { |n| n.odd? ? Thread.exit : n } }
+    assert_equal((1..20).select(&:even?), outcomes.filter_map(&:value))
+    assert(outcomes.filter_map(&:error).all? { |error| error.message.include?("its block ended it") })
   end
 
   # --- Arguments

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
+require "timeout"
 require_relative "attempt"
 require_relative "failure"
+require_relative "interruption"
 require_relative "options"
-require_relative "time_limit"
 require_relative "../values/errors"
 require_relative "../values/outcome"
 
@@ -12,6 +13,10 @@ module Plait
     # Drives one run, the same for every mechanism: pulls items while there is room, hands outcomes over in the order in
     # which they finish, applies the error policy, and leaves nothing running, however the run ends.
     class Coordinator
+      # Raised in a source; no time limit of anybody else's.
+      class SourceOverdue < Interruption; end
+      private_constant :SourceOverdue
+
       def initialize(mechanism, items, options, body)
         @mechanism = mechanism
         @items = items
@@ -59,14 +64,19 @@ module Plait
 
       private
 
-      # A source that makes its items as it goes may wait for them: the deadline ends that too.
+      # A source that makes its items as it goes may wait for them: the deadline ends that too. (Not inside somebody's event
+      # loop, where an interruption can't be held back while an outcome is handed over.)
       def feed
-        return pull if size || @options.deadline.nil? || late?
+        return pull if size || @options.deadline.nil? || late? || in_a_loop?
 
-        TimeLimit.enforce(@options.deadline.remaining, DeadlineExceeded) { pull { |&block| undisturbed(&block) } }
-      rescue DeadlineExceeded
-        raise if @options.on_error == :raise
+        ended = "the deadline passed while the source was asked for its next item"
+        Timeout.timeout(@options.deadline.remaining, SourceOverdue, ended) { pull { |&block| undisturbed(&block) } }
+      rescue SourceOverdue => e
+        raise unless e.message.equal?(ended) # of a run around this one
+        raise DeadlineExceeded, ended if @options.on_error == :raise
       end
+
+      def in_a_loop? = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
 
       def pull(&guard)
         index = -1
@@ -88,7 +98,7 @@ module Plait
       end
 
       # The source alone is interrupted: in here an outcome could be lost.
-      def undisturbed(&block) = Thread.handle_interrupt(TimeLimit::Expired => :never, &block)
+      def undisturbed(&block) = Thread.handle_interrupt(SourceOverdue => :never, &block)
 
       # On JRuby 9.4 `1.step.each_entry` raises a ClassCastException of Java.
       def source

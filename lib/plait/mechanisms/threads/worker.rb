@@ -61,7 +61,8 @@ module Plait
 
         def obituary(index, item, number)
           @dead = true
-          Outcome.new(index: index, item: item, worker: number, error: WorkerDied.new(
+          now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          Outcome.new(index: index, item: item, worker: number, started_at: now, finished_at: now, error: WorkerDied.new(
             "the thread that ran item #{index} ended before it answered: its block ended it (Thread.exit, Thread#kill); " \
             "`next` returns early from a block"
           ))
