@@ -26,17 +26,17 @@ module Plait
       end
 
       # @!method head(url, **options)
-      #   @return (see #get)
+      #   @return [Response]; with a block: what the block returns
       # @!method post(url, **options)
-      #   @return (see #get)
+      #   @return [Response]; with a block: what the block returns
       # @!method put(url, **options)
-      #   @return (see #get)
+      #   @return [Response]; with a block: what the block returns
       # @!method patch(url, **options)
-      #   @return (see #get)
+      #   @return [Response]; with a block: what the block returns
       # @!method delete(url, **options)
-      #   @return (see #get)
+      #   @return [Response]; with a block: what the block returns
       # @!method options(url, **options)
-      #   @return (see #get)
+      #   @return [Response]; with a block: what the block returns
       %i[head post put patch delete options].each do |verb|
         define_method(verb) { |url, **options, &block| request(verb, url, **options, &block) }
       end

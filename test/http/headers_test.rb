@@ -63,6 +63,20 @@ class HTTPHeadersTest < Minitest::Test
     assert_predicate(headers.inspect, :valid_encoding?)
   end
 
+  # Of encodings in which even a line break may be another byte, or a letter look like one.
+  def test_texts_of_any_encoding
+    wide = [Encoding::UTF_16LE, Encoding::UTF_16BE, Encoding::UTF_32LE]
+    wide.each do |encoding|
+      assert_equal("X: \u4e8c\r\n".b, Headers.new("X".encode(encoding) => "\u4e8c".encode(encoding)).to_s)
+      { "X" => "a\r\nB: c", "\u6161" => "1", "X\n" => "1" }.each do |name, value|
+        assert_raises(Plait::UsageError) { Headers.new(name.encode(encoding) => value.encode(encoding)) }
+      end
+    end
+    broken = "\x00\xd8".dup.force_encoding(Encoding::UTF_16LE)
+    assert_raises(Plait::UsageError) { Headers.new("X" => broken) }
+    assert_raises(Plait::UsageError) { Headers.new(broken => "1") }
+  end
+
   def test_changes
     headers = Headers.new([%w[A 1], %w[B 2], %w[a 3]])
     assert_equal([%w[B 2], %w[A 4]], headers.set("A", 4).to_a)

@@ -29,7 +29,7 @@ class HTTPTimeoutsTest < Minitest::Test
   end
 
   def test_what_can_not_be
-    [0, -1, "1", Float::NAN, Float::INFINITY, 1i, true].each do |value|
+    [0, -1, "1", Float::NAN, Float::INFINITY, 1i, true, false].each do |value|
       assert_match(/timeout: read/, assert_raises(Plait::UsageError, value.inspect) { Timeouts.new(read: value) }.message)
     end
     assert_raises(Plait::UsageError) { Timeouts.from(0) }

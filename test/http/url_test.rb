@@ -80,7 +80,7 @@ class HTTPURLTest < Minitest::Test
     "../.." => "/", "../../" => "/", "../../g" => "/g", "../../../g" => "/g", "../../../../g" => "/g", "/./g" => "/g",
     "/../g" => "/g", "g." => "/b/c/g.", ".g" => "/b/c/.g", "g.." => "/b/c/g..", "..g" => "/b/c/..g", "./../g" => "/b/g",
     "./g/." => "/b/c/g/", "g/./h" => "/b/c/g/h", "g/../h" => "/b/c/h", "g;x=1/./y" => "/b/c/g;x=1/y",
-    "g;x=1/../y" => "/b/c/y", "g?y/./x" => "/b/c/g?y/./x", "g?y/../x" => "/b/c/g?y/../x", "g#s/../x" => "/b/c/g"
+    "g;x=1/../y" => "/b/c/y", "" => "/b/c/d;p?q", "g?y/./x" => "/b/c/g?y/./x", "g?y/../x" => "/b/c/g?y/../x", "g#s/../x" => "/b/c/g"
   }.freeze
 
   def test_parts
@@ -135,6 +135,7 @@ class HTTPURLTest < Minitest::Test
     assert_equal("https://g:8/x?y", URL.parse("//g:8/x?y", base: URL.parse("https://a/")).to_s)
     assert_equal("http://other/", URL.parse("http://other", base: base).to_s)
     assert_equal("http://a/x", URL.parse("x", base: URL.parse("http://a")).to_s)
+    assert_match(/a URL is missing/, assert_raises(Plait::UsageError) { URL.parse(nil, base: base) }.message)
     assert_raises(Plait::UsageError) { URL.parse("//", base: base) }
     assert_raises(Plait::UsageError) { URL.parse("ftp://x/", base: base) }
   end

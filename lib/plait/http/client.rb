@@ -137,12 +137,14 @@ module Plait
       #   free; a Hash has `url:` and what else {Request#initialize} takes
       # @param limit [Integer, Array<Integer>, nil] requests in flight at most, each on a connection of its own; nil: 64 on
       #   fibers and threads, else what the mechanism does by itself
-      # @param per_origin [Integer, nil] of these, to one origin
-      # @param on [Symbol, Array<Symbol>, nil] nil: fibers where Ruby has them, the cheapest way; else see {Plait.map}
-      # @param on_error [Symbol] :raise (the first failure ends it all), :collect ({Outcome}s instead of responses) or :skip
       # @param timeout [Numeric, Hash, nil] for each request, instead of the client's
-      # @param deadline [Numeric, Deadline, nil] seconds for all of it
-      # @param progress [#call, nil] called with (done, total or nil) after each request
+      # @param how [Hash]
+      # @option how [Integer, nil] :per_origin of these, to one origin
+      # @option how [Symbol, Array<Symbol>, nil] :on nil: fibers where Ruby has them, the cheapest way; else see {Plait.map}
+      # @option how [Symbol] :on_error :raise (the first failure ends it all), :collect ({Outcome}s instead of responses) or
+      #   :skip
+      # @option how [Numeric, Deadline, nil] :deadline seconds for all of it
+      # @option how [#call, nil] :progress called with (done, total or nil) after each request
       # @yieldparam response [Response, Outcome] in the order in which they come, in the calling thread; leaving the block
       #   early cancels the rest
       # @return [Array<Response, Outcome>] in the order of the requests; with a block: nil
@@ -155,6 +157,7 @@ module Plait
       # @return [Hash{Symbol => Integer}] connections: idle, busy, waiting; so far: connected, reused, stale …
       def statistics = @connections.statistics
 
+      # @return [String]
       def inspect = "#<#{self.class}#{" #{@settings.base}" if @settings.base} #{statistics}>"
 
       private

@@ -21,6 +21,7 @@ module Plait
     class CookieJar
       # §6.1 asks for 50 and 3,000 at least.
       PER_DOMAIN = 180
+      # Of all domains.
       TOTAL = 3_000
 
       # @param public_suffix [#call, nil] a domain (String, lower case) => whether anybody may register names under it
@@ -100,6 +101,7 @@ module Plait
         self
       end
 
+      # @return [String]
       def inspect = "#<#{self.class} #{size} cookies>"
 
       private

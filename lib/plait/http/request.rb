@@ -66,10 +66,11 @@ module Plait
       # @param base [URL, nil] what a relative URL is relative to
       # @param headers [Headers, Hash, nil]
       # @param query [Hash, String, nil] added to the URL's
-      # @param body [String, #read, #each, nil]
-      # @param json [Object, nil] sent as JSON
-      # @param form [Hash, Array, nil] sent as application/x-www-form-urlencoded
-      # @param multipart [Hash, Array, nil] sent as multipart/form-data
+      # @param content [Hash] one of these
+      # @option content [String, #read, #each, nil] :body
+      # @option content [Object, nil] :json sent as JSON
+      # @option content [Hash, Array, nil] :form sent as application/x-www-form-urlencoded
+      # @option content [Hash, Array, nil] :multipart sent as multipart/form-data
       # @param auth [Object, nil] see {Auth.header}; otherwise what the URL says
       # @param timeout [Numeric, Hash, Timeouts, nil]
       # @param allow_body [Boolean] for a GET or HEAD with a body, which servers may ignore or refuse (RFC 9110 §9.3.1)

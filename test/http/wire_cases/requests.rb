@@ -80,6 +80,16 @@ module WireCases
       end
     end
 
+    # It may come from another server, whose error this is.
+    def test_what_a_body_raises_is_not_said_of_this_peer
+      foreign = Plait::TruncatedError.new("tcp://other:80: cut", rule: :truncated_length)
+      with_wire(STALL) do |wire|
+        error = assert_raises(Plait::TruncatedError) { post(wire, Enumerator.new { raise foreign }, size: 9) }
+        assert_same(foreign, error)
+        assert_predicate(wire, :closed?)
+      end
+    end
+
     def test_leaving_a_body_closes_the_wire
       with_wire(STALL) do |wire|
         assert_equal(1, catch(:out) { post(wire, Enumerator.new { throw(:out, 1) }, size: 9) })

@@ -60,6 +60,23 @@ module WireCases
       end
     end
 
+    # The answer ends where a receive may end, and the rest is still in the kernel.
+    def test_what_nobody_asked_for_behind_a_receive_that_was_full
+      bytes = "HTTP/1.1 200 OK\r\nContent-Length: 65494\r\n\r\n#{"x" * 65_494}"
+      assert_equal(64 * 1024, bytes.bytesize)
+      ways.each do |how, way|
+        with_pair do |wire, peer|
+          peer.say("#{bytes}#{OK}")
+          assert_equal(65_494, way.call(wire).body.bytesize)
+          assert_equal([false, true], [wire.reusable?, wire.closed?], "the next answer would be another request's (#{how})")
+        end
+        with_pair do |wire, peer|
+          peer.say(bytes)
+          2.times { |again| (again.zero? || peer.say(bytes)) && assert_equal([65_494, true], [way.call(wire).body.bytesize, wire.reusable?]) }
+        end
+      end
+    end
+
     # The connection that it could tell of may be used by somebody else by now.
     def test_a_refused_use_leaves_the_wire_as_it_was
       with_pair do |wire, peer|
