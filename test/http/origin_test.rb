@@ -18,6 +18,7 @@ class HTTPOriginTest < Minitest::Test
         origin = Origin.new(scheme, host, port)
         assert_equal(told, [origin.prefix, origin.host_header, origin.endpoint.to_s])
         assert_equal([origin.prefix, scheme == :https, true], [origin.to_s, origin.tls?, origin.frozen?])
+        assert_predicate(origin.prefix, :frozen?)
       end
   end
 

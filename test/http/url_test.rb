@@ -135,6 +135,7 @@ class HTTPURLTest < Minitest::Test
     assert_equal("https://g:8/x?y", URL.parse("//g:8/x?y", base: URL.parse("https://a/")).to_s)
     assert_equal("http://other/", URL.parse("http://other", base: base).to_s)
     assert_equal("http://a/x", URL.parse("x", base: URL.parse("http://a")).to_s)
+    assert_nil(URL.parse("", base: URL.parse("http://a/#f")).fragment)
     assert_match(/a URL is missing/, assert_raises(Plait::UsageError) { URL.parse(nil, base: base) }.message)
     assert_raises(Plait::UsageError) { URL.parse("//", base: base) }
     assert_raises(Plait::UsageError) { URL.parse("ftp://x/", base: base) }

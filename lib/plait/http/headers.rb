@@ -152,7 +152,7 @@ module Plait
       def text(name) = name.is_a?(Symbol) ? name.name.tr("_", "-") : name.to_s
 
       def checked_name(name)
-        name = text(name)
+        name = readable(text(name))
         return name.dup.freeze if Syntax::TOKEN.match?(name.b)
 
         raise UsageError, "#{name.inspect} can't be the name of a header: letters, digits and !#\$%&'*+-.^_`|~ only " \
@@ -161,12 +161,19 @@ module Plait
 
       # White space around a value is none of it; a line break is refused there too.
       def checked_value(name, value)
-        value = value.to_s
-        value = value.b unless value.valid_encoding?
+        value = readable(value.to_s)
         bytes = value.b
         place = bytes.index(Syntax::CONTROL) or return value.gsub(/\A[ \t]+|[ \t]+\z/, "").freeze
         raise UsageError, "the header #{text(name)} has the byte #{bytes[place].inspect} at position #{place}, which no " \
                           "value may have (RFC 9110 §5.5)"
+      end
+
+      # In an encoding in which ASCII is ASCII.
+      def readable(text)
+        text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
+        text.valid_encoding? ? text : text.b
+      rescue EncodingError
+        text.b
       end
 
       # Values may be in UTF-8 or in nobody knows what.

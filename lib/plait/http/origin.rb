@@ -33,7 +33,7 @@ module Plait
         @host = host.downcase.freeze
         @port = port || PORTS.fetch(scheme)
         @host_header = authority.freeze
-        @prefix = "#{scheme}://#{@host_header}"
+        @prefix = "#{scheme}://#{@host_header}".freeze
         @endpoint = tls? ? Io::Endpoint.tls(@host, @port) : Io::Endpoint.tcp(@host, @port)
         @hash = @prefix.hash
         freeze

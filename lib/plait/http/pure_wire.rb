@@ -200,8 +200,6 @@ module Plait
         value = yield
         finished = true
         value
-      rescue RemoteProtocolError => e
-        raise named(e)
       ensure
         leave(entered && !finished) if locked
       end

@@ -41,7 +41,7 @@ module Plait
         raise UsageError, "timeout: doesn't know #{unknown.join(", ")}; it takes #{DEFAULTS.keys.join(", ")}" if unknown.any?
 
         DEFAULTS.merge(seconds).each do |name, value|
-          instance_variable_set(:"@#{name}", value && check(name, value))
+          instance_variable_set(:"@#{name}", value.nil? ? nil : check(name, value))
         end
         freeze
       end

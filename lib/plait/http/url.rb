@@ -31,7 +31,7 @@ module Plait
 
           text = url.to_s
           text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
-          check(text)
+          check(text) unless base && url == "" # the same document, RFC 3986 §4.4
           parts = PARTS.match(text)
           parts[:scheme] || base.nil? ? absolute(text, parts) : relative(base, parts)
         end

@@ -13,7 +13,10 @@ module Plait
         CONTINUE_SECONDS = 1.0
         # Bytes reserved for a body of which nothing has come: its length is only the peer's word.
         RESERVED = 64 * 1024 * 1024
-        private_constant :CONTINUE_SECONDS, :RESERVED
+        # Bytes of a receive that may have left some behind: a record of TLS has no more, and whatever is there of a plain
+        # connection comes in a larger piece.
+        FULL = 16 * 1024
+        private_constant :CONTINUE_SECONDS, :RESERVED, :FULL
 
         private
 
@@ -78,9 +81,11 @@ module Plait
           head = @parser.head
           return response.tap { become(:tunnel) } if head.framing == :tunnel
 
-          become(head.persistent? && !@stopped && @parser.rest.empty? ? :idle : :closed)
+          become(head.persistent? && !@stopped && nothing_left? ? :idle : :closed)
           response
         end
+
+        def nothing_left? = @parser.rest.empty? && (@drained || !@stream.stale?)
 
         # @return [Response] without its body
         def receive_head
@@ -91,7 +96,7 @@ module Plait
         # Interim ones (1xx) are passed over: the time for the first byte goes on.
         def final_head_there?
           until @final
-            event = @parser.next_event or return false
+            event = parsed or return false
             raise failed(@failure) if event == :closed
 
             @final = !@parser.head.interim?
@@ -111,8 +116,15 @@ module Plait
 
         # @return [Symbol] waits until there is one
         def next_event
-          receive until (event = @parser.next_event)
+          receive until (event = parsed)
           event
+        end
+
+        # Only what the peer has sent is said of it: a body that is sent may raise such errors too.
+        def parsed
+          @parser.next_event
+        rescue RemoteProtocolError => e
+          raise named(e)
         end
 
         def receive
@@ -143,6 +155,7 @@ module Plait
 
           @first_at = Deadline.now unless @received
           @received = @begun = true
+          @drained = count < FULL
           @parser.feed(String.new(capacity: count, encoding: Encoding::BINARY) << @stream.buffer)
           @stream.consume(@stream.buffer.bytesize)
           count
