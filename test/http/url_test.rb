@@ -80,7 +80,7 @@ class HTTPURLTest < Minitest::Test
     "../.." => "/", "../../" => "/", "../../g" => "/g", "../../../g" => "/g", "../../../../g" => "/g", "/./g" => "/g",
     "/../g" => "/g", "g." => "/b/c/g.", ".g" => "/b/c/.g", "g.." => "/b/c/g..", "..g" => "/b/c/..g", "./../g" => "/b/g",
     "./g/." => "/b/c/g/", "g/./h" => "/b/c/g/h", "g/../h" => "/b/c/h", "g;x=1/./y" => "/b/c/g;x=1/y",
-    "g;x=1/../y" => "/b/c/y", "" => "/b/c/d;p?q", "g?y/./x" => "/b/c/g?y/./x", "g?y/../x" => "/b/c/g?y/../x", "g#s/../x" => "/b/c/g"
+    "g;x=1/../y" => "/b/c/y", "" => "/b/c/d;p?q", "g?y/./x" => "/b/c/g?y/./x", "g?y/../x" => "/b/c/g?y/../x", "g#s/../x" => "/b/c/g" # rubocop:disable Layout/LineLength
   }.freeze
 
   def test_parts

@@ -4,7 +4,7 @@ require_relative "../../io/io_cases"
 
 module WireCases
   # What may follow an exchange.
-  module Reuse
+  module Reuse # rubocop:disable Metrics/ModuleLength
     extend IoCases::ClassMethods
 
     everywhere("request after request") do
@@ -72,7 +72,7 @@ module WireCases
         end
         with_pair do |wire, peer|
           peer.say(bytes)
-          2.times { |again| (again.zero? || peer.say(bytes)) && assert_equal([65_494, true], [way.call(wire).body.bytesize, wire.reusable?]) }
+          2.times { |again| (again.zero? || peer.say(bytes)) && assert_equal([65_494, true], [way.call(wire).body.bytesize, wire.reusable?]) } # rubocop:disable Layout/LineLength
         end
       end
     end
