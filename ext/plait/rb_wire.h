@@ -94,6 +94,7 @@ struct exchange {
     bool drained;           /* nothing is left in the kernel: wait before receiving */
     bool deaf;              /* while sending: it is of no use to listen any more */
     bool stopped;           /* not all of the request was sent: the answer was there before, or the peer gone */
+    bool surplus;           /* a byte has come, and was dropped, that belongs to no answer */
     bool continued;         /* 100 has come */
     bool slow;              /* more than one receive was needed */
 };

@@ -29,7 +29,7 @@ static VALUE trailers_of(const struct wire *wire) {
 
 /* Whether more has come than the answer: nobody asked for it, so that no later answer were to be trusted. */
 static bool has_rest(const struct exchange *exchange) {
-    if (exchange->size > 0) return true;
+    if (exchange->size > 0 || exchange->surplus) return true;
     if (exchange->wire->tls) return plait_wire_tls_pending(exchange->wire);
     return !exchange->drained && plait_wire_unasked(exchange->wire);
 }
@@ -95,6 +95,15 @@ static void extend(struct filling *filling, uint64_t length) {
     filling->room += more;
 }
 
+/* At its end, one byte more is asked for, in the place of the String's terminator: if it comes, nobody asked for it. */
+static size_t fill(struct exchange *exchange, struct filling *filling, uint64_t length) {
+    size_t left = filling->room - filling->at;
+    bool last = filling->room == length;
+    size_t received = plait_wire_receive(exchange, RSTRING_PTR(filling->body) + filling->at, left + last);
+    exchange->surplus = received > left;
+    return received > left ? left : received;
+}
+
 static VALUE receive_in_full(struct exchange *exchange, uint64_t length) {
     size_t room = length < RESERVED ? (size_t)length : RESERVED;
     struct filling filling = {.body = rb_str_buf_new((long)room), .room = room, .ready = room < LONG ? room : 0};
@@ -105,8 +114,7 @@ static VALUE receive_in_full(struct exchange *exchange, uint64_t length) {
     while (filling.at < length) {
         if (filling.at == filling.room) extend(&filling, length);
         if (filling.ready < filling.room && filling.at + AHEAD / 4 > filling.ready) make_ready(&filling);
-        size_t left = filling.room - filling.at;
-        size_t received = plait_wire_receive(exchange, RSTRING_PTR(filling.body) + filling.at, left);
+        size_t received = fill(exchange, &filling, length);
         if (received == 0) plait_wire_raise_broken(exchange, -HTTP1_E_TRUNCATED_LENGTH, exchange->consumed);
         exchange->consumed += received;
         filling.at += received;

@@ -200,6 +200,8 @@ class HTTPCodingsTest < Minitest::Test
 
   # Bytes, the most there were in this process.
   def peak_memory
+    return 0 unless File.exist?("/proc/self/status")
+
     GC.start
     File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i * 1024
   end

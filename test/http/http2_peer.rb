@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require "http/2"
+require "monitor"
 
-# The other end of an HTTP/2 connection, without TLS: a server of the gem's that answers as a test says, and frames of the
-# test's own where it is to misbehave.
+# The other end of an HTTP/2 connection, without TLS: a server of the gem http-2 that answers as a test says, and frames of
+# the test's own where it is to misbehave.
 class HTTP2Peer
   # What came of a request.
   Request = Struct.new(:stream, :fields, :body, :peer, keyword_init: true) do

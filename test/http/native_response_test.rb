@@ -4,12 +4,17 @@ require_relative "../test_helper"
 require "objspace"
 require "plait/http"
 require "socket"
+require_relative "response_cases"
 
 if Plait::Native.available?
-  # What NativeResponse keeps in C; the rest is ResponseMethods', of both twins.
+  # What NativeResponse keeps in C, besides what it has in common with its twin.
   class NativeResponseTest < Minitest::Test
+    include ResponseCases
+
     Response = Plait::HTTP::NativeResponse
     MEMBERS = %i[body url phases request index].freeze
+
+    def response_class = Response
 
     def answer(bytes, kind: 0)
       ours, theirs = UNIXSocket.pair
@@ -31,14 +36,14 @@ if Plait::Native.available?
       assert_predicate(response.trailers, :frozen?)
     end
 
-    def test_reasons
+    def test_reasons_as_they_come
       { "" => "", " " => "", " \u00fc" => "\u00fc", " \xFF" => "\xFF".b }.each do |written, reason|
         response = answer("HTTP/1.1 204#{written}\r\n\r\n")
         assert_equal([reason, reason.encoding], [response.reason, response.reason.encoding])
       end
     end
 
-    def test_what_can_be_set
+    def test_members
       response = Response.build(status: 200)
       MEMBERS.each do |name|
         response.public_send(:"#{name}=", value = Object.new)

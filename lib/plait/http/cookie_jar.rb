@@ -19,9 +19,9 @@ module Plait
     # It knows no list of public suffixes: a cookie for "com" is refused, one for "co.uk" is not, unless `public_suffix:`
     # says what is one, as `->(domain) { PublicSuffix.domain(domain).nil? }` of the gem public_suffix does.
     class CookieJar
-      # §6.1 asks for 50 and 3,000 at least.
+      # Cookies of a domain; §6.1 asks for 50 at least.
       PER_DOMAIN = 180
-      # Of all domains.
+      # Cookies of all together, as §6.1 asks for.
       TOTAL = 3_000
 
       # @param public_suffix [#call, nil] a domain (String, lower case) => whether anybody may register names under it

@@ -7,6 +7,7 @@ module Plait
   module HTTP
     # application/x-www-form-urlencoded: queries, and the bodies of plain forms.
     module Form
+      # What it is called in a head.
       CONTENT_TYPE = "application/x-www-form-urlencoded"
 
       module_function

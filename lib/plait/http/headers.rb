@@ -164,8 +164,8 @@ module Plait
         value = readable(value.to_s)
         bytes = value.b
         place = bytes.index(Syntax::CONTROL) or return value.gsub(/\A[ \t]+|[ \t]+\z/, "").freeze
-        raise UsageError, "the header #{readable(text(name))} has the byte #{bytes[place].inspect} at position #{place}, which no " \
-                          "value may have (RFC 9110 §5.5)"
+        raise UsageError, "the header #{readable(text(name))} has the byte #{bytes[place].inspect} at position #{place}, " \
+                          "which no value may have (RFC 9110 §5.5)"
       end
 
       # In an encoding in which ASCII is ASCII.

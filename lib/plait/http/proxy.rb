@@ -14,6 +14,7 @@ module Plait
     #   proxy = Proxy.parse("socks5h://user:secret@localhost:1080")
     #   socket = proxy.connect(connector, origin, deadline: deadline)   # => as if it were connected to the origin
     module Proxy
+      # What {parse} takes.
       FORMS = "http://host:port, socks5://host:port (names are resolved here) or socks5h://host:port (by the proxy), with " \
               "user:password@ before the host where it wants them"
       # What can be asked for by other clients, and can't be here.

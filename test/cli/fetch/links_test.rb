@@ -25,10 +25,11 @@ class FetchLinksTest < Minitest::Test
     html = <<~HTML
       <!-- <a href="1"> --><script>"<a href='2'>"</script><style><a href="3"></style><title><a href="4"></title>
       <textarea><a href="5"></textarea><abbr href="6"><a data-href="7" name="x"><link href="8"><a href="mailto:a@b">
-      <a href="javascript:x()"><a href="http://[x/"><a href=""><a rel="me NoFollow" href="9"><template><a href="10"></template>
+      <a href="javascript:x()"><a href="http://[x/"><a rel="me NoFollow" href="9"><template><a href="10"></template>
       </a href="11"><a>
     HTML
     assert_empty links(html)
+    assert_equal ["http://h/d/page?q"], links('<a href=""><a href=" ">'), "the page itself"
     assert_equal ["http://h/x"], links("<script>if (a<b) { \"</scr\" }</script ><noscript><a href=/x></noscript>")
   end
 

@@ -14,6 +14,7 @@ module Plait
         # large piece would cost the square of its size.
         SLICE = 16 * 1024
         SECTION = "RFC 9110 §8.4.1"
+        private_constant :SECTION
 
         # @return [String] the beginning of a message
         # @api private

@@ -12,6 +12,7 @@ module Plait
       class Channel
         # Bytes received at once.
         CHUNK = 32 * 1024
+        # What a broken connection raises.
         BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
 
         # @return [BasicSocket, Io::TLS::Socket]

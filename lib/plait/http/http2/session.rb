@@ -18,14 +18,17 @@ module Plait
         WIDEN = ["\0\0\x04\x08\0\0\0\0\0".b, [WINDOW - 65_535].pack("N")].join.freeze
         # RST_STREAM with CANCEL (§6.4, §7).
         CANCEL = 8
-        # Streams at once: before the peer has said how many, and at most.
+        # Streams at once, before the peer has said how many.
         FIRST_STREAMS = 100
+        # Streams at once, whatever the peer allows.
         MOST_STREAMS = 256
         # Seconds after which nothing more can come on a stream that we have reset.
         LINGER = 30
         # Bytes to be sent with which nobody begins to send more.
         CONGESTED = 256 * 1024
+        # After this one a client's ids are used up (§5.1.1).
         LAST_ID = (1 << 31) - 3
+        private_constant :WIDEN, :CANCEL, :FIRST_STREAMS, :MOST_STREAMS, :LINGER, :CONGESTED, :LAST_ID
 
         # @return [String] binary: what is to be sent; who sends takes it from the front
         attr_reader :output

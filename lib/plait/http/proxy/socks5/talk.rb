@@ -24,7 +24,7 @@ module Plait
             4 => "it does not reach this host", 5 => "nothing listens there", 6 => "the way there is too long (TTL expired)",
             7 => "it can't connect (CONNECT is not supported)", 8 => "it does not know this kind of address"
           }.freeze
-          private_constant :REPLIES
+          private_constant :VERSION, :NO_AUTHENTICATION, :PASSWORD, :NONE_OF_THESE, :IPV4, :NAME, :IPV6, :REPLIES
 
           # @param stream [Io::Stream]
           # @param handshake [Handshake] for its refusals
