@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require_relative "../../mechanisms/compat"
 require_relative "exchange"
 require_relative "connection"
 require_relative "key"
@@ -25,6 +26,7 @@ module Plait
         def max_retries = @plait_exchange ? @plait_exchange.retries(super, $!) : super # rubocop:disable Style/SpecialGlobalVars
 
         def connect
+          plait_mend_waiting
           pool, sessions = NetHTTP.pool, NetHTTP.tls_sessions
           lease = Lease.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
           pool.checkout(lease, open_timeout)
@@ -84,6 +86,11 @@ module Plait
           NetHTTP.tls_sessions[@socket.lease.key] = @ssl_session if @ssl_session
           @socket.end_exchange(kept_for: Reuse.kept_for(res), bound: Reuse.bound?(req, res))
         end
+
+        private
+
+        # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
+        def plait_mend_waiting = Fiber.scheduler && Mechanisms::Compat.install
       end
     end
   end
