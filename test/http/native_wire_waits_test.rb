@@ -147,7 +147,6 @@ if Plait::Native.available?
     CTRL_C = <<~RUBY
       require "plait"
       require "socket"
-      trap(:INT, "DEFAULT") # a shell's background job ignores it
       ours, theirs = UNIXSocket.pair
       wire = Plait::HTTP::NativeWire.new(ours)
       Thread.new { theirs.gets && Process.kill(:INT, Process.pid) }

@@ -32,6 +32,7 @@ module Support
 
     # @return [Boolean] whether everything passed
     def call
+      trap(:INT, "DEFAULT") # ignored in the background of a shell, and so in every process of a test
       in_a_folder do
         alone, together = @files.partition { |file| ALONE.match?(File.read(file)) }
         run(together, @jobs)
