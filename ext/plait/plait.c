@@ -10,6 +10,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
 #ifdef __linux__
     plait_init_selector(plait);
 #endif
+    plait_init_pool(plait);
     plait_init_response();
     plait_init_wire(plait);
 }

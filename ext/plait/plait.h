@@ -2,12 +2,14 @@
 #define PLAIT_H
 
 #include <ruby.h>
+#include <stdbool.h>
 #include <time.h>
 
 /* Each binding of the extension, called once by Init_plait. */
 void plait_init_deadlines(void);
 void plait_init_http1(VALUE plait);
 void plait_init_messagepack_rpc(VALUE plait);
+void plait_init_pool(VALUE plait);
 void plait_init_response(void);
 void plait_init_scheduler(VALUE plait);
 void plait_init_selector(VALUE plait);

@@ -4,8 +4,8 @@ module Support
   module House
     # Which constant of the gem lives in which file, looked up as Ruby does it.
     class Constants
-      # values and mechanisms hold what users name without the room: Plait::Outcome, Plait::Scheduler.
-      UNNAMED_ROOMS = /\Aplait::(values|mechanisms)::/
+      # These hold what users name without the room: Plait::Outcome, Plait::Scheduler, Plait::Pool.
+      UNNAMED_ROOMS = /\Aplait::(values|mechanisms|db)::/
 
       # @return [Boolean] whether it is the constant that a file of this path is for
       def self.of_the_file?(path, name)

@@ -29,7 +29,9 @@ module Support
       def differing_parameters
         functions.filter_map do |name, overloads|
           method = coded[name]
-          "#{@name}#{name}: code #{method.parameters}" if method && !agree?(method.parameters, overloads)
+          next if method.nil? || native?(method) || agree?(method.parameters, overloads)
+
+          "#{@name}#{name}: code #{method.parameters}"
         end
       end
 
@@ -47,6 +49,9 @@ module Support
       def own_instance_methods
         constant.public_instance_methods(false).to_h { |name| ["##{name}", constant.instance_method(name)] }
       end
+
+      # It takes anything, and hands on to its twin in Ruby what is not for it.
+      def native?(method) = method.owner.to_s.start_with?("Plait::Native::")
 
       def own_initialize
         return {} unless constant.private_method_defined?(:initialize, false)

@@ -1,0 +1,262 @@
+# frozen_string_literal: true
+
+module Plait
+  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  class Pool; end # rubocop:disable Lint/EmptyClass
+end
+
+require_relative "../io/pool/claim"
+require_relative "../native"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+require_relative "pool/books"
+require_relative "pool/entry"
+require_relative "pool/options"
+require_relative "pool/upkeep"
+
+module Plait
+  # Connections to one place (a database, a cache), shared by any number of threads and fibers: bounded, served in the order
+  # of asking, looked at before they are used again, never given on with an answer pending.
+  #
+  # @example
+  #   pool = Plait::Pool.new(size: 16, check: ->(db) { db.ping }) { Trilogy.new(host: "localhost") }
+  #   Plait.map(ids, on: :fibers) { |id| pool.with { |db| db.query("SELECT …") } }
+  class Pool
+    # An interrupt between two changes of the books would lose a place for good.
+    NEVER = { Object => :never }.freeze
+    private_constant :NEVER
+
+    # @param size [Integer] connections at most
+    # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: as long as it takes
+    # @param max_lifetime [Numeric, nil] seconds after which a connection is replaced when it is next asked for; each gets up
+    #   to a tenth less, so that they don't all go at once
+    # @param idle_timeout [Numeric, nil] seconds without use after which {sweep} closes a connection
+    # @param check [#call, nil] (connection) => whether it still works; an exception means no. Give its driver a timeout
+    # @param check_after [Numeric] seconds without use after which it is asked
+    # @param fit [#call, nil] (connection, error) => whether a connection is as good as ever although a StandardError has
+    #   ended the block: a refused statement, say. nil: it is closed. After a timeout, a cancellation, a kill or a throw nobody
+    #   is asked: an answer may be pending
+    # @param close [#call, nil] (connection); nil: its method `close`
+    # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
+    #   talk to the server. nil: nothing is done with it
+    # @param name [String] how errors call it
+    # @yieldreturn [Object] a new connection
+    # @raise [UsageError]
+    def initialize(size: 16, timeout: 5, max_lifetime: nil, idle_timeout: nil, check: nil, check_after: 1, fit: nil, close: nil,
+                   abandon: nil, name: "the pool", &connect)
+      raise UsageError, "Plait::Pool.new needs a block that makes a connection" unless connect
+
+      @options = Options.new(size: size, timeout: timeout, max_lifetime: max_lifetime, idle_timeout: idle_timeout, check: check,
+                             check_after: check_after, fit: fit, close: close, abandon: abandon, name: name).check!
+      @upkeep = Upkeep.new(@options, connect)
+      @lock = Mutex.new
+      @key = :"plait_pool_#{object_id}"
+      @out = {}.compare_by_identity
+      open
+    end
+
+    # Lends the block a connection. In a block of the same fiber it is the same connection again.
+    #
+    # A block that comes to its end, or leaves by `break` or `return`, gives it back (without the extension these two can't
+    # be told from a throw). After anything else it is closed, see `fit:`.
+    # @param timeout [Numeric, nil] seconds
+    # @yieldparam connection [Object]
+    # @return [Object] the block's value
+    # @raise [PoolTimeout] when none came free in time
+    # @raise [UsageError] when the pool is closed
+    def with(timeout: @options.timeout, &block)
+      raise UsageError, "Plait::Pool#with needs a block: what to do with the connection" unless block
+
+      lent = Thread.current[@key]
+      return yield(lent.connection) if lent && !inherited?(lent)
+
+      claim = Io::Pool::Claim.new(nil)
+      begin
+        use(obtain(claim, timeout), &block)
+      ensure
+        Thread.handle_interrupt(NEVER) { settle(claim) }
+      end
+    end
+
+    # As {with}, for who keeps it for longer than a block, on any thread or fiber: each must come back by {checkin} or
+    # {discard}.
+    # @return [Object] a connection
+    def checkout(timeout: @options.timeout)
+      claim = Io::Pool::Claim.new(nil)
+      entry = obtain(claim, timeout)
+      @out[entry.connection] = entry
+      kept = true
+      entry.connection
+    ensure
+      Thread.handle_interrupt(NEVER) { settle(claim) unless kept }
+    end
+
+    # @return [void]
+    # @raise [UsageError] when it is not checked out
+    def checkin(connection) = take_back(checked_out(connection), true, nil)
+
+    # Closes a connection, and gives its place to who has waited longest.
+    # @return [void]
+    # @raise [UsageError] when it is not checked out
+    def discard(connection) = take_back(checked_out(connection), false, nil)
+
+    # Closes what has not been used for too long, or has lived for too long.
+    # @return [void]
+    def sweep
+      now = Deadline.now
+      @upkeep.close(locked { @books.expire { |entry| @upkeep.expired?(entry, now) } })
+    end
+
+    # Closes what is idle.
+    # @return [void]
+    def clear = @upkeep.close(locked { @books.clear })
+
+    # Closes what is idle now, and the rest when it comes back. Who waits gets a {UsageError}.
+    # @return [void]
+    def close
+      gone = locked do
+        @closed = true
+        @books.refuse_all
+        @books.clear
+      end
+      @upkeep.close(gone)
+    end
+
+    # @return [Boolean]
+    def closed? = @closed
+
+    # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), waiting; counted: connected,
+    #   stale, retired (by age), waits, waited (seconds in all), longest_wait (seconds), timeouts
+    def statistics = locked { @upkeep.statistics.report(@books, @options.size) }
+
+    # @return [String]
+    def inspect = "#<#{self.class} #{statistics}>"
+
+    private
+
+    def open
+      @pid = Process.pid
+      @books = Books.new(@options.size)
+      @idle = @books.idle
+      @waiting = @books.waiting
+      @check_after = @options.check_after.to_f
+      @upkeep.begin
+      @closed = false
+    end
+
+    # Lends a connection that is taken. {Native::Lending} does the same, and knows what has ended the block.
+    def use(entry)
+      Thread.current[@key] = entry
+      value = yield entry.connection
+      finished = true
+      value
+    rescue StandardError => e
+      error = e
+      raise
+    ensure
+      Thread.handle_interrupt(NEVER) do
+        Thread.current[@key] = nil
+        take_back(entry, finished, error)
+      end
+    end
+
+    def obtain(claim, timeout)
+      locked { admit(claim) }
+      await(claim, Deadline.after(timeout)) unless claim.granted?
+      raise closed if claim.refused?
+
+      (claim.entry && usable(claim)) || connect(claim)
+    end
+
+    def admit(claim)
+      raise closed if @closed
+
+      @books.admit(claim)
+    end
+
+    def await(claim, deadline)
+      started = Deadline.now
+      @lock.synchronize do
+        until claim.granted?
+          raise too_late if deadline&.expired?
+
+          claim.wait(@lock, deadline&.remaining)
+        end
+      end
+    ensure
+      @upkeep.statistics.waited(Deadline.now - started)
+    end
+
+    # @return [Entry, nil] nil: its connection is of no more use, and is closed
+    def usable(claim)
+      entry = claim.entry
+      now = Deadline.now
+      return entry if now < entry.good_until || @upkeep.works?(entry, now)
+
+      locked { @books.strike(claim) }
+      @upkeep.close([entry])
+      nil
+    end
+
+    def connect(claim)
+      entry = @upkeep.connect(@pid)
+      locked { @books.enter(claim, entry) }
+      entry
+    end
+
+    # A claim is over: whatever it still has goes back.
+    def settle(claim)
+      entry = claim.entry
+      return synchronized { @books.withdraw(claim) } unless entry
+
+      take_back(entry, false, nil) if entry.holder.equal?(claim)
+    end
+
+    # @param finished [Boolean] whether the block came to its end
+    # @param error [StandardError, nil] what has ended it
+    def take_back(entry, finished, error)
+      Thread.handle_interrupt(NEVER) do
+        next @upkeep.abandon(entry) if inherited?(entry)
+
+        keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
+        synchronized do
+          entry.rest(Deadline.now + (finished ? @check_after : 0))
+          keep ? @books.give_back(entry) : @books.free_place
+        end
+        @upkeep.close([entry]) unless keep
+      end
+    end
+
+    def checked_out(connection)
+      @out.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
+    end
+
+    def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+    def synchronized
+      @lock.synchronize do
+        start_anew if @pid != Process.pid
+        yield
+      end
+    end
+
+    # In the child of a fork all connections are the parent's.
+    def start_anew
+      inherited = @books.idle.dup
+      open
+      inherited.each { |entry| @upkeep.abandon(entry) }
+    end
+
+    def inherited?(entry) = entry.pid != Process.pid
+
+    def closed = UsageError.new("#{@options.name} is closed")
+
+    def too_late
+      @upkeep.statistics.count(:timeouts)
+      PoolTimeout.new("no connection of #{@options.name} came free in time: all #{@options.size} (size:) are in use, and " \
+                      "#{@books.waiting.size} others wait", endpoint: @options.name)
+    end
+
+    prepend(Native::Lending) if Native.available?
+  end
+end

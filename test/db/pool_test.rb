@@ -1,0 +1,286 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
+require_relative "../support/waiting"
+require "plait/db/pool"
+require "timeout"
+
+class DBPoolTest < Minitest::Test
+  include Support::Waiting
+
+  # A connection that remembers what was done with it.
+  class Fake
+    attr_accessor :broken
+    attr_reader :closed, :abandoned
+
+    def close = @closed = true
+
+    def abandon = @abandoned = true
+  end
+
+  def pool(**options, &connect)
+    connect ||= -> { Fake.new }
+    Plait::Pool.new(**options, &connect)
+  end
+
+  def figures(pool, *names) = pool.statistics.values_at(*names)
+
+  def assert_whole(pool, busy: 0)
+    assert_equal([busy, 0], figures(pool, :busy, :waiting))
+  end
+
+  ON = { threads: { on: :threads }, fibers: { on: :fibers } }.freeze
+
+  def test_the_newest_is_lent_again
+    pool = pool(size: 2)
+    first = pool.with { |connection| connection }
+    assert_same(first, pool.with { |connection| connection })
+    assert_equal([2, 1, 0, 1], figures(pool, :size, :idle, :busy, :connected))
+  end
+
+  def test_a_fiber_gets_in_a_block_what_it_has
+    pool = pool(size: 1)
+    pool.with { |outer| pool.with(timeout: 0) { |inner| assert_same(outer, inner) } }
+    pool.with { |outer| pool.with { |inner| assert_same(outer, inner) } }
+    assert_whole(pool)
+  end
+
+  def test_another_fiber_of_the_thread_does_not
+    pool = pool(size: 2)
+    pool.with { |outer| Fiber.new { pool.with { |inner| refute_same(outer, inner) } }.resume }
+    assert_whole(pool)
+  end
+
+  ON.each do |name, on|
+    define_method(:"test_never_more_than_size_under_#{name}") do
+      pool = pool(size: 3)
+      out = most = 0
+      lock = Mutex.new
+      Plait.map(1..60, limit: 12, **on) do
+        pool.with do
+          lock.synchronize { most = [most, out += 1].max }
+          sleep(0.001)
+          lock.synchronize { out -= 1 }
+        end
+      end
+      assert_equal(3, most)
+      assert_whole(pool)
+    end
+
+    define_method(:"test_who_asks_first_is_served_first_under_#{name}") do
+      pool = pool(size: 1)
+      served = []
+      Plait.run(**on) do |scope|
+        held = pool.checkout
+        5.times do |n|
+          scope.async { pool.with { served << n } }
+          scope.async { wait_until { pool.statistics[:waiting] == n + 1 } }.value
+        end
+        pool.checkin(held)
+      end
+      assert_equal([0, 1, 2, 3, 4], served)
+    end
+
+    define_method(:"test_one_connection_is_never_with_two_under_#{name}") do
+      pool = pool(size: 2, timeout: nil)
+      crossed = Queue.new
+      Plait.map(1..2_000, limit: 8, on_error: :collect, **on) do |n|
+        pool.with do |connection|
+          connection.broken and crossed << n
+          connection.broken = true
+          (n % 7).zero? ? sleep(0.0001) : Thread.pass
+          connection.broken = false
+          raise "no" if (n % 31).zero?
+        end
+      end
+      assert_equal(0, crossed.size)
+      assert_whole(pool)
+    end
+
+    define_method(:"test_too_late_under_#{name}") do
+      pool = pool(size: 1, name: "the database")
+      Plait.run(**on) do |scope|
+        held = pool.checkout
+        error = scope.async { assert_raises(Plait::PoolTimeout) { pool.with(timeout: 0.01) { flunk } } }.value
+        assert_match(/no connection of the database came free in time: all 1 \(size:\) are in use/, error.message)
+        assert_predicate(error, :retry_safe?)
+        pool.checkin(held)
+      end
+      assert_whole(pool)
+      assert_equal([1, 1], figures(pool, :timeouts, :waits))
+      assert_operator(pool.statistics[:longest_wait], :>=, 0.01)
+    end
+
+    define_method(:"test_a_cancelled_wait_leaves_nothing_under_#{name}") do
+      pool = pool(size: 1)
+      Plait.run(**on) do |scope|
+        held = pool.checkout
+        task = scope.async { pool.with { flunk } }
+        scope.async { wait_until { pool.statistics[:waiting] == 1 } }.value
+        task.cancel
+        scope.async { wait_until { pool.statistics[:waiting].zero? } }.value
+        pool.checkin(held)
+      end
+      assert_equal([1, 0, 0], figures(pool, :idle, :busy, :waiting))
+    end
+
+    define_method(:"test_a_cancelled_block_closes_its_connection_under_#{name}") do
+      pool = pool(size: 1, fit: ->(*) { true })
+      mine = nil
+      Plait.run(**on) do |scope|
+        task = scope.async { pool.with { |connection| (mine = connection) && sleep(60) } }
+        scope.async { wait_until { mine } }.value
+        task.cancel
+        scope.async { pool.with { |connection| refute_same(mine, connection) } }.value
+      end
+      assert(mine.closed)
+      assert_whole(pool)
+    end
+  end
+
+  # How a block can end, and whether its connection is kept.
+  ENDS = {
+    "next" => [true, ->(pool) { pool.with { |c| next c } }],
+    "break" => [Plait::Native.available?, ->(pool) { pool.with { |c| break c } }],
+    "return" => [Plait::Native.available?, ->(pool) { pool.with { |c| return c } }],
+    "throw" => [false, ->(pool) { catch(:out) { pool.with { |c| throw(:out, c) } } }],
+    "an error" => [false, ->(pool) { pool.with { raise "no" } }],
+    "a timeout of Ruby's" => [false, ->(pool) { Timeout.timeout(0.01) { pool.with { sleep(60) } } }],
+    "a timeout" => [false, ->(pool) { Plait.timeout(0.01) { pool.with { sleep(60) } } }],
+    "a kill" => [false, ->(pool) { Thread.new { pool.with { Thread.current.kill } }.join }]
+  }.freeze
+
+  ENDS.each do |name, (kept, act)|
+    define_method(:"test_the_block_ends_by_#{name.tr(" ", "_")}") do
+      pool = pool(size: 1)
+      pool.with { nil } # from now on an idle one is there
+      2.times do
+        act.call(pool)
+      rescue StandardError
+        nil
+      end
+      assert_equal([kept ? 1 : 0, 0, 0], figures(pool, :idle, :busy, :waiting))
+      waited = Thread.new { pool.with(timeout: 1) { |connection| connection } }.value
+      refute(waited.closed)
+    end
+  end
+
+  def test_fit_says_what_a_refused_statement_leaves
+    asked = []
+    pool = pool(size: 1, fit: ->(connection, error) { asked << [connection, error.message] })
+    first = pool.with { |connection| connection }
+    assert_raises(RuntimeError) { pool.with { raise "duplicate key" } }
+    assert_same(first, pool.with { |connection| connection })
+    assert_equal([[first, "duplicate key"]], asked)
+  end
+
+  def test_a_fit_that_fails_is_a_no
+    pool = pool(size: 1, fit: ->(*) { raise "dead" })
+    error = assert_raises(RuntimeError) { pool.with { raise "the first" } }
+    assert_equal("the first", error.message)
+    assert_equal([0, 0], figures(pool, :idle, :busy))
+  end
+
+  def test_after_an_error_it_is_looked_at
+    pool = pool(size: 1, fit: ->(*) { true }, check: ->(connection) { !connection.broken })
+    assert_raises(RuntimeError) { pool.with { |connection| (connection.broken = true) && raise } }
+    refute(pool.with(&:broken))
+    assert_equal(1, pool.statistics[:stale])
+  end
+
+  def test_one_that_does_not_work_is_replaced
+    pool = pool(size: 1, check_after: 0, check: ->(connection) { connection.broken ? raise("gone") : true })
+    first = pool.with { |connection| connection }
+    assert_same(first, pool.with { |connection| connection })
+    first.broken = true
+    second = pool.with { |connection| connection }
+    refute_same(first, second)
+    assert(first.closed)
+    assert_equal([2, 1, 0], figures(pool, :connected, :stale, :busy))
+  end
+
+  def test_an_old_one_is_replaced
+    pool = pool(size: 1, max_lifetime: 0)
+    refute_same(pool.with { |connection| connection }, pool.with { |connection| connection })
+    assert_equal(1, pool.statistics[:retired])
+  end
+
+  def test_what_is_not_used_is_closed
+    pool = pool(size: 2, idle_timeout: 0)
+    unused = pool.with { |connection| connection }
+    pool.sweep
+    assert(unused.closed)
+    assert_equal([0, 0], figures(pool, :idle, :busy))
+  end
+
+  def test_a_connection_that_can_not_be_made_leaves_its_place
+    calls = 0
+    pool = pool(size: 1) { (calls += 1) < 3 ? raise(IOError, "refused") : Fake.new }
+    2.times { assert_raises(IOError) { pool.with { flunk } } }
+    assert_instance_of(Fake, pool.with { |connection| connection })
+  end
+
+  def test_kills_at_any_moment
+    pool = pool(size: 2, timeout: nil, check_after: 0, check: ->(*) { Thread.pass || true })
+    200.times do
+      threads = Array.new(4) { Thread.new { loop { pool.with { Thread.pass } } } }
+      sleep(rand * 0.002)
+      threads.each(&:kill).each(&:join)
+      assert_whole(pool)
+    end
+    pool.with { pass }
+  end
+
+  def test_checkout_and_checkin
+    pool = pool(size: 1)
+    connection = pool.checkout
+    assert_raises(Plait::PoolTimeout) { pool.checkout(timeout: 0) }
+    Thread.new { pool.checkin(connection) }.join
+    assert_raises(Plait::UsageError) { pool.checkin(connection) }
+    pool.discard(pool.checkout)
+    assert(connection.closed)
+    assert_equal([0, 0], figures(pool, :idle, :busy))
+  end
+
+  def test_a_closed_pool
+    pool = pool(size: 1)
+    held = pool.checkout
+    waiting = Thread.new { assert_raises(Plait::UsageError) { pool.with { flunk } } }
+    wait_until { pool.statistics[:waiting] == 1 }
+    pool.close
+    assert_match(/the pool is closed/, waiting.value.message)
+    pool.checkin(held)
+    assert(held.closed)
+    assert_raises(Plait::UsageError) { pool.with { flunk } }
+  end
+
+  FORK = <<~RUBY
+    require "plait"
+    closed = []
+    pool = Plait::Pool.new(size: 2, close: ->(c) { closed << c }, abandon: ->(c) { closed << :abandoned }) { Process.pid }
+    pool.with do |outer|
+      pool.checkin(pool.checkout)
+      pid = fork do
+        inner = pool.with { |connection| connection }
+        print [inner == Process.pid, closed, pool.statistics[:busy]].inspect
+        $stdout.flush
+      end
+      Process.wait(pid)
+    end
+    pool.with { |connection| print [connection == Process.pid, pool.statistics[:connected]].inspect }
+  RUBY
+
+  def test_a_fork_makes_its_own
+    skip("this Ruby can't fork") unless Process.respond_to?(:fork)
+
+    result = Support::FreshRuby.run(FORK)
+    assert_equal("[true, [:abandoned], 0][true, 2]", result.out, result.err)
+  end
+
+  { size: [0, 1.5, nil], timeout: [-1, "5"], check: [5], check_after: [nil], max_lifetime: [-1] }.each do |option, values|
+    define_method(:"test_a_wrong_#{option}") do
+      values.each { |value| assert_match(/\A#{option}: /, assert_raises(Plait::UsageError) { pool(option => value) }.message) }
+    end
+  end
+end
