@@ -114,6 +114,40 @@ class HttpSuiteTest < Minitest::Test
     end
   end
 
+  def test_a_site_that_breaks_off_is_told_before_anything_is_measured
+    with_site(cut_short) do |url, _|
+      error = assert_raises(Suites::UnreachableOrigin) { build(url: url) }
+      assert_equal "#{url} broke off after 3 of the 100 bytes it had announced (Content-Length); nothing can be measured " \
+                   "on answers that are not whole", error.message
+    end
+  end
+
+  def test_a_body_that_breaks_off_later_is_no_success_for_any_client
+    with_site(whole) do |url, answer|
+      target = Http::SiteTarget.new(url)
+      answer.replace(cut_short)
+      [Http::OneShot.new(target), Http::KeepAlive.new(target)].each do |way|
+        assert_match(/broke off after 3 of the 100 bytes/, assert_raises(Suites::UnreachableOrigin) { way.call(1) }.message)
+      end
+      assert_raises(Plait::TruncatedError) { Http::PlaitClient.new(target, 1).call(1) }
+    end
+  end
+
+  def test_a_site_that_compresses
+    with_site(compressed) do |url, answer|
+      target = Http::SiteTarget.new(url)
+      [Http::OneShot.new(target), Http::KeepAlive.new(target)].each { |way| assert_equal 1, way.call(1) }
+      answer.replace(compressed.byteslice(0...-12))
+      assert_raises(Zlib::BufError, Suites::UnreachableOrigin) { Http::OneShot.new(target).call(1) } # by Ruby 3.3, and before
+    end
+  end
+
+  def test_a_site_that_says_nonsense
+    with_site("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n") do |url, _|
+      assert_match(/does not answer \(/, assert_raises(Suites::UnreachableOrigin) { build(url: url) }.message)
+    end
+  end
+
   def test_an_address_that_is_none
     ["ftp://x/", "nonsense", "http://", "http://a b/"].each do |url|
       error = assert_raises(Plait::UsageError, url) { build(url: url) }
@@ -128,6 +162,34 @@ class HttpSuiteTest < Minitest::Test
   private
 
   def build(**options) = Suites.fetch("http").workloads(**options).first
+
+  def whole = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+
+  def cut_short = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc"
+
+  # Shorter decoded than as it is sent.
+  def compressed
+    body = Zlib.gzip("abc")
+    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{body.bytesize}\r\n\r\n".b + body
+  end
+
+  # A server that says the same to everybody, and closes.
+  def with_site(answer)
+    answer = +answer
+    server = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new { loop { say(server.accept, answer) } }
+    yield "http://127.0.0.1:#{server.local_address.ip_port}/", answer
+  ensure
+    thread&.kill&.join
+    server&.close
+  end
+
+  def say(socket, answer)
+    socket.gets("\r\n\r\n")
+    socket.write(answer)
+  ensure
+    socket.close
+  end
 
   # Five requests, two at a time.
   def accepted_by(body, on, *more)

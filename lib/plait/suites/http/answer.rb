@@ -12,7 +12,10 @@ module Plait
       #   @return [String]
       # @!attribute message
       #   @return [String] the reason
-      Answer = Struct.new(:code, :body, :message)
+      Answer = Struct.new(:code, :body, :message) do
+        # @return [nil] whoever makes one has seen to it that the body is whole
+        def content_length = nil
+      end
     end
   end
 end

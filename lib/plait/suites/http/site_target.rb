@@ -9,14 +9,18 @@ require_relative "../unreachable_origin"
 module Plait
   module Suites
     class Http < Suite
-      # Somebody's real site as what is asked: few at a time, and only whether each answer is a success is checked.
+      # Somebody's real site as what is asked: few at a time. Its answers may differ from one another, so that only this is
+      # checked of each: that it is a success, and whole.
       class SiteTarget
         # So many at once are bearable for a site that did not ask to be measured.
         POLITE_LIMIT = 8
         PORTS = (1..65_535)
         OPEN_SECONDS = 5
         READ_SECONDS = 15
-        FAILURES = [SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, EOFError, Net::HTTPBadResponse].freeze
+        # What Net::HTTP asks for by itself. Said aloud, it leaves the body as it was sent.
+        AS_SENT = { "Accept-Encoding" => "gzip;q=1.0,deflate;q=0.6,identity;q=0.3" }.freeze
+        FAILURES = [SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, IOError, Net::ProtocolError,
+                    Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError].freeze
 
         # @return [Array<String>]
         attr_reader :notes
@@ -54,11 +58,11 @@ module Plait
         # @return [String]
         def path(_id) = @uri.request_uri
 
-        # @raise [UnreachableOrigin] when it no longer answers with a success
+        # @raise [UnreachableOrigin] when it no longer answers with a success, or breaks off
         def verify(_id, response)
-          return if response.code.start_with?("2")
+          raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}" unless response.code.start_with?("2")
 
-          raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}"
+          check_length(response.body.to_s.bytesize, response.content_length)
         end
 
         private
@@ -84,18 +88,35 @@ module Plait
 
         # Once, before anything is measured.
         def check
-          judge(Net::HTTP.start(@uri.hostname, @uri.port, use_ssl: @uri.is_a?(URI::HTTPS), open_timeout: OPEN_SECONDS,
-                                                          read_timeout: READ_SECONDS) { |http| http.request_get(@uri) })
+          judge(ask)
         rescue *FAILURES => e
           raise UnreachableOrigin, "#{@uri} does not answer (#{e.message}): check the address and the network, or " \
                                    "leave it out to measure against the embedded origin"
         end
 
-        def judge(response)
-          return if response.is_a?(Net::HTTPSuccess)
+        def ask
+          Net::HTTP.start(@uri.hostname, @uri.port, use_ssl: @uri.is_a?(URI::HTTPS), open_timeout: OPEN_SECONDS,
+                                                    read_timeout: READ_SECONDS) { |http| http.request_get(@uri, AS_SENT) }
+        end
 
+        def judge(response)
+          refuse(response) unless response.is_a?(Net::HTTPSuccess)
+          check_length(response.body.to_s.bytesize, response.content_length)
+          @encoded = response["Content-Encoding"]
+        end
+
+        def refuse(response)
           advice = response["Location"] ? "give #{response["Location"]} instead" : "give an address that answers 200"
           raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}: #{advice}"
+        end
+
+        # Net::HTTP takes a body that ends too early for a whole one. Where it decodes one, the lengths can't be compared; but
+        # of one that ends too early nothing is left then.
+        def check_length(bytes, announced)
+          return if announced.nil? || bytes >= announced || (@encoded && bytes.positive?)
+
+          raise UnreachableOrigin, "#{@uri} broke off after #{bytes} of the #{announced} bytes it had announced " \
+                                   "(Content-Length); nothing can be measured on answers that are not whole"
         end
       end
     end
