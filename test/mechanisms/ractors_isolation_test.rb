@@ -157,11 +157,21 @@ class RactorsIsolationTest < Minitest::Test
     assert_match(/`retries:` can't be copied into a ractor: .*Name error classes/, error.message)
   end
 
-  def test_a_pool_inside_of_a_ractor
-    error = assert_raises(Plait::UnsupportedError) do
-      Plait.map([1], on: :ractors) { |_| Plait.map([1], on: :ractors) { |x| x } }
+  def test_what_only_the_main_ractor_can_begin
+    [:fibers, :hybrid, :processes, :ractors, %i[processes threads]].each do |on|
+      errors = [Plait.map([on], on: :ractors, on_error: :collect) { |other| Plait.map([1], on: other) { |x| x } },
+                Plait.map([on], on: :ractors, on_error: :collect) { |other| Plait.run(on: other) { 1 } }].flatten.map(&:error)
+      errors.each do |error|
+        assert_instance_of(Plait::UnsupportedError, error, on.inspect)
+        assert_match(/can't be used here: the caller is in a ractor, and only the main one may .*; use on: :sequence or/,
+                     error.message)
+      end
     end
-    assert_match(/only the main one may open a pool; use on: :sequence here/, error.message)
+  end
+
+  def test_what_a_ractor_can_begin
+    inner = Plait.map(%i[sequence threads], on: :ractors) { |on| Plait.map([1, 2], on: on) { |x| x + 1 } }
+    assert_equal([[2, 3]] * 2, inner)
   end
 
   def test_a_task_of_a_scope

@@ -18,7 +18,7 @@ module Plait
       def default_limit = DEFAULT_LIMIT
 
       def unavailable
-        return if Fiber.respond_to?(:current_scheduler) && RUBY_ENGINE == "ruby"
+        return beyond_this_ractor("turn an event loop") if Fiber.respond_to?(:current_scheduler) && RUBY_ENGINE == "ruby"
 
         "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
       end

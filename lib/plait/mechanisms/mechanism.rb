@@ -37,6 +37,17 @@ module Plait
       # @yieldparam scope [Scope]
       # @return [Object] what the block returns
       def scope(options:, &block) = raise(NotImplementedError, "#{self.class}#scope")
+
+      private
+
+      # @param task [String] what it would begin with
+      # @return [String, nil] nil in the main ractor
+      def beyond_this_ractor(task)
+        return if !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+
+        "the caller is in a ractor, and only the main one may #{task}; use on: :sequence or on: :threads here, " \
+          "or begin with this mechanism in the main ractor"
+      end
     end
   end
 end

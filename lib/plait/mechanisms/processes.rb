@@ -18,7 +18,7 @@ module Plait
       def default_limit = Etc.nprocessors
 
       def unavailable
-        return if Process.respond_to?(:fork)
+        return beyond_this_ractor("fork workers") if Process.respond_to?(:fork)
 
         "#{RUBY_ENGINE} on #{RUBY_PLATFORM} can't fork; use on: :threads"
       end

@@ -24,10 +24,8 @@ module Plait
 
       def unavailable
         return "this Ruby has no ractors; use on: :threads#{" or on: :processes" if can_fork?}" unless defined?(::Ractor)
-        return if ::Ractor.current == ::Ractor.main
 
-        "the caller is in a ractor already, and only the main one may open a pool; " \
-          "use on: :sequence here, or hand the items to the pool of the main ractor"
+        beyond_this_ractor("open a pool of them")
       end
 
       # @raise [UnshareableError] if Ruby can't isolate the block
