@@ -93,6 +93,8 @@ class UserFileTest < Minitest::Test
     assert_refused "items", "work.rb:1: items needs a block, e.g. items { (1..50).to_a }"
     assert_refused "#{both}limit 0", "work.rb:3: limit needs whole numbers from 1 up, e.g. limit 1, 8, 64"
     assert_refused "#{both}on", "work.rb:3: on needs mechanisms, e.g. on :threads"
+    assert_refused "#{both}on :foo", "work.rb:3: there is no mechanism :foo; there are :sequence, :threads, :fibers, "
+    assert_refused "#{both}on %i[threads fibers]", "work.rb:3: on: [:threads, :fibers] can't be combined; the pairs are "
     assert_refused "items { [] }\nbody { 1 }", "work.rb: items gave []; give an Array with at least one item"
     assert_refused "items { 5 }\nbody { 1 }", "work.rb: items gave 5; give an Array"
     assert_refused "items { 1.. }\nbody { 1 }", "work.rb: items gave 1..; give an Array"
@@ -137,6 +139,18 @@ class UserFileTest < Minitest::Test
     assert_equal "/no/such.rb can't be read: No such file or directory", error.message
     error = assert_raises(Plait::UsageError) { Plait::Suites::UserFile.load(@folder) }
     assert_match(/can't be read: Is a directory/, error.message)
+  end
+
+  def test_a_pipe
+    skip("Java knows no such pipes") unless RUBY_ENGINE == "ruby"
+    File.mkfifo(path)
+    error = assert_raises(Plait::UsageError) { Timeout.timeout(30) { Plait::Suites::UserFile.load(path) } }
+    assert_equal "#{path} is a pipe, and nobody writes to it; name a file, or start first what writes to it", error.message
+    writer = Thread.new { File.write(path, "items { [1] }\nbody { |x| x }\n") }
+    wait_until(what: "the writer to stand at the pipe") { writer.status == "sleep" }
+    assert_equal "items", Plait::Suites::UserFile.load(path).unit
+  ensure
+    writer&.join
   end
 
   private

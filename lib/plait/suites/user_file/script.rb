@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../lab/text"
+require_relative "../../mechanisms"
 require_relative "../../values/errors"
 
 module Plait
@@ -45,9 +46,19 @@ module Plait
           def place(error, path) = [path, line(error, path)].compact.join(":")
 
           def read(path)
-            File.read(path, encoding: Encoding::UTF_8)
+            return File.read(path, encoding: Encoding::UTF_8) unless File.pipe?(path)
+
+            piped(path)
           rescue SystemCallError => e
             raise UsageError, "#{path} can't be read: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+          end
+
+          # Out of `<(…)` of a shell, for one. To open one of which nobody holds the other end would wait for ever.
+          def piped(path)
+            source = File.open(path, File::RDONLY | File::NONBLOCK, encoding: Encoding::UTF_8, &:read)
+            return source unless source.empty?
+
+            raise UsageError, "#{path} is a pipe, and nobody writes to it; name a file, or start first what writes to it"
           end
 
           def line(error, path)
@@ -97,6 +108,7 @@ module Plait
         def on(*mechanisms)
           right = mechanisms.any? && mechanisms.all? { |one| one.is_a?(Symbol) || one.is_a?(Array) }
           refuse("on needs mechanisms, e.g. on :threads, :fibers, %i[processes threads]") unless right
+          mechanisms.each { |one| known(one) }
           @mechanisms = mechanisms
         end
 
@@ -117,6 +129,12 @@ module Plait
         end
 
         private
+
+        def known(mechanism)
+          Mechanisms.find(mechanism)
+        rescue UsageError => e
+          refuse(e.message)
+        end
 
         def refuse(reason)
           line = caller_locations.find { |location| location.path == @path }&.lineno
