@@ -43,6 +43,14 @@ class FetchTest < Minitest::Test
     assert_match(%r{\Aplait/\d}, site.requests.first.headers["user-agent"])
   end
 
+  def test_the_lab_is_not_loaded_for_it
+    result = fetch("http://127.0.0.1:1/", "--retries", "0", "--json", "summary.json", prelude: <<~RUBY)
+      at_exit { warn($LOADED_FEATURES.grep(%r{/plait/lab/|vega|memory_profiler})) }
+    RUBY
+    assert_equal 1, result.code, result.err
+    refute_match(%r{^/}, result.err)
+  end
+
   def test_a_file_and_standard_input
     site = origin
     text = "# first\n\n  #{site.url("/1")} \r\n#{site.url("/2")}"

@@ -16,13 +16,13 @@ class LostOutputTest < Minitest::Test
     assert_equal 73, result.code, result.err
     assert_equal 2, JSON.parse(result.out).dig("reports", 0, "rows").size
     assert_match(/fastest/, result.err)
-    assert_match(%r{^plait: can't write the report to /dev/full: the disk is full; [^\n]+\n\z}, result.err)
+    assert_match(%r{^plait: can't write to /dev/full: the disk is full; [^\n]+\n\z}, result.err)
   end
 
   def test_a_folder_that_is_not_there
     result = plait(*QUICK, "--html", "no/where.html", "--csv", "a.csv")
     assert_equal 73, result.code, result.err
-    assert_match(%r{^plait: can't write the report to no/where\.html: the folder does not exist}, result.err)
+    assert_match(%r{^plait: can't write to no/where\.html: the folder does not exist}, result.err)
     assert_equal 3, File.readlines(path("a.csv")).size
   end
 

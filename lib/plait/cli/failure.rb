@@ -15,7 +15,7 @@ module Plait
       STATUSES = {
         "Plait::CLI::Terminal::Closed" => ExitStatus::OK,
         "Plait::CLI::Terminal::Unwritable" => ExitStatus::CANT_CREATE,
-        "Plait::Lab::WriteError" => ExitStatus::CANT_CREATE,
+        "Plait::WriteError" => ExitStatus::CANT_CREATE,
         "Plait::Lab::FreshProcess::ForkRefused" => ExitStatus::NO_PERMISSION,
         "Plait::Suites::UnreachableOrigin" => ExitStatus::UNAVAILABLE,
         "Plait::Suites::Origin::StartError" => ExitStatus::UNAVAILABLE,

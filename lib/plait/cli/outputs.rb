@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "terminal"
+require_relative "../atomic_file"
 require_relative "../lab"
 require_relative "../values/errors"
 
@@ -56,10 +57,10 @@ module Plait
         text = set.public_send(format)
         return standard_output(text) if path == STANDARD_OUTPUT
 
-        Plait::Lab::AtomicFile.write(path, text)
+        AtomicFile.write(path, text)
         @terminal.say("report: #{path}")
         nil
-      rescue Plait::Lab::WriteError, Terminal::Closed, Terminal::Unwritable => e
+      rescue WriteError, Terminal::Closed, Terminal::Unwritable => e
         e
       end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../atomic_file"
 require_relative "../values/errors"
-require_relative "atomic_file"
 require_relative "html_report"
 require_relative "row_record"
 

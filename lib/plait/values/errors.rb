@@ -34,9 +34,9 @@
 #   ├── HTTPError                the server answered that it has no success for us: its #response is the answer
 #   ├── RedirectError            a redirect can't be followed: its #response is the redirect
 #   │   └── TooManyRedirects     there are more of them than the option redirects: allows, or they go in a circle
+#   ├── WriteError               a report can't be written; what was measured is still there
 #   │
 #   │   Those of one room stand in its files:
-#   ├── Lab::WriteError          a report can't be written; what was measured is still there
 #   ├── Lab::FreshProcess::Failed               a trial has no result: it raised, or its process died or hung
 #   ├── Suites::Origin::StartError              the embedded origin did not come up
 #   ├── Suites::UnreachableOrigin               the site of --url does not answer with a success
@@ -234,6 +234,17 @@ module Plait
     def initialize(message = "every candidate failed", errors: [])
       super(message)
       @errors = errors
+    end
+  end
+
+  # A report could not be written. Nothing that is in it is lost: the caller still holds it.
+  class WriteError < Error
+    # @return [String, nil]
+    attr_reader :path
+
+    def initialize(message = "a report can't be written", path: nil)
+      super(message)
+      @path = path
     end
   end
 

@@ -10,6 +10,7 @@ module Support
       BEGINNING = "<!-- map: drawn from the code by `rake map` -->"
       ENDING = "<!-- end of map -->"
       TITLES = { "face" => "lib/plait.rb", "version" => "lib/plait/version.rb", "native" => "lib/plait/native.rb",
+                 "atomic_file" => "lib/plait/atomic_file.rb",
                  "exe" => "exe/plait", "ext" => "ext/plait/" }.freeze
       BLOCK = /^#{Regexp.escape(BEGINNING)}\n.*^#{Regexp.escape(ENDING)}$/m
 

@@ -33,6 +33,8 @@ module Support
       Room.new(name: "version", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "native", uses: %w[ext], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      # Writes reports, of the lab and of the command line.
+      Room.new(name: "atomic_file", uses: %w[values], libraries: PLAIN, never: SOCKETS + CONCURRENCY),
       Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack],
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "mechanisms", uses: %w[values ext],
@@ -43,12 +45,12 @@ module Support
                  libraries: PLAIN + WAITING + NETWORK + libraries, never: [])
       end,
       # Not the face: it would begin to load Plait::Lab while a file of the lab is being loaded.
-      Room.new(name: "lab", uses: %w[values mechanisms],
+      Room.new(name: "lab", uses: %w[values atomic_file mechanisms],
                libraries: PLAIN + WAITING + PLACES + %w[memory_profiler vega io/event],
                never: SOCKETS),
       Room.new(name: "suites", uses: %w[lab protocols io] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
-      Room.new(name: "cli", uses: %w[lab suites protocols io ext] + BELOW + VERBS.keys,
+      Room.new(name: "cli", uses: %w[lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event thor tty-progressbar unicode/display_width],
                never: []),
       Room.new(name: "exe", uses: %w[cli], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../lab"
+require_relative "../../atomic_file"
 require_relative "../../values/deadline"
 require_relative "../command"
 require_relative "../exit_status"
@@ -146,7 +146,7 @@ module Plait
 
         def tell(summary)
           settings.json == Output::STANDARD ? terminal.data(summary.to_json) : terminal.say(*summary.lines)
-          Plait::Lab::AtomicFile.write(settings.json, summary.to_json) if settings.json && settings.json != Output::STANDARD
+          AtomicFile.write(settings.json, summary.to_json) if settings.json && settings.json != Output::STANDARD
         end
 
         def interruption

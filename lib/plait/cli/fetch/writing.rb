@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../lab"
+require_relative "../../atomic_file"
 require_relative "../command"
 require_relative "../terminal"
 
@@ -10,7 +10,7 @@ module Plait
       # Writes files, and says in a person's words what hinders it.
       module Writing
         HINTS = {
-          **Plait::Lab::AtomicFile::HINTS,
+          **AtomicFile::HINTS,
           Errno::EEXIST => "a file is in its way; name another folder, or a file that ends in .jsonl"
         }.freeze
 

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "builders"
-require_relative "../support/fresh_ruby"
-require "plait/lab/atomic_file"
+require_relative "test_helper"
+require_relative "support/fresh_ruby"
+require "plait/atomic_file"
 require "tmpdir"
 
-class LabAtomicFileTest < Minitest::Test
-  AtomicFile = Plait::Lab::AtomicFile
-  WriteError = Plait::Lab::WriteError
+class AtomicFileTest < Minitest::Test
+  AtomicFile = Plait::AtomicFile
+  WriteError = Plait::WriteError
 
   def setup = @folder = Dir.mktmpdir("plait-test-")
 
@@ -50,16 +50,16 @@ class LabAtomicFileTest < Minitest::Test
   def test_a_write_that_breaks_off_leaves_the_old_file_and_no_part
     File.write(path("r.json"), "old")
     said = Support::FreshRuby.run(<<~RUBY, path("r.json"))
-      require "plait/lab/atomic_file"
+      require "plait/atomic_file"
       trap("XFSZ", "IGNORE")
       Process.setrlimit(:FSIZE, 100_000)
       begin
-        Plait::Lab::AtomicFile.write(ARGV[0], "x" * 1_000_000)
-      rescue Plait::Lab::WriteError => e
+        Plait::AtomicFile.write(ARGV[0], "x" * 1_000_000)
+      rescue Plait::WriteError => e
         puts e.message
       end
     RUBY
-    assert_match(/can't write the report to .*r\.json: the file is larger than this process may/, said.out, said.err)
+    assert_match(/can't write to .*r\.json: the file is larger than this process may/, said.out, said.err)
     assert_equal([["r.json"], "old"], [Dir.children(@folder), File.read(path("r.json"))])
   end
 
