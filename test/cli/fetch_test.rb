@@ -43,6 +43,17 @@ class FetchTest < Minitest::Test
     assert_match(%r{\Aplait/\d}, site.requests.first.headers["user-agent"])
   end
 
+  # In a log or a pipe.
+  def test_progress_where_nothing_can_be_redrawn
+    site = origin { |path, _| path == "/2" ? sleep(0.5) && [200, {}, ""] : [200, {}, ""] }
+    result = fetch(site.url("/1"), site.url("/2"), "--limit", "1", prelude: <<~RUBY)
+      require "plait/cli/fetch/display"
+      Plait::CLI::Fetch::Display.send(:remove_const, :FIRST_LINE)
+      Plait::CLI::Fetch::Display::FIRST_LINE = 0.2
+    RUBY
+    assert_match(%r{^plait: \d of 2 URLs, [\d.]+/s, 0 errors}, result.err)
+  end
+
   def test_the_lab_is_not_loaded_for_it
     result = fetch("http://127.0.0.1:1/", "--retries", "0", "--json", "summary.json", prelude: <<~RUBY)
       at_exit { warn($LOADED_FEATURES.grep(%r{/plait/lab/|vega|memory_profiler})) }

@@ -11,9 +11,11 @@ module Plait
       INTERVAL = 10
 
       # @param terminal [Terminal]
+      # @param of [String] what is counted, in the plural
       # @param interval [Numeric] seconds
-      def initialize(terminal, interval: INTERVAL)
+      def initialize(terminal, of: "steps", interval: INTERVAL)
         @terminal = terminal
+        @of = of
         @interval = interval
       end
 
@@ -23,7 +25,7 @@ module Plait
         return unless what && (fresh || @last.nil? || Deadline.now - @last >= @interval)
 
         @last = Deadline.now
-        @terminal.note("plait: #{done} of #{total} steps, #{what}#{", #{TimeLeft.words(left)}" if left}")
+        @terminal.note("plait: #{done} of #{total} #{@of}, #{what}#{", #{TimeLeft.words(left)}" if left}")
       end
 
       # @return [void]

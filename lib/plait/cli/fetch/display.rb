@@ -27,7 +27,7 @@ module Plait
           @source = source
           @book = book
           @tally = tally
-          @display = terminal.interactive? ? ProgressBar.new(terminal) : ProgressLines.new(terminal)
+          @display = terminal.interactive? ? ProgressBar.new(terminal) : ProgressLines.new(terminal, of: "URLs")
           @samples = [[Deadline.now, book.size]]
           @due = silent ? Float::INFINITY : Deadline.now + first
         end
