@@ -53,6 +53,12 @@ class LostOutputTest < Minitest::Test
                  [result.code, result.err]
   end
 
+  def test_a_standard_output_that_was_closed_from_the_start
+    lost = [73, "plait: can't write the output: standard output is closed, or nobody reads it\n"]
+    [%w[version], %w[doctor], [*QUICK, "--quiet"]].each { |arguments| assert_equal lost, to_nowhere(*arguments) }
+    assert_path_exists path("plait-report.html")
+  end
+
   def test_a_closed_pipe_is_a_quiet_end
     [%w[help lab], %w[doctor], [*QUICK, "--quiet"]].each do |arguments|
       result = first_line_of(*arguments)
@@ -71,6 +77,13 @@ class LostOutputTest < Minitest::Test
     pid = Process.spawn(ENVIRONMENT, *command(arguments, nil), chdir: folder, out: "/dev/full", err: err)
     _, status = Process.wait2(pid)
     Result.new(out: "", err: File.read(err), status: status)
+  end
+
+  # What `>&-` does.
+  def to_nowhere(*arguments)
+    err = path(".err")
+    Process.wait(Process.spawn(ENVIRONMENT, *command(arguments, nil), chdir: folder, out: :close, err: err))
+    [Process.last_status.exitstatus, File.read(err)]
   end
 
   # What `| head -1` does.

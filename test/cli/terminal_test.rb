@@ -64,9 +64,10 @@ class TerminalTest < Minitest::Test
 
   def test_a_reader_that_went_away_is_said_once
     reader, writer = IO.pipe
-    reader.close
     terminal = Terminal.new(out: writer, err: err, env: {})
-    assert_raises(Terminal::Closed) { terminal.say("a") }
+    terminal.say("a")
+    reader.close
+    assert_raises(Terminal::Closed) { terminal.say("b") }
     terminal.say("dropped")
   ensure
     writer&.close
@@ -80,6 +81,17 @@ class TerminalTest < Minitest::Test
       assert_equal "can't write the output: No space left on device", error.message
       terminal.say("dropped")
     end
+  end
+
+  def test_a_reader_that_was_never_there
+    reader, writer = IO.pipe
+    reader.close
+    terminal = Terminal.new(out: writer, err: err, env: {})
+    error = assert_raises(Terminal::Unwritable) { terminal.say("a") }
+    assert_equal "can't write the output: standard output is closed, or nobody reads it", error.message
+    terminal.say("dropped")
+  ensure
+    writer&.close
   end
 
   def test_nobody_hears_complaints_on_a_broken_stream

@@ -11,7 +11,7 @@ module Plait
       # The reader of standard output went away, as in `plait lab | head -1`.
       class Closed < StandardError; end
 
-      # Standard output can't take more: a full disk, a vanished device.
+      # Standard output can't take more, or has never taken anything: a full disk, a vanished device, `>&-`.
       class Unwritable < StandardError; end
 
       STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 }.freeze
@@ -38,6 +38,7 @@ module Plait
         @quiet = false
         @reserved = false
         @broken = []
+        @heard = []
       end
 
       # From now on standard output is for a program: what people read goes to standard error, and so does what a
@@ -120,8 +121,11 @@ module Plait
         return if @broken.include?(stream)
 
         stream.write(text)
+        @heard << stream unless @heard.include?(stream)
       rescue Errno::EPIPE
-        give_up(stream, Closed, "nobody reads the output any more")
+        give_up(stream, Closed, "nobody reads the output any more") if @heard.include?(stream)
+        # Ruby makes a pipe without a reader of what was closed when it started.
+        give_up(stream, Unwritable, "can't write the output: standard output is closed, or nobody reads it")
       rescue SystemCallError, IOError => e
         give_up(stream, Unwritable, "can't write the output: #{e.message[/\A.+?(?= @ | - |\z)/m].to_s.strip}")
       end
