@@ -20,7 +20,6 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
     },
     late_requires: {
-      "exe/plait" => "Ctrl-C while it loads is not a crash",
       "lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
       "lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",

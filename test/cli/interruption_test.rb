@@ -71,10 +71,21 @@ class InterruptionTest < Minitest::Test
     assert_match(/\Aplait: interrupted\n\z/, result.err)
   end
 
+  def test_while_the_libraries_are_being_loaded
+    write("thor.rb", "File.write(\"begun\", \"1\")\nsleep\n")
+    result = interrupted("version", prelude: "$LOAD_PATH.unshift(__dir__)")
+    assert_equal [130, "", ""], [result.code, result.out, result.err]
+  end
+
+  def test_while_the_process_ends
+    result = interrupted("version", prelude: "at_exit { File.write(\"begun\", \"1\"); sleep }")
+    assert_equal [130, ""], [result.code, result.err]
+  end
+
   private
 
-  def interrupted(*arguments)
-    plait_running(*arguments) do |pid, _, _|
+  def interrupted(*arguments, **options)
+    plait_running(*arguments, **options) do |pid, _, _|
       wait_until(what: "the endless row") { File.size?(path("begun")) }
       Process.kill(:INT, pid)
     end.tap { assert_nobody_left }

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+# How the commands of a clone start.
+class SetupTest < Minitest::Test
+  SETUP = File.join(Support::ROOT, "bin/setup")
+
+  def setup = @folder = Dir.mktmpdir("plait bin")
+
+  def teardown = FileUtils.rm_rf(@folder)
+
+  def test_a_program_is_started_with_its_arguments_and_its_name
+    write("bundler/setup.rb", "$found = true")
+    write("a program.rb", "p $found, ARGV, File.basename($PROGRAM_NAME)")
+    out, err, status = Open3.capture3(environment, *start("a b", "--help"))
+    assert_equal ["true\n[\"a b\", \"--help\"]\n\"a program.rb\"\n", "", 0], [out, err, status.exitstatus]
+  end
+
+  def test_ctrl_c_while_bundler_looks_for_gems_ends_it_without_a_word
+    write("bundler/setup.rb", "File.write(#{path("begun").dump}, ''); sleep")
+    write("a program.rb", "")
+    pid = Process.spawn(environment, *start, err: path("err"))
+    wait_until(what: "Bundler at work") { File.exist?(path("begun")) }
+    Process.kill(:INT, pid)
+    Process.wait(pid)
+    assert_equal [Signal.list["INT"], ""], [Process.last_status.termsig, File.read(path("err"))]
+  end
+
+  private
+
+  # In place of the Bundler around this test.
+  def environment = { "RUBYOPT" => nil, "RUBYLIB" => @folder }
+
+  def start(*arguments)
+    [RbConfig.ruby, "-e", "load(ARGV.shift); Setup.start(*ARGV)", "--", SETUP, path("a program.rb"), *arguments]
+  end
+
+  def write(name, text)
+    FileUtils.mkdir_p(File.dirname(path(name)))
+    File.write(path(name), text)
+  end
+
+  def path(name) = File.join(@folder, name)
+end
