@@ -21,14 +21,19 @@ module Support
     FOR_DRIVERS = %w[build-essential ruby-dev libssl-dev libmariadb-dev].freeze
     POLICY = "/usr/sbin/policy-rc.d"
 
+    # @param names [Array<String>] those that are needed
+    def initialize(names = ALL.keys)
+      @names = names
+    end
+
     # @return [Array<String>] the packages of which nothing is found here
-    def missing = ALL.reject { |_, signs| signs.any? { |sign| present?(sign) } }.keys
+    def missing = @names.reject { |name| here?(name) }
 
     # @return [Boolean]
-    def drivers? = !missing.intersect?(FOR_DRIVERS)
+    def drivers? = FOR_DRIVERS.all? { |name| here?(name) }
 
     # @return [Boolean]
-    def java? = !missing.include?("default-jre-headless")
+    def java? = here?("default-jre-headless")
 
     # @return [Boolean] whether this user may install without being asked for a password
     def may_install? = !program("apt-get").nil? && (root? || system("sudo", "-n", "true", %i[out err] => File::NULL))
@@ -50,6 +55,8 @@ module Support
     def root? = Process.uid.zero?
 
     def sudo = root? ? [] : ["sudo", "-n"]
+
+    def here?(name) = ALL.fetch(name).any? { |sign| present?(sign) }
 
     def present?(sign) = sign.include?("/") ? Dir[sign].any? : !program(sign).nil?
 

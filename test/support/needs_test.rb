@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "needs"
+require_relative "root"
+
+class NeedsTest < Minitest::Test
+  Needs = Support::Needs
+
+  def test_plain_values_need_a_compiler_only
+    needs = of("test/values")
+    assert_equal [%w[test], %w[build-essential ruby-dev]], [needs.groups, needs.packages]
+  end
+
+  def test_what_a_file_names_and_what_it_requires
+    needs = of("test/mechanisms")
+    assert_equal %w[test drivers], needs.groups
+    assert_empty %w[libmariadb-dev redis-server mariadb-server postgresql] - needs.packages
+    refute_includes needs.packages, "chromium"
+    assert_includes of("test/lab").packages, "chromium"
+    assert_includes of("test/jruby_test.rb").packages, "default-jre-headless"
+    assert_includes of("test/signatures_test.rb").groups, "development"
+  end
+
+  def test_all_tests_need_no_more_than_everything
+    everything = Needs.everything
+    all = of("test")
+    assert_empty [all.groups - everything.groups, all.packages - everything.packages].flatten
+    assert_equal everything.packages.sort, all.packages.sort
+    assert_equal everything.groups.sort, all.groups.sort
+  end
+
+  def test_every_package_is_known
+    named = Dir[File.join(Support::ROOT, "test/support/*_server.rb")].flat_map { |file| File.read(file).scan(/apt: "([^"]+)"/) }
+    assert_empty named.flatten - Support::Packages::ALL.keys - %w[util-linux]
+  end
+
+  private
+
+  def of(path)
+    path = File.join(Support::ROOT, path)
+    Needs.of(File.directory?(path) ? Dir.glob("**/*_test.rb", base: path).map { |file| File.join(path, file) } : [path])
+  end
+end
