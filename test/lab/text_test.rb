@@ -21,4 +21,10 @@ class LabTextTest < Minitest::Test
     assert_equal("say why", Text.of_error(Plait::UsageError.new("say why")))
     assert_operator(Text.of_error(RuntimeError.new("x" * 9000)).size, :<, 500)
   end
+
+  def test_an_error_says_where_it_was_raised
+    error = assert_raises(RuntimeError) { raise "no" }
+    assert_match(/\ARuntimeError: no, at .*text_test\.rb:#{__LINE__ - 1}\z/, Text.of_error(error))
+    assert_equal("say why", Text.of_error(assert_raises(Plait::UsageError) { raise Plait::UsageError, "say why" }))
+  end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
+require_relative "place"
 
 module Plait
   module Lab
@@ -20,12 +21,13 @@ module Plait
       end
 
       # @param error [Exception]
-      # @return [String] "KeyError: key not found"; Plait's own errors speak for themselves
+      # @return [String] "KeyError: key not found, at work.rb:3"; Plait's own errors speak for themselves
       def of_error(error)
-        message = clean(error.message).split.join(" ")
-        return error.class.name if message.empty?
+        message = shorten(clean(error.message).split.join(" "))
+        return message if error.is_a?(Error) && !message.empty?
 
-        error.is_a?(Error) ? shorten(message) : "#{error.class}: #{shorten(message)}"
+        what = [error.class, message].reject { |part| part.to_s.empty? }.join(": ")
+        [what, *Place.of(error)].map { |part| clean(part) }.join(", at ")
       end
 
       def shorten(text) = text.size > LONGEST ? "#{text[0, LONGEST]}…" : text
