@@ -31,23 +31,6 @@ module Plait
       def broken(rule, offset)
         named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))
       end
-
-      # @param failure [Exception, nil] of the socket; nil: the input ended
-      def failed(failure)
-        return closed_without_answer unless failure
-
-        ConnectionClosed.new("the connection to #{peer} failed: #{failure.message}", endpoint: endpoint, retry_safe: !sent?)
-      end
-
-      # What the complaints of both twins find the endpoint by.
-      def peer
-        @endpoint = endpoint
-        super
-      end
-
-      def closed_here
-        ConnectionClosed.new("the connection to #{peer} was closed on this side", endpoint: endpoint, retry_safe: !sent?)
-      end
     end
   end
 end

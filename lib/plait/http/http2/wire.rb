@@ -23,7 +23,6 @@ module Plait
         def initialize(connection, origin, &closed)
           @connection = connection
           @origin = origin
-          @endpoint = connection.endpoint
           @on_close = closed
         end
 
