@@ -79,7 +79,8 @@ class HTTPRequestTest < Minitest::Test
   def test_what_can_be_repeated
     idempotent = %i[get head put delete options trace post patch].select { |method| Request.new(method, "http://h").idempotent? }
     assert_equal(%i[get head put delete options trace], idempotent)
-    { nil => true, "s" => true, StringIO.new("s") => true, %w[a].each => false }.each do |body, replayable|
+    { nil => true, "s" => true, StringIO.new("s") => true, %w[a] => true, %w[a].each => false,
+      Plait::HTTP::Multipart.new("a" => "b") => true }.each do |body, replayable|
       assert_equal(replayable, Request.new(:put, "http://h", body: body).replayable?, body.class.name)
     end
   end

@@ -7,6 +7,7 @@ require_relative "form"
 require_relative "headers"
 require_relative "multipart"
 require_relative "timeouts"
+require_relative "upload"
 require_relative "url"
 
 module Plait
@@ -93,7 +94,7 @@ module Plait
       def idempotent? = IDEMPOTENT.include?(@method)
 
       # @return [Boolean] whether the body can be sent again
-      def replayable? = @body.nil? || @body.is_a?(String) || (@body.respond_to?(:rewind) && !@body.is_a?(Enumerator))
+      def replayable? = @body.nil? || Upload.wrap(@body).replayable?
 
       # @return [String]
       def inspect = "#<#{self.class} #{@method} #{@url}>"
