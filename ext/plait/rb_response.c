@@ -133,6 +133,20 @@ static VALUE response_trailers(VALUE self) {
     return NIL_P(trailers) ? no_trailers : trailers;
 }
 
+static VALUE response_set_trailers(VALUE self, VALUE trailers) {
+    plait_response_set(self, RESPONSE_TRAILERS, trailers);
+    return trailers;
+}
+
+static VALUE response_set_durations(VALUE self, VALUE seconds) {
+    Check_Type(seconds, T_ARRAY);
+    if (RARRAY_LEN(seconds) != 3) rb_raise(rb_eArgError, "durations: three of them, not %ld", RARRAY_LEN(seconds));
+    double each[3];
+    for (int i = 0; i < 3; i++) each[i] = NUM2DBL(rb_ary_entry(seconds, i));
+    plait_response_time(self, each[0], each[1], each[2]);
+    return seconds;
+}
+
 #define MEMBER(name, member)                                    \
     static VALUE response_##name(VALUE self) {                  \
         return response_of(self)->members[member];              \
@@ -145,7 +159,7 @@ static VALUE response_trailers(VALUE self) {
 MEMBER(body, RESPONSE_BODY)
 MEMBER(url, RESPONSE_URL)
 MEMBER(phases, RESPONSE_PHASES)
-MEMBER(request, RESPONSE_REQUEST)
+MEMBER(given_request, RESPONSE_REQUEST)
 MEMBER(index, RESPONSE_INDEX)
 
 /* assemble(head_bytes, status, minor, reason_at, reason_size, encoded): of a head that no wire has received. */
@@ -182,15 +196,17 @@ void plait_define_response(VALUE http) {
     rb_define_method(response_class, "head_bytes", response_head_bytes, 0);
     rb_define_method(response_class, "encoded?", response_encoded, 0);
     rb_define_method(response_class, "durations", response_durations, 0);
+    rb_define_method(response_class, "durations=", response_set_durations, 1);
     rb_define_method(response_class, "trailers", response_trailers, 0);
+    rb_define_method(response_class, "trailers=", response_set_trailers, 1);
     rb_define_method(response_class, "body", response_body, 0);
     rb_define_method(response_class, "body=", response_set_body, 1);
     rb_define_method(response_class, "url", response_url, 0);
     rb_define_method(response_class, "url=", response_set_url, 1);
     rb_define_method(response_class, "phases", response_phases, 0);
     rb_define_method(response_class, "phases=", response_set_phases, 1);
-    rb_define_method(response_class, "request", response_request, 0);
-    rb_define_method(response_class, "request=", response_set_request, 1);
+    rb_define_method(response_class, "given_request", response_given_request, 0);
+    rb_define_method(response_class, "request=", response_set_given_request, 1);
     rb_define_method(response_class, "index", response_index, 0);
     rb_define_method(response_class, "index=", response_set_index, 1);
 }

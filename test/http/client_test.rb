@@ -22,6 +22,7 @@ class HTTPClientTest < Minitest::Test
       response = client.get(origin.url("/hello?a=1#part"))
       assert_equal([200, "GET /hello?a=1 "], [response.status, response.body])
       assert_equal("text/plain", response.content_type)
+      assert_equal(["GET", origin.url("/hello?a=1")], [response.request.method, response.request.url.to_s])
     end
   end
 

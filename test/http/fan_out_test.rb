@@ -54,6 +54,8 @@ class HTTPFanOutTest < Minitest::Test
 
   def text(number) = "GET /x?#{number} "
 
+  def asked(response) = "#{response.request.method} #{response.request.url}"
+
   # ---- answers ----
 
   MECHANISMS.each do |on|
@@ -62,7 +64,17 @@ class HTTPFanOutTest < Minitest::Test
         responses = client.fan_out(urls(origin, 1..40), limit: 4, on: on)
         assert_equal((1..40).map { |number| text(number) }, responses.map(&:body))
         assert_equal((0..39).to_a, responses.map(&:index))
+        assert_equal(urls(origin, 1..40).map { |url| "GET #{url}" }, responses.map { |response| asked(response) })
         assert_idle(client)
+      end
+    end
+
+    define_method("test_each_response_tells_what_was_asked_#{on || "by itself"}".tr(" ", "_")) do
+      with_origin("/from" => redirect("/to", status: "303 See Other")) do |client, origin|
+        requests = [origin.url("/a"), { url: origin.url("/b"), method: :put, body: "x" },
+                    { url: origin.url("/from"), method: :post, form: { a: 1 } }]
+        assert_equal(["GET #{origin.url("/a")}", "PUT #{origin.url("/b")}", "GET #{origin.url("/to")}"],
+                     client.fan_out(requests, on: on).map { |response| asked(response) })
       end
     end
 

@@ -324,7 +324,8 @@ class HTTP2Test < Minitest::Test
     connected(peer) do |connection, url|
       response = connection.request("GET", "#{url}/")
       assert_equal([200, "body", nil], [response.status, response.body, response["link"]])
-      assert_equal([%w[checksum abc]], response.trailers) if response.respond_to?(:trailers=)
+      assert_equal([%w[checksum abc]], response.trailers)
+      assert_operator(response.timings.then { |timings| timings.first_byte + timings.read }, :>, 0)
     end
   end
 

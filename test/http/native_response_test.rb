@@ -12,7 +12,7 @@ if Plait::Native.available?
     include ResponseCases
 
     Response = Plait::HTTP::NativeResponse
-    MEMBERS = %i[body url phases request index].freeze
+    MEMBERS = %i[body url phases trailers request index].freeze
 
     def response_class = Response
 
@@ -44,7 +44,7 @@ if Plait::Native.available?
     end
 
     def test_members
-      response = Response.build(status: 200)
+      response = Response.build(status: 200, url: nil)
       MEMBERS.each do |name|
         response.public_send(:"#{name}=", value = Object.new)
         assert_same(value, response.public_send(name))
@@ -68,6 +68,13 @@ if Plait::Native.available?
       assert_equal([299, "2", "Fine", "b", true, "x", "http://a/", [0.0] * 3],
                    [response.status, response.version, response.reason, response["a"], response.encoded?, response.body,
                     response.url, response.durations])
+    end
+
+    def test_what_are_no_durations
+      response = Response.build(status: 200)
+      { nil => TypeError, [0.1, 0.2] => ArgumentError, [0.1] * 4 => ArgumentError, [0.1, 0.2, "x"] => TypeError }
+        .each { |value, error| assert_raises(error, value.inspect) { response.durations = value } }
+      assert_equal([0.0] * 3, response.durations)
     end
 
     def test_what_can_not_be_assembled

@@ -36,8 +36,9 @@ module Plait
       attr_accessor :url
       # @return [Io::Connector::Phases, nil] of the connection, when it was made for this request
       attr_accessor :phases
-      # @return [Request, nil]
-      attr_accessor :request
+      # @return [Request, nil] nil for a plain GET, which goes out without one
+      # @api private
+      attr_reader :given_request
       # @return [Integer, nil] which of the requests of a fan-out this one answers
       attr_accessor :index
       # @return [Array<Array(String, String)>]
@@ -53,6 +54,12 @@ module Plait
         @encoded = encoded
         @trailers = []
         @durations = [0.0, 0.0, 0.0]
+      end
+
+      # @param request [Request]
+      # @api private
+      def request=(request)
+        @given_request = request
       end
 
       # @return [Boolean] whether there is a Content-Encoding

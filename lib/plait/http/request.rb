@@ -96,6 +96,10 @@ module Plait
       # @return [Boolean] whether the body can be sent again
       def replayable? = @body.nil? || Upload.wrap(@body).replayable?
 
+      # @return [Request] to tell what was asked: without the body, and without what proves who asked
+      # @api private
+      def without_body = dup.tap { |copy| copy.instance_exec { @body = @auth = nil } }
+
       # @return [String]
       def inspect = "#<#{self.class} #{@method} #{@url}>"
 

@@ -33,15 +33,12 @@ module Plait
         response
       end
 
-      # Of another process. Trailers and durations do not travel.
+      # Of another process.
       def _load(dumped)
-        head, status, version, reason_size, encoded, body, url, redirects, index = Marshal.load(dumped) # rubocop:disable Security/MarshalLoad -- Ruby's own hook
+        head, status, version, reason_size, encoded, rest = Marshal.load(dumped) # rubocop:disable Security/MarshalLoad -- Ruby's own hook
         reason_at = [head.index("\r\n") - reason_size, 0].max
         response = assemble(head, status, MINORS.fetch(version), reason_at, reason_size, encoded)
-        response.body = body
-        response.url = url
-        response.index = index
-        response.redirects = redirects
+        rest.each { |name, value| response.public_send(:"#{name}=", value) unless value.nil? }
         response
       end
 

@@ -2,6 +2,7 @@
 
 require_relative "../values/errors"
 require_relative "headers"
+require_relative "request"
 require_relative "timings"
 
 module Plait
@@ -14,6 +15,11 @@ module Plait
       # Names by which Ruby finds an encoding of this process.
       OURS = %w[locale external filesystem internal].freeze
       private_constant :LINE_END, :CHARSET, :OURS
+
+      # @return [Request, nil] what this is the answer to, the last one after redirects; nil where nobody has asked
+      def request
+        given_request || (url && self.request = Request.new(:get, url))
+      end
 
       # @return [Headers] frozen
       def headers
@@ -104,9 +110,12 @@ module Plait
         "#<Plait::HTTP::Response #{status} #{reason}#{" of #{url}" if url}, #{size}>"
       end
 
-      # For a result of another process; a body that is still to be read does not travel.
+      # For a result of another process. A body that is still to be read does not travel, and the request does without its
+      # own.
       def _dump(_level)
-        Marshal.dump([head_bytes, status, version, reason.bytesize, encoded?, body, url, redirects, index])
+        Marshal.dump([head_bytes, status, version, reason.bytesize, encoded?,
+                      { body: body, url: url, phases: phases, trailers: trailers, durations: durations,
+                        request: given_request&.without_body, redirects: @redirects, index: index }])
       end
 
       private

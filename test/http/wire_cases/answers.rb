@@ -30,7 +30,7 @@ module WireCases
         assert_equal([201, "1.1", "So be it", true], [response.status, response.version, response.reason, response.encoded?])
         assert_equal([bytes[..-3], "\xff\x00".b], [response.head_bytes, response.body])
         assert_equal([Encoding::BINARY] * 2, [response.head_bytes.encoding, response.body.encoding])
-        assert_equal([[], "/", nil, nil], [response.trailers, response.url, response.request, response.index])
+        assert_equal([[], "/", nil, nil], [response.trailers, response.url, response.given_request, response.index])
         assert_equal("b", response["x-a"])
         refute_predicate(response.body, :frozen?)
       end

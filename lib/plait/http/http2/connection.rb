@@ -205,8 +205,8 @@ module Plait
         def respond(call, body)
           response = call.response
           response.body = body
-          response.trailers = call.answer.trailers if response.respond_to?(:trailers=)
-          response.durations = call.durations if response.respond_to?(:durations=)
+          response.trailers = call.answer.trailers
+          response.durations = call.durations
           response.phases = @phases unless @told
           @told = true
           response
