@@ -267,6 +267,21 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  def test_a_part_is_asked_for_as_it_is
+    part = { "Range" => "bytes=0-9" }
+    with_origin do |client, origin|
+      codings = lambda do |from = client, **headers|
+        from.get(origin.url("/part"), headers: { **part, **headers })
+        origin.requests.last["accept-encoding"]
+      end
+      assert_nil(codings.call)
+      assert_equal("br", codings.call("Accept-Encoding" => "br"))
+      HTTP::Client.open(**PROXY, headers: { "Accept-Encoding" => "gzip" }) { |own| assert_equal("gzip", codings.call(own)) }
+      HTTP::Client.open(**PROXY, headers: part) { |own| own.get(origin.url("/part")) }
+      assert_nil(origin.requests.last["accept-encoding"])
+    end
+  end
+
   def test_a_truncated_body_is_no_success
     cut = lambda do |io, _request|
       io.write(answer("half", length: 8))

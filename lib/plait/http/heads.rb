@@ -17,7 +17,7 @@ module Plait
       def initialize(options)
         @options = options
         @fields = Headers.new("Accept" => "*/*", "User-Agent" => options.class::AGENT)
-        @fields.add("Accept-Encoding", Codings.accept) if options.compression
+        @fields.add("Accept-Encoding", Codings.accept) if options.compression && !part?(options.headers)
         @fields = @fields.merge(options.headers).freeze
         @bare = @fields.dup.tap { |fields| Redirects::CREDENTIALS.each { |name| fields.delete(name) } }.freeze
       end
@@ -54,10 +54,14 @@ module Plait
 
       def defaults(request, trusted)
         fields = Headers.new("Host" => request.origin.host_header).merge(trusted ? @fields : @bare)
+        fields.delete("Accept-Encoding") if decode?(request) && part?(request.headers)
         return fields.set("Authorization", Auth.header(request.auth)) if request.auth
 
         trusted ? fields.merge(authorization(request.origin)) : fields
       end
+
+      # Of a body that is coded for the way it would be a part of the coded bytes, which nobody can decode.
+      def part?(headers) = headers.key?("range")
 
       # With a base URL the client's credentials are for its origin, without one for all.
       def authorization(origin)
