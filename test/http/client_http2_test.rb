@@ -12,7 +12,7 @@ class HTTPClientHTTP2Test < Minitest::Test
 
   def setup
     super
-    skip("the gem http-2 is not installed") if Gem::Specification.find_all_by_name("http-2").empty?
+    skip("the gem http-2 is not installed: bin/setup test") if Gem::Specification.find_all_by_name("http-2").empty?
   end
 
   def test_many_at_once_share_a_connection

@@ -26,7 +26,7 @@ class HTTP2Test < Minitest::Test
   LEAF = CA.issue("DNS:localhost", "IP:127.0.0.1")
   MEGABYTE = 1 << 20
 
-  def setup = H2 || skip("the gem http-2 is not installed: bin/setup test drivers")
+  def setup = H2 || skip("the gem http-2 is not installed: bin/setup test")
 
   # @!group Against nginx, by TLS and ALPN
 

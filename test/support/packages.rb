@@ -14,6 +14,8 @@ module Support
       "mariadb-server" => %w[mariadbd mysqld],
       "postgresql" => %w[postgres /usr/lib/postgresql/*/bin/postgres],
       "nginx" => %w[nginx],
+      "haproxy" => %w[haproxy],
+      "apache2-bin" => %w[apache2 httpd],
       "chromium" => %w[chromium chromium-browser google-chrome],
       "default-jre-headless" => %w[java]
     }.freeze

@@ -87,6 +87,17 @@ module Support
       Server.synchronize { Server.all.delete(self) }
     end
 
+    # Ends it and starts it again, on the same port and with the same files.
+    # @param signal [Symbol] :KILL: as if the machine had lost it
+    def restart(signal = :TERM)
+      end_process(signal)
+      run
+      wait_until_ready
+    end
+
+    # @param name [Symbol] of a signal that means something to it
+    def signal(name) = Process.kill(name, @pid)
+
     # As if the machine had lost it: no goodbye.
     def kill = end_process(:KILL)
 

@@ -5,10 +5,12 @@ require_relative "../support/redis_server"
 require_relative "../support/mariadb_server"
 require_relative "../support/postgres_server"
 require_relative "../support/nginx_server"
+require_relative "../support/haproxy_server"
+require_relative "../support/apache_server"
 
 class ServersTest < Minitest::Test
   { redis: Support::RedisServer, mariadb: Support::MariadbServer, postgres: Support::PostgresServer,
-    nginx: Support::NginxServer }.each do |name, server|
+    nginx: Support::NginxServer, haproxy: Support::HaproxyServer, apache: Support::ApacheServer }.each do |name, server|
     define_method(:"test_#{name}_comes_up_and_leaves_nothing") do
       server.const_get(:PROGRAM).path!
       folder = pid = nil
@@ -32,6 +34,17 @@ class ServersTest < Minitest::Test
   def test_a_shared_server_that_was_killed_is_replaced
     Support::RedisServer.shared.kill
     assert_predicate(Support::RedisServer.shared, :alive?)
+  end
+
+  def test_a_server_starts_again_where_it_was
+    Support::NginxServer.start(server: "location / { return 200; }") do |server|
+      before = [server.port, server.folder]
+      was = server.pid
+      %i[TERM KILL].each { |signal| server.restart(signal) }
+      assert_equal(before, [server.port, server.folder])
+      refute_equal(was, server.pid)
+      Socket.tcp(server.host, server.port).close
+    end
   end
 
   def test_shared_servers_end_with_the_process

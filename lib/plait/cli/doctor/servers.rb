@@ -16,6 +16,8 @@ module Plait
           "mariadb-server" => %w[mariadbd mysqld],
           "postgresql" => %w[postgres],
           "nginx" => %w[nginx],
+          "haproxy" => %w[haproxy],
+          "apache2-bin" => %w[apache2 httpd],
           "chromium" => %w[chromium chromium-browser google-chrome]
         }.freeze
 
