@@ -312,6 +312,36 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  def test_trailers_that_were_announced
+    { "Checksum" => [%w[checksum abc]], "checksum, expires" => [%w[checksum abc]], "other" => [%w[checksum abc]] }
+      .each do |announced, trailers|
+        peer = HTTP2Peer.handler do |request|
+          request.peer.locked do
+            request.stream.headers([%w[:status 200], ["trailer", announced]])
+            request.stream.data("body", end_stream: false)
+            request.stream.headers(trailers, end_stream: true)
+          end
+        end
+        connected(peer) do |connection, url|
+          response = connection.request("GET", "#{url}/")
+          assert_equal(["body", announced, trailers], [response.body, response["trailer"], response.trailers])
+        end
+      end
+  end
+
+  def test_trailers_that_do_not_end_the_stream
+    peer = HTTP2Peer.handler do |request|
+      request.peer.locked do
+        request.stream.headers([%w[:status 200], %w[trailer checksum]])
+        request.stream.data("body", end_stream: false)
+        request.stream.headers([%w[checksum abc]], end_stream: false)
+      end
+    end
+    connected(peer) do |connection, url|
+      assert_raises(Plait::RemoteProtocolError) { connection.request("GET", "#{url}/") }
+    end
+  end
+
   def test_trailers_and_answers_on_the_way
     peer = HTTP2Peer.handler do |request|
       request.peer.locked do

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "announced_trailers"
 require_relative "engine"
 require_relative "frame_guard"
 require_relative "held_window"
@@ -140,7 +141,10 @@ module Plait
         # A block of the gem's must not raise: it would take it for an error of the connection.
         def listen(stream)
           id = stream.id
-          stream.on(:headers) { |pairs| deliver(id) { |answer| answer.head(pairs) } }
+          stream.on(:headers) do |pairs|
+            stream.extend(AnnouncedTrailers) if pairs.any? { |name, _| name == "trailer" }
+            deliver(id) { |answer| answer.head(pairs) }
+          end
           stream.on(:data) { |bytes| deliver(id) { |answer| answer.data(bytes) } }
           stream.on(:half_close) { deliver(id, &:finish) if stream.state == :half_closed_remote }
           stream.on(:close) { |error| close(id, error, stream.closed) }
