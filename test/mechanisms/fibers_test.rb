@@ -87,6 +87,84 @@ class FibersTest < Minitest::Test
     end
   end
 
+  # --- Ended from outside of the loop
+
+  # The exception arrives in the thread, in whatever fiber has it just then.
+  def test_a_time_limit_around_a_run_that_computes
+    ended = []
+    assert_no_leaks do
+      assert_raises(Plait::TimeoutError) do
+        Plait.timeout(0.2) { Plait.map([1, 2], on: :fibers) { |n| n == 1 ? ensuring(ended) { sleep } : compute } }
+      end
+    end
+    assert_equal([1], ended)
+  end
+
+  def test_around_tasks
+    [-> { compute }, -> { sleep }].each do |work|
+      ended = []
+      assert_no_leaks(fibers: true) do
+        assert_raises(Plait::TimeoutError) do
+          Plait.timeout(0.2) do
+            Plait.run(on: :fibers) do |scope|
+              scope.async { ensuring(ended) { sleep } }
+              scope.async { work.call }
+              ensuring(ended) { sleep }
+            end
+          end
+        end
+      end
+      assert_equal([1, 1], ended)
+    end
+  end
+
+  def test_around_the_block_of_a_scope_that_computes
+    ended = []
+    assert_raises(Plait::TimeoutError) do
+      Plait.timeout(0.2) do
+        Plait.run(on: :fibers) do |scope|
+          scope.async { ensuring(ended) { sleep } }
+          sleep(0.001) # the task begins
+          compute
+        end
+      end
+    end
+    assert_equal([1], ended)
+  end
+
+  def test_an_exception_that_is_raised_in_the_thread_ends_the_tasks
+    ended = []
+    waiting = Queue.new
+    caller = Thread.current
+    raiser = Thread.new { waiting.pop.then { caller.raise(IOError, "from outside") } }
+    assert_raises(IOError) do
+      Plait.run(on: :fibers) do |scope|
+        scope.async { ensuring(ended) { sleep } }
+        ensuring(ended) { (waiting << 1).then { sleep } }
+      end
+    end
+    assert_equal([1, 1], ended)
+  ensure
+    raiser.join
+  end
+
+  # The thread's own run is cancelled while a fiber of the inner one computes.
+  def test_a_run_on_threads_around_it_that_is_cancelled
+    computing = Queue.new
+    seen = nil
+    assert_raises(IOError) do
+      Plait.map([1, 2], on: :threads) do |n|
+        next computing.pop.then { raise IOError } if n == 1
+
+        Plait.map([1], on: :fibers) { (computing << 1).then { compute } }
+      rescue Plait::Mechanisms::Interruption => e
+        seen = e
+        raise
+      end
+    end
+    refute_nil(seen, "it had to be killed")
+  end
+
   # --- Fibers that are used again
 
   def test_a_job_does_not_see_what_another_has_left
@@ -323,6 +401,19 @@ class FibersTest < Minitest::Test
     started = now
     Plait.map(1..5, on: :fibers) { Plait.map([ONE, ONE], on: :fibers) { |seconds| sleep(seconds) } }
     now - started
+  end
+
+  def ensuring(ended)
+    yield
+  ensure
+    ended << 1
+  end
+
+  # Nothing in here waits.
+  def compute
+    limit = now + 60
+    nil until now > limit
+    flunk("nobody has interrupted it")
   end
 
   # Ends only when it is told to, whatever is raised.

@@ -125,6 +125,13 @@ module Plait
       @changed = true # the native loop then asks run_until's block again
     end
 
+    # Called by one of its fibers: raises the exception in whoever turns the loop.
+    # @api private
+    def escalate(exception)
+      @failure ||= exception
+      @changed = true
+    end
+
     # Raises an exception in a fiber, at the point where it waits. Safe from any thread.
     # @yieldreturn [Boolean] whether it still concerns that fiber, asked at the moment of delivery
     def interrupt(fiber, exception, message = nil, &valid)

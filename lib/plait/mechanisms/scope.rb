@@ -17,6 +17,10 @@ module Plait
             "early from a block"
     private_constant :ENDED
 
+    # Ends a task that asks for more after another has failed.
+    class Aborted < Mechanisms::Interruption; end
+    private_constant :Aborted
+
     # @param options [Mechanisms::Options]
     # @yieldparam scope [Scope]
     # @return [Object] what the block returns
@@ -95,7 +99,7 @@ module Plait
       returned = true
     rescue Mechanisms::Interruption => e
       error = CancelledError.new
-      interrupted(e)
+      interrupted(task, e)
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
       error = e
     ensure
@@ -112,8 +116,8 @@ module Plait
       wait_for_all
     end
 
-    # A task with a thread or fiber of its own ends here.
-    def interrupted(_interruption) = nil
+    # A task with a thread of its own ends here.
+    def interrupted(_task, _interruption) = nil
 
     def attempts_needed? = @options.timeout || @options.retries.count.positive?
 
@@ -150,7 +154,7 @@ module Plait
       end
     end
 
-    def abort_if_failed = raise(Mechanisms::Interruption)
+    def abort_if_failed = raise(Aborted)
 
     def finish(task, value, error)
       following = synchronize do

@@ -39,6 +39,10 @@ module Plait
           deliver(outcome)
         end
 
+        # Called by a run that was interrupted, but not by its crew: somebody outside of the loop has interrupted the thread
+        # (a time limit around the whole, a cancelled worker), and means whoever waits for the loop.
+        def escalate(interruption) = @loop.escalate(interruption)
+
         def cancel
           @runs.keys.each(&:interrupt) # rubocop:disable Style/HashEachMethods -- Async interrupts at once: runs leave
           settle

@@ -21,6 +21,9 @@ module Plait
 
         def finished; end
 
+        # The loop's owner decides what becomes of it.
+        def escalate(exception) = raise(exception)
+
         # Suspends the current fiber until it is woken.
         # @yieldparam fiber [Fiber] for {#wake}
         def park

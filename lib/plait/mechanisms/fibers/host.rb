@@ -2,8 +2,9 @@
 
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
-require_relative "../../values/outcome"
+require_relative "../attempt"
 require_relative "../mechanism"
+require_relative "../options"
 require_relative "../scheduler"
 require_relative "crew"
 
@@ -14,39 +15,41 @@ module Plait
       class Host < Crew
         # Runs a block in a fiber on a loop of its own, for {Plait.run}.
         # @return [Object] what the block returns
-        def self.run(**options, &block)
-          host = new(->(*) { Outcome.new(index: 0, item: nil, value: yield) }, 1, **options)
+        def self.run(**options)
+          host = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
           host.submit(0, nil)
-          host.take.value!
+          outcome = host.take
+          outcome.value!
         ensure
+          host&.cancel unless outcome
           host&.close
         end
 
         def initialize(attempt, limit, offload: false)
           super(attempt, limit)
           @finished = []
-          @scheduler = attach(offload)
+          @loop = attach(offload)
         end
 
         def ready? = !@finished.empty?
 
         def turn
           asked = 0
-          @scheduler.run_until(0) { (asked += 1) > 2 } # the ready ones, then the descriptors, once
+          @loop.run_until(0) { (asked += 1) > 2 } # the ready ones, then the descriptors, once
         end
 
         def take
-          @scheduler.run_until { !@finished.empty? }
+          @loop.run_until { !@finished.empty? }
           @pending -= 1
           @finished.shift
         end
 
-        def interrupt(...) = @scheduler.interrupt(...)
+        def interrupt(...) = @loop.interrupt(...)
 
         def close
           return unless @own
 
-          @scheduler.abandon unless @runs.empty?
+          @loop.abandon unless @runs.empty?
           Fiber.set_scheduler(nil)
         end
 
@@ -64,17 +67,17 @@ module Plait
         end
 
         def start(run)
-          @scheduler.spawn(run)
+          @loop.spawn(run)
         end
 
         def deliver(outcome)
-          @scheduler.finished
+          @loop.finished
           @finished << outcome if outcome
         end
 
         def settle
           limit = Deadline.now + GRACE
-          @scheduler.run_until(GRACE) { @runs.empty? || Deadline.now > limit }
+          @loop.run_until(GRACE) { @runs.empty? || Deadline.now > limit }
         end
 
         def leftovers = @finished.slice!(0..)

@@ -21,12 +21,12 @@ module Plait
 
         # In a fiber; never raises.
         def run
-          return if @cancelled
+          return if @interrupted
 
           @fiber = Fiber.current
           outcome = @attempt.call(@index, @item, @slot)
-        rescue Interruption
-          nil
+        rescue Interruption => e
+          @crew.escalate(e) unless @interrupted
         ensure
           @fiber = nil
           @crew.finish(self, outcome)
@@ -34,7 +34,8 @@ module Plait
 
         # One that has not begun never will.
         def interrupt
-          return @cancelled = true unless @fiber
+          @interrupted = true
+          return unless @fiber
 
           @crew.interrupt(@fiber, Interruption.new) { @fiber }
         end

@@ -51,10 +51,16 @@ module Plait
       def synchronize = yield
 
       def interrupt(task)
+        task.withdraw
         fiber = task.runner
         return finish(task, nil, CancelledError.new) unless fiber
 
         @loop.interrupt(fiber, Mechanisms::Interruption.new) { task.runner }
+      end
+
+      # One that nobody here has asked for is meant for whoever waits for the loop.
+      def interrupted(task, interruption)
+        @loop.escalate(interruption) unless task.withdrawn? || interruption.is_a?(Aborted)
       end
 
       def interrupt_owner

@@ -14,7 +14,7 @@ module Plait
       end
 
       # It was meant for the caller, in whose stead the task ran.
-      def interrupted(interruption) = raise(interruption)
+      def interrupted(_task, interruption) = raise(interruption)
 
       def interrupt(_task) = nil
 
