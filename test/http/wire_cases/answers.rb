@@ -113,7 +113,7 @@ module WireCases
     def test_durations
       script = lambda do |peer|
         peer.head && sleep(0.06) && peer.say(OK[0..-2])
-        sleep(0.06) && peer.say("o") && peer.stall
+        sleep(0.5) && peer.say("o") && peer.stall # long, for a client that notices the first byte late
       end
       with_wire(script) do |wire|
         sending, first_byte, read = get(wire).durations
