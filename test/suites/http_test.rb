@@ -51,14 +51,20 @@ class HttpSuiteTest < Minitest::Test
     end
   end
 
+  # The answers come when all can have been asked for: on a slow machine that takes long.
   def test_a_thousand_at_once
-    target = Http::EmbeddedTarget.new(latency: 2.0, size: 100)
+    most = [2.0, 8.0, 30.0].lazy.map { |latency| most_in_flight(latency) }.find { |number| number >= 1_000 }
+    assert_equal 1_000, most
+  end
+
+  def most_in_flight(latency)
+    target = Http::EmbeddedTarget.new(latency: latency, size: 100)
     row = target.row("all")
     target.around do
       ids = Plait.map((0...1_000).to_a, on: :fibers, limit: 1_000, &Http::KeepAlive.new(row).to_proc)
       assert_equal (0...1_000).to_a, ids
     end
-    assert_match(/all: 1000\./, target.notes.first)
+    Integer(target.notes.first[/all: (\d+)\./, 1])
   end
 
   def test_a_wrong_answer_is_noticed

@@ -27,8 +27,14 @@ class HTTP1NativeParserTest < Minitest::Test
     assert_equal(HTTP1::Limits::DEFAULTS, numbers)
   end
 
+  # Seconds; a collection takes milliseconds, or many on a slow machine. Which samples come is chance then.
+  STRESS = 30
+
   def test_under_gc_stress
+    give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + STRESS
     some_samples do |role, sample, whole|
+      break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
+
       GC.stress = true
       stressed = transcript(role, sample, sample.bytes.scan(/.{1,20}/mn))
       GC.stress = false
@@ -84,7 +90,7 @@ class HTTP1NativeParserTest < Minitest::Test
   def some_samples
     SAMPLES.each do |role, samples|
       some = samples.each_slice(60).map(&:first) | samples.select { |sample| sample.expected.key?(:trailers) }
-      some.each { |sample| yield(role, sample, transcript(role, sample, [sample.bytes])) }
+      some.shuffle.each { |sample| yield(role, sample, transcript(role, sample, [sample.bytes])) }
     end
   end
 
