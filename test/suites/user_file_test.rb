@@ -75,6 +75,31 @@ class UserFileTest < Minitest::Test
     assert_equal 6, Ractor.make_shareable(body).call(3)
   end
 
+  def test_what_the_file_defines_travels_between_processes
+    skip("no fork here") unless Process.respond_to?(:fork)
+    source = "Point = Struct.new(:x)\nclass Odd < StandardError; end\nitems { [1, 2] }\n" \
+             "body { |x| x == 1 ? Point.new(x) : raise(Odd, 'two') }\n"
+    2.times do
+      body = load(source).cells.first.body
+      point, odd = Plait.map([1, 2], on: :processes, on_error: :collect, &body)
+      assert_equal 1, point.value.x
+      assert_equal "Plait::Suites::UserFile::Files::Work::Odd", odd.error.class.name
+    end
+  end
+
+  def test_any_name_of_a_file_makes_a_name_of_a_module
+    ["3-\u00fc.rb", "resize pictures.rb", "\u00fc", "Work.RB"].each do |name|
+      File.write(File.join(@folder, name), "items { [1] }\nbody { |x| self }\n")
+      script = Plait::Suites::UserFile.load(File.join(@folder, name)).cells.first.body.call(1)
+      assert_match(/\APlait::Suites::UserFile::Files::(File3|ResizePictures|File|WorkRB)\z/, script.name)
+    end
+  end
+
+  def test_the_constants_of_the_file_are_those_of_its_own_program
+    ours = "[defined?(HTTP), defined?(Lab), defined?(BLOCKS), Module.nesting.size].inspect"
+    assert_equal "[nil, nil, nil, 1]", load("items { [1] }\nbody { 1 }\ntitle #{ours}").title
+  end
+
   def test_what_the_file_defines_stays_in_it
     load(WHOLE)
     refute Object.const_defined?(:FACTOR)

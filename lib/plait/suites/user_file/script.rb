@@ -3,6 +3,7 @@
 require_relative "../../lab/text"
 require_relative "../../mechanisms"
 require_relative "../../values/errors"
+require_relative "files"
 
 module Plait
   module Suites
@@ -19,8 +20,8 @@ module Plait
           # @raise [UsageError]
           def load(path)
             source = read(path)
-            script = new(File.expand_path(path))
-            guard(path) { script.module_eval(source, File.expand_path(path), 1) }
+            script = Files.add(path, new(File.expand_path(path)))
+            guard(path) { EVALUATE.call(script, source, File.expand_path(path)) }
             script.check(path)
           end
 
@@ -144,3 +145,6 @@ module Plait
     end
   end
 end
+
+# Out here, where no module is around it: a file's HTTP is the one of its own program, not Plait::HTTP.
+Plait::Suites::UserFile::Script::EVALUATE = ->(script, source, path) { script.module_eval(source, path, 1) }
