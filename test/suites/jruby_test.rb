@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require "minitest/mock"
+require_relative "../support/fresh_ruby"
 require "plait/suites"
 
 # With this Ruby in the place of the other one, but for the last test.
@@ -23,7 +24,7 @@ class SuitesOnJRubyTest < Minitest::Test
       lib = File.join(folder, "gems/jruby-jars-9.4.9.0/lib")
       FileUtils.mkdir_p([lib, lib.sub("9.4.9", "9.4.15")])
       [lib, lib.sub("9.4.9", "9.4.15")].each { |path| FileUtils.touch(File.join(path, "jruby-core.jar")) }
-      Gem.stub(:path, [folder]) do
+      JRuby.stub(:folders, [folder]) do
         with_path(folder) { assert_nil JRuby.find }
         File.write(File.join(folder, "java"), "")
         File.chmod(0o755, File.join(folder, "java"))
@@ -32,6 +33,16 @@ class SuitesOnJRubyTest < Minitest::Test
                         "org.jruby.Main"], JRuby.find.command
         end
       end
+    end
+  end
+
+  def test_the_jars_of_gem_install_are_found_from_inside_a_bundle
+    Dir.mktmpdir do |folder|
+      lib = File.join(folder, "gems/jruby-jars-9.4.99.0/lib")
+      FileUtils.mkdir_p(lib)
+      FileUtils.touch(File.join(lib, "jruby-core.jar"))
+      code = "ENV['BUNDLER_ORIG_GEM_HOME'] = ARGV[0]; require 'plait/suites'; p Plait::Suites::JRuby.jars_version"
+      assert_equal "\"9.4.99.0\"\n", Support::FreshRuby.run(code, folder).out
     end
   end
 

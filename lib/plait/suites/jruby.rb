@@ -8,7 +8,10 @@ module Plait
     class JRuby
       ADVICE = "On JRuby threads compute in parallel. To see that in a table of its own, have `jruby` (9.4 or later) " \
                "in the PATH, or run `gem install jruby-jars -v '~> 9.4.0'` and have `java` (8 or later) in the PATH."
-      JARS = "gems/jruby-jars-9.4*/lib/jruby-*.jar"
+      LIB = "gems/jruby-jars-9.4*/lib"
+      JARS = "jruby-*.jar"
+      # Where Bundler keeps what it has replaced.
+      HIDDEN = %w[BUNDLER_ORIG_GEM_HOME BUNDLER_ORIG_GEM_PATH].freeze
 
       class << self
         # @return [JRuby, nil] nil where there is none
@@ -16,6 +19,9 @@ module Plait
           command = installed || from_jars
           command && new(command)
         end
+
+        # @return [String, nil] version of the newest gem jruby-jars that is here
+        def jars_version = newest_lib && version(newest_lib).to_s
 
         # @return [JRuby] the one that is running this
         def current
@@ -32,15 +38,24 @@ module Plait
           path && [path]
         end
 
-        # Looked for in the folders of the gems rather than among those of the bundle, which need not name it.
         def from_jars
-          jars = Gem.path.flat_map { |folder| Dir.glob(File.join(folder, JARS)) }
-          newest = jars.group_by { |jar| version(jar) }.max
+          lib = newest_lib
           java = executable("java")
-          [java, "-cp", newest.last.join(File::PATH_SEPARATOR), "org.jruby.Main"] if newest && java
+          return unless lib && java
+
+          jars = Dir.glob(JARS, base: lib).sort.map { |jar| File.join(lib, jar) }
+          [java, "-cp", jars.join(File::PATH_SEPARATOR), "org.jruby.Main"]
         end
 
-        def version(jar) = Gem::Version.new(jar[%r{jruby-jars-([\d.]+)/}, 1])
+        def newest_lib = folders.flat_map { |folder| Dir.glob(File.join(folder, LIB)) }.max_by { |lib| version(lib) }
+
+        # Those of the bundle, which need not name it, and those that `gem install` fills.
+        def folders
+          hidden = ENV.values_at(*HIDDEN).compact.flat_map { |value| value.split(File::PATH_SEPARATOR) }
+          [*Gem.path, *hidden, Gem.default_dir, Gem.user_dir].uniq
+        end
+
+        def version(lib) = Gem::Version.new(lib[%r{jruby-jars-([\d.]+)/}, 1])
 
         def executable(name)
           ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }

@@ -2,6 +2,7 @@
 
 require_relative "../../test_helper"
 require "fileutils"
+require "minitest/mock"
 require "tmpdir"
 require "plait/cli"
 require "plait/cli/doctor/jruby"
@@ -77,12 +78,27 @@ class DoctorSoftwareTest < Minitest::Test
     assert_nil Doctor::OptionalGems.version("no-such-gem-anywhere")
     checks = Doctor::OptionalGems.new.checks
     assert_equal Doctor::OptionalGems::USES.keys, checks.map(&:name)
-    checks.select do |check|
-      check.status == :missing
-    end.each { |check| assert_equal "gem install #{check.name}", check.hint }
+  end
+
+  # `gem install` adds nothing to a bundle.
+  def test_how_to_get_a_gem_depends_on_the_bundle
+    { nil => "gem install parallel", "/somebody/Gemfile" => "bundle add parallel",
+      File.join(Support::ROOT, "Gemfile") => "bin/setup drivers peers" }.each do |gemfile, hint|
+      Doctor::OptionalGems.stub(:version, nil) { with_gemfile(gemfile) { assert_equal hint, gems_by_name["parallel"].hint } }
+    end
   end
 
   private
+
+  def gems_by_name = Doctor::OptionalGems.new.checks.to_h { |check| [check.name, check] }
+
+  def with_gemfile(path)
+    before = ENV.fetch("BUNDLE_GEMFILE", nil)
+    ENV["BUNDLE_GEMFILE"] = path
+    yield
+  ensure
+    ENV["BUNDLE_GEMFILE"] = before
+  end
 
   def jruby(programs, jars) = Doctor::JRuby.new(programs: programs, jars: jars).checks.first
 

@@ -2,8 +2,8 @@
 
 require_relative "../command"
 require_relative "examiner"
-require_relative "optional_gems"
 require_relative "programs"
+require_relative "../../suites"
 
 module Plait
   module CLI
@@ -17,7 +17,7 @@ module Plait
 
         # @param programs [Programs]
         # @param jars [String, nil] version of the gem
-        def initialize(programs: Programs.new, jars: OptionalGems.version(JARS), root: "/")
+        def initialize(programs: Programs.new, jars: Suites::JRuby.jars_version, root: "/")
           super(root: root)
           @programs = programs
           @jars = jars

@@ -33,10 +33,18 @@ module Plait
         def examine(name, use, version)
           return ok(name, version, "#{version} (#{use})") if version
 
-          missing(name, "not #{bundled? ? "in this bundle" : "installed"} (#{use})", "gem install #{name}")
+          missing(name, "not #{bundle ? "in this bundle" : "installed"} (#{use})", installation(name))
         end
 
-        def bundled? = !ENV["BUNDLE_GEMFILE"].to_s.empty?
+        # What is not in a bundle isn't found in it, wherever it is installed.
+        def installation(name)
+          return "gem install #{name}" unless bundle
+
+          File.exist?(File.join(File.dirname(bundle), "plait.gemspec")) ? "bin/setup drivers peers" : "bundle add #{name}"
+        end
+
+        # @return [String, nil] its Gemfile
+        def bundle = ENV["BUNDLE_GEMFILE"].to_s.then { |path| path unless path.empty? }
       end
     end
   end
