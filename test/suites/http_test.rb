@@ -22,6 +22,14 @@ class HttpSuiteTest < Minitest::Test
     assert_equal [5_000], workload.cells.map { |cell| cell.items.size }.uniq
     assert_equal [1_000], workload.cells.select { |cell| cell.on == :fibers }.map(&:limit).uniq
     refute_includes workload.cells.map(&:on), :sequence, "it would take 250 s"
+    assert_equal ["One after another, 5000 requests would take 250 s; those rows are left out unless --on names sequence."],
+                 workload.notes
+  end
+
+  def test_what_takes_long_is_run_where_it_is_asked_for
+    workload = build(requests: 5_000, on: %i[sequence fibers])
+    assert_equal %i[sequence fibers], workload.cells.map(&:on).uniq
+    assert_empty workload.notes
   end
 
   def test_a_table_for_each_latency

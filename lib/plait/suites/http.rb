@@ -79,12 +79,13 @@ module Plait
 
       def workload(name, target, requests, limits, on)
         items = Array.new(requests) { |id| id }.freeze
+        long = !target.patient?(requests) && !on&.include?(:sequence)
         rows = rows(limits)
         rows.reject! { |way,| way.by_hand } unless target.embedded?
-        rows.reject! { |_, mechanism,| mechanism == :sequence } unless target.patient?(requests)
+        rows.reject! { |_, mechanism,| mechanism == :sequence } if long
         cells = rows.map { |row| cell(target, items, *row) }
         CountedWorkload.new(target, name: name, title: target.title(requests), description: DESCRIPTION, unit: "requests",
-                                    cells: only(cells, on))
+                                    cells: only(cells, on), notes: long ? [target.too_long(requests)] : [])
       end
 
       # @return [Array<Array(Way, Symbol, Integer)>] how to ask, mechanism and limit

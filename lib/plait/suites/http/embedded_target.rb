@@ -54,6 +54,12 @@ module Plait
         # @return [Boolean] whether one request after another ends within a time that somebody will wait
         def patient?(requests) = requests * @latency <= PATIENCE_SECONDS
 
+        # @return [String] why rows are left out
+        def too_long(requests)
+          format("One after another, %d requests would take %d s; those rows are left out unless --on names sequence.", requests,
+                 requests * @latency)
+        end
+
         # @return [String]
         def title(requests)
           format("HTTP: %d requests of %d bytes, answered after %g ms", requests, @size, @latency * 1000)
