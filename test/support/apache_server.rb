@@ -17,10 +17,12 @@ module Support
     NOBODY = "nobody"
     private_constant :FOLDERS, :MODULES, :NOBODY
 
-    # @param config [String] directives
+    # @param config [String] directives; ${FOLDER} and ${ROOT} in them are {#folder} and {#root}
     # @param modules [Array<String>] that these need: "deflate" is mod_deflate
-    def initialize(config: "", modules: [], **options)
+    # @param files [Hash{String => String}] below {#root}; those in the folder cgi may be run
+    def initialize(config: "", modules: [], files: {}, **options)
       super(**options)
+      @files = files
       @config = config
       @modules = MODULES + modules
     end
@@ -33,10 +35,20 @@ module Support
     # @return [Array<String>] the request lines that it has served
     def requests = File.readlines(File.join(folder, "requests"), chomp: true)
 
+    # @param path [String] below {#root}
+    # @param text [String]
+    def put(path, text)
+      file = File.join(root, path)
+      FileUtils.mkdir_p(File.dirname(file))
+      File.write(file, text)
+      File.chmod(0o755, file) if path.start_with?("cgi/")
+    end
+
     private
 
     def prepare
       FileUtils.mkdir_p(root)
+      @files.each { |path, text| put(path, text) }
       File.chmod(0o755, folder, root) # others may come in: see NOBODY
       File.write(config_path, configuration)
     end
@@ -58,6 +70,8 @@ module Support
     def configuration
       <<~CONF
         #{@modules.filter_map { |name| load_line(name) }.join("\n")}
+        Define FOLDER #{folder}
+        Define ROOT #{root}
         ServerRoot #{folder}
         ServerName localhost
         Listen #{host}:#{port}
