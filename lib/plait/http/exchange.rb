@@ -190,9 +190,11 @@ module Plait
 
       # @return [Error] that says what was asked, and how often
       def told(error)
-        return error if error.is_a?(UsageError) || error.message.include?(@message.to_s)
+        return error if error.is_a?(UsageError)
 
-        error.exception("#{error.message} (#{@message}#{@attempts}#{advice(error)})")
+        asked = @message unless error.message.include?(@message.to_s)
+        about = "#{asked}#{@attempts}#{advice(error)}".delete_prefix(", ").delete_prefix("; ")
+        about.empty? ? error : error.exception("#{error.message} (#{about})")
       end
 
       def advice(error) = error.is_a?(ConnectTimeout) ? "; timeout: {connect: #{@timeouts.connect}}" : ""
