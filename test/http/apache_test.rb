@@ -221,13 +221,6 @@ class HTTPApacheTest < Minitest::Test
     end
   end
 
-  # Of our idle connections to the port: the end of the input is something to read.
-  def await_the_end(port)
-    ours = ObjectSpace.each_object(Socket).select { |socket| !socket.closed? && socket.remote_address.ip_port == port }
-    refute_empty(ours)
-    ours.each { |socket| assert(socket.wait_readable(10)) }
-  end
-
   # @param leaf [Certificates::Pair, nil]
   # @yieldparam apache [Support::ApacheServer] a proxy for those who know its password
   # @yieldparam origin [Support::NginxServer] which tells the field Via

@@ -197,6 +197,19 @@ module ClientCases
     assert_equal([0, 0], statistics.values_at(:busy, :waiting), "connections left in use: #{statistics}")
   end
 
+  # Waits until the server at the port has closed our idle connections: the end of the input is something to read.
+  def await_the_end(port)
+    ours = ObjectSpace.each_object(Socket).select { |socket| connected_to?(socket, port) }
+    refute_empty(ours)
+    ours.each { |socket| assert(socket.wait_readable(10)) }
+  end
+
+  def connected_to?(socket, port)
+    !socket.closed? && socket.remote_address.ip_port == port
+  rescue SystemCallError, SocketError # not connected, or not by IP
+    false
+  end
+
   # Seconds the block takes.
   def stopwatch
     start = Plait::Deadline.now
