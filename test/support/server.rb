@@ -144,7 +144,7 @@ module Support
     def end_process(signal = :TERM)
       return unless @pid
 
-      Process.kill(signal, @pid)
+      deliver(signal)
       await_end
     rescue Errno::ESRCH, Errno::ECHILD
       nil
@@ -155,9 +155,12 @@ module Support
     def await_end
       Waiting.wait_until(timeout: STOP_TIMEOUT) { Process.waitpid(@pid, Process::WNOHANG) }
     rescue Minitest::Assertion
-      Process.kill(:KILL, @pid)
+      deliver(:KILL)
       Process.waitpid(@pid)
     end
+
+    # A server that is killed can't end its own children; all are in its process group, see {run}.
+    def deliver(signal) = Process.kill(signal == :KILL ? "-KILL" : signal, @pid)
 
     # A preparing command that has to succeed.
     def run!(*command)

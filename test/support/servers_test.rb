@@ -39,11 +39,13 @@ class ServersTest < Minitest::Test
   def test_a_server_starts_again_where_it_was
     Support::NginxServer.start(server: "location / { return 200; }") do |server|
       before = [server.port, server.folder]
-      was = server.pid
-      %i[TERM KILL].each { |signal| server.restart(signal) }
-      assert_equal(before, [server.port, server.folder])
-      refute_equal(was, server.pid)
-      Socket.tcp(server.host, server.port).close
+      %i[TERM KILL].each do |signal|
+        was = server.pid
+        server.restart(signal)
+        refute_equal(was, server.pid)
+        assert_equal(before, [server.port, server.folder])
+      end
+      refute_match(/in use/, server.log, "its workers ended too")
     end
   end
 
