@@ -312,6 +312,16 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  def test_room_for_a_stream_that_has_ended_is_none_for_the_others
+    peer = HTTP2Peer.handler do |request|
+      request.answer("body")
+      request.peer.raw(HTTP2Peer.frame(8, 0, request.id, [(1 << 31) - 1].pack("N")))
+    end
+    connected(peer) do |connection, url|
+      3.times { assert_equal("body", connection.request("POST", "#{url}/", body: "x").body) }
+    end
+  end
+
   def test_trailers_that_were_announced
     { "Checksum" => [%w[checksum abc]], "checksum, expires" => [%w[checksum abc]], "other" => [%w[checksum abc]] }
       .each do |announced, trailers|

@@ -4,6 +4,7 @@ require_relative "announced_trailers"
 require_relative "engine"
 require_relative "frame_guard"
 require_relative "held_window"
+require_relative "own_window"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 
@@ -42,7 +43,7 @@ module Plait
           @abandoned = {}
           @touched = {}.compare_by_identity
           @client = Engine::Client.new(settings_enable_push: 0, settings_initial_window_size: WINDOW,
-                                       settings_max_concurrent_streams: MOST_STREAMS)
+                                       settings_max_concurrent_streams: MOST_STREAMS).extend(OwnWindow)
           @guard = FrameGuard.new(@client.local_settings.settings_max_frame_size)
           @client.on(:frame) { |bytes| @output << bytes }
           @client.once(:frame_received) { @greeted = true }
