@@ -89,8 +89,11 @@ module Support
 
     # Ends it and starts it again, on the same port and with the same files.
     # @param signal [Symbol] :KILL: as if the machine had lost it
+    # @yield while it is gone
     def restart(signal = :TERM)
       end_process(signal)
+      Waiting.wait_until(timeout: STOP_TIMEOUT) { !listening? } # its children may take a little longer
+      yield if block_given?
       run
       wait_until_ready
     end
