@@ -2,6 +2,7 @@
 
 require_relative "http/client"
 require_relative "http/options"
+require_relative "http/ractors"
 require_relative "http/response"
 
 module Plait
@@ -25,21 +26,41 @@ module Plait
         options ? request(:get, url, **options, &block) : client.get(url, &block)
       end
 
-      # @!method head(url, **options)
-      #   @return [Response]; with a block: what the block returns
-      # @!method post(url, **options)
-      #   @return [Response]; with a block: what the block returns
-      # @!method put(url, **options)
-      #   @return [Response]; with a block: what the block returns
-      # @!method patch(url, **options)
-      #   @return [Response]; with a block: what the block returns
-      # @!method delete(url, **options)
-      #   @return [Response]; with a block: what the block returns
-      # @!method options(url, **options)
-      #   @return [Response]; with a block: what the block returns
-      %i[head post put patch delete options].each do |verb|
-        define_method(verb) { |url, **options, &block| request(verb, url, **options, &block) }
-      end
+      # @param url [String, URI, URL]
+      # @param options [Hash] see {get}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def head(url, **options, &block) = request(:head, url, **options, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash] see {get}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def post(url, **options, &block) = request(:post, url, **options, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash] see {get}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def put(url, **options, &block) = request(:put, url, **options, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash] see {get}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def patch(url, **options, &block) = request(:patch, url, **options, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash] see {get}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def delete(url, **options, &block) = request(:delete, url, **options, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash] see {get}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def options(url, **options, &block) = request(:options, url, **options, &block)
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
@@ -59,7 +80,13 @@ module Plait
       end
 
       # @return [Client] the one behind these calls
-      def client = @client || @lock.synchronize { @client ||= Client.new }
+      # @raise [UnsupportedError] in a ractor
+      def client
+        @client || @lock.synchronize { @client ||= Client.new }
+      rescue StandardError
+        Ractors.refuse_others! # Ruby only says that something can't be shared
+        raise
+      end
 
       private
 

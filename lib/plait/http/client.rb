@@ -8,6 +8,7 @@ require_relative "fan_out"
 require_relative "heads"
 require_relative "interception"
 require_relative "options"
+require_relative "ractors"
 require_relative "redirects"
 require_relative "request"
 require_relative "retries"
@@ -53,7 +54,9 @@ module Plait
       #   is kept (30), wait: seconds for a free one (60)
       # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
       # @raise [UsageError]
+      # @raise [UnsupportedError] in a ractor
       def initialize(**options)
+        Ractors.refuse_others!
         @settings = Options.build(options)
         @timeouts = @settings.timeouts
         @heads = Heads.new(@settings)
@@ -85,21 +88,35 @@ module Plait
         request(:get, url, **(options || {}), &block)
       end
 
-      # @!method head(url, **options)
-      #   @return [Response]
-      # @!method post(url, **options)
-      #   @return [Response]
-      # @!method put(url, **options)
-      #   @return [Response]
-      # @!method patch(url, **options)
-      #   @return [Response]
-      # @!method delete(url, **options)
-      #   @return [Response]
-      # @!method options(url, **options)
-      #   @return [Response]
-      %i[head post put patch delete options].each do |verb|
-        define_method(verb) { |url, **options, &block| request(verb, url, **options, &block) }
-      end
+      # @param options [Hash] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def head(url, **options, &block) = request(:head, url, **options, &block)
+
+      # @param options [Hash] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def post(url, **options, &block) = request(:post, url, **options, &block)
+
+      # @param options [Hash] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def put(url, **options, &block) = request(:put, url, **options, &block)
+
+      # @param options [Hash] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def patch(url, **options, &block) = request(:patch, url, **options, &block)
+
+      # @param options [Hash] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def delete(url, **options, &block) = request(:delete, url, **options, &block)
+
+      # @param options [Hash] see {#request}
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def options(url, **options, &block) = request(:options, url, **options, &block)
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]

@@ -12,6 +12,7 @@ require_relative "fan_out/gang"
 require_relative "fan_out/lane"
 require_relative "fan_out/list"
 require_relative "fan_out/polite"
+require_relative "ractors"
 
 module Plait
   module HTTP
@@ -37,6 +38,8 @@ module Plait
         @requests = check(requests)
         @timeouts = timeouts
         @options = build(options)
+        raise Ractors.refusal if Array(on).include?(:ractors)
+
         @on = on || (:threads if Mechanisms.find(:fibers).unavailable)
         @per_origin = check_per_origin(per_origin)
         @done = 0
