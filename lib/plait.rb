@@ -7,7 +7,6 @@ require_relative "plait/values/outcome"
 require_relative "plait/mechanisms"
 require_relative "plait/mechanisms/coordinator"
 require_relative "plait/mechanisms/options"
-require_relative "plait/mechanisms/results"
 require_relative "plait/mechanisms/time_limit"
 
 # One body of plain Ruby, any concurrency underneath.
@@ -49,7 +48,7 @@ module Plait
     # @return [Enumerator<Outcome>] in the order in which they finish; leaving it early cancels the rest
     def each_result(items, on:, **options, &block)
       coordinate(items, on, options, block) # what is wrong is said now
-      Enumerator.new { |outcomes| Mechanisms::Results.new(coordinate(items, on, options, block)).each(outcomes) }
+      Enumerator.new { |outcomes| coordinate(items, on, options, block).each { |outcome| outcomes << outcome } }
     end
 
     # @return [Object] the first value that arrives; the other items are cancelled

@@ -8,6 +8,9 @@ require_relative "../support/fresh_ruby"
 class FibersTest < Minitest::Test
   include SchedulerCases
 
+  # Seconds in which also a slow machine has begun what is to be ended.
+  SOON = 0.8
+
   # --- A loop of ours
 
   def test_a_run_inside_of_a_fiber_uses_its_loop
@@ -41,15 +44,6 @@ class FibersTest < Minitest::Test
       Fiber.schedule { sleep(0.001).then { seen << :beside } }
       assert_equal([2, 4], Plait.map([1, 2], on: :fibers) { |n| sleep(0.02) && (n * 2) })
       assert_equal([:beside], seen)
-    end
-  end
-
-  def test_a_blocking_fiber_of_a_loop_is_told_what_to_do
-    in_fiber do
-      error = assert_raises(Plait::UnsupportedError) do
-        Fiber.new(blocking: true) { Plait.map([1], on: :fibers) { |n| n } }.resume
-      end
-      assert_match(/Fiber\.schedule \{ Plait\.map/, error.message)
     end
   end
 
@@ -87,6 +81,118 @@ class FibersTest < Minitest::Test
     end
   end
 
+  # --- A caller in a fiber that no loop turns
+
+  def test_a_caller_that_is_suspended_in_the_middle
+    assert_no_leaks(fibers: true) do
+      %i[fibers hybrid].each do |on|
+        results = Plait.each_result(1..3, on: on, limit: 1) { |n| n }
+        suspended = Fiber.new { results.each { |outcome| Fiber.yield(outcome.value) } }
+        3.times do |n|
+          assert_equal(n + 1, suspended.resume)
+          assert_equal([5], Plait.map([5], on: :fibers) { |m| m }, "the thread has its own loop")
+        end
+        suspended.resume
+        refute_predicate(suspended, :alive?)
+      end
+    end
+  end
+
+  def test_its_block_for_outcomes_and_its_source_stay_with_it
+    seen = []
+    source = Enumerator.new { |items| 2.times { |n| (seen << Fiber.current).then { items << n } } }
+    here = Fiber.new do
+      Plait.each_result(source, on: :fibers, progress: ->(*) { seen << Fiber.current }) { |n| n }.each { seen << Fiber.current }
+      Fiber.current
+    end.resume
+    assert_equal([6, [here]], [seen.size, seen.uniq])
+  end
+
+  def test_its_items_wait_together
+    best = (1..TRIES).lazy.map { Fiber.new { nested_waits }.resume }.find { |seconds| seconds <= TOGETHER }
+    assert(best, "the items never waited together")
+  end
+
+  def test_its_tasks
+    assert_no_leaks do
+      waiting = ->(n) { Plait.run(on: :fibers) { |scope| scope.async { sleep(0.001) && n }.value } }
+      results = Enumerator.new { |values| 2.times { |n| values << waiting.call(n) } }
+      assert_equal([0, 1], [results.next, results.next])
+      assert_raises(KeyError) { Fiber.new { Plait.run(on: :fibers) { |scope| scope.async { raise KeyError } } }.resume }
+    end
+  end
+
+  def test_it_is_ended_from_outside
+    ended = Queue.new
+    assert_no_leaks do
+      assert_raises(Plait::TimeoutError) do
+        Plait.timeout(SOON) { Fiber.new { Plait.map([1, 2], on: :fibers) { ensuring(ended) { sleep } } }.resume }
+      end
+      assert_raises(Plait::TimeoutError) do
+        Plait.timeout(SOON) { Fiber.new { Plait.run(on: :fibers) { |scope| scope.async { ensuring(ended) { sleep } } } }.resume }
+      end
+    end
+    assert_equal(3, ended.size)
+  end
+
+  def test_leaving_it_early
+    ended = Queue.new
+    assert_no_leaks do
+      results = Plait.each_result([0, 30, 30], on: :fibers) { |seconds| ensuring(ended) { sleep(seconds) } }
+      assert_equal(0, Fiber.new { results.each { |outcome| break outcome.item } }.resume)
+    end
+    assert_equal(3, ended.size)
+  end
+
+  def test_what_breaks_its_loop_reaches_it
+    ended = Queue.new
+    assert_no_leaks do
+      assert_raises(IOError) do
+        breaking = -> { Fiber.schedule { sleep(0.01).then { raise IOError } } }
+        Fiber.new { Plait.map([1, 2, 3], on: :fibers) { ensuring(ended) { breaking.call.then { sleep } } } }.resume
+      end
+    end
+    assert_equal(3, ended.size)
+  end
+
+  def test_bodies_that_will_not_end_are_given_up_there_too
+    with_grace(0.05) do
+      given_up = false
+      assert_no_leaks do
+        assert_raises(KeyError) do
+          Fiber.new { Plait.map([1, 2], on: :fibers) { |n| n == 2 ? raise(KeyError) : stubborn { given_up } } }.resume
+        end
+      end
+    ensure
+      given_up = true
+    end
+  end
+
+  def test_a_block_that_ends_the_thread_of_its_loop
+    assert_no_leaks do
+      error = assert_raises(Plait::WorkerDied) { Fiber.new { Plait.map([1, 2], on: :fibers) { Thread.exit } }.resume }
+      assert_match(/Thread\.exit/, error.message)
+    end
+  end
+
+  # A fiber that blocks its loop, as it has asked to.
+  def test_a_blocking_fiber_of_a_loop
+    in_fiber do
+      assert_equal([1], Fiber.new(blocking: true) { Plait.map([1], on: :fibers) { |n| n } }.resume)
+      assert_equal([1], Enumerator.new { |values| values << Plait.map([1], on: :fibers) { |n| n } }.next)
+    end
+  end
+
+  def test_which_fiber_a_thread_began_with
+    root = Plait::Mechanisms::Compat.method(:root?)
+    inner = ->(*) { root.call }
+    assert_equal([true] * 3, [root.call, Thread.new(&inner).value, Fiber.new { Thread.new(&inner).value }.resume])
+    fibers = [Fiber.new(&inner), Fiber.new(blocking: true, &inner), Fiber.new(blocking: true, &root)]
+    assert_equal([false] * 3, fibers.map(&:resume))
+    twice = Enumerator.new { |values| values << Enumerator.new { |others| others << root.call }.next }
+    assert_equal([false, false], [Enumerator.new { |values| values << root.call }.next, twice.next])
+  end
+
   # --- Ended from outside of the loop
 
   # The exception arrives in the thread, in whatever fiber has it just then.
@@ -94,7 +200,7 @@ class FibersTest < Minitest::Test
     ended = []
     assert_no_leaks do
       assert_raises(Plait::TimeoutError) do
-        Plait.timeout(0.2) { Plait.map([1, 2], on: :fibers) { |n| n == 1 ? ensuring(ended) { sleep } : compute } }
+        Plait.timeout(SOON) { Plait.map([1, 2], on: :fibers) { |n| n == 1 ? ensuring(ended) { sleep } : compute } }
       end
     end
     assert_equal([1], ended)
@@ -105,7 +211,7 @@ class FibersTest < Minitest::Test
       ended = []
       assert_no_leaks(fibers: true) do
         assert_raises(Plait::TimeoutError) do
-          Plait.timeout(0.2) do
+          Plait.timeout(SOON) do
             Plait.run(on: :fibers) do |scope|
               scope.async { ensuring(ended) { sleep } }
               scope.async { work.call }
@@ -121,7 +227,7 @@ class FibersTest < Minitest::Test
   def test_around_the_block_of_a_scope_that_computes
     ended = []
     assert_raises(Plait::TimeoutError) do
-      Plait.timeout(0.2) do
+      Plait.timeout(SOON) do
         Plait.run(on: :fibers) do |scope|
           scope.async { ensuring(ended) { sleep } }
           sleep(0.001) # the task begins

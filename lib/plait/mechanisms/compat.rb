@@ -445,6 +445,15 @@ module Plait
           e
         end
 
+        # @return [Boolean] whether the current fiber is the one that its thread began with
+        def root?
+          fiber = Fiber.current
+          thread = Thread.current
+          return true if fiber.equal?(thread.instance_variable_get(:@plait_root))
+
+          began_with?(fiber) && thread.instance_variable_set(:@plait_root, fiber) && true
+        end
+
         def lower_priority
           thread = Thread.current
           return unless thread.instance_variable_get(:@plait_raised)
@@ -475,6 +484,16 @@ module Plait
         private
 
         def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+
+        # Ruby can't be asked. It says a fiber's source line, but has none for those made from its own functions (the fibers
+        # of Enumerators), and it says of those alone that they were resumed.
+        def began_with?(fiber)
+          return false unless fiber.blocking? && fiber.inspect.match?(/\A#<Fiber:0x\h+ \(\w+\)>\z/)
+
+          Fiber.new(blocking: true) { fiber.resume }.resume
+        rescue FiberError => e
+          !e.message.include?("double resume")
+        end
 
         # On Ruby 3.1 a thread that ends by an exception does not close its scheduler.
         def turning?(scheduler) = !scheduler.closed? && scheduler.thread.alive?

@@ -25,9 +25,6 @@ module Plait
         @done = 0
       end
 
-      # @return [Boolean] whether the calling thread turns an event loop meanwhile
-      def looping? = @mechanism.looping?
-
       # @yieldparam outcome [Outcome] in finish order
       # @return [void]
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "compat"
 require_relative "executor"
 require_relative "mechanism"
+require_relative "fibers/aside"
 require_relative "fibers/guest"
 require_relative "fibers/host"
 require_relative "scheduler"
@@ -11,7 +13,8 @@ require_relative "../values/errors"
 module Plait
   module Mechanisms
     # N fibers of one thread: waiting overlaps, computing does not. Inside a fiber of somebody's scheduler (Async, Falcon,
-    # a {Scheduler} set by hand) they run there; else on a loop of their own in the calling thread.
+    # a {Scheduler} set by hand) they run there; else on a loop of their own, in the calling thread unless that is in a
+    # fiber that may be suspended.
     class Fibers < Mechanism
       DEFAULT_LIMIT = 64
 
@@ -23,21 +26,22 @@ module Plait
         "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
       end
 
-      def looping? = true
-
       def executor(attempt, limit:)
-        Fiber.current_scheduler ? Guest.new(attempt, limit) : Host.new(attempt, limit, **host_options)
+        Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit, **loop_options)
       end
 
       def scope(options:, &block)
         return Scope::Fibered.open(options: options, &block) if Fiber.current_scheduler
 
-        Host.run(**host_options) { Scope::Fibered.open(options: options, &block) }
+        own.run(**loop_options) { Scope::Fibered.open(options: options, &block) }
       end
 
       private
 
-      def host_options = {}
+      # @return [Class] of the crew that brings a loop along
+      def own = Compat.root? ? Host : Aside
+
+      def loop_options = {}
     end
   end
 end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "fibers"
-require_relative "fibers/host"
 require_relative "hybrid/sense"
 
 module Plait
@@ -10,13 +9,12 @@ module Plait
     # what Ruby itself offers (Zlib, say); and whole items, once items of the run have been seen to block.
     class Hybrid < Fibers
       def executor(attempt, limit:)
-        sense = Sense.new(attempt)
-        Fiber.current_scheduler ? Guest.new(sense, limit) : Host.new(sense, limit, offload: true)
+        super(Sense.new(attempt), limit: limit)
       end
 
       private
 
-      def host_options = { offload: true }
+      def loop_options = { offload: true }
     end
   end
 end

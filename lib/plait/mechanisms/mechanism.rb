@@ -15,9 +15,6 @@ module Plait
       # @return [String, nil] why it can't be used here and what to do instead; nil where it can
       def unavailable = nil
 
-      # @return [Boolean] whether its executor turns an event loop in the calling thread
-      def looping? = false
-
       # @param limit [Integer, Array(Integer, Integer), nil] what the caller asks for
       # @return [Integer, Array(Integer, Integer)]
       # @raise [UsageError] for a pair, unless the mechanism is one

@@ -72,7 +72,7 @@ module Plait
       attach if Native.available?
       @live = 0
       @ticks = 0
-      @rooted = nil
+      @rooted = Mechanisms::Compat.root?
       @watchdog = Watchdog.for(self, blocking, threshold)
       @spinning = @watchdog.nil? && Native.available?
       extend(OffloadBlocking) if offload
@@ -249,11 +249,8 @@ module Plait
     end
 
     # @return [Boolean] whether the program's own code was entered here without a fiber in between: only then does a
-    #   fiber that ends return to the loop by itself. Ruby has no other way to ask, and a root fiber has no source line.
-    def rooted?
-      @rooted = @loop.inspect.match?(/\A#<Fiber:0x\h+ \(\w+\)>\z/) if @rooted.nil?
-      @rooted
-    end
+    #   fiber that ends return to the loop by itself
+    def rooted? = @rooted
 
     def release
       selector = @selector

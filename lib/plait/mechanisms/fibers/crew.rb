@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../attempt"
 require_relative "../executor"
 require_relative "../mechanism"
+require_relative "../options"
 require_relative "run"
 
 module Plait
@@ -11,6 +13,18 @@ module Plait
       class Crew < Executor
         # Seconds that cancelled bodies have for their `ensure` blocks before they are abandoned.
         GRACE = 2.0
+
+        # Runs a block in a fiber on a loop of its own, for {Plait.run}. What ends the wait for it ends the block.
+        # @return [Object] what the block returns
+        def self.run(**options)
+          crew = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
+          crew.submit(0, nil)
+          outcome = crew.take
+          outcome.value!
+        ensure
+          crew&.cancel unless outcome
+          crew&.close
+        end
 
         def initialize(attempt, limit)
           super()
@@ -44,10 +58,15 @@ module Plait
         def escalate(interruption) = @loop.escalate(interruption)
 
         def cancel
-          @runs.keys.each(&:interrupt) # rubocop:disable Style/HashEachMethods -- Async interrupts at once: runs leave
+          interrupt_all
           settle
           leftovers
         end
+
+        private
+
+        # Async interrupts at once: runs leave meanwhile.
+        def interrupt_all = @runs.keys.each(&:interrupt) # rubocop:disable Style/HashEachMethods
       end
     end
   end

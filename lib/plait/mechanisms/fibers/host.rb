@@ -2,9 +2,7 @@
 
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
-require_relative "../attempt"
 require_relative "../mechanism"
-require_relative "../options"
 require_relative "../scheduler"
 require_relative "crew"
 
@@ -13,18 +11,6 @@ module Plait
     class Fibers < Mechanism
       # Runs the items on an event loop in the calling thread, which turns while the caller waits for an outcome.
       class Host < Crew
-        # Runs a block in a fiber on a loop of its own, for {Plait.run}.
-        # @return [Object] what the block returns
-        def self.run(**options)
-          host = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
-          host.submit(0, nil)
-          outcome = host.take
-          outcome.value!
-        ensure
-          host&.cancel unless outcome
-          host&.close
-        end
-
         def initialize(attempt, limit, offload: false)
           super(attempt, limit)
           @finished = []
@@ -61,9 +47,8 @@ module Plait
           return Scheduler.new(offload: offload).tap { |own| Fiber.set_scheduler(@own = own) } unless existing
           return existing if existing.is_a?(Scheduler) && existing.home?
 
-          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers, or " \
-                                  "from a blocking one; make it inside one: Fiber.schedule { Plait.map(...) }, or " \
-                                  "Async { ... }"
+          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers; make it " \
+                                  "inside one: Fiber.schedule { Plait.map(...) }, or Async { ... }"
         end
 
         def start(run)
