@@ -57,7 +57,8 @@ module Plait
       coordinate(items, on, { on_error: :collect, limit: crowd(items, on) }.merge(options), block).first
     end
 
-    # Opens a scope: tasks started in it don't outlive it.
+    # Opens a scope: tasks started in it don't outlive it. Leave its block by its last value, `next` or `throw`: on fibers it
+    # runs in one, where `break` and `return` are a LocalJumpError.
     # @param options [Hash]
     # @option options [Integer, nil] :limit tasks running at once; nil: no limit
     # @option options [Numeric, nil] :timeout seconds for each attempt at a task

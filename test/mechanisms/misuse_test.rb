@@ -144,6 +144,20 @@ class MisuseTest < Minitest::Test
     assert_equal(2, ended.size)
   end
 
+  def test_a_throw_out_of_the_fiber_of_a_scope
+    ended = []
+    leaving = lambda do
+      Plait.run(on: :fibers) do |scope|
+        scope.async { (ended << 1).then { sleep } }
+        sleep(0.001)
+        throw(:out, 6)
+      end
+    end
+    assert_equal(6, catch(:out) { within { leaving.call } })
+    assert_equal(:out, assert_raises(UncaughtThrowError) { within { leaving.call } }.tag)
+    assert_equal([1, 1], ended)
+  end
+
   def test_tasks_for_which_the_system_has_no_thread
     none = ->(*) { raise ThreadError, "can't create Thread: Resource temporarily unavailable" }
     values = within do

@@ -21,6 +21,8 @@ module Plait
           crew.submit(0, nil)
           outcome = crew.take
           outcome.value!
+        rescue UncaughtThrowError => e
+          throw(e.tag, e.value) # to a `catch` around the run, which its fiber can't see
         ensure
           crew&.cancel unless outcome
           crew&.close
