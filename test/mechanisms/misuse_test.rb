@@ -12,6 +12,8 @@ require "timeout"
 # What people do to a run that nobody meant: each ends, and says why.
 class MisuseTest < Minitest::Test
   LIMIT = 60
+  # The number of a user who may nothing.
+  NOBODY = 65_534
 
   # --- A body that ends its own thread
 
@@ -176,6 +178,49 @@ class MisuseTest < Minitest::Test
     assert_match(/no thread for a task .*ulimit -u/, error.message)
   end
 
+  # --- Where the system gives no more threads
+
+  def test_items_on_the_threads_that_there_are
+    gone = ->(count) { Enumerator.new { |items| 20.times { |n| (no_more_threads if n == count).then { items << n } } } }
+    values = in_a_poor_process { Plait.map(gone.call(2), on: :threads) { |n| sleep(0.001) && n } }
+    assert_equal((0...20).to_a, values)
+    values = in_a_poor_process { Plait.each_result(gone.call(1), on: :threads) { |n| n }.map(&:value).sort }
+    assert_equal((0...20).to_a, values)
+  end
+
+  def test_no_thread_at_all
+    { "the items" => -> { Plait.map([1], on: :threads) { |n| n } },
+      "a task" => -> { Plait.run(on: :threads) { |scope| scope.async { 1 } } },
+      "Plait.offload" => -> { Plait.map([1], on: :hybrid) { Plait.offload { 1 } } },
+      "an event loop" => -> { Fiber.new { Plait.map([1], on: :fibers) { |n| n } }.resume } }.each do |purpose, run|
+      error, message = in_a_poor_process { no_more_threads || run.call }
+      assert_equal("Plait::UnsupportedError", error, message)
+      assert_match(/gives no thread for #{purpose} .*ulimit -u/, message)
+    end
+  end
+
+  # It holds the only thread of the pool until all have come, and ends it.
+  def test_an_offloaded_block_that_ends_the_last_thread
+    errors = in_a_poor_process do
+      Plait.map([1, 2, 3], on: :fibers, on_error: :collect) do |n|
+        next sleep(0.01) && Plait.offload { n } if n > 1
+
+        Plait.offload { no_more_threads.then { sleep(0.2) }.then { Thread.exit } }
+      end.map { |outcome| outcome.error&.class&.name }
+    end
+    given = %w[Plait::UnsupportedError] * 2 # or else Ruby has kept the thread's thread for another
+    assert_includes([["Plait::WorkerDied", *given], ["Plait::WorkerDied", nil, nil]], errors)
+  end
+
+  def test_an_offloaded_block_is_cancelled_all_the_same
+    errors = in_a_poor_process do
+      Plait.map([1, 2], on: :fibers, timeout: 0.2, on_error: :collect) do
+        Plait.offload { no_more_threads.then { sleep } }
+      end.map { |outcome| outcome.error.class.name }
+    end
+    assert_equal(["Plait::TimeoutError"] * 2, errors)
+  end
+
   # The source's part; those under way have it anyhow.
   def test_a_deadline_ends_a_source_that_waits
     %i[sequence threads fibers].each do |on|
@@ -250,4 +295,31 @@ class MisuseTest < Minitest::Test
   private
 
   def within(&block) = Timeout.timeout(LIMIT, &block)
+
+  # Root may have as many as it likes.
+  def no_more_threads = Process.setrlimit(:NPROC, 1)
+
+  # @return [Object] what the block returns in a child process that may be refused threads; the class and the message of what
+  #   it raises
+  def in_a_poor_process(&block)
+    skip("no limit on threads here") unless Process.const_defined?(:RLIMIT_NPROC) && RUBY_PLATFORM.include?("linux")
+
+    here, there = IO.pipe
+    pid = fork { Marshal.dump(answer_of(&block), there).then { exit!(0) } }
+    there.close
+    within { Marshal.load(here) }
+  ensure
+    here&.close
+    pid && Process.kill(:KILL, pid) && Process.wait(pid)
+  end
+
+  # With all files loaded that it needs: it may not be allowed to read them. (To use them would leave threads behind that Ruby
+  # keeps for later.)
+  def answer_of
+    require "plait/mechanisms/offload"
+    Process::Sys.setuid(NOBODY) if Process.uid.zero?
+    yield
+  rescue Exception => e
+    [e.class.name, e.message]
+  end
 end

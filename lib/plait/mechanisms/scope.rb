@@ -2,6 +2,7 @@
 
 require_relative "attempt"
 require_relative "interruption"
+require_relative "no_thread"
 require_relative "options"
 require_relative "time_limit"
 require_relative "scope/task"
@@ -141,8 +142,7 @@ module Plait
     rescue ThreadError => e
       return if queue_again(task)
 
-      finish(task, nil, UnsupportedError.new("the system gives no thread for a task (#{e.message}); see `ulimit -u`, or the " \
-                                             "limit of processes of the container"))
+      finish(task, nil, Mechanisms::NoThread.for("a task", e))
     end
 
     # @return [Boolean] whether there are others, at whose end it is tried again

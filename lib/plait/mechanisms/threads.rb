@@ -2,6 +2,7 @@
 
 require_relative "executor"
 require_relative "mechanism"
+require_relative "no_thread"
 require_relative "scope/threaded"
 require_relative "threads/worker"
 require_relative "../values/errors"
@@ -63,8 +64,13 @@ module Plait
 
         private
 
-        def start_worker
-          @workers << Worker.new(@workers.size, @attempt, @queue, @finished)
+        # Where the system gives no further thread, those that are there do the work.
+        def start_worker(number = @workers.size)
+          @workers[number] = Worker.new(number, @attempt, @queue, @finished)
+        rescue ThreadError => e
+          raise NoThread.for("the items", e) if @workers.all?(&:dead?)
+
+          @limit = @workers.size
         end
 
         # Others wait for one that its item has ended.
@@ -72,7 +78,7 @@ module Plait
           return unless number && @workers[number]&.dead?
 
           @workers[number].join
-          @workers[number] = Worker.new(number, @attempt, @queue, @finished)
+          start_worker(number)
         end
       end
     end

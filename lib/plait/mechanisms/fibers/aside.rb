@@ -4,6 +4,7 @@ require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
 require_relative "../mechanism"
+require_relative "../no_thread"
 require_relative "../scheduler"
 require_relative "../time_limit"
 require_relative "crew"
@@ -63,6 +64,8 @@ module Plait
           @thread.name = "plait event loop"
           @thread.report_on_exception = false
           @loop = begun.pop || @thread.value # which raises why there is none
+        rescue ThreadError => e
+          raise NoThread.for("an event loop", e)
         ensure
           @thread&.kill unless @loop
         end

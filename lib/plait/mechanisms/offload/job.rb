@@ -32,6 +32,12 @@ module Plait
           end
         end
 
+        # Instead of {#run}.
+        def give_up(error)
+          @error = error
+          finish
+        end
+
         # In the fiber.
         # @return [Object] the block's value
         # @raise [Exception] what the block raised, or what interrupted the wait, after the block has ended
@@ -65,10 +71,17 @@ module Plait
         def stop
           return unless interrupt_thread
 
-          killer = Thread.new { kill_late }
+          killer = start_killer
           await_stop
         ensure
           killer&.kill
+        end
+
+        # Where the system gives no thread, its block may take as long as it likes.
+        def start_killer
+          Thread.new { kill_late }
+        rescue ThreadError
+          nil
         end
 
         def interrupt_thread

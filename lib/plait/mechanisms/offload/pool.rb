@@ -3,6 +3,7 @@
 require "etc"
 require_relative "job"
 require_relative "../interruption"
+require_relative "../no_thread"
 require_relative "../../values/errors"
 
 module Plait
@@ -69,8 +70,8 @@ module Plait
           thread.name = "plait offload"
           thread.report_on_exception = false
           @threads << thread
-        rescue ThreadError
-          raise if @threads.empty?
+        rescue ThreadError => e
+          raise NoThread.for("Plait.offload", e) if @threads.empty?
         end
 
         def work
@@ -83,8 +84,16 @@ module Plait
         ensure
           @lock.synchronize do
             leave
-            start_thread unless @jobs.empty? # it was killed at a job: others may wait for it
+            succeed unless @jobs.empty?
           end
+        end
+
+        # The thread was killed at a job, and others may wait for it.
+        def succeed
+          start_thread
+        rescue UnsupportedError => e
+          @outstanding -= @jobs.size
+          @jobs.slice!(0..).each { |job| job.give_up(e) }
         end
 
         def run(job)
