@@ -5,7 +5,7 @@ require_relative "mechanism"
 require_relative "processes/isolated"
 require_relative "processes/pool"
 require_relative "processes/serial"
-require_relative "scope/threaded"
+require_relative "scope/forked"
 
 module Plait
   module Mechanisms
@@ -28,7 +28,7 @@ module Plait
       end
 
       # Each task in a process forked for it.
-      def scope(**options, &block) = Scope::Threaded.open(**options, isolate: Isolated, &block)
+      def scope(**options, &block) = Scope::Forked.open(**options, isolate: Isolated, &block)
     end
   end
 end

@@ -8,6 +8,7 @@ end
 require_relative "compat"
 require_relative "../native"
 require_relative "offload"
+require_relative "scheduler/errand"
 require_relative "scheduler/inbox"
 require_relative "scheduler/interrupt"
 require_relative "scheduler/io_hooks"
@@ -137,6 +138,10 @@ module Plait
     def interrupt(fiber, exception, message = nil, &valid)
       enter(Interrupt.new(fiber, exception, message, &valid))
     end
+
+    # Calls the block on the loop, between two fibers: it must not wait. Safe from any thread.
+    # @api private
+    def soon(&work) = enter(Errand.new(work))
 
     # Puts an entry into the ready list, from any thread.
     # @api private

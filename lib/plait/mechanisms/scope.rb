@@ -6,6 +6,7 @@ require_relative "no_thread"
 require_relative "options"
 require_relative "time_limit"
 require_relative "scope/task"
+require_relative "scope/waits"
 require_relative "../values/errors"
 
 module Plait
@@ -37,12 +38,7 @@ module Plait
       @options = options
       @limit = Array(options.limit).reduce(:*)
       @attempt = Mechanisms::Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
-      @lock = Mutex.new
-      @changed = ConditionVariable.new
-      @running = {}.compare_by_identity
-      @backlog = []
-      @waiting = 0
-      @open = true
+      clear
     end
 
     # Starts a block as a task of this scope, or queues it while `limit` tasks are running. Tasks may start further ones.
@@ -82,7 +78,12 @@ module Plait
     end
 
     # @api private
-    def wait_for(task) = wait_until { task.done? }
+    # @raise [UsageError] when that would never end
+    def wait_for(task)
+      return wait_until { task.done? } if runner.equal?(@owner) # which no task waits for
+
+      wait_among_tasks(task)
+    end
 
     # @api private
     def cancel_task(task)
@@ -109,12 +110,32 @@ module Plait
 
     private
 
+    def clear
+      @lock = Mutex.new
+      @changed = ConditionVariable.new
+      @running = {}.compare_by_identity
+      @backlog = []
+      @waits = Waits.new
+      @waiting = 0
+      @open = true
+    end
+
+    # @return [Thread, Fiber] what a task would know as its own {Task#runner} here
+    def runner = Thread.current
+
     def synchronize(&block) = @lock.synchronize(&block)
 
     def end_tasks
       @open = false
       cancel
       wait_for_all
+    end
+
+    def wait_among_tasks(task)
+      synchronize { @waits.enter(runner, task, @running) }
+      wait_until { task.done? }
+    ensure
+      synchronize { @waits.leave(runner) }
     end
 
     # A task with a thread of its own ends here.

@@ -18,12 +18,6 @@ module Plait
       # Such a fiber may be suspended in the middle of the run. A loop can't be suspended with it: a scheduler is the whole
       # thread's.
       class Aside < Crew
-        # Something that the loop's thread has to do.
-        Errand = Struct.new(:work) do
-          def dispatch(_scheduler) = work.call
-        end
-        private_constant :Errand
-
         def initialize(attempt, limit, offload: false)
           super(attempt, limit)
           @finished = Thread::Queue.new
@@ -44,7 +38,7 @@ module Plait
 
         def cancel
           @settling = true
-          on_the_loop { interrupt_all }
+          @loop.soon { interrupt_all }
           settle
           @kept.grep(Outcome)
         end
@@ -52,7 +46,7 @@ module Plait
         def interrupt(...) = @loop.interrupt(...)
 
         def close
-          @runs.empty? ? on_the_loop { @over = true } : @thread.kill
+          @runs.empty? ? @loop.soon { @over = true } : @thread.kill
           @thread.join
         end
 
@@ -93,9 +87,7 @@ module Plait
           end
         end
 
-        def on_the_loop(&work) = @loop.enter(Errand.new(work))
-
-        def start(run) = on_the_loop { @loop.spawn(run) }
+        def start(run) = @loop.soon { @loop.spawn(run) }
 
         # One that was interrupted wakes whoever settles.
         def deliver(outcome)

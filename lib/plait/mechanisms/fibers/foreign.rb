@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../values/errors"
 require_relative "../compat"
 require_relative "../mechanism"
 require_relative "../scheduler"
@@ -20,6 +21,11 @@ module Plait
         def spawn(job) = Fiber.schedule { job.run }
 
         def finished; end
+
+        # @raise [UsageError] its threads have no other way in than to wake a fiber
+        def soon
+          raise UsageError, "a task on the loop of #{@scheduler.class} can be cancelled in its own thread only"
+        end
 
         # The loop's owner decides what becomes of it.
         def escalate(exception) = raise(exception)

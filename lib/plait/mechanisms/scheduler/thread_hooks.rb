@@ -59,10 +59,14 @@ module Plait
       # @api private
       def woken?(fiber) = @blocked[fiber]&.woken?
 
-      # @param duration [Numeric, nil] seconds; nil: until interrupted
+      # What stands for no end. Before Ruby 3.3 `sleep(nil)` is an error.
+      FOREVER = RUBY_VERSION < "3.3" ? Object.new.freeze : nil
+      private_constant :FOREVER
+
+      # @param duration [Numeric] seconds; none: until interrupted
       # @raise [ArgumentError, TypeError] as Kernel#sleep
-      def kernel_sleep(duration = nil)
-        return block(nil) if duration.nil?
+      def kernel_sleep(duration = FOREVER)
+        return block(nil) if duration.equal?(FOREVER)
 
         check_interval(duration)
         if duration.zero? then self.yield

@@ -13,8 +13,19 @@ module Plait
         super
         @loop = Mechanisms::Fibers::Foreign.adapt(Fiber.current_scheduler)
         @owner = Fiber.current
+        @thread = Thread.current
         @waiters = {}.compare_by_identity
+        @outsiders = []
       end
+
+      # Also from another thread.
+      def cancel = here? ? super : @loop.soon { super() }
+
+      # @api private
+      def cancel_task(task) = here? ? super : @loop.soon { super(task) }
+
+      # @api private
+      def wait_for(task) = here? ? super : wait_outside(task)
 
       # @api private
       def run(task)
@@ -29,6 +40,25 @@ module Plait
 
       private
 
+      def here? = Thread.current.equal?(@thread)
+
+      def runner = Fiber.current
+
+      # @raise [UsageError] in another thread than that of the loop
+      def admit(task)
+        return super if Thread.current.equal?(@thread) # here?, for each of a hundred thousand
+
+        raise UsageError, "a scope on fibers takes tasks in the thread of its loop; start them before Plait.offload or Thread.new"
+      end
+
+      # The queue is there before the task is looked at, and told after it is done.
+      def wait_outside(task)
+        @outsiders << (told = Thread::Queue.new)
+        told.pop until task.done?
+      ensure
+        @outsiders.delete(told)
+      end
+
       def start(task) = @loop.spawn(task)
 
       def wait_until(&condition)
@@ -42,6 +72,7 @@ module Plait
       end
 
       def announce
+        @outsiders.dup.each { |told| told << true } unless @outsiders.empty?
         return if @waiters.empty?
 
         @waiters.each { |wait, condition| @loop.wake(wait) if condition.call }

@@ -21,11 +21,12 @@ module Plait
       def async(*arguments, &block)
         return super unless @isolate && block
 
-        isolate = @isolate
-        super { |*values| isolate.call(block, values) }
+        super { |*values| isolated(block, values) }
       end
 
       private
+
+      def isolated(block, arguments) = @isolate.call(block, arguments)
 
       # Masked except in the block, so that an interruption can't hit the bookkeeping.
       def start(task)

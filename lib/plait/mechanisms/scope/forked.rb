@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+require_relative "threaded"
+
+module Plait
+  class Scope
+    # A process for each task, forked by its thread. A task may start further ones: its process has a copy of the scope, is
+    # its owner there, and does not end before they have.
+    class Forked < Threaded
+      LEFT_BEHIND = "this task runs beside the process of the one that asks, which can neither wait for it nor cancel it; " \
+                    "give it the value: scope.async(other.value) { |value| ... }"
+      private_constant :LEFT_BEHIND
+
+      # @api private
+      def wait_for(task)
+        raise UsageError, LEFT_BEHIND if left_behind?(task)
+
+        super
+      end
+
+      # @api private
+      def cancel_task(task)
+        raise UsageError, LEFT_BEHIND if left_behind?(task)
+
+        super
+      end
+
+      private
+
+      def isolated(block, arguments)
+        @isolate.call(->(*copies) { reopen.supervise { block.call(*copies) } }, arguments)
+      end
+
+      # In the child.
+      def reopen
+        @left_behind = [*@running.keys, *@backlog]
+        clear
+        @owner = Thread.current
+        self
+      end
+
+      def left_behind?(task) = @left_behind&.any? { |other| other.equal?(task) }
+    end
+  end
+end
