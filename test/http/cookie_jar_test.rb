@@ -117,6 +117,14 @@ class HTTPCookieJarTest < Minitest::Test
     assert_sent("a=1", "http://a.test/")
   end
 
+  def test_white_space_takes_linear_time_whoever_sends_it
+    space = " \t" * 30_000
+    before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    jar = CookieJar.new.add("http://example.org/", ["a=b#{space}c", "\t d#{space}=#{space}e ; Path=/ ", "f\t= g\t; Max-Age\t=9"])
+    assert_equal("d=e; f=g", jar.header_for("http://example.org/"))
+    assert_operator(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 3)
+  end
+
   def test_what_has_expired_is_gone
     set("http://a.test/", "a=1; Max-Age=10", "b=2")
     clock.now += 9

@@ -36,6 +36,13 @@ class HTTPHeadersTest < Minitest::Test
     assert_equal([%w[n 5], %w[many 1], %w[many two], ["space", "a b"], ["empty", ""]], headers.to_a)
   end
 
+  def test_white_space_inside_a_value_takes_linear_time
+    value = "a#{" \t" * 30_000}b"
+    before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    assert_equal(value, Headers.new("X" => "\t #{value} \t")["x"])
+    assert_operator(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 3)
+  end
+
   def test_what_can_not_be_sent_is_refused
     ["a\r\nB: c", "a\n", "\ra", "a\0", "\x7f", "a\x1bb"].each do |value|
       error = assert_raises(Plait::UsageError, value.inspect) { Headers.new("X" => value) }

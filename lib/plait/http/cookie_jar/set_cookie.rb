@@ -13,7 +13,7 @@ module Plait
         # Bytes of a name and its value, and of an attribute's value (RFC 6265bis §5.6).
         LARGEST = 4096
         LARGEST_ATTRIBUTE = 1024
-        # A TAB is white space.
+        # A TAB is white space (§5.2): with a space, all there is left of it for `strip` to take.
         CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/n
         # Seconds for which a cookie is kept (RFC 6265bis §5.5).
         LONGEST = 400 * 86_400
@@ -26,16 +26,12 @@ module Plait
           return if CONTROL.match?(text)
 
           pair, *attributes = text.split(";", -1)
-          name, value = pair.to_s.split("=", 2).map { |word| strip(word) }
+          name, value = pair.to_s.split("=", 2).map(&:strip)
           new(name, value, attributes) if value && name?(name) && name.bytesize + value.bytesize <= LARGEST
         end
 
         # @api private
         def self.name?(name) = !name.empty? && !name.include?("\t")
-
-        # White space is space and tab (§5.2).
-        # @api private
-        def self.strip(word) = word.gsub(/\A[ \t]+|[ \t]+\z/n, "")
 
         # @api private
         def initialize(name, value, attributes)
@@ -60,7 +56,7 @@ module Plait
         private
 
         def split(attribute)
-          name, value = attribute.split("=", 2).map { |word| SetCookie.strip(word) }
+          name, value = attribute.split("=", 2).map(&:strip)
           value.to_s.bytesize > LARGEST_ATTRIBUTE ? ["", nil] : [name.to_s.downcase, value]
         end
 
