@@ -142,6 +142,28 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  def test_nor_is_it_for_the_headers_of_a_client
+    with_origin(headers: { "Content-Length" => "200", "Transfer-Encoding" => "chunked", "Expect" => "x" }) do |client, origin|
+      2.times { |number| assert_equal("GET /#{number} ", client.get(origin.url("/#{number}")).body) }
+      assert_equal(2, client.fan_out([origin.url("/2"), origin.url("/3")], limit: 1).size)
+      assert_equal([[nil, nil]] * 4, origin.requests.map { |request| [request["content-length"], request["transfer-encoding"]] })
+    end
+  end
+
+  def test_a_get_has_one_host_that_can_be_one
+    ["a b", %w[one two], "one:x"].each do |host|
+      with_origin(headers: { "Host" => host }) do |client, origin|
+        assert_raises(Plait::LocalProtocolError) { client.get(origin.url("/x")) }
+        assert_raises(Plait::LocalProtocolError) { client.fan_out([origin.url("/x")]) }
+        assert_empty(origin.requests)
+      end
+    end
+    with_origin(headers: { "Host" => "example.org" }) do |client, origin|
+      client.get(origin.url("/x"))
+      assert_equal(["example.org"], origin.requests.map { |request| request["host"] })
+    end
+  end
+
   def test_a_post_without_a_body_says_so
     with_origin do |client, origin|
       client.post(origin.url("/x"))

@@ -11,7 +11,10 @@ module Plait
     # The heads of a client's requests: what it sends with all of them, then what a request says itself.
     class Heads
       BODY_EXPECTED = %w[POST PUT PATCH].freeze
-      private_constant :BODY_EXPECTED
+      # What says where a request ends or whom it is for is looked at with each request: it must not be sent as somebody has
+      # given it, or the peer would take the next request for a part of this one.
+      DELICATE = %w[host content-length transfer-encoding expect upgrade].freeze
+      private_constant :BODY_EXPECTED, :DELICATE
 
       # @param options [Options]
       def initialize(options)
@@ -25,7 +28,7 @@ module Plait
       # @param origin [Origin]
       # @return [String, nil] all lines but the first of a plain GET; nil when they are not the same each time
       def block(origin)
-        return if @options.auth.respond_to?(:call)
+        return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.key?(name) }
 
         Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin)).to_s.freeze
       end
