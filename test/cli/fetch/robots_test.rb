@@ -91,6 +91,13 @@ class FetchRobotsTest < Minitest::Test
     refute rules.allow?("/#{"a" * 2500}")
   end
 
+  def test_nor_does_a_line_of_blanks
+    before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    rules = rules("User-agent: *\nDisallow: /x\nDisallow: /y#{" \t" * 200_000}z")
+    assert_equal [false, true], allowed(rules, "/x", "/y")
+    assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 5
+  end
+
   def test_crawl_delay
     assert_equal 2.5, rules("User-agent: *\nCrawl-delay: 2.5").delay
     assert_equal [60.0, 0.0, 0.0], [rules("User-agent: *\nCrawl-delay: 86400"), rules("User-agent: *\nCrawl-delay: soon"),
