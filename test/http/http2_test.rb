@@ -383,6 +383,30 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  HEAD_OF_ANSWER = HTTP2Peer.frame(HTTP2Peer::HEADERS, 4, 1, HTTP2Peer::STATUS_200)
+  PING = HTTP2Peer.frame(6, 0, 0, "12345678")
+  private_constant :HEAD_OF_ANSWER, :PING
+
+  # RFC 9113 §10.5
+  {
+    "pings" => [/10000 frames in a row/, "", PING],
+    "settings" => [/10000 frames in a row/, "", HTTP2Peer.frame(HTTP2Peer::SETTINGS, 0, 0)],
+    "pieces of a body that are empty" => [/10000 frames in a row/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::DATA, 0, 1)],
+    "trailers that are empty" => [/10000 frames in a row/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::HEADERS, 4, 1)],
+    "pieces of a head that are empty" =>
+      [/10000 frames in a row/, HTTP2Peer.frame(HTTP2Peer::HEADERS, 0, 1, HTTP2Peer::STATUS_200), HTTP2Peer.frame(9, 0, 1)],
+    "priorities" => [/1000 PRIORITY/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::DATA, 0, 1, "x"), :priority],
+    "pings, and hears none of the answers" =>
+      [/takes none of the answers/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::DATA, 0, 1, "x"), *[PING] * 500]
+  }.each do |what, (complaint, beginning, *more)|
+    define_method(:"test_a_peer_that_sends_nothing_but_#{what.gsub(/\W+/, "_")}") do
+      connected(flooding(beginning, more)) do |connection, url|
+        error = assert_raises(Plait::RemoteProtocolError) { connection.request("GET", "#{url}/") }
+        assert_match(complaint, error.message)
+      end
+    end
+  end
+
   def test_a_peer_that_hangs_up
     connected(->(socket) { socket.readpartial(100) }) do |connection, url|
       error = assert_raises(Plait::ConnectionClosed) { connection.request("GET", "#{url}/") }
@@ -755,6 +779,21 @@ class HTTP2Test < Minitest::Test
   rescue HTTP2::Error::Error, IOError, SystemCallError
     nil # it was left
   end
+
+  # A peer that answers nothing, and sends the same until nobody takes it any more.
+  def flooding(beginning, frames)
+    lambda do |socket|
+      socket.readpartial(100)
+      socket.write(HTTP2Peer.frame(HTTP2Peer::SETTINGS, 0, 0) + beginning)
+      (1..).each do |number|
+        socket.write(frames.map { |frame| frame == :priority ? priority((2 * number) + 1) : frame }.join)
+      end
+    rescue SystemCallError
+      nil # it is given up
+    end
+  end
+
+  def priority(id) = HTTP2Peer.frame(2, 0, id, [0, 16].pack("NC"))
 
   # HPACK without a table: each field as it is.
   def hpack(fields)

@@ -6,17 +6,24 @@ module Plait
   module HTTP
     module HTTP2
       # Looks at the heads of frames (RFC 9113 §4.1) before the gem does, which waits for all of a frame before it finds that
-      # it is too large: of a peer that speaks something else it would wait for megabytes.
+      # it is too large: of a peer that speaks something else it would wait for megabytes. A peer that only keeps us busy (RFC
+      # 9113 §10.5) is told from one that answers.
       class FrameGuard
         HEAD = 9
-        SETTINGS = 4
-        private_constant :HEAD, :SETTINGS
+        PRIORITY, SETTINGS, WINDOW_UPDATE = 2, 4, 8
+        # DATA and HEADERS, unless they are empty.
+        FRUITFUL = [0, 1].freeze
+        # Frames in a row that bring nothing of an answer. An hour of a ping a second are fewer.
+        FRUITLESS = 10_000
+        # PRIORITY frames in all: no server needs them (§5.3.2), and the gem keeps a stream for each.
+        PRIORITIES = 1_000
+        private_constant :HEAD, :PRIORITY, :SETTINGS, :WINDOW_UPDATE, :FRUITFUL, :FRUITLESS, :PRIORITIES
 
         # @param largest [Integer] bytes of a frame, its head not counted
         def initialize(largest)
           @largest = largest
           @head = String.new(capacity: HEAD, encoding: Encoding::BINARY)
-          @left = 0
+          @left = @fruitless = @priorities = 0
         end
 
         # @param bytes [String] received
@@ -50,8 +57,19 @@ module Plait
           raise broken("it began with #{@head.inspect}, which is no SETTINGS frame", "§3.4") unless @begun || type == SETTINGS
           raise broken("a frame of #{@left} bytes, where #{@largest} are allowed", "§4.2") if @left > @largest
 
+          count(type)
           @begun = true
           @head.clear
+        end
+
+        # Of a long body that goes out there is a WINDOW_UPDATE for every few bytes: it says nothing for or against the peer.
+        def count(type)
+          return if type == WINDOW_UPDATE
+
+          @priorities += 1 if type == PRIORITY
+          @fruitless = FRUITFUL.include?(type) && @left.positive? ? 0 : @fruitless + 1
+          raise broken("more than #{FRUITLESS} frames in a row that bring nothing", "§10.5") if @fruitless > FRUITLESS
+          raise broken("more than #{PRIORITIES} PRIORITY frames", "§10.5") if @priorities > PRIORITIES
         end
 
         def broken(what, section)

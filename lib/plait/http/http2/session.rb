@@ -28,9 +28,11 @@ module Plait
         LINGER = 30
         # Bytes to be sent with which nobody begins to send more.
         CONGESTED = 256 * 1024
+        # Bytes to be sent with which a peer is given up that asks us for more and more words (pings, above all) and hears none.
+        DEAF = 1024 * 1024
         # After this one a client's ids are used up (§5.1.1).
         LAST_ID = (1 << 31) - 3
-        private_constant :WIDEN, :CANCEL, :FIRST_STREAMS, :MOST_STREAMS, :LINGER, :CONGESTED, :LAST_ID
+        private_constant :WIDEN, :CANCEL, :FIRST_STREAMS, :MOST_STREAMS, :LINGER, :CONGESTED, :DEAF, :LAST_ID
 
         # @return [String] binary: what is to be sent; who sends takes it from the front
         attr_reader :output
@@ -70,6 +72,7 @@ module Plait
         def receive(bytes)
           @guard.check(bytes)
           @client << bytes
+          raise RemoteProtocolError.new(deaf, rule: :http2_flood, section: "RFC 9113 §10.5") if @output.bytesize > DEAF
         rescue Engine::Error::Error => e
           kind = e.class.name.split("::").last
           raise RemoteProtocolError.new("the peer broke HTTP/2: #{e.message} (#{kind})", rule: :http2, section: "RFC 9113 §5.4.1")
@@ -177,6 +180,8 @@ module Plait
 
           call.fail(call.closed("the peer has reset it (#{error.to_s.upcase})#{advice(error)}", retry_safe: safe?(error)))
         end
+
+        def deaf = "the peer broke HTTP/2: it has us answer, and takes none of the answers: #{@output.bytesize} bytes wait for it"
 
         # §8.7: nothing was done.
         def safe?(error) = %i[refused_stream http_1_1_required].include?(error)
