@@ -3,6 +3,7 @@
 require_relative "../../test_helper"
 require_relative "../../support/nginx_server"
 require_relative "support/fetching"
+require "plait/cli/fetch/frontier"
 
 class FetchCrawlTest < Minitest::Test
   include Support::Fetching
@@ -35,6 +36,31 @@ class FetchCrawlTest < Minitest::Test
     result = fetch(site.url("/x"), "--crawl")
     assert_equal [1, "robots"], [result.code, records(result.out)[0]["error"]["kind"]]
     assert_equal ["/robots.txt"], site.paths
+  end
+
+  def test_a_user_and_a_password_are_used_and_never_written_down
+    site = site({ "/a" => %w[/b], "/b" => [] }, robots: [200, {}, "User-agent: *\nDisallow: /no"])
+    urls = %w[/a /no].map { |path| site.url(path).sub("http://", "HTTP://me:sec%72et@") }
+    2.times do
+      result = fetch(*urls, "--crawl", "--out", "out.jsonl")
+      assert_equal 1, result.code, result.err
+      assert_equal %w[/a /b /no], paths
+      refute_match(/sec/, Dir.children(path("")).map { |name| File.read(path(name)) }.join + result.out + result.err)
+    end
+    assert_equal %w[/a /b /robots.txt], site.paths.sort.uniq
+    authorized = site.requests.select { |request| request.headers.key?("authorization") }
+    assert_equal ["/a"], authorized.map(&:path)
+  end
+
+  def test_a_user_and_a_password_come_again_with_the_input
+    url = "http://me:secret@h/a"
+    2.times do |time|
+      frontier = Plait::CLI::Fetch::Frontier.new(path("out"), fresh: time.zero?, most: 9)
+      assert_equal time.zero?, frontier.add(url, 0)
+      line = frontier.take
+      assert_equal [url, 0], [line.text, line.depth]
+      frontier.close
+    end
   end
 
   def test_a_robots_txt_that_can_not_be_had

@@ -20,7 +20,7 @@ module Plait
           # @raise [UsageError] says what is wrong with the text
           def job(text, line:, depth: 0)
             url = HTTP::URL.parse(text)
-            Job.new(line: line, url: url.userinfo ? text.sub(/#.*/m, "") : url.to_s, host: url.host.downcase,
+            Job.new(line: line, url: url.userinfo ? with_user(text, url) : url.to_s, host: url.host.downcase,
                     origin: url.origin.to_s, depth: depth, attempts: 0)
           end
 
@@ -33,6 +33,11 @@ module Plait
           rescue UsageError
             nil
           end
+
+          private
+
+          # As they are written, in a URL that begins with its origin: what a robots.txt forbids is known by that.
+          def with_user(text, url) = url.to_s.sub("//") { "//#{text[%r{//([^/?#]*@)}, 1]}" }
         end
       end
     end

@@ -2,6 +2,7 @@
 
 require "tempfile"
 require_relative "../command"
+require_relative "job"
 require_relative "line"
 require_relative "lines"
 require_relative "writing"
@@ -10,7 +11,8 @@ module Plait
   module CLI
     class Fetch < Command
       # What a crawl has found, each URL once, in a file that grows while it is read: "depth url", one a line. A crawl that
-      # was ended finds it again. Memory holds a number for each URL and none of the URLs.
+      # was ended finds it again. Memory holds a number for each URL and none of the URLs but those that have a user and a
+      # password: these stay out of the file, and come again with the input.
       class Frontier
         # @param output [String, nil] the file beside which it lies; nil for one that is gone afterwards
         # @param fresh [Boolean] what lies there is of no use
@@ -21,6 +23,7 @@ module Plait
           @path = output ? "#{output}.frontier" : Tempfile.create("plait-frontier").tap(&:close).path
           @passing = output.nil?
           @known = {}
+          @private = {}
           @file = Writing.to(@path) { File.open(@path, File::RDWR | File::CREAT | File::APPEND | File::BINARY) }
           @file.sync = true
           @file.truncate(0) if fresh
@@ -33,10 +36,12 @@ module Plait
         # @return [Boolean] whether it is new, and there was room for it
         # @raise [Terminal::Unwritable]
         def add(url, depth)
-          return false if @known.size >= @most || @known.key?(url.hash)
+          shown = Job.shown(url)
+          @private[shown] = url if shown != url
+          return false if @known.size >= @most || @known.key?(shown.hash)
 
-          @known[url.hash] = true
-          Writing.to(@path) { @file.write("#{depth} #{url}\n") }
+          @known[shown.hash] = true
+          Writing.to(@path) { @file.write("#{depth} #{shown}\n") }
           true
         end
 
@@ -46,7 +51,8 @@ module Plait
         # @return [Line, nil] nil when there is none at the moment
         def take
           line = @lines.take or return
-          depth, line.text = line.text.split(" ", 2)
+          depth, shown = line.text.split(" ", 2)
+          line.text = @private.fetch(shown, shown)
           line.depth = depth.to_i
           line
         end

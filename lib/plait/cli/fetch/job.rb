@@ -14,11 +14,15 @@ module Plait
       # - depth: Integer, links followed to get there
       # - attempts: Integer, made until now
       Job = Struct.new(:line, :url, :host, :origin, :depth, :attempts, keyword_init: true) do
+        # @param url [String]
+        # @return [String] the URL as it may be shown and kept
+        def self.shown(url) = url.sub(%r{\A(\w+://)[^/?#]*@}, "\\1")
+
         # @return [Boolean] whether it is no line of the input, but asks what may be fetched
         def robots? = line.nil?
 
         # @return [String] the URL as it may be shown and kept
-        def shown = url.sub(%r{\A(\w+://)[^/?#]*@}, "\\1")
+        def shown = Job.shown(url)
       end
     end
   end
