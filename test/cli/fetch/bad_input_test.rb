@@ -37,6 +37,13 @@ class FetchBadInputTest < Minitest::Test
     assert_equal "precious", File.read(path("mine.jsonl"))
   end
 
+  def test_a_summary_that_would_replace_something
+    refused [url, "--out", "o.jsonl", "--json", "./o.jsonl"], "--json ./o.jsonl would replace the file of --out"
+    write("urls", url)
+    refused ["--from", "urls", "--json", path("urls")], "would replace the file of --from"
+    assert_equal [url, false], [File.read(path("urls")), File.exist?(path("o.jsonl"))]
+  end
+
   private
 
   def url = "http://127.0.0.1:1/"

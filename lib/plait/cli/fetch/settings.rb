@@ -95,6 +95,19 @@ module Plait
           raise UsageError, "--from and URLs besides: give the one or the other" if @options["from"] && @words.any?
           raise UsageError, "--json and --out can't both go to standard output: name a file for one" if [@json, @out] == %w[- -]
           raise UsageError, nothing if @words.empty? && @options["from"].nil? && @input.tty?
+
+          check_summary
+        end
+
+        # It is written last, and would take the place of what it sums up.
+        def check_summary
+          return if @json.nil? || @json == "-"
+
+          { "--out" => @out, "--from" => @options["from"] }.each do |option, path|
+            next unless path && File.expand_path(path) == File.expand_path(@json)
+
+            raise UsageError, "--json #{@json} would replace the file of #{option}: name another one"
+          end
         end
 
         def nothing = "there is nothing to fetch: give URLs, --from FILE, or a list of them on standard input"
