@@ -53,6 +53,7 @@ class HTTPProxyTest < Minitest::Test
     "ftp://h" => [Plait::UsageError, %r{the proxy ftp://h: "ftp" is no scheme of a proxy; give http:}],
     "https://u:secret@h:1" => [Plait::UnsupportedError, %r{the proxy https://h:1: TLS to the proxy itself}],
     "socks4://h" => [Plait::UnsupportedError, /SOCKS 4.*socks5:/], "socks://h" => [Plait::UnsupportedError, /socks5:/],
+    "http://u:sec/ret@h:1" => [Plait::UsageError, %r{"http://…@h:1" is no}], "u:secret/@h" => [Plait::UsageError, /"…@h" is no/],
     "http://u:secret@h h" => [Plait::UsageError, /h h/], "http://u:secret@h/?" => [Plait::UsageError, %r{"http://…@h/\?" is no}],
     "http://a%3Ab:secret@h" => [Plait::UsageError, /colon/], "socks5://#{"u" * 256}:secret@h" => [Plait::UsageError, /255 bytes/],
     "socks5://user@h" => [Plait::UsageError, /1 to 255 bytes/]

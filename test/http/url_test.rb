@@ -60,6 +60,7 @@ class HTTPURLTest < Minitest::Test
     "http://a@b@c/" => /can't be a host/,
     "http://ho<st/" => /can't be a host/,
     "http://host\\@other/" => /can't be a host/,
+    "http://#{"a." * 128}/" => /a host of 256 bytes/,
     "http://host/a b" => /has a space at character 14.*write %20/,
     " http://host/" => /has a space at character 1,/,
     "http://host/\n" => /a line feed at character 13/,
@@ -122,10 +123,12 @@ class HTTPURLTest < Minitest::Test
   def test_passwords_are_not_shown
     url = URL.parse("http://user:secret@host/a#f")
     refute_match(/secret|user/, "#{url} #{url.inspect}")
-    ["http://user:secret@host/a b", "ftp://user:secret@host/", "http://user:secret@host:0/"].each do |text|
+    ["http://user:secret@host/a b", "ftp://user:secret@host/", "http://user:secret@host:0/", "http://user:a/secret@host/",
+     "http://user:secret?@host/", "http://user:secret#x@host/", "http://user:secret@host/\xff"].each do |text|
       error = assert_raises(Plait::UsageError) { URL.parse(text) }
       refute_match(/secret/, error.message)
     end
+    assert_match(%r{"http://h:80/a b@c"}, assert_raises(Plait::UsageError) { URL.parse("http://h:80/a b@c") }.message)
   end
 
   def test_relative_ones
@@ -158,6 +161,9 @@ class HTTPURLTest < Minitest::Test
     end
     assert_equal("/a", URL.parse("http://h/a").with_query("").target)
     assert_equal("f", URL.parse("http://h/a#f").with_query("x").fragment)
+    ["a b", "a\r\nb", "\u00e9", "a#b", "\xff"].each do |text|
+      assert_match(/must be encoded/, assert_raises(Plait::UsageError) { URL.parse("http://h/a").with_query(text) }.message)
+    end
   end
 
   def test_equality

@@ -19,7 +19,11 @@ module Plait
       FORBIDDEN = /[^\x21-\x7e]/
       # For those that can't be seen in a message.
       NAMES = { " " => "a space", "\n" => "a line feed", "\r" => "a carriage return", "\t" => "a tab" }.freeze
-      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :NAMES
+      # Bytes; no name is longer (RFC 1035 §2.3.4).
+      LONGEST_HOST = 255
+      # A user and a password, and one with a byte in it that should have been encoded, and ends the authority for us.
+      SECRET = %r{//(?:[^/?\#]*|[^/?\#@:\[]+:(?!\d*(?:[/?\#]|\z))[^@]*)@}
+      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :NAMES, :LONGEST_HOST, :SECRET
 
       class << self
         # @param url [String, URL, URI]
@@ -65,6 +69,7 @@ module Plait
           parts = AUTHORITY.match(authority) or raise UsageError, "#{safe(text)}: the host is malformed; #{FORMS}"
           host = parts[:ipv6] || parts[:host]
           raise UsageError, "#{safe(text)} has no host; #{FORMS}" if host.empty?
+          raise UsageError, "a URL has a host of #{host.bytesize} bytes; no name is that long" if host.bytesize > LONGEST_HOST
 
           possible = parts[:ipv6] ? IPV6.match?(host) : HOST.match?(host)
           raise UsageError, "#{safe(text)}: #{host.inspect} can't be a host; #{FORMS}" unless possible
@@ -88,7 +93,7 @@ module Plait
         def decode(word) = word.b.gsub(/%\h\h/) { |byte| byte[1, 2].hex.chr }.force_encoding(Encoding::UTF_8)
 
         # Passwords are not for logs.
-        def safe(text) = text.sub(%r{//[^/?#]*@}, "//…@").inspect
+        def safe(text) = text.sub(SECRET, text.encoding == Encoding::BINARY ? "//...@" : "//…@").inspect
 
         def build(scheme, authority, parts)
           host, port, userinfo = authority
@@ -155,7 +160,11 @@ module Plait
 
       # @param text [String] what is added to the query, encoded
       # @return [URL]
+      # @raise [UsageError] for what must be encoded first
       def with_query(text)
+        place = text.b.index(/[^\x21-\x7e]|#/n)
+        raise UsageError, "the query #{text.inspect} has a byte at #{place} that must be encoded: give a Hash" if place
+
         query = [@query, text].compact.reject(&:empty?).join("&")
         query = @query if query.empty?
         self.class.new(@origin, @path, query, fragment: @fragment, userinfo: @userinfo)

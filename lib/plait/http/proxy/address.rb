@@ -23,7 +23,8 @@ module Plait
 
           private
 
-          def safe(text) = text.sub(%r{(//|\A)[^/]*@}, '\1…@')
+          # Whatever the password has in it.
+          def safe(text) = text.sub(%r{\A([a-z0-9+.-]*://)?.*@}im, '\1…@')
 
           def decode(userinfo)
             return if userinfo.nil? || userinfo.empty?
