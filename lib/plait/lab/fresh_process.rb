@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../mechanisms/processes/forking"
 require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "fresh_process/child"
@@ -17,8 +18,8 @@ module Plait
     class FreshProcess
       # Seconds between two looks at whether the child is still alive.
       PULSE = 0.05
-      # What fork says when the system refuses: too many processes, no memory, not allowed.
-      REFUSALS = [Errno::EAGAIN, Errno::ENOMEM, Errno::EPERM, Errno::EACCES].freeze
+      # What fork says when the system refuses: too many processes or threads, no memory, not allowed.
+      REFUSALS = [Errno::EAGAIN, Errno::ENOMEM, Errno::EPERM, Errno::EACCES, ThreadError].freeze
 
       # @return [Boolean] false on JRuby and on Windows
       def self.supported? = Process.respond_to?(:fork)
@@ -61,11 +62,15 @@ module Plait
 
         Thread.new { fork_child(&child) }.value
       rescue *REFUSALS => e
-        raise ForkRefused, "the system refuses a new process (#{e.message}); look at `ulimit -u`, at the container's " \
-                           "limit of processes and at free memory"
+        raise refused(e.message)
       end
 
-      def fork_child(&) = Process.fork(&)
+      def fork_child(&) = Mechanisms::Processes::Forking.call(&)
+
+      def refused(reason)
+        ForkRefused.new("the system refuses a new process (#{reason}); look at `ulimit -u`, at the container's limit of " \
+                        "processes and at free memory")
+      end
 
       # A group of its own: Ctrl-C reaches the parent alone, which then ends the child with everything it started. Both
       # sides say so, because either may run first.
@@ -82,6 +87,7 @@ module Plait
           release(go)
           kind, value = expect(mailbox, deadline, @sampler)
         end
+        raise refused(value) if kind == :refused
         raise Failed.new(*value) if kind == :raised
 
         value

@@ -24,6 +24,10 @@ module Plait
         @retrying = policy.retries.count.positive?
       end
 
+      # Starts what a first call would.
+      # @raise [ThreadError] when the system gives no thread
+      def prepare = (TimeLimit.prepare if @timed)
+
       # @return [Outcome] with the error of the body, if there was one; only an {Interruption} passes through
       def call(index, item, worker = nil)
         started = Deadline.now

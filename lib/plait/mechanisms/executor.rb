@@ -4,6 +4,10 @@ module Plait
   module Mechanisms
     # Runs the items of one call. It is driven by one caller, the {Coordinator}.
     class Executor
+      # Takes from the system what that many items at once need.
+      # @raise [ThreadError] when it does not give it
+      def prepare(_count) = nil
+
       # @return [Boolean] whether another item may be submitted now
       def room? = raise(NotImplementedError)
 

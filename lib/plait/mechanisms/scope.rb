@@ -157,7 +157,7 @@ module Plait
 
     def launch(task) = (begin_task(task) if @running.key?(task))
 
-    # Where the system gives no further thread, those that are there do the work.
+    # Where the system gives no further thread or process, those that are there do the work.
     def begin_task(task)
       start(task)
     rescue ThreadError => e

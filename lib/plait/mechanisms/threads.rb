@@ -31,6 +31,10 @@ module Plait
           @pending = 0
         end
 
+        def prepare(count)
+          hire while @workers.size < [count, @limit].min
+        end
+
         # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
         def room? = @pending < @limit * 2
 
@@ -66,11 +70,15 @@ module Plait
 
         # Where the system gives no further thread, those that are there do the work.
         def start_worker(number = @workers.size)
-          @workers[number] = Worker.new(number, @attempt, @queue, @finished)
+          hire(number)
         rescue ThreadError => e
           raise NoThread.for("the items", e) if @workers.all?(&:dead?)
 
           @limit = @workers.size
+        end
+
+        def hire(number = @workers.size)
+          @workers[number] = Worker.new(number, @attempt, @queue, @finished)
         end
 
         # Others wait for one that its item has ended.

@@ -12,6 +12,10 @@ module Plait
       # Raised inside the block; the token tells nested limits apart.
       class Expired < Interruption; end
 
+      # Lets the `timeout` gem start its thread. (The one that comes with Ruby 3.1 starts one at each call.)
+      # @raise [ThreadError] when the system gives none
+      def self.prepare = ::Timeout.timeout(60) { nil }
+
       # @param seconds [Numeric]
       # @param error [Class<TimeoutError>]
       # @return [Object] what the block returns

@@ -30,8 +30,7 @@ module Plait
         def run(block)
           stand_alone
           @pid = Process.pid
-          watch_parent
-          send_message([:value, block.call(method(:ready))])
+          send_message([:value, block.call(method(:ready))]) if watch_parent
         rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, the parent must hear of it
           report(e)
         ensure
@@ -50,6 +49,7 @@ module Plait
 
         # The end of this pipe means that the parent is gone and nobody waits for the result: a body that hangs would
         # otherwise run for ever.
+        # @return [Boolean] false when the system gives no thread for it
         def watch_parent
           @sign = Queue.new
           watch = Thread.new do
@@ -57,6 +57,10 @@ module Plait
             exit!(1) unless @go.read(1)
           end
           watch.report_on_exception = false
+          true
+        rescue ThreadError => e
+          send_message([:refused, e.message])
+          false
         end
 
         def ready

@@ -60,15 +60,27 @@ module Plait
         end
 
         # @param error [Exception]
-        def crash(error)
-          write([Frames::CRASH, 0, 0, 0, 0.0, 0.0], "#{error.class}: #{error.message}".b)
-          ring
+        def crash(error) = last_words(Frames::CRASH, "#{error.class}: #{error.message}")
+
+        # @yield starts the threads that this process can't do without
+        # @return [Boolean] false when the system gives none; the parent knows
+        def staff
+          yield
+          true
+        rescue ThreadError => e
+          last_words(Frames::REFUSED, e.message)
+          false
         end
 
         # Wakes the parent. A full pipe means that it has not even heard the earlier rings.
         def ring = @bell.write_nonblock("!", exception: false)
 
         private
+
+        def last_words(kind, text)
+          write([kind, 0, 0, 0, 0.0, 0.0], text.b)
+          ring
+        end
 
         def write(fields, payload)
           size = payload.bytesize

@@ -5,7 +5,9 @@ require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "descriptors"
+require_relative "forking"
 require_relative "readiness"
+require_relative "refusal"
 
 module Plait
   module Mechanisms
@@ -62,15 +64,20 @@ module Plait
 
         # Forks. A fresh thread does it: it becomes the main thread of the child, which thus has neither the fiber
         # scheduler nor the thread-locals nor the stack of the caller.
+        # @param patience [Numeric] seconds to go on trying while the system refuses
         # @yieldparam pipes [Hash{Symbol => IO}] in the child: its ends
         # @return [self]
         # @raise [UnsupportedError] when the system does not allow another process
-        def start(&body)
-          launcher = Thread.new { launch(&body) }
+        def start(patience: Forking::PATIENCE, &body)
+          asked_at = Deadline.now
+          launcher = Thread.new { launch(patience, asked_at, &body) }
           launcher.report_on_exception = false
           launcher.join
           self
+        rescue ThreadError => e
+          raise Refusal.of(e)
         ensure
+          @called_off = true
           launcher&.join # an Interrupt must not lose a child that is just being born
         end
 
@@ -107,17 +114,20 @@ module Plait
 
         def close_ends(names) = Descriptors.close(names.filter_map { |name| @ends.delete(name) })
 
-        def launch(&body)
+        def launch(patience, asked_at, &body)
           Descriptors.exclusively do
+            return if @called_off
+            raise Errno::EAGAIN, "fork(2)" if Forking.refused_since?(asked_at) # to one who stood before us in this line
+
             theirs = open_pipes
-            @pid = fork_with(theirs, &body)
+            @pid = fork_with(theirs, patience, &body)
             Descriptors.hold(@ends.values)
           ensure
             theirs&.each_value(&:close)
           end
-        rescue SystemCallError, NotImplementedError => e
+        rescue SystemCallError, ThreadError, NotImplementedError => e
           @ends.each_value(&:close)
-          raise UnsupportedError, refused(e)
+          raise Refusal.of(e)
         end
 
         def open_pipes
@@ -130,9 +140,9 @@ module Plait
         end
 
         # A hook of a library around Process._fork may raise in the child, outside of the block.
-        def fork_with(theirs, &body)
+        def fork_with(theirs, patience, &body)
           parent = Process.pid
-          Process.fork { live(theirs, &body) }
+          Forking.call(patience: patience) { live(theirs, &body) }
         ensure
           exit!(1) if parent && Process.pid != parent
         end
@@ -174,17 +184,6 @@ module Plait
           Process.kill(name, @pid) unless over?
         rescue Errno::ESRCH
           nil
-        end
-
-        def refused(error)
-          advice =
-            case error
-            when Errno::EAGAIN then "too many processes; raise what is allowed (ulimit -u, pids.max) or lower limit:"
-            when Errno::ENOMEM then "not enough memory; lower limit:"
-            when Errno::EMFILE, Errno::ENFILE then "too many open files; raise what is allowed (ulimit -n) or lower limit:"
-            else "use on: :threads"
-            end
-          "can't start a worker process (#{error.message}): #{advice}"
         end
       end
     end

@@ -4,7 +4,9 @@ require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "child_process"
+require_relative "forking"
 require_relative "readiness"
+require_relative "refusal"
 require_relative "worker"
 
 module Plait
@@ -12,8 +14,11 @@ module Plait
     class Processes < Mechanism
       # The workers of a pool: forked when items find none idle, each in its slot, and told apart by their pipes.
       class Crew
-        # Seconds to do with the workers there are, after the system has refused another one.
+        # Seconds to do with the workers there are, after the system has refused another one: at first, and at most.
         REFUSED = 0.5
+        LONGEST = 8.0
+        # Seconds to go on trying meanwhile: they get nothing.
+        PATIENCE = 0.05
 
         # @param widths [Array<Integer>] items at once, of the worker of each slot
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
@@ -24,6 +29,7 @@ module Plait
           @slots = Array.new(widths.size)
           @by_io = {}.compare_by_identity
           @no_fork_before = 0.0
+          @pause = REFUSED
         end
 
         # @return [Array<Worker>]
@@ -42,7 +48,7 @@ module Plait
         end
 
         # @return [Boolean] whether a worker has less to do than it can
-        def hungry? = @slots.any? { |worker| worker.nil? || worker.hungry? }
+        def hungry? = @slots.any? { |worker| worker ? worker.hungry? : may_fork? }
 
         # Whom to give items to, least loaded first. Forks when more are wanted than are idle.
         # @param wanted [Integer] items
@@ -53,6 +59,16 @@ module Plait
           vacancies = @slots.each_index.select { |slot| @slots[slot].nil? }
           hire(vacancies.first([wanted - idle, 0].max)) unless vacancies.empty?
           workers.select { |worker| worker.room(ahead).positive? }.sort_by { |worker| worker.tasks.size }
+        end
+
+        # Goes on without another one for a while.
+        # @param error [UnsupportedError] why there is none
+        # @raise [UnsupportedError] when there is not even one
+        def do_without(error)
+          raise error if workers.empty?
+
+          @no_fork_before = Deadline.now + @pause
+          @pause = [@pause * 2, LONGEST].min
         end
 
         # @return [void] after its end, or to end it
@@ -81,19 +97,22 @@ module Plait
 
         def idle = workers.count { |worker| worker.tasks.empty? }
 
-        def hire(slots)
-          slots.each { |slot| start(slot) } if slots.any? && Deadline.now >= @no_fork_before
-        rescue UnsupportedError => e
-          raise if workers.empty? || e.cause.is_a?(Errno::EMFILE) || e.cause.is_a?(Errno::ENFILE)
+        def may_fork? = Deadline.now >= @no_fork_before
 
-          @no_fork_before = Deadline.now + REFUSED
+        def hire(slots)
+          slots.each { |slot| start(slot) } if slots.any? && may_fork?
+        rescue UnsupportedError => e
+          raise if Refusal::FILES.any? { |kind| e.cause.is_a?(kind) }
+
+          do_without(e)
         end
 
         # Noted before it is forked, so that an Interrupt in between finds it.
         def start(slot)
           width = @widths[slot]
+          patience = workers.empty? ? Forking::PATIENCE : PATIENCE
           worker = @slots[slot] = Worker.new(slot, width)
-          worker.start { |pipes| @serve.call(pipes, width) }
+          worker.start(patience: patience) { |pipes| @serve.call(pipes, width) }
           worker.pipes.each { |io| @by_io[io] = worker }
         ensure
           @slots[slot] = nil unless worker&.child&.pid

@@ -21,9 +21,9 @@ module Plait
         # VALUE and ERROR answer for an item. RECEIVED: "index" items have arrived in all, the next of them is about to
         # be run. ATTEMPT: one at an item begins, sent only where there is a timeout or there are retries. RETURNED:
         # items given back without having been run, their indexes in the payload. CRASH: the child itself failed, and
-        # how.
+        # how. REFUSED: the system gives it no threads, and what it said.
         KINDS = 0x506c61
-        VALUE, ERROR, RECEIVED, ATTEMPT, RETURNED, CRASH = *(KINDS << 8)..((KINDS << 8) + 5)
+        VALUE, ERROR, RECEIVED, ATTEMPT, RETURNED, CRASH, REFUSED = *(KINDS << 8)..((KINDS << 8) + 6)
 
         # Payloads above this travel as they are instead of being joined with their header.
         LARGE = 65_536

@@ -35,10 +35,11 @@ module Plait
         # in a trap would break through the masks of Thread.handle_interrupt. What a body forks inherits both, and gets
         # what is Ruby's default.
         # @return [self]
+        # @raise [ThreadError] when the system gives no thread
         def watch
           pid = Process.pid
           trap("INT") { raise Interrupt if Process.pid != pid }
-          trap("TERM") { Process.pid == pid ? Thread.new { stop } : raise(SignalException, "SIGTERM") }
+          trap("TERM") { Process.pid == pid ? stop_soon : raise(SignalException, "SIGTERM") }
           @thread = Thread.new { listen }
           @thread.name = "plait guard"
           self
@@ -54,6 +55,12 @@ module Plait
         end
 
         private
+
+        def stop_soon
+          Thread.new { stop }
+        rescue ThreadError # the system gives none
+          @thread&.raise(IOError, "told to end")
+        end
 
         def stop
           return if @stopped

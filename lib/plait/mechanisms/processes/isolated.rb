@@ -14,6 +14,7 @@ require_relative "frames"
 require_relative "guard"
 require_relative "portable_error"
 require_relative "readiness"
+require_relative "refusal"
 
 module Plait
   module Mechanisms
@@ -22,15 +23,18 @@ module Plait
       class Isolated
         # Seconds between two looks at whether the child lives.
         LOOK = 0.5
+        # Seconds to go on trying while the system refuses a process.
+        PATIENCE = 0.3
 
         # @param block [Proc]
         # @param arguments [Array] passed by fork: they need not be marshalable
         # @return [Object] what the block returns
+        # @yield before {UnsupportedError} is raised: the block has not begun
         # @raise [Exception] what it raises
         # @raise [WorkerDied]
         # @raise [UnmarshalableError]
         # @raise [UnsupportedError] when the system does not allow another process
-        def self.call(block, arguments) = new.call(block, arguments)
+        def self.call(block, arguments, &refused) = new.call(block, arguments, &refused)
 
         def initialize
           @child = ChildProcess.new("plait task", down: %i[lifeline], up: %i[results bell])
@@ -39,11 +43,12 @@ module Plait
         end
 
         # Whatever interrupts the wait interrupts the block too, and ends the child.
-        def call(block, arguments)
-          @child.start { |pipes| perform(pipes, block, arguments) }
+        def call(block, arguments, &refused)
+          start(refused) { |pipes| perform(pipes, block, arguments) }
           kind, payload = await
           raise PortableError.load(payload) if kind == Frames::ERROR
 
+          give_up(Refusal.of(ThreadError.new(payload)), refused) if kind == Frames::REFUSED
           Cargo.load(payload, "the value of the task")
         ensure
           ChildProcess.stop([@child], terminate: kind.nil?)
@@ -51,12 +56,23 @@ module Plait
 
         private
 
+        def start(refused, &perform)
+          @child.start(patience: PATIENCE, &perform)
+        rescue UnsupportedError => e
+          give_up(e, refused)
+        end
+
+        def give_up(error, refused)
+          refused&.call
+          raise error
+        end
+
         # In the child.
         def perform(pipes, block, arguments)
           main = Thread.current
-          guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) }).watch
-          outcome = run(block, arguments)
-          Answers.new(pipes[:results], pipes[:bell]).answer(outcome, 0)
+          answers = Answers.new(pipes[:results], pipes[:bell])
+          guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) })
+          answers.answer(run(block, arguments), 0) if answers.staff { guard.watch }
         rescue Interruption, Errno::EPIPE
           nil
         ensure

@@ -28,6 +28,7 @@ module Plait
         def initialize(inner, width, attempt, pipes)
           @inner = inner
           @width = width
+          @attempt = attempt
           @answers = Answers.new(pipes[:results], pipes[:bell])
           @intake = Intake.new(pipes[:items], @answers)
           @execution = Execution.new(attempt, @answers)
@@ -59,16 +60,24 @@ module Plait
         private
 
         def work
-          @executor = @inner.executor(self, limit: @width + 1)
-          @guard.watch
-          @executor.submit(PORTER, nil)
+          return unless @answers.staff { prepare }
+
           turn until over?
         rescue Interruption
           nil
         ensure
           @ending = true
-          @executor.cancel
-          @executor.close
+          @executor&.cancel
+          @executor&.close
+        end
+
+        # One place for the porter, and one at least for items.
+        def prepare
+          @guard.watch
+          @attempt.prepare
+          @executor = @inner.executor(self, limit: @width + 1)
+          @executor.prepare(2)
+          @executor.submit(PORTER, nil)
         end
 
         def over? = @guard.stopped? || (@intake.over? && @intake.empty? && @made.empty?)

@@ -13,6 +13,8 @@ require_relative "pace"
 require_relative "parcel"
 require_relative "portable_error"
 require_relative "readiness"
+require_relative "refusal"
+require_relative "stillborn"
 require_relative "supervisor"
 require_relative "task"
 require_relative "worker"
@@ -24,8 +26,6 @@ module Plait
       class Pool < Executor
         # Seconds between two looks for answers while the caller is busy with something else.
         GLANCE = 0.002
-        # Workers that may die one after the other without having got any item.
-        STILLBORN = 3
 
         # @param attempt [Attempt]
         # @param widths [Array<Integer>] items at once, of each worker
@@ -44,7 +44,7 @@ module Plait
           @backlog = []
           @ready = []
           @load = 0
-          @stillborn = 0
+          @stillborn = Stillborn.new
           @hungry = true
           @looked = 0.0
         end
@@ -105,7 +105,9 @@ module Plait
           requeue(worker.tasks.values - begun)
           begun.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
           @hungry = true
-          give_up(worker) if worker.received.zero? && (@stillborn += 1) >= STILLBORN
+          return @crew.do_without(worker.refusal) if worker.refusal
+
+          @stillborn.add(worker) if worker.received.zero?
         end
 
         private
@@ -168,9 +170,12 @@ module Plait
           when Frames::RECEIVED then receive(worker, index)
           when Frames::ATTEMPT then worker.tasks[index]&.attempt(attempts, started)
           when Frames::RETURNED then requeue(worker.given_back(payload.to_s.unpack("Q*")))
-          when Frames::CRASH then worker.crash = payload.force_encoding(Encoding::UTF_8).scrub
+          when Frames::CRASH then worker.crash = text(payload)
+          when Frames::REFUSED then worker.refusal = Refusal.of(ThreadError.new(text(payload)))
           end
         end
+
+        def text(payload) = payload.to_s.dup.force_encoding(Encoding::UTF_8).scrub
 
         def settle(worker, fields, payload)
           kind, lane, attempts, index, started, finished = fields
@@ -193,7 +198,7 @@ module Plait
 
         def receive(worker, total)
           worker.received = total
-          @stillborn = 0
+          @stillborn.forget
         end
 
         def lose(worker, task, error)
@@ -213,12 +218,6 @@ module Plait
           deliver Outcome.new(index: task.index, item: task.item, error: error, attempts: attempts,
                               started_at: task.started_at || worker&.since, finished_at: Deadline.now,
                               worker: worker && label(worker, 0))
-        end
-
-        def give_up(worker)
-          raise UnsupportedError, "#{STILLBORN} worker processes in a row ended before they got an item; the last one " \
-                                  "#{worker.obituary}. Look for what runs at every fork: hooks of libraries around " \
-                                  "Process._fork, limits of memory or processes"
         end
       end
     end

@@ -17,6 +17,7 @@ module Plait
         def initialize(attempt, pipes)
           @answers = Answers.new(pipes[:results], pipes[:bell])
           @intake = Intake.new(pipes[:items], @answers)
+          @attempt = attempt
           @execution = Execution.new(attempt, @answers)
           main = Thread.current
           @guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) }, recall: method(:recall))
@@ -24,7 +25,7 @@ module Plait
 
         # @return [void] when the parent has no more items, or wants this process to end
         def run
-          work
+          work if @answers.staff { prepare }
         rescue Interruption, Errno::EPIPE
           nil # EPIPE: the parent is gone
         rescue Exception => e # rubocop:disable Lint/RescueException -- the parent tells it to the caller
@@ -36,8 +37,12 @@ module Plait
 
         private
 
-        def work
+        def prepare
           @guard.watch
+          @attempt.prepare
+        end
+
+        def work
           while (index, made, payload = @intake.next)
             outcome = @execution.call(index, made, payload, 0)
             break if @guard.stopped?

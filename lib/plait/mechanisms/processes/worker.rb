@@ -36,6 +36,8 @@ module Plait
         attr_accessor :received
         # @return [String, nil] its last words
         attr_accessor :crash
+        # @return [UnsupportedError, nil] that the system gives it no threads
+        attr_accessor :refusal
 
         def initialize(slot, width)
           @slot = slot
@@ -48,11 +50,12 @@ module Plait
           @busy = @choked_at = 0.0
         end
 
+        # @param patience [Numeric] seconds
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
         # @return [self]
         # @raise [UnsupportedError]
-        def start(&body)
-          @child.start(&body)
+        def start(patience:, &body)
+          @child.start(patience: patience, &body)
           @outbox = Outbox.new(@child[:items])
           self
         end

@@ -29,7 +29,7 @@ module Plait
       private
 
       def isolated(block, arguments)
-        @isolate.call(->(*copies) { reopen.supervise { block.call(*copies) } }, arguments)
+        @isolate.call(->(*copies) { reopen.supervise { block.call(*copies) } }, arguments) { postpone }
       end
 
       # In the child.

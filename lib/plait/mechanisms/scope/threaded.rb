@@ -11,11 +11,13 @@ module Plait
     class Threaded < Scope
       Interruption = Mechanisms::Interruption
 
-      # @param isolate [#call, nil] called with (block, arguments) in the task's thread
+      # @param isolate [#call, nil] called with (block, arguments) in the task's thread; yields when the system gives it
+      #   nothing to run the block in
       def initialize(options, isolate: nil)
         super(options)
         @isolate = isolate
         @owner = Thread.current
+        @postponed = {}.compare_by_identity
       end
 
       def async(*arguments, &block)
@@ -26,7 +28,7 @@ module Plait
 
       private
 
-      def isolated(block, arguments) = @isolate.call(block, arguments)
+      def isolated(block, arguments) = @isolate.call(block, arguments) { postpone }
 
       # Masked except in the block, so that an interruption can't hit the bookkeeping.
       def start(task)
@@ -48,9 +50,21 @@ module Plait
 
       def finish(task, value, error)
         Thread.handle_interrupt(Interruption => :never) do
+          next if @postponed.delete(Thread.current)
+
           synchronize { task.runner = nil }
           super
         end
+      end
+
+      # Lets a task whose block has not begun wait for one of the others to end, if there are others, and gives up the
+      # thread, which they may need.
+      def postpone
+        task = synchronize { @running.each_key.find { |running| running.runner.equal?(Thread.current) } }
+        return if task.nil? || task.withdrawn? || !queue_again(task)
+
+        @postponed[Thread.current] = true
+        raise Interruption
       end
 
       def interrupt(task)

@@ -21,6 +21,7 @@ module Plait
           workers.each { |worker| worker.finish(limit) }
         end
 
+        # @raise [ThreadError] when the system gives no thread
         def initialize(number, attempt, queue, finished)
           # Masked from its first instruction on: a thread inherits the mask of its creator.
           @thread = Thread.handle_interrupt(Interruption => :never) do
