@@ -28,17 +28,26 @@ module Plait
       # @raise [ThreadError] when the system gives no thread
       def prepare = (TimeLimit.prepare if @timed)
 
+      # @param made [Integer] attempts that ended with the death of who made them
+      # @yieldparam number [Integer] of an attempt, from 1
+      # @yieldparam running [Boolean] whether it begins now; else it has failed, and there is a pause before the next
       # @return [Outcome] with the error of the body, if there was one; only an {Interruption} passes through
-      def call(index, item, worker = nil)
+      def call(index, item, worker = nil, made: 0)
+        hold(made) if made.positive?
         started = Deadline.now
-        attempts = 0
+        attempts = made
         begin
           attempts += 1
+          yield attempts, true if block_given?
           value = @timed ? timed(item) : @body.call(item)
         rescue Interruption
           raise
         rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
-          retry if @retrying && again?(e, attempts)
+          if @retrying && (pause = pause_after(e, attempts))
+            yield attempts, false if block_given?
+            sleep(pause)
+            retry
+          end
           error = e
         end
         Outcome.new(index: index, item: item, value: value, error: error, attempts: attempts,
@@ -64,14 +73,15 @@ module Plait
         timeout && (left.nil? || timeout < left) ? [timeout, TimeoutError] : [left, DeadlineExceeded]
       end
 
-      def again?(error, attempts)
-        return false if error.is_a?(DeadlineExceeded) || !@policy.retries.again?(error, attempts)
+      # Waits as long as before any other attempt.
+      def hold(made) = sleep([@policy.retries.pause(made), *@policy.deadline&.remaining].min.clamp(0, nil))
+
+      # @return [Float, nil] seconds until the next attempt, if there is to be one
+      def pause_after(error, attempts)
+        return if error.is_a?(DeadlineExceeded) || !@policy.retries.again?(error, attempts)
 
         pause = @policy.retries.pause(attempts)
-        return false if @policy.deadline && @policy.deadline.remaining <= pause
-
-        sleep(pause)
-        true
+        pause unless @policy.deadline && @policy.deadline.remaining <= pause
       end
     end
   end

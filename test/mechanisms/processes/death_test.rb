@@ -110,6 +110,61 @@ class ProcessesDeathTest < Minitest::Test
     assert_kind_of(Plait::WorkerDied, outcome.error)
   end
 
+  # Kills whoever loads it, but not us.
+  class Bomb
+    HOME = Process.pid
+
+    def initialize(path) = @path = path
+
+    def marshal_dump = @path
+
+    def marshal_load(path)
+      return if Process.pid == HOME
+
+      File.open(path, "a") { |file| file.syswrite("loaded\n") }
+      exit!(1)
+    end
+  end
+
+  def test_an_item_that_kills_whoever_loads_it
+    [[{}, 1], [{ timeout: 30 }, 1], [{ deadline: 60 }, 1], [{ retries: { count: 2, base: 0.001 } }, 3]].each do |options, times|
+      [:processes, %i[processes threads]].each do |on|
+        File.truncate(@path, 0)
+        bomb, other = Plait.map([Bomb.new(@path), 2], on: on, limit: 1, on_error: :collect, **options) { 3 }
+
+        assert_equal([Plait::WorkerDied, times, 3], [bomb.error.class, bomb.attempts, other.value], "#{on} #{options}")
+        assert_equal(times, notes.size)
+      end
+    end
+  end
+
+  def test_workers_that_die_before_they_begin_what_they_got
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait"
+      Plait::Mechanisms::Processes::Execution.prepend(Module.new { def call(*) = exit!(6) })
+      begin
+        Plait.map(1..10, on: :processes, limit: 2, timeout: 60) { |x| x }
+      rescue Plait::UnsupportedError => e
+        print e.message
+      end
+    RUBY
+
+    assert_match(/3 worker processes in a row ended before they began an item.* exit code 6/, result.out)
+  end
+
+  # The parent ends attempts that last too long, but a pause is none.
+  def test_a_pause_before_the_next_attempt_is_not_overtime
+    outcome, = collect([1], limit: 1, timeout: 0.1, retries: { count: 1, base: 2.0, jitter: 0 }) do
+      note(Process.pid)
+      raise "the first" if notes.size == 1
+
+      :done
+    end
+
+    assert_equal(:done, outcome.value)
+    assert_equal(1, notes.uniq.size, "its worker was killed in the pause")
+  end
+
   def test_what_is_not_to_be_retried_is_not
     outcome, = collect([1], limit: 1, retries: { count: 3, base: 0.001, on: KeyError }) { exit!(1) }
 

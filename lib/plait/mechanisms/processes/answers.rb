@@ -31,15 +31,14 @@ module Plait
         end
 
         # @param outcome [Outcome]
-        # @param made [Integer] attempts made by workers that died
-        def answer(outcome, made)
+        def answer(outcome)
           lane = outcome.worker
           error = outcome.error
           payload = error ? PortableError.dump(error) : Cargo.dump(outcome.value, "the result")
-          write([error ? Frames::ERROR : Frames::VALUE, lane.is_a?(Integer) ? lane : 0, outcome.attempts + made,
+          write([error ? Frames::ERROR : Frames::VALUE, lane.is_a?(Integer) ? lane : 0, outcome.attempts,
                  outcome.index, outcome.started_at, outcome.finished_at], payload)
         rescue UnmarshalableError => e
-          write([Frames::ERROR, 0, outcome.attempts + made, outcome.index, outcome.started_at, outcome.finished_at],
+          write([Frames::ERROR, 0, outcome.attempts, outcome.index, outcome.started_at, outcome.finished_at],
                 PortableError.dump(e))
         end
 
@@ -47,10 +46,10 @@ module Plait
         def received(total) = write([Frames::RECEIVED, 0, 0, total, 0.0, 0.0], "")
 
         # @param number [Integer] of the attempt, from 1
-        # @param now [Float] monotonic seconds
-        def attempt(index, number, now)
-          # Its timeout already runs; striking here, it would leave half a frame.
-          Thread.handle_interrupt(Interruption => :never) { write([Frames::ATTEMPT, 0, number, index, now, 0.0], "") }
+        # @param clock [Float] monotonic seconds from which its time limits count; 0.0: they don't
+        def attempt(index, number, clock = 0.0)
+          # An interruption that strikes here would leave half a frame.
+          Thread.handle_interrupt(Interruption => :never) { write([Frames::ATTEMPT, 0, number, index, clock, 0.0], "") }
         end
 
         # @param indexes [Array<Integer>] of items that were taken out of the queue

@@ -6,7 +6,6 @@ require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
 require_relative "cargo"
-require_relative "resumed"
 
 module Plait
   module Mechanisms
@@ -24,34 +23,32 @@ module Plait
           @attempt = attempt
           @answers = answers
           @announced = Execution.announced?(attempt.policy)
+          @timed = attempt.policy.timed?
         end
 
         # @param made [Integer] attempts made by workers that died
         # @param payload [String] the item dumped
         # @return [Outcome]
         def call(index, made, payload, worker)
-          item = Cargo.load(payload, "the item")
-          @announced ? announced(index, made).call(index, item, worker) : @attempt.call(index, item, worker)
+          return announced(index, made, payload, worker) if @announced
+
+          @attempt.call(index, load(payload), worker)
         rescue UnmarshalableError => e
           now = Deadline.now
-          Outcome.new(index: index, item: nil, error: e, attempts: 0, started_at: now, finished_at: now, worker: worker)
+          Outcome.new(index: index, item: nil, error: e, attempts: made, started_at: now, finished_at: now, worker: worker)
         end
 
         private
 
-        def announced(index, made)
-          number = 0
-          body = lambda do |item|
-            @answers.attempt(index, number += 1, Deadline.now)
-            @attempt.body.call(item)
+        def load(payload) = Cargo.load(payload, "the item")
+
+        # To load an item runs code of its class, and may need much memory: whoever dies of that has begun it. The clock
+        # runs while the block does.
+        def announced(index, made, payload, worker)
+          @answers.attempt(index, made + 1)
+          @attempt.call(index, load(payload), worker, made: made) do |number, running|
+            @answers.attempt(index, number, running ? Deadline.now : 0.0) if @timed || number > made + 1
           end
-          Attempt.new(body, policy(made))
-        end
-
-        def policy(made)
-          return @attempt.policy if made.zero?
-
-          Resumed.new(@attempt.policy, made).tap(&:hold)
         end
       end
     end

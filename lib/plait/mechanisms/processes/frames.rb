@@ -19,9 +19,10 @@ module Plait
         # The kinds of answers, from a number that hardly anything else begins with.
         #
         # VALUE and ERROR answer for an item. RECEIVED: "index" items have arrived in all, the next of them is about to
-        # be run. ATTEMPT: one at an item begins, sent only where there is a timeout or there are retries. RETURNED:
-        # items given back without having been run, their indexes in the payload. CRASH: the child itself failed, and
-        # how. REFUSED: the system gives it no threads, and what it said.
+        # be run. ATTEMPT: one at an item begins, sent only where there is a timeout or there are retries; "started" is
+        # when its block began, 0 while it is not running. RETURNED: items given back without having been run, their
+        # indexes in the payload. CRASH: the child itself failed, and how. REFUSED: the system gives it no threads, and
+        # what it said.
         KINDS = 0x506c61
         VALUE, ERROR, RECEIVED, ATTEMPT, RETURNED, CRASH, REFUSED = *(KINDS << 8)..((KINDS << 8) + 6)
 

@@ -72,7 +72,7 @@ module Plait
           main = Thread.current
           answers = Answers.new(pipes[:results], pipes[:bell])
           guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) })
-          answers.answer(run(block, arguments), 0) if answers.staff { guard.watch }
+          answers.answer(run(block, arguments)) if answers.staff { guard.watch }
         rescue Interruption, Errno::EPIPE
           nil
         ensure

@@ -33,7 +33,7 @@ module Plait
           @intake = Intake.new(pipes[:items], @answers)
           @execution = Execution.new(attempt, @answers)
           @arrivals = Thread::Queue.new
-          @made = {}
+          @begun = {}
           @main = Thread.current
           @guard = Guard.new(pipes[:lifeline], stop: method(:stop), recall: method(:recall),
                                                more: { pipes[:items] => method(:read) })
@@ -80,25 +80,26 @@ module Plait
           @executor.submit(PORTER, nil)
         end
 
-        def over? = @guard.stopped? || (@intake.over? && @intake.empty? && @made.empty?)
+        def over? = @guard.stopped? || (@intake.over? && @intake.empty? && @begun.empty?)
 
         def turn
           finish(Thread.handle_interrupt(Interruption => :immediate) { @executor.take })
           finish(@executor.take) while @executor.ready?
-          start while @made.size < @width && !@intake.empty?
-          @answers.ring if @made.size < @width
+          start while @begun.size < @width && !@intake.empty?
+          @answers.ring if @begun.size < @width
         end
 
         def start
           task = @intake.shift
-          @made[task[0]] = task[1]
+          @begun[task[0]] = true
           @executor.submit(task[0], task)
         end
 
         def finish(outcome)
           return @executor.submit(PORTER, nil) if outcome.index == PORTER
 
-          @answers.answer(outcome, @made.delete(outcome.index))
+          @begun.delete(outcome.index)
+          @answers.answer(outcome)
         end
 
         # The porter's part.

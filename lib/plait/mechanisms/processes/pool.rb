@@ -107,7 +107,7 @@ module Plait
           @hungry = true
           return @crew.do_without(worker.refusal) if worker.refusal
 
-          @stillborn.add(worker) if worker.received.zero?
+          @stillborn.add(worker) unless worker.fruitful || begun.any?
         end
 
         private
@@ -167,8 +167,8 @@ module Plait
           return settle(worker, fields, payload) if kind <= Frames::ERROR
 
           case kind
-          when Frames::RECEIVED then receive(worker, index)
-          when Frames::ATTEMPT then worker.tasks[index]&.attempt(attempts, started)
+          when Frames::RECEIVED then worker.received = index
+          when Frames::ATTEMPT then begin_attempt(worker, index, attempts, started)
           when Frames::RETURNED then requeue(worker.given_back(payload.to_s.unpack("Q*")))
           when Frames::CRASH then worker.crash = text(payload)
           when Frames::REFUSED then worker.refusal = Refusal.of(ThreadError.new(text(payload)))
@@ -180,6 +180,7 @@ module Plait
         def settle(worker, fields, payload)
           kind, lane, attempts, index, started, finished = fields
           task = worker.settle(index, started, finished) or raise Garbage, "it answers for an item that it was not given"
+          succeed(worker)
           begin
             kind == Frames::VALUE ? value = Cargo.load(payload, "the result") : error = PortableError.load(payload)
           rescue UnmarshalableError => e
@@ -196,8 +197,13 @@ module Plait
 
         def label(worker, lane) = @plain ? worker.slot : "#{worker.slot}.#{lane}"
 
-        def receive(worker, total)
-          worker.received = total
+        def begin_attempt(worker, index, number, started)
+          worker.tasks[index]&.attempt(number, started)
+          succeed(worker)
+        end
+
+        def succeed(worker)
+          worker.fruitful = true
           @stillborn.forget
         end
 

@@ -47,7 +47,7 @@ module Plait
             outcome = @execution.call(index, made, payload, 0)
             break if @guard.stopped?
 
-            @answers.answer(outcome, made)
+            @answers.answer(outcome)
           end
         end
 

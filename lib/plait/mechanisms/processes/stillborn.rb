@@ -6,7 +6,7 @@ require_relative "../../values/errors"
 module Plait
   module Mechanisms
     class Processes < Mechanism
-      # Workers that have died one after the other without having got any item: others would, too.
+      # Workers that have died one after the other without having begun any item: others would, too.
       class Stillborn
         MOST = 3
 
@@ -14,7 +14,7 @@ module Plait
           @count = 0
         end
 
-        # One has got something.
+        # One has begun something.
         def forget = @count = 0
 
         # @param worker [Worker]
@@ -22,7 +22,7 @@ module Plait
         def add(worker)
           return if (@count += 1) < MOST
 
-          raise UnsupportedError, "#{MOST} worker processes in a row ended before they got an item; the last one " \
+          raise UnsupportedError, "#{MOST} worker processes in a row ended before they began an item; the last one " \
                                   "#{worker.obituary}. Look for what runs at every fork: hooks of libraries around " \
                                   "Process._fork, limits of memory or processes"
         end

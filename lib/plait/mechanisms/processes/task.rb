@@ -13,7 +13,9 @@ module Plait
         attr_reader :item
         # @return [Integer] attempts that ended with the death of their worker
         attr_reader :made
-        # @return [Float, nil] when the attempt now running began, if the worker says so
+        # @return [Integer] attempts begun, if it has been begun at all
+        attr_reader :attempts
+        # @return [Float, nil] when the block that is running began, if the worker says so
         attr_reader :started_at
         # @return [Integer] its place among all that its worker was sent, from 1
         attr_accessor :number
@@ -22,22 +24,26 @@ module Plait
           @index = index
           @item = item
           @made = 0
-          @current = 1
+          reset(begun: false)
         end
 
-        # @return [Integer] attempts begun, if it has been begun at all
-        def attempts = @made + @current
+        # @return [Boolean] whether the worker has said that it has begun it
+        def begun? = @begun
 
+        # @param number [Integer] of the attempt, from 1
+        # @param started_at [Float] 0.0: its block is not running
         def attempt(number, started_at)
-          @current = number
-          @started_at = started_at
+          @begun = true
+          @attempts = number
+          @started_at = (started_at if started_at.positive?)
         end
 
         # Makes it ready for another worker.
         # @param begun [Boolean] whether the worker that died had begun it
         def reset(begun:)
-          @made += @current if begun
-          @current = 1
+          @made = @attempts if begun
+          @attempts = @made + 1
+          @begun = false
           @started_at = nil
         end
       end

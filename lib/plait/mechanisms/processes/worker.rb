@@ -36,6 +36,8 @@ module Plait
         attr_accessor :received
         # @return [String, nil] its last words
         attr_accessor :crash
+        # @return [Boolean] whether it has ever begun or answered for an item
+        attr_accessor :fruitful
         # @return [UnsupportedError, nil] that the system gives it no threads
         attr_accessor :refusal
 
@@ -183,7 +185,7 @@ module Plait
         # @return [Array<Task>] those it was running. Where attempts are not announced: the first without an answer of
         #   those that have reached it. (One who is killed just between two items passes for running the second.)
         def begun(announced:)
-          return @tasks.each_value.select(&:started_at) if announced
+          return @tasks.each_value.select(&:begun?) if announced
 
           @tasks.each_value.take(@width).select { |task| task.number <= @received }
         end
