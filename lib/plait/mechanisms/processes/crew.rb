@@ -61,14 +61,14 @@ module Plait
           workers.select { |worker| worker.room(ahead).positive? }.sort_by { |worker| worker.tasks.size }
         end
 
-        # Goes on without another one for a while.
-        # @param error [UnsupportedError] why there is none
-        # @raise [UnsupportedError] when there is not even one
-        def do_without(error)
-          raise error if workers.empty?
+        # Goes on without a worker that got no threads. Several at once may have taken them from each other, so from now on
+        # they begin one after another.
+        # @raise [UnsupportedError] when not even one gets them
+        def do_without(worker)
+          raise worker.refusal if workers.empty? && worker.alone
 
-          @no_fork_before = Deadline.now + @pause
-          @pause = [@pause * 2, LONGEST].min
+          @one_by_one = true
+          hold_back unless workers.empty?
         end
 
         # @return [void] after its end, or to end it
@@ -97,14 +97,19 @@ module Plait
 
         def idle = workers.count { |worker| worker.tasks.empty? }
 
-        def may_fork? = Deadline.now >= @no_fork_before
+        def may_fork? = Deadline.now >= @no_fork_before && !(@one_by_one && workers.any? { |worker| !worker.fruitful })
+
+        def hold_back
+          @no_fork_before = Deadline.now + @pause
+          @pause = [@pause * 2, LONGEST].min
+        end
 
         def hire(slots)
-          slots.each { |slot| start(slot) } if slots.any? && may_fork?
+          slots.each { |slot| start(slot) if may_fork? }
         rescue UnsupportedError => e
-          raise if Refusal::FILES.any? { |kind| e.cause.is_a?(kind) }
+          raise if workers.empty? || Refusal::FILES.any? { |kind| e.cause.is_a?(kind) }
 
-          do_without(e)
+          hold_back
         end
 
         # Noted before it is forked, so that an Interrupt in between finds it.
@@ -112,6 +117,7 @@ module Plait
           width = @widths[slot]
           patience = workers.empty? ? Forking::PATIENCE : PATIENCE
           worker = @slots[slot] = Worker.new(slot, width)
+          worker.alone = @one_by_one
           worker.start(patience: patience) { |pipes| @serve.call(pipes, width) }
           worker.pipes.each { |io| @by_io[io] = worker }
         ensure

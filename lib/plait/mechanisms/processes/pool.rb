@@ -105,7 +105,7 @@ module Plait
           requeue(worker.tasks.values - begun)
           begun.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
           @hungry = true
-          return @crew.do_without(worker.refusal) if worker.refusal
+          return @crew.do_without(worker) if worker.refusal
 
           @stillborn.add(worker) unless worker.fruitful || begun.any?
         end

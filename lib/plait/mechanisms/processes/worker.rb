@@ -38,6 +38,8 @@ module Plait
         attr_accessor :crash
         # @return [Boolean] whether it has ever begun or answered for an item
         attr_accessor :fruitful
+        # @return [Boolean] whether no other one began together with it
+        attr_accessor :alone
         # @return [UnsupportedError, nil] that the system gives it no threads
         attr_accessor :refusal
 
@@ -185,6 +187,7 @@ module Plait
         # @return [Array<Task>] those it was running. Where attempts are not announced: the first without an answer of
         #   those that have reached it. (One who is killed just between two items passes for running the second.)
         def begun(announced:)
+          return [] if @refusal
           return @tasks.each_value.select(&:begun?) if announced
 
           @tasks.each_value.take(@width).select { |task| task.number <= @received }
