@@ -42,19 +42,16 @@ module Contracts
         assert_no_leaks do
           assert_raises(KeyError) do
             run_scope do |scope|
-              unless eager?
-                scope.async(journal.path) do |path|
-                  sleep(30)
-                ensure
-                  File.write(path, "out\n", mode: "a")
-                end
+              start_a_victim(scope, journal.path) unless eager?
+              scope.async(journal.path, eager?) do |path, alone|
+                sleep(0.01) until alone || File.read(path).start_with?("in\n")
+                raise(KeyError, "no")
               end
-              scope.async { sleep(0.1) && raise(KeyError, "no") }
               sleep(30)
             end
           end
         end
-        assert_equal(eager? ? [] : ["out"], journal.lines)
+        assert_equal(eager? ? [] : %w[in out], journal.lines)
       end
     end
 
@@ -124,6 +121,17 @@ module Contracts
       over = run_scope { |scope| scope }
       assert_raises(Plait::UsageError) { over.async { 1 } }
       assert_raises(Plait::UsageError) { run_scope(&:async) }
+    end
+
+    private
+
+    def start_a_victim(scope, path)
+      scope.async(path) do |file|
+        File.write(file, "in\n", mode: "a")
+        sleep(30)
+      ensure
+        File.write(file, "out\n", mode: "a")
+      end
     end
   end
 end

@@ -6,6 +6,7 @@ require_relative "no_thread"
 require_relative "options"
 require_relative "time_limit"
 require_relative "scope/task"
+require_relative "scope/waiting"
 require_relative "scope/waits"
 require_relative "../values/errors"
 
@@ -15,6 +16,8 @@ module Plait
   #
   # How a task is started and interrupted is up to the subclass.
   class Scope
+    include Waiting
+
     ENDED = "the thread of this task ended before the task: its block ended it (Thread.exit, Thread#kill); `next` returns " \
             "early from a block"
     private_constant :ENDED
@@ -78,14 +81,6 @@ module Plait
     end
 
     # @api private
-    # @raise [UsageError] when that would never end
-    def wait_for(task)
-      return wait_until { task.done? } if runner.equal?(@owner) # which no task waits for
-
-      wait_among_tasks(task)
-    end
-
-    # @api private
     def cancel_task(task)
       queued = synchronize { @backlog.delete(task) }
       return finish(task, nil, CancelledError.new) if queued
@@ -120,22 +115,12 @@ module Plait
       @open = true
     end
 
-    # @return [Thread, Fiber] what a task would know as its own {Task#runner} here
-    def runner = Thread.current
-
     def synchronize(&block) = @lock.synchronize(&block)
 
     def end_tasks
       @open = false
       cancel
       wait_for_all
-    end
-
-    def wait_among_tasks(task)
-      synchronize { @waits.enter(runner, task, @running) }
-      wait_until { task.done? }
-    ensure
-      synchronize { @waits.leave(runner) }
     end
 
     # A task with a thread of its own ends here.
@@ -210,25 +195,6 @@ module Plait
       guard_owner(&block)
     rescue Mechanisms::Interruption
       raise unless @failure
-    end
-
-    def wait_for_all
-      wait_until { @running.empty? && @backlog.empty? }
-      synchronize { @open = false }
-    end
-
-    # Waits for something that {#announce} tells of.
-    def wait_until
-      synchronize do
-        @waiting += 1
-        @changed.wait(@lock) until yield
-      ensure
-        @waiting -= 1
-      end
-    end
-
-    def announce
-      @changed.broadcast if @waiting.positive?
     end
 
     def settle
