@@ -18,6 +18,10 @@ module Plait
     # @return [Integer] an {ExitStatus}
     def self.start(argv, terminal: Terminal.new)
       take_names_for_utf8
+      Signals.status(run(argv, terminal))
+    end
+
+    def self.run(argv, terminal)
       Signals.handle { Commands.start(arrange(argv), shell: terminal, debug: true) }
     rescue Terminal::Closed
       ExitStatus::OK
@@ -52,6 +56,6 @@ module Plait
 
       raise UsageError, "the argument #{word.inspect} has bytes that are no characters of #{word.encoding}"
     end
-    private_class_method :arrange, :take_names_for_utf8, :legible
+    private_class_method :run, :arrange, :take_names_for_utf8, :legible
   end
 end

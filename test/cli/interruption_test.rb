@@ -44,6 +44,31 @@ class InterruptionTest < Minitest::Test
     assert_equal true, JSON.parse(result.out).dig("reports", 0, "interrupted")
   end
 
+  def test_a_supervisor_and_a_closed_terminal_lose_nothing_either
+    { TERM: 143, HUP: 129 }.each do |signal, status|
+      write("work.rb", ENDLESS)
+      result = interrupted(*ARGUMENTS, "--seed", seed_with_sequence_first, "--json", "a.json", signal: signal)
+      assert_equal status, result.code, result.err
+      assert_match(/^plait: interrupted after \d of 4 steps; above is what was measured$/, result.err)
+      assert_saved
+      %w[begun a.json].each { |name| File.unlink(path(name)) }
+    end
+  end
+
+  def test_a_second_hang_up_does_not_end_the_saving
+    write("work.rb", "#{ENDLESS}teardown { Process.kill(:HUP, Process.pid); sleep(0.1) }\n")
+    result = interrupted(*ARGUMENTS, "--seed", seed_with_sequence_first, "--json", "a.json", signal: :HUP)
+    assert_equal 129, result.code, result.err
+    assert_saved
+  end
+
+  def test_nohup
+    write("work.rb", "items { [1] }\nbody { |x| File.write(\"begun\", \"1\"); sleep(0.2); x }\n")
+    deaf = { signal: :HUP, prelude: "trap(\"HUP\", \"IGNORE\")" }
+    result = interrupted("compare", "work.rb", "--on", "sequence", "--rounds", "1", **deaf)
+    assert_equal 0, result.code, result.err
+  end
+
   def test_nothing_measured_yet
     write("work.rb", "items { [1] }\nbody { |number| File.write(\"begun\", Process.pid.to_s); sleep }\n")
     result = interrupted("compare", "work.rb", "--on", "sequence", "--rounds", "1")
@@ -84,10 +109,10 @@ class InterruptionTest < Minitest::Test
 
   private
 
-  def interrupted(*arguments, **options)
+  def interrupted(*arguments, signal: :INT, **options)
     plait_running(*arguments, **options) do |pid, _, _|
       wait_until(what: "the endless row") { File.size?(path("begun")) }
-      Process.kill(:INT, pid)
+      Process.kill(signal, pid)
     end.tap { assert_nobody_left }
   end
 

@@ -17,6 +17,7 @@ module Plait
       CANT_CREATE = 73
       # The system forbids what the command needs, such as fork.
       NO_PERMISSION = 77
+      # By Ctrl-C; by another signal, 128 and its number.
       INTERRUPTED = 130
     end
   end

@@ -4,32 +4,51 @@ require_relative "exit_status"
 
 module Plait
   module CLI
-    # Ctrl-C: the first one raises Interrupt, so that what was measured is still printed and saved; the second ends at
-    # once.
+    # Ctrl-C, a supervisor's SIGTERM, the SIGHUP of a terminal that is closed: the first one raises Interrupt, so that what
+    # was measured is still printed and saved; the second ends at once. (Not a second SIGHUP: the kernel sends one and the
+    # shell another.)
     module Signals
-      # @yield with the handler in place
+      NAMES = %w[INT TERM HUP].freeze
+      # The shell is told 128 and the number of the signal.
+      STATUS = ->(name) { 128 + Signal.list.fetch(name) }
+
+      # @yield with the handlers in place
+      # @return [Object] what the block returns
       def self.handle
-        previous = trap("INT", handler(Process.pid))
+        @received = nil
+        previous = NAMES.to_h { |name| [name, trap(name, handler(name, Process.pid))] }
+        previous.each { |name, before| trap(name, before) if before == "IGNORE" } # as nohup wants it
         yield
       ensure
-        trap("INT", previous) if previous
+        previous&.each { |name, before| trap(name, before) }
       end
 
-      # A forked worker inherits the handler: there it is an ordinary Interrupt every time.
-      def self.handler(owner)
-        pressed = 0
+      # @param status [Integer]
+      # @return [Integer] the same; of an interruption the one that names the signal
+      def self.status(status) = status == ExitStatus::INTERRUPTED && @received ? STATUS[@received] : status
+
+      # A forked worker inherits the handler: there it is an ordinary exception every time.
+      def self.handler(name, owner)
         proc do
-          pressed += 1
-          end_at_once if pressed > 1 && Process.pid == owner
-          Thread.main.raise(Interrupt, "interrupted") # JRuby runs handlers on a thread of their own
+          next raise_in_main(elsewhere(name)) if Process.pid != owner
+
+          again = @received
+          @received ||= name
+          raise_in_main(Interrupt.new("interrupted")) unless again
+          end_at_once(name) if again && name != "HUP"
         end
       end
 
+      def self.elsewhere(name) = name == "INT" ? Interrupt.new("interrupted") : SignalException.new("SIG#{name}")
+
       # No ensure block runs, so what this process started is ended here.
-      def self.end_at_once
+      def self.end_at_once(name)
         descendants(Process.pid).each { |pid| kill(pid) }
-        exit!(ExitStatus::INTERRUPTED)
+        exit!(STATUS[name])
       end
+
+      # JRuby runs handlers on a thread of their own.
+      def self.raise_in_main(error) = Thread.main.raise(error)
 
       def self.kill(pid)
         Process.kill(:KILL, pid)
@@ -44,7 +63,7 @@ module Plait
       rescue SystemCallError
         []
       end
-      private_class_method :handler, :end_at_once, :kill, :descendants
+      private_class_method :handler, :elsewhere, :raise_in_main, :end_at_once, :kill, :descendants
     end
   end
 end
