@@ -30,6 +30,15 @@ class SetupTest < Minitest::Test
     assert_equal [Signal.list["INT"], ""], [Process.last_status.termsig, File.read(path("err"))]
   end
 
+  def test_a_machine_without_a_compiler_is_told_so_before_anything_is_installed
+    code = "load(ARGV[0]); begin; Setup.check_compiler; rescue Setup::Failed => e; puts e.message; end"
+    out, = Open3.capture2(environment.merge("PATH" => @folder, "MAKE" => nil), RbConfig.ruby, "-e", code, SETUP)
+    compiler = RbConfig::CONFIG["CC"].split.first
+    assert_match(/\Amissing: #{compiler}, make.*\. A C compiler, make and Ruby's headers are needed: sudo apt-get install/, out)
+    out, = Open3.capture2(environment, RbConfig.ruby, "-e", code, SETUP)
+    assert_empty out
+  end
+
   private
 
   # In place of the Bundler around this test.
