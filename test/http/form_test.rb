@@ -38,6 +38,12 @@ class HTTPFormTest < Minitest::Test
     assert_raises(Plait::UsageError) { Form.encode(a: [["nested"]]) }
   end
 
+  def test_what_are_no_fields
+    ["a=b", 5, Object.new].each do |fields|
+      assert_match(/takes a Hash or pairs/, assert_raises(Plait::UsageError) { Form.encode(fields) }.message)
+    end
+  end
+
   def test_what_can_not_be_put_into_utf_8_is_refused
     error = assert_raises(Plait::UsageError) { Form.encode(a: "\xff".dup.force_encoding("Shift_JIS")) }
     assert_match(/field :a can't be put into UTF-8/, error.message)

@@ -56,6 +56,14 @@ class HTTPHeadersTest < Minitest::Test
     assert_match(/Hash or pairs/, assert_raises(Plait::UsageError) { Headers.new("X: y") }.message)
   end
 
+  def test_what_are_no_pairs
+    ["A: secret", 5, ["A: secret"], %w[A secret], [%w[A b secret]], [["A"]]].each do |fields|
+      error = assert_raises(Plait::UsageError, fields.inspect) { Headers.new(fields) }
+      assert_match(/takes a Hash or pairs/, error.message)
+      refute_match(/secret/, error.message)
+    end
+  end
+
   def test_a_refused_value_is_not_shown
     error = assert_raises(Plait::UsageError) { Headers.new("Authorization" => "secret\n") }
     refute_match(/secret/, error.message)

@@ -127,6 +127,7 @@ class HTTPMultipartTest < Minitest::Test
     assert_match(/can't be a Hash.*"user\[name\]"/, assert_raises(Plait::UsageError) { Multipart.new(user: { name: 1 }) }.message)
     error = assert_raises(Plait::UsageError) { Multipart::Part.new("x", content_type: "text/plain\r\nX-Evil: 1") }
     assert_match(/line break/, error.message)
+    [5, "a=b"].each { |fields| assert_match(/takes a Hash/, assert_raises(Plait::UsageError) { Multipart.new(fields) }.message) }
     assert_match(/is no body/, assert_raises(Plait::UsageError) { Multipart::Part.new(5) }.message)
   end
 

@@ -91,6 +91,12 @@ class HTTPRequestTest < Minitest::Test
     refute_match(/secret/, Request.new(:get, "http://u:secret@h").inspect)
   end
 
+  def test_what_has_no_json
+    [Float::NAN, "\xff", { "a" => Float::INFINITY }].each do |value|
+      assert_match(/\Ajson: /, assert_raises(Plait::UsageError) { Request.new(:post, "http://h", json: value) }.message)
+    end
+  end
+
   def test_from
     request = Request.new(:put, "http://h")
     assert_same(request, Request.from(request))

@@ -166,6 +166,13 @@ class HTTPURLTest < Minitest::Test
     end
   end
 
+  def test_what_can_be_no_query
+    ["a b", "a\n", "\u00fc", "a#b", "\xff"].each do |text|
+      error = assert_raises(Plait::UsageError) { URL.parse("http://h/").with_query(text) }
+      assert_match(/can't be a query/, error.message)
+    end
+  end
+
   def test_equality
     same = %w[http://h/a HTTP://H:80/a http://h/a#f].map { |text| URL.parse(text) }
     assert_equal(1, same.uniq.size)

@@ -19,6 +19,8 @@ module Plait
       # @return [String] ASCII
       # @raise [UsageError] for a value that has no such form
       def encode(fields)
+        raise UsageError, no_fields(fields) unless fields.respond_to?(:flat_map)
+
         fields.flat_map { |name, value| value.is_a?(Array) ? value.map { |one| pair(name, one) } : [pair(name, value)] }
               .join("&")
       end
@@ -35,6 +37,12 @@ module Plait
         URI.encode_www_form_component(text)
       rescue EncodingError => e
         raise UsageError, "the form's field #{name.inspect} can't be put into UTF-8: #{e.message}"
+      end
+
+      # @api private
+      def no_fields(given)
+        "a form takes a Hash or pairs of names and values, not #{given.class}; what is encoded already goes into body: or " \
+          "query: as a String"
       end
 
       # @api private

@@ -30,9 +30,9 @@ module Plait
       def initialize(fields = nil)
         @pairs = []
         return unless fields
-        raise UsageError, "headers: takes a Hash or pairs, not #{fields.inspect}" unless fields.respond_to?(:each)
+        raise UsageError, "headers: takes a Hash or pairs, not #{fields.class}" unless fields.respond_to?(:each)
 
-        fields.each { |name, values| add(name, values) }
+        fields.each { |pair| add(*checked_pair(pair)) }
       end
 
       # @param name [String, Symbol] :content_type is "content-type"
@@ -147,6 +147,12 @@ module Plait
       def initialize_copy(other)
         super
         @pairs = other.to_a
+      end
+
+      def checked_pair(pair)
+        return pair if pair.is_a?(Array) && pair.size == 2
+
+        raise UsageError, "headers: takes a Hash or pairs of a name and a value; one of these is #{pair.class}"
       end
 
       def text(name) = name.is_a?(Symbol) ? name.name.tr("_", "-") : name.to_s

@@ -26,6 +26,10 @@ module Plait
       #   {Part}s, Arrays of these for a field that is there several times
       # @raise [UsageError] for what can't be a value
       def initialize(fields)
+        unless fields.respond_to?(:flat_map)
+          raise UsageError, "multipart: takes a Hash or pairs of names and values, not #{fields.class}"
+        end
+
         # 190 bits that nobody can guess: they are in no data, and nobody has to read a file to know.
         @boundary = "plait-#{SecureRandom.alphanumeric(32)}"
         @content_type = "multipart/form-data; boundary=#{@boundary}"

@@ -140,6 +140,8 @@ module Plait
         require "json"
         typed("application/json")
         JSON.generate(value)
+      rescue JSON::GeneratorError, JSON::NestingError, EncodingError => e
+        raise UsageError, "json: #{e.message}"
       end
 
       def as_form(fields)

@@ -17,13 +17,14 @@ module Plait
       IPV6 = /\A\h*:[\h:.]*(?:%[\w.~-]+)?\z/
       # Browsers send | ^ { } " as they are, and so does this.
       FORBIDDEN = /[^\x21-\x7e]/
+      FORBIDDEN_IN_QUERY = /[^\x21-\x7e]|\#/n
       # For those that can't be seen in a message.
       NAMES = { " " => "a space", "\n" => "a line feed", "\r" => "a carriage return", "\t" => "a tab" }.freeze
       # Bytes; no name is longer (RFC 1035 §2.3.4).
       LONGEST_HOST = 255
       # A user and a password, and one with a byte in it that should have been encoded, and ends the authority for us.
       SECRET = %r{//(?:[^/?\#]*|[^/?\#@:\[]+:(?!\d*(?:[/?\#]|\z))[^@]*)@}
-      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :NAMES, :LONGEST_HOST, :SECRET
+      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :FORBIDDEN_IN_QUERY, :NAMES, :LONGEST_HOST, :SECRET
 
       class << self
         # @param url [String, URL, URI]
@@ -160,10 +161,10 @@ module Plait
 
       # @param text [String] what is added to the query, encoded
       # @return [URL]
-      # @raise [UsageError] for what must be encoded first
+      # @raise [UsageError] for what can't be in one
       def with_query(text)
-        place = text.b.index(/[^\x21-\x7e]|#/n)
-        raise UsageError, "the query #{text.inspect} has a byte at #{place} that must be encoded: give a Hash" if place
+        place = text.b.index(FORBIDDEN_IN_QUERY)
+        raise UsageError, "#{text.inspect} can't be a query: see character #{place + 1}; a Hash is encoded" if place
 
         query = [@query, text].compact.reject(&:empty?).join("&")
         query = @query if query.empty?
