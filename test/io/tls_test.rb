@@ -201,6 +201,13 @@ class IoTLSTest < Minitest::Test
     assert_raises(Plait::UsageError) { TLS::Server.new(**LEAF.to_h, verify_client: :required) }
   end
 
+  def test_options_that_mean_nothing
+    { verify: nil, alpn: "h2", min_version: :TLS9, ciphers: "NONE-SUCH", certificate: 5 }.each do |name, value|
+      error = assert_raises(Plait::UsageError, name) { TLS::Client.new(**{ name => value }) }
+      assert_match(/#{name}: /, error.message)
+    end
+  end
+
   def test_pem_in_files_and_strings
     Dir.mktmpdir("plait-test-") do |folder|
       File.write("#{folder}/all.pem", LEAF.certificate.to_pem + CA.pair.certificate.to_pem)

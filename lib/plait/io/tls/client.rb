@@ -40,13 +40,14 @@ module Plait
         # @raise [UsageError]
         def initialize(verify: true, ca_file: nil, ca_path: nil, cert_store: nil, alpn: nil, min_version: :TLS1_2,
                        certificate: nil, key: nil, chain: [], ciphers: nil, hostname: nil, sessions: 256)
+          # Nobody is to be trusted for an option that happens to be nil.
+          raise UsageError, "verify: is true or false, not #{verify.inspect}" unless [true, false].include?(verify)
+
           @hostname = hostname
           @verify = verify
           @sessions = Sessions.new(sessions) if sessions.positive?
           @context = OpenSSL::SSL::SSLContext.new
-          @context.min_version = min_version
-          @context.alpn_protocols = alpn if alpn
-          @context.ciphers = ciphers if ciphers
+          offer(min_version, ciphers, alpn)
           trust(cert_store || store(ca_file, ca_path))
           Identity.new(certificate: certificate, key: key, chain: chain).install(@context) if certificate
           keep_sessions
@@ -77,6 +78,17 @@ module Plait
         def sessions = @sessions&.size || 0
 
         private
+
+        def offer(min_version, ciphers, alpn)
+          known = alpn.nil? || (alpn.is_a?(Array) && alpn.all?(String))
+          raise UsageError, "alpn: takes an Array of names, such as %w[h2 http/1.1], not #{alpn.inspect}" unless known
+
+          @context.min_version = min_version
+          @context.ciphers = ciphers if ciphers
+          @context.alpn_protocols = alpn if alpn
+        rescue ArgumentError, OpenSSL::SSL::SSLError => e
+          raise UsageError, "min_version: #{min_version.inspect}, ciphers: #{ciphers.inspect}: OpenSSL has no such: #{e.message}"
+        end
 
         def trust(store)
           return @context.verify_mode = OpenSSL::SSL::VERIFY_NONE unless @verify

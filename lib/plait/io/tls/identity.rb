@@ -55,7 +55,10 @@ module Plait
         end
 
         def text(source, name)
-          source.include?("-----BEGIN") ? source : File.read(source)
+          known = source.is_a?(String) || source.respond_to?(:to_path)
+          raise UsageError, "#{name}: takes PEM, the path of a file or an object of OpenSSL, not #{source.class}" unless known
+
+          source.is_a?(String) && source.include?("-----BEGIN") ? source : File.read(source)
         rescue SystemCallError => e
           raise UsageError, "#{name}: #{e.message}"
         end
