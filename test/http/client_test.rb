@@ -216,6 +216,33 @@ class HTTPClientTest < Minitest::Test
     assert_usage(/pool: .*:size/) { HTTP::Client.new(pool: { size: 3 }) }
     assert_usage(/timeout: .*conect/) { HTTP::Client.new(timeout: { conect: 3 }) }
     assert_usage(/no scheme/) { HTTP::Client.new(base: "example.org") }
+    assert_usage(/tls: .*:verfy/) { HTTP::Client.new(tls: { verfy: false }) }
+    assert_usage(/connector: .*:nodely/) { HTTP::Client.new(connector: { nodely: true }) }
+    assert_usage(/limits: .*:heads/) { HTTP::Client.new(limits: { heads: 1 }) }
+    %i[pool connector tls limits].each { |name| assert_usage(/#{name}: takes a Hash of .* not 5/) { HTTP::Client.new(name => 5) } }
+    assert_usage(/cookies: .*CookieJar, not 5/) { HTTP::Client.new(cookies: 5) }
+    ["ftp://h", "http://h:99999", 5].each { |proxy| assert_usage(/proxy/) { HTTP::Client.new(proxy: proxy) } }
+  end
+
+  # It does not load what it has the names of.
+  def test_it_knows_the_options_of_others
+    require "plait/io/tls"
+    names = ->(*classes) { classes.flat_map { |one| one.instance_method(:initialize).parameters.map(&:last) } }
+    assert_equal(names[Plait::Io::TLS::Client], HTTP::Options::TLS)
+    assert_equal(names[Plait::Io::Connector, Plait::Io::Connector::SocketOptions] - %i[tls options], HTTP::Options::CONNECTOR)
+  end
+
+  def test_each_limit_can_be_raised
+    heads = always(fields: Array.new(200) { |number| "X-#{number}: #{"x" * 1_000}" })
+    with_origin("/heads" => heads) do |client, origin|
+      error = assert_raises(Plait::LimitExceeded) { client.get(origin.url("/heads")) }
+      assert_match(/a head over the limit.*raise it with limits: {head: …}/, error.message)
+      HTTP::Client.open(**PROXY, limits: { head: 500_000, headers: 300 }) do |own|
+        assert_equal(201, own.get(origin.url("/heads")).headers.size)
+      end
+    end
+    assert_equal([5, 7, nil], [{ max_body: 5 }, { max_body: 7, limits: { body: 8 } }, { limits: { body: nil } }]
+      .map { |options| HTTP::Client.new(**options).settings.limits.body })
   end
 
   def assert_usage(pattern, &block) = assert_match(pattern, assert_raises(Plait::UsageError, &block).message)

@@ -303,10 +303,10 @@ class HTTP2Test < Minitest::Test
     end
     limits = Plait::Protocols::HTTP1::Limits.new(body: 1_000, head: 2_000, headers: 10)
     connected(peer, limits: limits) do |connection, url|
-      { "/body" => [:max_body, 1_000], "/head" => [:head, 2_000], "/fields" => [:headers, 10] }.each do |path, (name, maximum)|
+      { "/body" => [:body, 1_000], "/head" => [:head, 2_000], "/fields" => [:headers, 10] }.each do |path, (name, maximum)|
         error = assert_raises(Plait::LimitExceeded) { connection.request("GET", url + path) }
         assert_equal([name, maximum], [error.limit, error.maximum])
-        assert_match(/tcp:.*over the limit of #{maximum}: raise #{name}/, error.message)
+        assert_match(/tcp:.*over the limit of #{maximum}: raise it with limits: {#{name}: /, error.message)
       end
       assert_equal("fine", connection.request("GET", "#{url}/").body)
     end

@@ -49,6 +49,8 @@ module Plait
       # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
       #   every origin that is asked directly
       # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
+      # @option options [Hash, Protocols::HTTP1::Limits] :limits of what a server sends, see {Protocols::HTTP1::Limits}: head,
+      #   headers, trailer …; {body: nil}: a body may have any length
       # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
       # @option options [Hash] :pool per_key: connections to an origin, max: in all, idle_timeout: seconds that an unused one
       #   is kept (30), wait: seconds for a free one (60)

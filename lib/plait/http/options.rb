@@ -6,6 +6,7 @@ require_relative "../values/errors"
 require_relative "../version"
 require_relative "cookie_jar"
 require_relative "headers"
+require_relative "proxy"
 require_relative "redirects"
 require_relative "retries"
 require_relative "timeouts"
@@ -15,9 +16,14 @@ module Plait
   module HTTP
     # What a {Client} was told, checked.
     class Options
-      NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body http2 pool connector].freeze
+      NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits http2 pool
+                 connector].freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
       POOL = { per_key: 16_384, max: 16_384, idle_timeout: 30, wait: 60 }.freeze
+      # What {Io::TLS::Client} takes, which is not loaded before it is needed.
+      TLS = %i[verify ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname sessions].freeze
+      # What {Io::Connector} takes from here.
+      CONNECTOR = %i[resolver stagger nodelay keepalive local_address].freeze
       AGENT = "plait/#{VERSION}".freeze
 
       # @param given [Hash]
@@ -40,7 +46,7 @@ module Plait
       attr_reader :retries
       # @return [Redirects]
       attr_reader :redirects
-      # @return [String, Hash, false, nil] see {Routes}
+      # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: what the environment says
       attr_reader :proxy
       # @return [Hash, Io::TLS::Client]
       attr_reader :tls
@@ -60,29 +66,43 @@ module Plait
       attr_reader :connector
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
-                     cookies: nil, compression: true, auth: nil, max_body: nil, http2: false, pool: {}, connector: {})
+                     cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, http2: false, pool: {},
+                     connector: {})
         @base = base && URL.parse(base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
         @retries = Retries.from(retries)
         @redirects = Redirects.from(redirects)
-        @proxy = proxy
-        @tls = tls || {}
-        @cookies = cookies == true ? CookieJar.new : cookies || nil
+        @proxy = proxy && Proxy.parse(proxy)
+        @tls = tls.respond_to?(:handshake) ? tls : check(:tls, tls || {}, TLS)
+        @cookies = cookies == true ? CookieJar.new : jar(cookies)
         @compression = compression
         @auth = auth
         @http2 = http2
-        @limits = limit(max_body)
+        @limits = limits_of(limits, max_body)
         @pool = POOL.merge(check(:pool, pool, POOL.keys))
-        @connector = connector
+        @connector = check(:connector, connector, CONNECTOR)
         freeze
       end
 
       private
 
-      def limit(bytes) = bytes ? Protocols::HTTP1::Limits.new(body: bytes) : Protocols::HTTP1::Limits.new
+      def jar(cookies)
+        return cookies || nil if !cookies || (cookies.respond_to?(:add) && cookies.respond_to?(:header_for))
+
+        raise UsageError, "cookies: takes true, or a Plait::HTTP::CookieJar, not #{cookies.inspect}"
+      end
+
+      def limits_of(limits, max_body)
+        return limits if limits.is_a?(Protocols::HTTP1::Limits)
+
+        given = check(:limits, limits, Protocols::HTTP1::Limits::DEFAULTS.keys)
+        Protocols::HTTP1::Limits.new(**given, **(max_body ? { body: max_body } : {}))
+      end
 
       def check(name, given, known)
+        raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.inspect}" unless given.is_a?(Hash)
+
         unknown = given.keys - known
         return given if unknown.empty?
 

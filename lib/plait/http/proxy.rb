@@ -33,6 +33,7 @@ module Plait
       # @raise [UnsupportedError]
       def parse(text)
         return text if [HTTP, SOCKS5].include?(text.class)
+        raise UsageError, "a proxy is given as a String, #{FORMS}; not as a #{text.class}" unless text.is_a?(String) || uri?(text)
 
         address = Address.parse(text.to_s, FORMS)
         case address.scheme
@@ -54,6 +55,9 @@ module Plait
       rescue UsageError, UnsupportedError => e
         raise e.class, "the environment variable #{name}: #{e.message}"
       end
+
+      # @api private
+      def uri?(object) = object.respond_to?(:scheme) && object.respond_to?(:host)
 
       # @api private
       def unknown(address)

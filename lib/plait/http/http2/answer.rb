@@ -100,9 +100,9 @@ module Plait
         end
 
         def limit(name, what)
-          option = name == :body ? :max_body : name
-          LimitExceeded.new("#{what} over the limit of #{@limits.public_send(name)}: raise #{option} if that is expected",
-                            limit: option, maximum: @limits.public_send(name), rule: :"#{name}_limit")
+          maximum = @limits.public_send(name)
+          LimitExceeded.new("#{what} over the limit of #{maximum}: raise it with limits: {#{name}: …} if that is expected",
+                            limit: name, maximum: maximum, rule: :"#{name}_limit")
         end
       end
     end

@@ -49,7 +49,11 @@ module Plait
         # @param default_port [Integer]
         # @return [Io::Endpoint]
         # @raise [UsageError]
-        def endpoint(default_port) = Io::Endpoint.parse("tcp://#{@place}", default_port: default_port)
+        def endpoint(default_port)
+          Io::Endpoint.parse("tcp://#{@place}", default_port: default_port)
+        rescue UsageError => e
+          raise UsageError, "the proxy #{self}: #{e.message}"
+        end
 
         # @return [String] without the credentials
         def to_s = "#{@scheme}://#{@place}"

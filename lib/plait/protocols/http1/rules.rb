@@ -81,7 +81,7 @@ module Plait
           private
 
           def limit_exceeded(rule, place, maximum)
-            message = "#{sentence(rule, place[:offset])}: #{maximum} is the limit #{rule.limit.inspect} " \
+            message = "the peer sent #{rule.text}, at byte #{place[:offset]}: #{maximum} is the limit #{rule.limit.inspect} " \
                       "(#{rule.section}); raise it with limits: {#{rule.limit}: …}"
             LimitExceeded.new(message, limit: rule.limit, maximum: maximum, **place)
           end
