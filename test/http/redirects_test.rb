@@ -165,6 +165,25 @@ class HTTPRedirectsTest < Minitest::Test
     end
   end
 
+  def test_bytes_that_servers_leave_as_they_are
+    { "/caf\u00e9 b?\u00fc" => "/caf%C3%A9%20b?%C3%BC", "/\xE9".b => "/%E9", "/a%20b" => "/a%20b" }.each do |location, target|
+      with_origin("/from" => redirect(location)) do |client, origin|
+        assert_equal("GET #{target} ", client.get(origin.url("/from")).body)
+      end
+    end
+    with_origin("/from" => redirect("http://b\u00fccher.test/")) do |client, origin|
+      assert_match(/Punycode/, assert_raises(Plait::RedirectError) { client.get(origin.url("/from")) }.message)
+    end
+  end
+
+  def test_two_places_at_once_are_none
+    routes = { "/from" => redirect("/a", fields: ["Location: /b"]), "/same" => redirect("/a", fields: ["location: /a"]) }
+    with_origin(**routes) do |client, origin|
+      assert_match(/has 2 Locations/, assert_raises(Plait::RedirectError) { client.get(origin.url("/from")) }.message)
+      assert_equal("GET /a ", client.get(origin.url("/same")).body)
+    end
+  end
+
   def test_where_it_leads_must_be_a_url_of_ours
     ["ftp://example.org/", "http://", "mailto:x@y", "http://exa mple/"].each do |location|
       with_origin("/a" => redirect(location)) do |client, origin|

@@ -17,6 +17,10 @@ module Plait
       # Of a body that is not sent any more.
       ABOUT_BODY = %w[content-type content-length content-encoding content-language content-location content-md5 digest
                       content-digest expect transfer-encoding trailer].freeze
+      # What no URL has as it is, and servers write all the same, in a path or behind it.
+      RAW = /[^\x21-\x7e]/n
+      HOST_IS_RAW = %r{\A(?:[^:/?#]+:)?//[^/?#]*[^\x21-\x7e]}n
+      private_constant :RAW, :HOST_IS_RAW
 
       # @param spec [nil, true, false, Integer, Hash, Redirects] hops, or a Hash of {KEYS}
       # @return [Redirects]
@@ -79,9 +83,18 @@ module Plait
       private
 
       def target(request, response)
-        URL.parse(response["location"], base: request.url)
+        locations = response.headers.get_all("location").uniq
+        raise RedirectError.new("#{at(request, response)} has #{locations.size} Locations", response: response) if locations[1]
+
+        URL.parse(encoded(locations.first), base: request.url)
       rescue UsageError => e
         raise RedirectError.new("#{at(request, response)} sends us to what is no URL of ours: #{e.message}", response: response)
+      end
+
+      def encoded(location)
+        return location if HOST_IS_RAW.match?(location.b)
+
+        location.b.gsub(RAW) { |byte| format("%%%02X", byte.ord) }
       end
 
       def refuse_downgrade(request, url, response)
