@@ -214,6 +214,12 @@ class HTTPClientTest < Minitest::Test
     assert_usage(/retries: .*"often"/) { HTTP::Client.new(retries: "often") }
     assert_usage(/redirects: .*-1/) { HTTP::Client.new(redirects: -1) }
     assert_usage(/pool: .*:size/) { HTTP::Client.new(pool: { size: 3 }) }
+    { per_key: "3", max: 0, idle_timeout: -1, wait: "x" }.each do |name, value|
+      assert_usage(/pool: #{name} must be .*, not #{value.inspect}/) { HTTP::Client.new(pool: { name => value }) }
+    end
+    assert_usage(/pool: takes a Hash of .*, not nil/) { HTTP::Client.new(pool: nil) }
+    assert_usage(/connector: takes a Hash of .*, not 3/) { HTTP::Client.new(connector: 3) }
+    assert_usage(/cookies: takes .*CookieJar, not "a=b"/) { HTTP::Client.new(cookies: "a=b") }
     assert_usage(/timeout: .*conect/) { HTTP::Client.new(timeout: { conect: 3 }) }
     assert_usage(/no scheme/) { HTTP::Client.new(base: "example.org") }
     assert_usage(/tls: .*:verfy/) { HTTP::Client.new(tls: { verfy: false }) }
@@ -478,6 +484,11 @@ class HTTPClientTest < Minitest::Test
       assert_equal(:resolve, error.phase)
       assert_match(%r{GET http://slow.test/.*connect: 0.2}, error.message)
     end
+  end
+
+  def test_nor_does_what_it_was_told
+    client = HTTP::Client.new(auth: %w[me secret], proxy: "http://me:secret@h", headers: { "X-Key" => "secret" })
+    refute_match(/secret/, client.inspect + client.settings.inspect)
   end
 
   def test_errors_never_tell_a_password

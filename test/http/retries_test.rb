@@ -341,6 +341,7 @@ class HTTPRetriesTest < Minitest::Test
     assert_equal(0, after["soon"])
     assert_equal(0, after["Sun, 99 Nov 1994 08:49:37 GMT"])
     assert_nil(after["31"])
+    assert_nil(after["9" * 1000])
   end
 
   def test_its_forms
@@ -348,5 +349,9 @@ class HTTPRetriesTest < Minitest::Test
     assert_equal(3, Retries.from(3).count)
     assert_equal(2, Retries.from(count: 2, base: 1).count)
     [{ coutn: 1 }, "x", -1].each { |spec| assert_raises(Plait::UsageError) { Retries.from(spec) } }
+    { base: -1, factor: "x", max: nil, jitter: 5, statuses: 503, retry_after: Float::NAN }.each do |name, value|
+      error = assert_raises(Plait::UsageError) { Retries.from(count: 1, name => value) }
+      assert_match(/retries: #{name} must be/, error.message)
+    end
   end
 end

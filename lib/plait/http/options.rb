@@ -80,10 +80,13 @@ module Plait
         @auth = auth
         @http2 = http2
         @limits = limits_of(limits, max_body)
-        @pool = POOL.merge(check(:pool, pool, POOL.keys))
+        @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
         @connector = check(:connector, connector, CONNECTOR)
         freeze
       end
+
+      # @return [String] without what it was told of passwords and keys
+      def inspect = "#<#{self.class} #{base}>"
 
       private
 
@@ -107,6 +110,14 @@ module Plait
         return given if unknown.empty?
 
         raise UsageError, "#{name}: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{known.join(", ")}"
+      end
+
+      # Some may be nil: without a limit.
+      def check_number(name, value)
+        counted = %i[per_key max].include?(name)
+        return value if counted ? value.is_a?(Integer) && value.positive? : value.nil? || (value.is_a?(Numeric) && value >= 0)
+
+        raise UsageError, "pool: #{name} must be #{counted ? "1 or more" : "seconds, or nil"}, not #{value.inspect}"
       end
     end
   end

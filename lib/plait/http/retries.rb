@@ -57,12 +57,12 @@ module Plait
         raise UsageError, "retries: must be 0 or more, not #{count.inspect}" unless count.is_a?(Integer) && count >= 0
 
         @count = count
-        @base = base
-        @factor = factor
-        @max = max
-        @jitter = jitter
+        @base, @factor, @max = check(:base, base), check(:factor, factor), check(:max, max)
+        @jitter = check(:jitter, jitter, most: 1)
+        raise UsageError, "retries: statuses must be an Array, not #{statuses.inspect}" unless statuses.is_a?(Array)
+
         @statuses = statuses
-        @retry_after = retry_after
+        @retry_after = check(:retry_after, retry_after)
         freeze
       end
 
@@ -96,11 +96,18 @@ module Plait
 
       private
 
+      # Whoever finds out when something has failed has lost what it was.
+      def check(name, value, most: Float::INFINITY)
+        return value if value.is_a?(Numeric) && value.real? && value >= 0 && value <= most
+
+        raise UsageError, "retries: #{name} must be a number from 0#{" to #{most}" if most == 1}, not #{value.inspect}"
+      end
+
       # RFC 9110 §10.2.3: seconds or a date.
       # @return [Float, nil] seconds
       def wish(field)
         return if field.nil?
-        return field.to_f if field.match?(/\A\d+\z/)
+        return field.bytesize > 9 ? Float::INFINITY : field.to_f if field.match?(/\A\d+\z/)
 
         date = DATE.match(field)
         [Time.utc(*date.values_at(:year, :month, :day, :hour, :minute, :second)) - Time.now, 0.0].max if date
