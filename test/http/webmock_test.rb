@@ -33,6 +33,36 @@ class WebMockTest < Minitest::Test
     RUBY
   end
 
+  def test_bodies_of_any_kind
+    assert_equal(<<~OUT, run_with(<<~RUBY))
+      ["ab", "ab", "b", "ab", true, true]
+    OUT
+      $seen = []
+      stub_request(:post, "http://api.test/").with { |request| $seen << request.body }
+      file = File.open(#{__FILE__.dump})
+      bodies = [StringIO.new("ab"), %w[a b], StringIO.new("ab").tap(&:getc), "ab", file]
+      bodies.each { |body| Plait::HTTP.post("http://api.test/", body: body) }
+      Plait::HTTP.post("http://api.test/", multipart: { title: "a", file: file })
+      text = File.binread(#{__FILE__.dump})
+      p $seen[0, 4] + [$seen[4] == text, $seen[5].include?(text) && $seen[5].include?('name="title"')]
+    RUBY
+  end
+
+  def test_a_body_is_sent_after_it_was_looked_at
+    assert_equal("\"b\"\n", run_with(<<~RUBY))
+      server = TCPServer.new("127.0.0.1", 0)
+      echo = Thread.new do
+        socket = server.accept
+        nil until socket.gets == "\\r\\n"
+        socket.write("HTTP/1.1 200 OK\\r\\nContent-Length: 1\\r\\n\\r\\n" + socket.read(1))
+        socket.close
+      end
+      WebMock.allow_net_connect!
+      p Plait::HTTP.post("http://127.0.0.1:\#{server.addr[1]}/", body: StringIO.new("ab").tap(&:getc), proxy: false).body
+      echo.join
+    RUBY
+  end
+
   def test_errors_and_timeouts
     assert_equal(<<~OUT, run_with(<<~RUBY))
       Plait::ReadTimeout

@@ -5,6 +5,7 @@ require_relative "../http"
 require_relative "../values/errors"
 require_relative "interception"
 require_relative "response"
+require_relative "upload"
 
 module Plait
   module HTTP
@@ -41,10 +42,15 @@ module Plait
                                           headers: request.headers.to_h, body: body_of(request.body))
         end
 
+        # What can be sent again is read for the comparison; of anything else nothing would be left to send.
         def body_of(body)
-          return body unless body.respond_to?(:read) && body.respond_to?(:rewind)
+          return body if body.nil? || body.is_a?(String)
 
-          body.read.tap { body.rewind }
+          upload = Upload.wrap(body, chunked: false)
+          return body unless upload.replayable?
+
+          place = body.pos if body.respond_to?(:seek)
+          upload.enum_for(:each).map(&:b).join.tap { body.seek(place) if place }
         end
 
         def answer(signature, stub, request)
