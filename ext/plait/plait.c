@@ -5,6 +5,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
     plait_init_http1(plait);
     plait_init_messagepack_rpc(plait);
+    plait_init_connect(plait);
     plait_init_deadlines();
     plait_init_scheduler(plait);
 #ifdef __linux__

@@ -6,6 +6,7 @@
 #include <time.h>
 
 /* Each binding of the extension, called once by Init_plait. */
+void plait_init_connect(VALUE plait);
 void plait_init_deadlines(void);
 void plait_init_http1(VALUE plait);
 void plait_init_messagepack_rpc(VALUE plait);

@@ -29,6 +29,20 @@ class IoConnectorTest < Minitest::Test
     end
   end
 
+  # It has accepted when connect(2) returns: nobody has to wait for that.
+  def test_a_peer_on_this_machine_is_connected_to_at_once
+    skip("is so with the extension") unless Plait::Native.available?
+
+    serving(ECHO) do |port|
+      Addrinfo.getaddrinfo("127.0.0.1", port, nil, :STREAM).each do |address|
+        attempt = Connector::Attempt.new(address.afamily, address.to_sockaddr, Connector::SocketOptions.new)
+        assert_same(true, attempt.start)
+      ensure
+        attempt.close
+      end
+    end
+  end
+
   everywhere("connects to a UNIX socket") do
     Dir.mktmpdir("plait-test-") do |folder|
       serving(ECHO, UNIXServer.new("#{folder}/s")) do

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "socket"
+require_relative "../../native"
 require_relative "../../values/deadline"
 
 module Plait
@@ -29,7 +30,7 @@ module Plait
         def start
           @socket = Socket.new(@family, Socket::SOCK_STREAM, 0)
           @options.apply(@socket, @family)
-          proceed
+          Native.available? ? begin_natively : proceed
         end
 
         # @return [Boolean] whether it is connected
@@ -65,6 +66,16 @@ module Plait
         def close
           @socket&.close
           @socket = nil
+        end
+
+        private
+
+        # Looks a second time before anybody waits.
+        def begin_natively
+          errno = NativeConnect.begin(@socket, @sockaddr) or return false
+          return true if errno.zero?
+
+          raise SystemCallError.new("connect(2) for #{Addrinfo.new(@sockaddr).inspect_sockaddr}", errno)
         end
       end
     end
