@@ -57,6 +57,24 @@ class LabReportTest < Minitest::Test
     assert_equal(sample.tables.size + 3, set.tables.size)
   end
 
+  def test_for_people
+    text = report(row(:sequence, 2.0), row(:threads, 1.0), notes: ["it rained"]).to_s
+    assert_match(%r{^  +time +min – max +n +naps/s .*\n  sequence  2\.00 s }, text)
+    assert_includes(text, "Ruby #{RUBY_VERSION}")
+    assert_match(/^  threads is fastest: 1\.00 s; sequence takes 2\.00 s/, text)
+    assert_match(/^  it rained$/, text)
+    assert_match(/^The results differ:\n  threads gave other results/,
+                 report(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0))).to_s)
+    assert_match(/nothing was measured\z/, report(Lab::Row.new(cell(:threads), [])).to_s)
+  end
+
+  def test_in_a_console_it_is_one_line
+    failed = Lab::Row.new(cell(:fibers), [Lab::Measurement.failed("fibers", "no")])
+    found = report(row(:sequence, 2.0), failed, Lab::Row.new(cell(:ractors), []))
+    assert_equal("#<Plait::Lab::Report sleep: sequence 2.00 s, fibers no, ractors not measured>", found.inspect)
+    assert_equal("#<Plait::Lab::Row sequence 2.00 s>", found.rows.first.inspect)
+  end
+
   def test_the_ending_of_the_path_is_the_format
     Dir.mktmpdir("plait-test-") do |folder|
       paths = %w[json csv html].map { |ending| sample.save(File.join(folder, "report.#{ending}")) }

@@ -112,6 +112,8 @@ class LabSessionTest < Minitest::Test
   def test_wrong_options
     assert_match(/rounds: must be a whole number from 1, not 0/, refusal { run_session(naps(:sequence), rounds: 0) })
     assert_match(/warmup: must be a whole number from 0, not -1/, refusal { run_session(naps(:sequence), warmup: -1) })
+    assert_match(/bound: must be a number of seconds above 0, not -1/, refusal { run_session(naps(:sequence), bound: -1) })
+    assert_match(/budget: must be a number of seconds above 0, not "9"/, refusal { run_session(naps(:sequence), budget: "9") })
     assert_raises(Plait::UnknownMechanism) { run_session(naps(:nothing)) }
   end
 

@@ -4,6 +4,7 @@ require "json"
 require_relative "agreement"
 require_relative "environment"
 require_relative "html_report"
+require_relative "plain_text"
 require_relative "ranking"
 require_relative "report_set"
 require_relative "row_record"
@@ -70,6 +71,12 @@ module Plait
 
       # @return [Array<String>] what the figures say, in plain sentences
       def verdict = Verdict.new(self).sentences
+
+      # @return [String] the tables and what they say, for people: `puts report`
+      def to_s = PlainText.new(self).to_s
+
+      # @return [String] one line
+      def inspect = "#<#{self.class} #{@workload.name}: #{@rows.map(&:summary).join(", ")}>"
 
       # @return [Hash] plain values only
       def to_h

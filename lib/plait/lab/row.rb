@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "quantity"
 require_relative "statistics"
 
 module Plait
@@ -114,6 +115,12 @@ module Plait
 
       # @return [Float, nil] the share of the time in which it could have computed and other programs had the processors
       def delayed_share = delay && (delay.median / wall.median)
+
+      # @return [String] "threads (limit 16) 11.0 ms"
+      def summary = "#{label} #{measured? ? Quantity.seconds(wall.median) : failure || "not measured"}"
+
+      # @return [String] one line: its cell holds all items
+      def inspect = "#<#{self.class} #{summary}>"
 
       private
 

@@ -36,9 +36,9 @@ module Plait
         @rounds = check(:rounds, rounds, 1)
         @warmup = check(:warmup, warmup, 0)
         @seed = seed || (Random.new_seed % (2**32))
-        @seconds = budget
+        @seconds = budget && check_seconds(:budget, budget)
         @memory = memory && FreshProcess.supported?
-        @bound = bound
+        @bound = check_seconds(:bound, bound)
         @progress = Progress.new(on_event, cells.size * (@rounds + (@memory ? 1 : 0)))
       end
 
@@ -59,6 +59,12 @@ module Plait
         return value if value.is_a?(Integer) && value >= least
 
         raise UsageError, "#{name}: must be a whole number from #{least}, not #{value.inspect}"
+      end
+
+      def check_seconds(name, value)
+        return value if value.is_a?(Numeric) && value.real? && value.positive?
+
+        raise UsageError, "#{name}: must be a number of seconds above 0, not #{value.inspect}"
       end
 
       def prepare
