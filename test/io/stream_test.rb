@@ -233,8 +233,12 @@ class IoStreamTest < Minitest::Test
   # Interrupts hit everywhere; whatever was received is in the buffer, once and in order.
   def test_fill_loses_nothing_when_it_is_interrupted_at_any_point
     with_stream do |stream, peer|
-      sender = Thread.new { 2_000.times { |n| peer.write(format("%04d", n)) } && peer.close }
-      read_amid(interrupts = Queue.new, stream)
+      interrupts = Queue.new
+      sender = Thread.new do
+        2_000.times { |n| peer.write(format("%04d", n)) && n == 1_000 && wait_until { !interrupts.empty? } }
+        peer.close
+      end
+      read_amid(interrupts, stream)
       sender.join
       assert_equal(Array.new(2_000) { |n| format("%04d", n) }.join, stream.buffer)
       assert_operator(interrupts.size, :>, 0)
