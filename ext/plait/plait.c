@@ -9,6 +9,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_deadlines();
     plait_init_scheduler(plait);
 #ifdef __linux__
+    plait_init_reactor(plait);
     plait_init_selector(plait);
 #endif
     plait_init_pool(plait);

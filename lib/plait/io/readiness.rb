@@ -20,6 +20,16 @@ module Plait
       # @return [Array<IO>] those that can be written to, empty after that time
       def writable(ios, seconds) = await(ios, :wait_writable, seconds) { |time| select(nil, ios, time)&.at(1) }
 
+      # @param readables [Array<IO>]
+      # @param writables [Array<IO>]
+      # @param seconds [Numeric, nil] nil: for ever
+      # @return [Array(Array<IO>, Array<IO>)] those that can be read from and those that can be written to
+      def either(readables, writables, seconds)
+        return in_slices(readables, writables, seconds) if scheduler && !scheduler.respond_to?(:io_select)
+
+        (select(readables, writables, seconds) || [[], []]).first(2)
+      end
+
       # @api private
       def await(ios, way, seconds)
         return ios.first.public_send(way, seconds) ? ios : [] if ios.size == 1
@@ -43,6 +53,15 @@ module Plait
           return [io] if io.public_send(way, TURN)
         end
         []
+      end
+
+      # @api private
+      def in_slices(readables, writables, seconds)
+        0.step(seconds || Float::INFINITY, TURN) do |waited|
+          ready = IO.select(readables, writables, nil, 0) and return ready.first(2)
+          sleep([TURN, seconds ? seconds - waited : TURN].min)
+        end
+        [[], []]
       end
 
       # @api private
