@@ -166,13 +166,16 @@ static VALUE writer_response(VALUE self, VALUE id, VALUE result) {
     return self;
 }
 
-static VALUE writer_error(VALUE self, VALUE id, VALUE error) {
+/* error(id, error, result = a packed nil): peers that name their errors send more about them as the result. */
+static VALUE writer_error(int argc, VALUE *argv, VALUE self) {
     struct writer *writer = writer_of(self);
-    uint64_t number = id_of(id, UINT64_MAX);
-    check(error, false);
+    rb_check_arity(argc, 2, 3);
+    uint64_t number = id_of(argv[0], UINT64_MAX);
+    for (int given = 1; given < argc; given++) check(argv[given], false);
     append_head(writer, MPRPC_RESPONSE, number);
-    append(writer, error);
-    join(writer, "\xc0", 1);
+    append(writer, argv[1]);
+    if (argc == 3) append(writer, argv[2]);
+    else join(writer, "\xc0", 1);
     return self;
 }
 
@@ -217,7 +220,7 @@ void plait_init_messagepack_rpc_writer(VALUE messagepack_rpc) {
     rb_define_method(writer, "request", writer_request, 3);
     rb_define_method(writer, "notification", writer_notification, 2);
     rb_define_method(writer, "response", writer_response, 2);
-    rb_define_method(writer, "error", writer_error, 2);
+    rb_define_method(writer, "error", writer_error, -1);
     rb_define_method(writer, "bytesize", writer_bytesize, 0);
     rb_define_method(writer, "empty?", writer_empty, 0);
     rb_define_method(writer, "clear", writer_clear, 0);

@@ -18,6 +18,12 @@ module WriterCases
     end
   end
 
+  def test_an_error_with_more_about_it
+    writer = build.error(5, "\xA4oops", ["\x91", "\x01"])
+    assert_equal(["\x94\x01\x05\xA4oops\x91\x01".b], writer.take)
+    assert_raises(ArgumentError) { writer.error(5) }
+  end
+
   def test_ids_in_the_shortest_form
     { 0 => 1, 127 => 1, 128 => 2, 255 => 2, 256 => 3, 65_535 => 3, 65_536 => 5, (1 << 32) - 1 => 5, 1 << 32 => 9,
       (1 << 62) - 1 => 9, 1 << 62 => 9, 1 << 63 => 9, (1 << 64) - 1 => 9 }.each do |id, size|
@@ -95,6 +101,7 @@ module WriterCases
     [nil, "", [], 5].each do |value|
       refused(:packed) { |writer| writer.response(1, value) }
       refused(:packed) { |writer| writer.error(1, value) }
+      refused(:packed) { |writer| writer.error(1, "\xC0", value) }
     end
   end
 

@@ -47,9 +47,10 @@ module Plait
           # @raise [LocalProtocolError]
           def response(id, result) = answer(id, [PACKED_NIL, *pieces(result)], result)
 
+          # @param result [String, Array<String>] peers that name their errors send more about them as the result
           # @return [self]
           # @raise [LocalProtocolError]
-          def error(id, error) = answer(id, [*pieces(error), PACKED_NIL], error)
+          def error(id, error, result = PACKED_NIL) = answer(id, [*pieces(error), *pieces(result)], error, result)
 
           # @return [Integer] bytes that are pending
           def bytesize = @parts.sum(&:bytesize) + @tail.bytesize
@@ -77,9 +78,9 @@ module Plait
             append(head, string_header(name.bytesize), name, *pieces(params))
           end
 
-          def answer(id, pieces, value)
+          def answer(id, pieces, *values)
             check_id(id, ANY)
-            check(value)
+            values.each { |value| check(value) }
             append([0x94, RESPONSE].pack("CC") << unsigned(id), *pieces)
           end
 
