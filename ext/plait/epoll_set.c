@@ -42,6 +42,10 @@ static void finish(struct epoll_set *set, struct interest *interest, int ready) 
     push(&set->ready, interest);
 }
 
+void epoll_set_expire(struct epoll_set *set, struct interest *interest) {
+    if (interest->back && interest->ready == 0) finish(set, interest, 0);
+}
+
 void epoll_set_serve(struct epoll_set *set) {
     while (set->always) finish(set, set->always, set->always->events);
 }

@@ -68,6 +68,9 @@ void epoll_set_each(const struct epoll_set *set, void (*each)(struct descriptor 
 /* Adds a wait: its descriptor and events are set. It will be in `ready` when it is over. */
 int epoll_set_add(struct epoll_set *set, struct interest *interest, uintptr_t owner);
 
+/* Ends a wait without an event, if it is not over yet. */
+void epoll_set_expire(struct epoll_set *set, struct interest *interest);
+
 /* Takes a wait out of the list it is in. */
 void epoll_set_remove(struct interest *interest);
 

@@ -1,8 +1,21 @@
 /* Wires the bindings; the engines know nothing of Ruby. */
 #include "plait.h"
 
+#include <pthread.h>
+
+static unsigned generation;
+
+unsigned plait_generation(void) {
+    return generation;
+}
+
+static void count_fork(void) {
+    generation++;
+}
+
 RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
+    pthread_atfork(NULL, NULL, count_fork);
     plait_init_http1(plait);
     plait_init_messagepack_rpc(plait);
     plait_init_connect(plait);
@@ -15,4 +28,5 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_pool(plait);
     plait_init_response();
     plait_init_wire(plait);
+    plait_init_rpc_wire(plait);
 }

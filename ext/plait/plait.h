@@ -13,9 +13,13 @@ void plait_init_messagepack_rpc(VALUE plait);
 void plait_init_pool(VALUE plait);
 void plait_init_reactor(VALUE plait);
 void plait_init_response(void);
+void plait_init_rpc_wire(VALUE plait);
 void plait_init_scheduler(VALUE plait);
 void plait_init_selector(VALUE plait);
 void plait_init_wire(VALUE plait);
+
+/* Counts the forks that led to this process: a connection belongs to the process that made it. */
+unsigned plait_generation(void);
 
 /* Monotonic seconds. */
 static inline double plait_now(void) {

@@ -262,19 +262,24 @@ void plait_messagepack_rpc_received(VALUE self, size_t size) {
     rb_str_set_len(string, RSTRING_LEN(string) + (long)size);
 }
 
-static VALUE parser_feed(VALUE self, VALUE bytes) {
-    struct parser *parser = parser_of(self);
-    StringValue(bytes);
-    if (parser->finished) rb_exc_raise(plait_messagepack_rpc_misuse("bytes after finish"));
+size_t plait_messagepack_rpc_missing(VALUE self) {
+    return missing(parser_of(self));
+}
 
-    size_t size = (size_t)RSTRING_LEN(bytes);
-    size_t given, room;
-    for (size_t at = 0; at < size; at += given) {
+void plait_messagepack_rpc_feed(VALUE self, const char *bytes, size_t size) {
+    size_t room;
+    for (size_t at = 0; at < size; at += room) {
         char *memory = plait_messagepack_rpc_room(self, size - at, &room);
-        given = room;
-        memcpy(memory, RSTRING_PTR(bytes) + at, given);
-        plait_messagepack_rpc_received(self, given);
+        memcpy(memory, bytes + at, room);
+        plait_messagepack_rpc_received(self, room);
     }
+}
+
+static VALUE parser_feed(VALUE self, VALUE bytes) {
+    StringValue(bytes);
+    if (parser_of(self)->finished) rb_exc_raise(plait_messagepack_rpc_misuse("bytes after finish"));
+
+    plait_messagepack_rpc_feed(self, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
     RB_GC_GUARD(bytes);
     return self;
 }

@@ -14,6 +14,12 @@ char *plait_messagepack_rpc_room(VALUE parser, size_t wanted, size_t *size);
 /* So many bytes have been written there. */
 void plait_messagepack_rpc_received(VALUE parser, size_t size);
 
+/* Bytes that are still to come of a large string. */
+size_t plait_messagepack_rpc_missing(VALUE parser);
+
+/* Copies bytes in. */
+void plait_messagepack_rpc_feed(VALUE parser, const char *bytes, size_t size);
+
 /* The error of a wrong call, to be raised. */
 VALUE plait_messagepack_rpc_misuse(const char *message);
 

@@ -179,6 +179,14 @@ VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int ev
     return came;
 }
 
+bool plait_native_ends_waits(const struct native *native) {
+    return native->own;
+}
+
+void plait_native_end_wait(const struct native *native, int descriptor, VALUE fiber) {
+    plait_selector_end_wait(native->own, descriptor, fiber);
+}
+
 #if defined(HAVE_PREADV2) && defined(HAVE_PWRITEV2) && defined(RWF_NOWAIT)
 /* A pipe can be asked not to wait whatever mode it is in (Linux 6.4), which saves an fcntl(2) to learn the mode. */
 static ssize_t move_nowait(const struct transfer *transfer) {

@@ -3,6 +3,7 @@
 #define PLAIT_RB_SCHEDULER_H
 
 #include <ruby.h>
+#include <stdbool.h>
 
 #include "rb_deadlines.h"
 
@@ -20,5 +21,11 @@ struct native *plait_native_of(VALUE scheduler);
  * raises, the deadline may still be in its list: whoever owns it takes it out.
  */
 VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline);
+
+/* Whether plait_native_end_wait works with it. */
+bool plait_native_ends_waits(const struct native *native);
+
+/* For an `expire`: has that fiber go on, if it waits for the descriptor by plait_native_wait. */
+void plait_native_end_wait(const struct native *native, int descriptor, VALUE fiber);
 
 #endif

@@ -186,6 +186,13 @@ VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, i
     return rb_ensure(leave, (VALUE)&wait, stop_waiting, (VALUE)&wait);
 }
 
+void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber) {
+    struct descriptor *known = epoll_set_find(&selector->set, descriptor);
+    struct interest *interest = known ? known->first : NULL;
+    while (interest && ((struct fiber_wait *)interest)->fiber != fiber) interest = interest->next;
+    if (interest) epoll_set_expire(&selector->set, interest);
+}
+
 /* io_wait(fiber, io, events): the current fiber is meant */
 static VALUE selector_io_wait(VALUE self, VALUE fiber, VALUE io, VALUE events) {
     (void)fiber;

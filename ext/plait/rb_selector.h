@@ -17,6 +17,9 @@ struct selector *plait_selector_of(VALUE object);
 /* The current fiber waits. Returns the events that came, or false when it was resumed for another reason. */
 VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, int events);
 
+/* Has that fiber go on, without an event, if it waits for the descriptor. Allocates nothing. */
+void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber);
+
 /* Resumes those whose wait is over. With nothing to do it sleeps, at most so many seconds; below 0 is for ever. */
 void plait_selector_turn(struct selector *selector, double seconds);
 
@@ -37,6 +40,10 @@ static inline struct selector *plait_selector_of(VALUE object) {
 
 static inline VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, int events) {
     return (void)selector, (void)io, (void)descriptor, (void)events, Qfalse;
+}
+
+static inline void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber) {
+    (void)selector, (void)descriptor, (void)fiber;
 }
 
 static inline void plait_selector_turn(struct selector *selector, double seconds) {

@@ -2,7 +2,6 @@
 #include "rb_wire.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <ruby/io.h>
 #include <ruby/ractor.h>
 
@@ -12,13 +11,6 @@
 #include "rb_selector.h"
 
 static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_before, id_closed_here, id_forked;
-
-/* Counts the forks that led to this process: a connection belongs to the process that made it. */
-static unsigned generation;
-
-static void count_fork(void) {
-    generation++;
-}
 
 /* ---- the object ---- */
 
@@ -61,7 +53,7 @@ static VALUE wire_allocate(VALUE class) {
     wire->pending = wire->response = wire->trailer = Qnil;
     wire->limits = http1_default_limits;
     wire->first_byte = wire->read = wire->total = wire->ends = INFINITY;
-    wire->generation = generation;
+    wire->generation = plait_generation();
     wire->descriptor = -1;
     wire->state = WIRE_CLOSED;
     return self;
@@ -116,7 +108,7 @@ static void close_quietly(VALUE io) {
 
 /* In the child of a fork the socket is the parent's too: a close_notify would end the connection for both. */
 static void release(struct wire *wire) {
-    bool ours = wire->generation == generation;
+    bool ours = wire->generation == plait_generation();
     wire->state = WIRE_CLOSED;
     wire->pending = wire->response = wire->trailer = Qnil;
     if (ours) close_quietly(wire->io);
@@ -171,7 +163,7 @@ static void enter(struct exchange *exchange, VALUE self, enum wire_state state) 
         if (what) misuse(self, what);
         rb_exc_raise(rb_funcall(self, id_closed_before, 0));
     }
-    if (wire->generation != generation) rb_exc_raise(rb_funcall(self, id_forked, 0));
+    if (wire->generation != plait_generation()) rb_exc_raise(rb_funcall(self, id_forked, 0));
     if (state == WIRE_IDLE) wire->started = plait_now();
     exchange->started = wire->started;
     wire->busy = true;
@@ -340,7 +332,7 @@ static VALUE wire_read_piece(VALUE self) {
 
 static VALUE wire_reusable(VALUE self) {
     const struct wire *wire = wire_of(self);
-    return wire->state == WIRE_IDLE && !wire->busy && wire->generation == generation ? Qtrue : Qfalse;
+    return wire->state == WIRE_IDLE && !wire->busy && wire->generation == plait_generation() ? Qtrue : Qfalse;
 }
 
 static VALUE look(VALUE self) {
@@ -374,7 +366,7 @@ static VALUE wire_sent(VALUE self) {
 static VALUE wire_close(VALUE self) {
     struct wire *wire = wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
-    if (wire->busy && wire->generation == generation) {
+    if (wire->busy && wire->generation == plait_generation()) {
         wire->state = WIRE_CLOSED;
         plait_wire_shut_down(wire);
     } else {
@@ -478,7 +470,6 @@ void plait_init_wire(VALUE plait) {
     id_closed_before = rb_intern("closed_before");
     id_closed_here = rb_intern("closed_here");
     id_forked = rb_intern("forked");
-    pthread_atfork(NULL, NULL, count_fork);
     plait_init_wire_wait();
     plait_init_wire_move();
     plait_init_wire_send();

@@ -5,23 +5,17 @@
  */
 #include "rb_wire.h"
 
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <ruby/fiber/scheduler.h>
-#include <ruby/io.h>
-#include <ruby/thread.h>
 #include <sys/socket.h>
 
 #include "plait.h"
+#include "rb_poll.h"
 #include "rb_scheduler.h"
 #include "rb_selector.h"
 
 /* Seconds for a peer to say that the body may follow; then it follows (RFC 9110 §10.1.1). */
 static const double CONTINUE_SECONDS = 1;
-
-/* Seconds of one poll(2): its milliseconds are an int. */
-static const double LONGEST_POLL = 3600;
 
 /* In a row, of 64 KiB or of a record of TLS: some tenths of a millisecond. */
 enum { MOVES = 16 };
@@ -63,32 +57,6 @@ static void raise_late(const struct exchange *exchange, enum wire_wait why) {
     rb_exc_raise(rb_funcall(exchange->self, id_late, 2, ID2SYM(rb_intern(phase)), DBL2NUM(exchange->started)));
 }
 
-/* ---- a thread ---- */
-
-struct poll_call {
-    struct pollfd file;
-    double limit;
-};
-
-static void *poll_without_gvl(void *argument) {
-    struct poll_call *call = argument;
-    double left = isinf(call->limit) ? LONGEST_POLL : call->limit - plait_now();
-    if (left > LONGEST_POLL) left = LONGEST_POLL;
-    if (left < 0) left = 0;
-    if (poll(&call->file, 1, (int)ceil(left * 1e3)) < 0) call->file.revents = 0;
-    return NULL;
-}
-
-/* RUBY_UBF_IO, because Ruby 3.1 starts a helper thread for any other way to interrupt. */
-static int wait_on_thread(int descriptor, int events, double limit) {
-    struct poll_call call = {.file = {.fd = descriptor}, .limit = limit};
-    if (events & PLAIT_READABLE) call.file.events |= POLLIN;
-    if (events & PLAIT_WRITABLE) call.file.events |= POLLOUT;
-    rb_nogvl(poll_without_gvl, &call, RUBY_UBF_IO, NULL, 0);
-    if (call.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
-    return (call.file.revents & POLLIN ? PLAIT_READABLE : 0) | (call.file.revents & POLLOUT ? PLAIT_WRITABLE : 0);
-}
-
 /* ---- a fiber ---- */
 
 static VALUE seconds_until(double limit) {
@@ -111,7 +79,7 @@ static VALUE wait_on_scheduler(struct wire *wire, VALUE scheduler, int events, d
 static int wait_once(struct wire *wire, int events, double limit, enum wire_wait why) {
     VALUE scheduler = rb_fiber_scheduler_current();
     wire->descriptor = plait_descriptor_of(wire->raw);
-    if (NIL_P(scheduler)) return wait_on_thread(wire->descriptor, events, limit);
+    if (NIL_P(scheduler)) return plait_poll(wire->descriptor, events, limit);
 
     VALUE came = wait_on_scheduler(wire, scheduler, events, limit, why);
     return RTEST(came) ? NUM2INT(came) & events : 0;
