@@ -16,6 +16,7 @@ require_relative "plait/mechanisms/time_limit"
 module Plait
   autoload :HTTP, File.expand_path("plait/http", __dir__)
   autoload :Pool, File.expand_path("plait/db/pool", __dir__)
+  autoload :RPC, File.expand_path("plait/rpc", __dir__)
   autoload :Scheduler, File.expand_path("plait/mechanisms/scheduler", __dir__)
   autoload :Lab, File.expand_path("plait/lab", __dir__)
   autoload :Suites, File.expand_path("plait/suites", __dir__)

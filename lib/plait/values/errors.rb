@@ -31,6 +31,7 @@
 #   │   ├── LimitExceeded        it is larger than an option allows; the message names the option
 #   │   └── TruncatedError       it ended before it was complete
 #   ├── AllFailed                Plait.first: no candidate succeeded
+#   ├── RemoteError              the peer of a call has answered with an error: its #error is what it sent
 #   ├── HTTPError                the server answered that it has no success for us: its #response is the answer
 #   ├── RedirectError            a redirect can't be followed: its #response is the redirect
 #   │   └── TooManyRedirects     there are more of them than the option redirects: allows, or they go in a circle
@@ -262,6 +263,53 @@ module Plait
 
     # @return [Integer, nil]
     def status = @response&.status
+  end
+
+  # The peer of a remote call has run it, or refused to, and has answered with an error. What it sent is kept as it is; what
+  # peers commonly send (a String; [code, message, data]; a Hash with these keys) is also told in parts.
+  class RemoteError < Error
+    # @return [Object] what the peer sent
+    attr_reader :error
+    # @return [String, Symbol, nil] what was called
+    attr_reader :method_name
+    # @return [String, nil] with whom
+    attr_reader :endpoint
+
+    # @param error [Object]
+    # @param method_name [String, Symbol, nil]
+    # @param endpoint [#to_s, nil]
+    def initialize(error = nil, method_name: nil, endpoint: nil)
+      @error = error
+      @method_name = method_name
+      @endpoint = endpoint&.to_s
+      super(description)
+    end
+
+    # @return [Object, nil] a number or a name
+    def code = part(0, "code")
+
+    # @return [Object, nil] whatever else was sent
+    def data = part(2, "data")
+
+    # @return [false] it may have run
+    def retry_safe? = false
+
+    # @return [Object] the error as it is passed on to who has called us
+    def to_rpc_error = @error
+
+    private
+
+    def part(index, key)
+      case @error
+      when Array then @error[index] if @error.size > 1
+      when Hash then @error[key] || @error[key.to_sym]
+      end
+    end
+
+    def description
+      said = @error.is_a?(String) ? @error : part(1, "message")
+      said.is_a?(String) ? said : "the peer answered with an error: #{@error.inspect}"
+    end
   end
 
   # A redirect that can't be followed.

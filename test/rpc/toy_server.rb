@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "msgpack"
+require "socket"
+
+# A MessagePack-RPC server of a few lines, that shares nothing with ours: a thread for each connection. What becomes of a
+# message says the block: it gets the message and a Peer.
+class ToyServer
+  # One connection of it, as seen from the server.
+  class Peer
+    attr_reader :socket
+
+    def initialize(socket)
+      @socket = socket
+      @unpacker = MessagePack::Unpacker.new(allow_unknown_ext: true)
+      @lock = Mutex.new
+    end
+
+    # @yieldparam message [Array]
+    def each(&block)
+      loop { @unpacker.feed_each(@socket.readpartial(64 * 1024), &block) }
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    def send(*message) = @lock.synchronize { @socket.write(message.to_msgpack) }
+
+    def answer(id, result) = send(1, id, nil, result)
+
+    def refuse(id, error) = send(1, id, error, nil)
+  end
+
+  # Adds up the arguments of any request.
+  ADD = lambda do |message, peer|
+    kind, id, _method, arguments = message
+    peer.answer(id, arguments.sum) if kind == 0
+  end
+
+  def self.open(script = ADD, **options)
+    server = new(**options, &script)
+    yield server
+  ensure
+    server&.close
+  end
+
+  # @param path [String, nil] of a UNIX socket; nil: TCP
+  def initialize(path: nil, &script)
+    @path = path
+    @script = script
+    @server = path ? UNIXServer.new(path) : TCPServer.new("127.0.0.1", 0)
+    @peers = Queue.new
+    @acceptor = Thread.new { accept }
+  end
+
+  def port = @server.addr[1]
+
+  def url = @path ? "unix://#{@path}" : "tcp://127.0.0.1:#{port}"
+
+  # @return [Peer] the next one that has connected
+  def peer = @peers.pop
+
+  def close
+    @server.close
+    @acceptor.join
+  end
+
+  private
+
+  def accept
+    threads = []
+    sockets = []
+    loop do
+      socket = @server.accept
+      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless @path
+      sockets << socket
+      peer = Peer.new(socket)
+      @peers << peer
+      threads << Thread.new { serve(peer) }
+    end
+  rescue IOError, SystemCallError
+    nil
+  ensure
+    sockets.each { |socket| socket.shutdown rescue nil } # rubocop:disable Style/RescueModifier
+    threads.each(&:join)
+  end
+
+  def serve(peer)
+    peer.each { |message| @script.call(message, peer) }
+  rescue SystemCallError, IOError
+    nil
+  ensure
+    peer.socket.close
+  end
+end
