@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "delayed"
+require_relative "error_format"
+require_relative "exposure"
+require_relative "refusal"
+
+module Plait
+  module RPC
+    # Runs requests on an object and answers them, on whichever thread or fiber it is called.
+    class Handler
+      # What a method may raise without an end of what runs it. All else (an interruption, say) goes on after the peer was
+      # told that there will be no result.
+      ERRORS = [StandardError, ScriptError, SystemExit, SystemStackError, NoMemoryError, SecurityError].freeze
+      private_constant :ERRORS
+
+      # @return [Hash{String => Callable}]
+      attr_reader :methods
+
+      # @param object [Object, Module, Hash] see {Exposure}
+      # @param methods [Array, Hash, nil] see {Exposure}
+      # @param errors [Symbol, #call] see {ErrorFormat}
+      # @param extra [Hash{String => Callable}] further methods
+      # @param on_error [#call, nil] called with each exception and the {Incoming} it belongs to
+      # @raise [UsageError]
+      def initialize(object, methods: nil, errors: :string, extra: {}, on_error: nil)
+        @methods = Exposure.of(object, methods: methods).merge(extra).freeze
+        @format = ErrorFormat.fetch(errors)
+        @on_error = on_error
+      end
+
+      # @return [Callable, nil]
+      def find(name) = @methods[name]
+
+      # @param error [Exception, Refusal]
+      # @return [Array(Object, Object)] what the peer is told: the error, and the result beside it
+      def tell(error) = @format.call(error)
+
+      # Runs one, and answers it unless it has a {Delayed} result.
+      # @param incoming [Incoming]
+      # @param callable [Callable, nil] what was found
+      # @param flush [Boolean] false: somebody will flush the connection soon
+      # @return [void]
+      def run(incoming, callable, flush: true)
+        return refuse(incoming, :no_method, "there is no method #{incoming.method_name.inspect}", flush) unless callable
+
+        arguments = arguments_of(incoming, callable, flush) or return
+        call(incoming, callable, arguments, flush)
+      end
+
+      private
+
+      # @return [Array, nil] nil when it was answered that they are wrong
+      def arguments_of(incoming, callable, flush)
+        arguments = incoming.arguments
+        refusal = callable.refusal(arguments) or return arguments
+
+        incoming.fail(refusal, flush: flush)
+        nil
+      rescue StandardError => e # the code of a registered extension type may raise anything
+        refuse(incoming, :arguments, ErrorFormat.message(e), flush)
+        nil
+      end
+
+      def call(incoming, callable, arguments, flush)
+        value = callable.call(arguments) { |early| incoming.respond(early) }
+        done = true
+        value.is_a?(Delayed) ? value.attach(incoming) : incoming.respond(value, flush: flush)
+      rescue *ERRORS => e
+        done = true
+        failed(incoming, e, flush)
+      ensure
+        refuse(incoming, :abandoned, "the method was ended before it had a result", true) unless done
+      end
+
+      def refuse(incoming, kind, message, flush) = incoming.fail(Refusal.new(kind, message), flush: flush)
+
+      def failed(incoming, error, flush)
+        error = Refusal.new(:abandoned, "the method called exit") if error.is_a?(SystemExit)
+        incoming.fail(error, flush: flush)
+        @on_error&.call(error, incoming) unless error.is_a?(Refusal)
+      rescue *ERRORS
+        nil # nobody is left to be told that on_error fails
+      end
+    end
+  end
+end
