@@ -4,8 +4,8 @@
  * possible. Its twin is lib/plait/rpc/pure_wire.rb, where the methods are documented; of messages, roles and waiting callers
  * it knows nothing.
  *
- * Nothing is lost or repeated when a thread is interrupted: bytes are counted before anything is raised, and only `wait` and
- * `read` wait. At most one is in `receive`, and one in `transmit` or `push`, at a time: the connection sees to that.
+ * Nothing is lost or repeated when a thread is interrupted: bytes are counted before anything is raised, and only `wait`
+ * waits. At most one is in `receive`, and one in `transmit` or `push`, at a time: the connection sees to that.
  */
 #include <errno.h>
 #include <math.h>
@@ -173,9 +173,12 @@ static ssize_t receive_small(struct rpc_wire *wire, struct move *receive) {
     return receive->moved;
 }
 
-/* receive => bytes that have come, 0 when there are none, nil at the end */
-static VALUE wire_receive(VALUE self) {
+/* receive(anew = false) => bytes that have come, 0 when there are none, nil at the end */
+static VALUE wire_receive(int argc, VALUE *argv, VALUE self) {
     struct rpc_wire *wire = wire_of(self);
+    rb_check_arity(argc, 0, 1);
+    if (wire->drained && !(argc == 1 && RTEST(argv[0]))) return INT2FIX(0);
+
     struct move receive = {.descriptor = plait_descriptor_of(wire->io)};
     bool large = plait_messagepack_rpc_missing(wire->parser) > 0;
     ssize_t received = large ? receive_large(wire, &receive) : receive_small(wire, &receive);
@@ -338,20 +341,9 @@ static double limit_of(VALUE limit) {
 static VALUE wire_wait(VALUE self, VALUE events, VALUE limit) {
     struct rpc_wire *wire = wire_of(self);
     int came = wait_for(wire, NUM2INT(events), limit_of(limit));
+    if (came & PLAIT_READABLE) wire->drained = false;
     RB_GC_GUARD(self);
     return INT2FIX(came);
-}
-
-/* read(limit): waits, and receives */
-static VALUE wire_read(VALUE self, VALUE limit) {
-    struct rpc_wire *wire = wire_of(self);
-    double moment = limit_of(limit);
-    for (;;) {
-        VALUE received = wire->drained ? INT2FIX(0) : wire_receive(self);
-        if (received != INT2FIX(0)) return received;
-        if (!wait_for(wire, PLAIT_READABLE, moment)) return Qfalse;
-        wire->drained = false;
-    }
 }
 
 /* ---- the rest ---- */
@@ -410,8 +402,7 @@ static void define(VALUE rpc) {
     VALUE wire = rb_define_class_under(rpc, "NativeWire", rb_cObject);
     rb_define_alloc_func(wire, wire_allocate);
     rb_define_method(wire, "initialize", wire_initialize, 2);
-    rb_define_method(wire, "receive", wire_receive, 0);
-    rb_define_method(wire, "read", wire_read, 1);
+    rb_define_method(wire, "receive", wire_receive, -1);
     rb_define_method(wire, "push", wire_push, 1);
     rb_define_method(wire, "transmit", wire_transmit, 0);
     rb_define_method(wire, "wait", wire_wait, 2);

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "connection/endings"
+require_relative "connection/intake"
 require_relative "connection/receiving"
 require_relative "connection/roles"
 require_relative "connection/sending"
@@ -20,6 +21,7 @@ module Plait
     # hundred bytes. Where a dispatcher says that it `reads?`, a server does, and those who wait only sleep.
     class Connection
       include Endings
+      include Intake
       include Receiving
       include Roles
       include Sending
@@ -43,18 +45,21 @@ module Plait
       # @param limits [Protocols::MessagePackRPC::Limits] of what the peer sends
       # @param dispatcher [#take, nil] what becomes of the peer's requests and notifications
       # @param outbox [Integer] bytes, see OUTBOX
+      # @param wire [#over] what moves the bytes, see {Wire}
       # @param raw [Boolean] for an old peer: method names as raw bytes. (How values are packed is the codec's business.)
-      def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false)
+      def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false,
+                     wire: Wire)
         @endpoint = endpoint
         @codec = codec || Protocols::MessagePackRPC::Codec.new(raw: raw)
         @dispatcher = dispatcher
         @served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
         @parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
         @writer = Protocols::MessagePackRPC::Writer.new(raw: raw)
-        @wire = Wire.over(socket, @parser)
+        @wire = wire.over(socket, @parser)
         @room = outbox
         @lock = Mutex.new
         @last_id = -1
+        @reader = @resident = Waiter.new(nil) { false } if dispatcher && !@served
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
@@ -122,24 +127,39 @@ module Plait
 
       # @param id [Integer] of the peer's request
       # @param result [Object]
+      # @param flush [Boolean] false: who calls sees to it that {#flush} is called soon
       # @return [void]
-      # @raise [Protocols::MessagePackRPC::PackError]
-      def respond(id, result)
+      # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
+      def respond(id, result, flush: true)
         packed = @codec.pack(result)
-        send_frame(nil) { @writer.response(id, packed) unless @over }
+        answer(flush) { @writer.response(id, packed) }
       end
 
       # @param id [Integer] of the peer's request
       # @param error [Object] what the peer is told
+      # @param data [Object] more about it, for peers that expect that in the place of the result
+      # @param flush [Boolean] see {#respond}
       # @return [void]
-      # @raise [Protocols::MessagePackRPC::PackError]
-      def respond_error(id, error)
-        packed = @codec.pack(error)
-        send_frame(nil) { @writer.error(id, packed) unless @over }
+      # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
+      def respond_error(id, error, data = nil, flush: true)
+        packed = (data.nil? ? [error] : [error, data]).map { |value| @codec.pack(value) }
+        answer(flush) { @writer.error(id, *packed) }
+      end
+
+      # Sends what the peer takes, without waiting.
+      # @return [Boolean] whether that is all
+      def flush
+        exclusively { flush_now }.tap { |done| @dispatcher.unsent(self) if @served && !done }
       end
 
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @wire.unsent + @writer.bytesize
+
+      # @return [Boolean] whether that is so much that nothing should be added
+      def congested? = @unsent ? unsent > @room : false
+
+      # @return [Boolean] whether nothing is under way, in either direction
+      def idle? = pending.zero? && !@unsent && @parser.idle?
 
       # @return [Boolean]
       def closed? = !@over.nil?
@@ -184,8 +204,22 @@ module Plait
           write.call
           flush_soon
         end
-        drain(limit) unless done
+        finish_sending(limit) unless done
       end
+
+      # Where a server reads, who answers never waits for the peer.
+      def answer(flush, &write)
+        await_room(nil) if @unsent && !@served
+        done = exclusively do
+          next true if @over
+
+          write.call
+          flush ? flush_soon : true
+        end
+        finish_sending(nil) unless done
+      end
+
+      def finish_sending(limit) = @served ? @dispatcher.unsent(self) : drain(limit)
     end
   end
 end

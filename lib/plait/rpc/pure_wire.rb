@@ -9,7 +9,7 @@ module Plait
     # The bytes of a connection, in Ruby: for JRuby, and for TLS everywhere; twin of NativeWire (ext/plait/rb_rpc_wire.c). What
     # comes goes into the parser, and what goes is gathered. Of messages, and of who waits for which, it knows nothing.
     #
-    # Nothing is lost or repeated when it is interrupted: only {#wait} and {#read} can be, while they wait. One at a time may be
+    # Nothing is lost or repeated when it is interrupted: only {#wait} can be. One at a time may be
     # in {#receive}, and one in {#push} or {#transmit}.
     class PureWire
       # Bytes received at once.
@@ -44,8 +44,9 @@ module Plait
       end
 
       # Takes what is there into the parser, without waiting.
+      # @param _anew [Boolean] although the last time took all there was, and nobody has waited since
       # @return [Integer, nil] bytes, 0 when there are none now, nil at the end of the input (then see {#failure})
-      def receive
+      def receive(_anew = false) # rubocop:disable Style/OptionalBooleanParameter -- as the native one
         Thread.handle_interrupt(NEVER) do
           chunk = @io.read_nonblock(CHUNK, exception: false)
           next 0 if chunk.is_a?(Symbol)
@@ -55,17 +56,6 @@ module Plait
       rescue *@breaks => e
         @failure = e
         nil
-      end
-
-      # Waits until there is something, and receives it.
-      # @param limit [Float, nil] monotonic seconds
-      # @return [Integer, nil, false] as {#receive}; false when the time is up
-      def read(limit)
-        loop do
-          received = receive
-          return received unless received == 0
-          return false if wait(READABLE, limit) == 0
-        end
       end
 
       # @param parts [Array<String>] to be sent behind what is to be sent already; not to be changed any more

@@ -33,11 +33,23 @@ module Plait
           return if @over
 
           @over = reason
+          @unsent = false
+          @farewell = !@dispatcher.nil?
+          fail_calls(reason)
+          @sleeping&.each_key(&:wake)
+          @reader || @drainer || @served ? @wire.shut : release
+        end
+
+        def fail_calls(reason)
           calls, @calls = @calls, nil
           sent = @wire.sent
           calls&.each_value { |future| future.settle(future.sent?(sent) ? :lost : :unsent, reason) }
-          @sleeping&.each_key(&:wake)
-          @reader || @drainer ? @wire.shut : release
+        end
+
+        # Not under the lock: the dispatcher may have one of its own. It lets go of the descriptor before it is closed.
+        def tell_end
+          @dispatcher.closed(self, @over.is_a?(EOFError) || @over.is_a?(String) ? nil : @over)
+          @wire.close if @served
         end
 
         def named(error, fate) = error.exception("#{peer}: #{error.message}; #{fate}")

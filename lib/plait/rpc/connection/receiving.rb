@@ -64,9 +64,10 @@ module Plait
         def end_of_input
           return finish(@wire.failure) if @wire.failure
 
-          @parser.finish
-          take_events
+          @parser.finish.next_event
           finish(EOFError.new("the end of the input"))
+        rescue RemoteProtocolError => e
+          finish(e)
         end
       end
     end

@@ -19,7 +19,7 @@ module Plait
         WRITE = PureWire::WRITABLE
         # Of a waiter that leaves: whether it has what it waited for.
         DONE = { true => true, false => true }.freeze
-        private_constant :NEVER, :READ, :WRITE, :DONE
+        private_constant :READ, :WRITE, :DONE
 
         private
 
@@ -146,7 +146,7 @@ module Plait
 
         # The last one who waits for the descriptor closes it.
         def release
-          return if @reader || @drainer || @released
+          return if @reader || @drainer || @released || @served
 
           @released = true
           @wire.close
@@ -165,7 +165,9 @@ module Plait
             begin
               yield
             ensure
+              ended, @farewell = @farewell, false
               @lock.unlock
+              tell_end if ended
             end
           end
         end

@@ -36,7 +36,7 @@ module Plait
         # Sends what the peer takes.
         # @return [Boolean] whether that is all
         def flush_now
-          return !@unsent if @over || (@writer.empty? && !@unsent)
+          return true if @over || (@writer.empty? && !@unsent)
 
           @wire.push(@writer.take) unless @writer.empty?
           sent = @wire.transmit
@@ -51,9 +51,9 @@ module Plait
         def give_up_sending
           failure = @wire.failure
           @unsent = false
-          return @wire.shut if @reading || @served
+          return @wire.shut || true if @reading
 
-          receive_what_is_there
+          receive_what_is_there unless @served
           finish(failure)
           true
         end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "msgpack"
+
+# The other end of a connection, in the hands of a test: says and hears whole messages.
+class Talker
+  attr_reader :socket
+
+  def initialize(socket)
+    @socket = socket
+    @unpacker = MessagePack::Unpacker.new(allow_unknown_ext: true)
+    @heard = []
+  end
+
+  def say(*message) = @socket.write(message.to_msgpack)
+
+  def request(id, method, *arguments) = say(0, id, method, arguments)
+
+  def answer(id, result) = say(1, id, nil, result)
+
+  # @return [Array] the next message
+  def hear
+    @unpacker.feed_each(@socket.readpartial(64 * 1024)) { |message| @heard << message } while @heard.empty?
+    @heard.shift
+  end
+
+  # @return [Array<Array>]
+  def hear_many(count) = Array.new(count) { hear }
+end
