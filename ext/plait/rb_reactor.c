@@ -242,23 +242,17 @@ static void look(struct waiting *waiting) {
     take_note(waiting);
 }
 
-static void *do_nothing(void *unused) {
-    return unused;
-}
-
-/* As of a blocking call: who defers interrupts to those (Thread.handle_interrupt) is interrupted here, and nowhere later. */
-static void let_interrupts_in(void) {
-    if (rb_thread_interrupted(rb_thread_current())) rb_nogvl(do_nothing, NULL, RUBY_UBF_IO, NULL, 0);
-}
-
-/* RUBY_UBF_IO, because Ruby 3.1 starts a helper thread for any other way to interrupt. */
+/*
+ * RUBY_UBF_IO, because Ruby 3.1 starts a helper thread for any other way to interrupt. It does not sleep while anything is
+ * pending, be it a turn that others are to have: so that is seen to each time, and only when nobody's turn can be lost by it.
+ */
 static void sleep_on_thread(struct waiting *waiting, double seconds) {
     waiting->milliseconds = isinf(seconds) ? -1 : (int)ceil(fmin(seconds, LONGEST_SLEEP) * 1e3);
     waiting->count = -1;
     waiting->error = EINTR;
     rb_nogvl(sleep_without_gvl, waiting, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
     take_note(waiting);
-    let_interrupts_in();
+    rb_thread_check_ints();
 }
 
 static VALUE descriptor_as_io(struct waiting *waiting) {
