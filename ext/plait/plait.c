@@ -28,5 +28,5 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_pool(plait);
     plait_init_response();
     plait_init_wire(plait);
-    plait_init_rpc_wire(plait);
+    plait_init_rpc_line(plait);
 }

@@ -13,7 +13,7 @@ void plait_init_messagepack_rpc(VALUE plait);
 void plait_init_pool(VALUE plait);
 void plait_init_reactor(VALUE plait);
 void plait_init_response(void);
-void plait_init_rpc_wire(VALUE plait);
+void plait_init_rpc_line(VALUE plait);
 void plait_init_scheduler(VALUE plait);
 void plait_init_selector(VALUE plait);
 void plait_init_wire(VALUE plait);

@@ -349,6 +349,25 @@ static VALUE parser_discard(VALUE self) {
     return self;
 }
 
+enum messagepack_rpc_event plait_messagepack_rpc_next_event(VALUE self) {
+    VALUE event = parser_next_event(self);
+    if (NIL_P(event)) return MESSAGEPACK_RPC_MORE;
+    if (event == kinds[MPRPC_RESPONSE]) return MESSAGEPACK_RPC_RESPONSE;
+    if (event == kinds[MPRPC_REQUEST]) return MESSAGEPACK_RPC_REQUEST;
+    if (event == kinds[MPRPC_NOTIFICATION]) return MESSAGEPACK_RPC_NOTIFICATION;
+    if (event == sym_large) return MESSAGEPACK_RPC_LARGE;
+    return event == sym_closed ? MESSAGEPACK_RPC_CLOSED : MESSAGEPACK_RPC_DISCARDED;
+}
+
+void plait_messagepack_rpc_discard(VALUE self) {
+    parser_discard(self);
+}
+
+void plait_messagepack_rpc_end(VALUE self) {
+    parser_of(self)->finished = true;
+    parser_next_event(self);
+}
+
 /* ---- what a message says ---- */
 
 static VALUE parser_kind(VALUE self) {
@@ -356,13 +375,13 @@ static VALUE parser_kind(VALUE self) {
     return kind == MPRPC_UNKNOWN ? Qnil : kinds[kind];
 }
 
-static VALUE parser_id(VALUE self) {
+VALUE plait_messagepack_rpc_id(VALUE self) {
     const struct parser *parser = parser_of(self);
     return parser->scan.identified ? ULL2NUM(parser->scan.id) : Qnil;
 }
 
 /* UTF-8 where it is that, else binary. */
-static VALUE parser_method_name(VALUE self) {
+VALUE plait_messagepack_rpc_method_name(VALUE self) {
     const struct parser *parser = parser_of(self);
     const struct mprpc_span *method = &parser->scan.method;
     if (method->at == 0 || parser->discarding || method->at + method->size > pending(parser)) return Qnil;
@@ -408,18 +427,18 @@ static bool tells(const struct parser *parser, bool response) {
     return parser->told && !parser->discarding && (parser->scan.kind == MPRPC_RESPONSE) == response;
 }
 
-static VALUE parser_params(VALUE self) {
+VALUE plait_messagepack_rpc_params(VALUE self) {
     struct parser *parser = parser_of(self);
     return tells(parser, false) ? packed(parser, &parser->scan.value) : Qnil;
 }
 
-static VALUE parser_result(VALUE self) {
+VALUE plait_messagepack_rpc_result(VALUE self) {
     struct parser *parser = parser_of(self);
     return tells(parser, true) ? packed(parser, &parser->scan.value) : Qnil;
 }
 
 /* nil also for a packed nil */
-static VALUE parser_error(VALUE self) {
+VALUE plait_messagepack_rpc_error(VALUE self) {
     struct parser *parser = parser_of(self);
     const struct mprpc_span *error = &parser->scan.error;
     if (!tells(parser, true) || (unsigned char)pending_bytes(parser)[error->at] == 0xc0) return Qnil;
@@ -436,6 +455,14 @@ static VALUE parser_idle(VALUE self) {
     const struct parser *parser = parser_of(self);
     if (parser->told) return pending(parser) == parser->scan.at ? Qtrue : Qfalse;
     return parser->scan.stage == MPRPC_IN_ARRAY && pending(parser) == 0 ? Qtrue : Qfalse;
+}
+
+bool plait_messagepack_rpc_idle(VALUE self) {
+    return parser_idle(self) == Qtrue;
+}
+
+bool plait_messagepack_rpc_answers(VALUE self) {
+    return parser_of(self)->scan.kind == MPRPC_RESPONSE;
 }
 
 /* ---- the large string that is being received ---- */
@@ -501,11 +528,11 @@ static void define_parser(VALUE parser) {
     rb_define_method(parser, "next_event", parser_next_event, 0);
     rb_define_method(parser, "discard", parser_discard, 0);
     rb_define_method(parser, "kind", parser_kind, 0);
-    rb_define_method(parser, "id", parser_id, 0);
-    rb_define_method(parser, "method_name", parser_method_name, 0);
-    rb_define_method(parser, "params", parser_params, 0);
-    rb_define_method(parser, "result", parser_result, 0);
-    rb_define_method(parser, "error", parser_error, 0);
+    rb_define_method(parser, "id", plait_messagepack_rpc_id, 0);
+    rb_define_method(parser, "method_name", plait_messagepack_rpc_method_name, 0);
+    rb_define_method(parser, "params", plait_messagepack_rpc_params, 0);
+    rb_define_method(parser, "result", plait_messagepack_rpc_result, 0);
+    rb_define_method(parser, "error", plait_messagepack_rpc_error, 0);
     rb_define_method(parser, "bytesize", parser_bytesize, 0);
     rb_define_method(parser, "idle?", parser_idle, 0);
     rb_define_method(parser, "body", parser_body, 0);

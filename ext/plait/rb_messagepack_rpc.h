@@ -1,8 +1,11 @@
-/* Plait::Protocols::MessagePackRPC::NativeParser, for other bindings that receive bytes. */
+/* Plait::Protocols::MessagePackRPC::NativeParser and NativeWriter, for other bindings that receive and send bytes. */
 #ifndef PLAIT_RB_MESSAGEPACK_RPC_H
 #define PLAIT_RB_MESSAGEPACK_RPC_H
 
 #include <ruby.h>
+#include <stdbool.h>
+
+/* ---- the parser: see there for what each does ---- */
 
 /*
  * Where received bytes may be written: in the large string that is being received, else in the parser's buffer. *size: at
@@ -19,6 +22,57 @@ size_t plait_messagepack_rpc_missing(VALUE parser);
 
 /* Copies bytes in. */
 void plait_messagepack_rpc_feed(VALUE parser, const char *bytes, size_t size);
+
+/* What `next_event` tells. */
+enum messagepack_rpc_event {
+    MESSAGEPACK_RPC_MORE, /* bytes are needed */
+    MESSAGEPACK_RPC_REQUEST,
+    MESSAGEPACK_RPC_NOTIFICATION,
+    MESSAGEPACK_RPC_RESPONSE,
+    MESSAGEPACK_RPC_LARGE,
+    MESSAGEPACK_RPC_DISCARDED,
+    MESSAGEPACK_RPC_CLOSED
+};
+
+/* Raises what breaks the protocol. */
+enum messagepack_rpc_event plait_messagepack_rpc_next_event(VALUE parser);
+
+VALUE plait_messagepack_rpc_id(VALUE parser);
+VALUE plait_messagepack_rpc_method_name(VALUE parser);
+VALUE plait_messagepack_rpc_params(VALUE parser);
+VALUE plait_messagepack_rpc_error(VALUE parser);
+VALUE plait_messagepack_rpc_result(VALUE parser);
+void plait_messagepack_rpc_discard(VALUE parser);
+bool plait_messagepack_rpc_idle(VALUE parser);
+
+/* Whether the message that was told, or is coming, is an answer. */
+bool plait_messagepack_rpc_answers(VALUE parser);
+
+/* The input is at its end: raises when that is inside a message. */
+void plait_messagepack_rpc_end(VALUE parser);
+
+/* ---- the writer ---- */
+
+void plait_messagepack_rpc_write_request(VALUE writer, uint32_t id, VALUE method, VALUE params);
+void plait_messagepack_rpc_write_notification(VALUE writer, VALUE method, VALUE params);
+void plait_messagepack_rpc_write_result(VALUE writer, VALUE id, VALUE result);
+
+/* `data` may be nil. */
+void plait_messagepack_rpc_write_error(VALUE writer, VALUE id, VALUE error, VALUE data);
+
+/* Bytes. */
+size_t plait_messagepack_rpc_pending(VALUE writer);
+
+/* All that is pending, when that is one String of the writer's own; else nil. */
+VALUE plait_messagepack_rpc_pending_tail(VALUE writer);
+
+/* Nothing is pending any more; `keep` its memory for what comes. */
+void plait_messagepack_rpc_clear(VALUE writer, bool keep);
+
+/* All that is pending: an Array of Strings. */
+VALUE plait_messagepack_rpc_take(VALUE writer);
+
+/* ---- both ---- */
 
 /* The error of a wrong call, to be raised. */
 VALUE plait_messagepack_rpc_misuse(const char *message);

@@ -148,6 +148,14 @@ static VALUE write_call(VALUE self, enum mprpc_kind kind, uint64_t id, VALUE met
     return self;
 }
 
+void plait_messagepack_rpc_write_request(VALUE self, uint32_t id, VALUE method, VALUE params) {
+    write_call(self, MPRPC_REQUEST, id, method, params);
+}
+
+void plait_messagepack_rpc_write_notification(VALUE self, VALUE method, VALUE params) {
+    write_call(self, MPRPC_NOTIFICATION, 0, method, params);
+}
+
 static VALUE writer_request(VALUE self, VALUE id, VALUE method, VALUE params) {
     return write_call(self, MPRPC_REQUEST, id_of(id, UINT32_MAX), method, params);
 }
@@ -179,6 +187,15 @@ static VALUE writer_error(int argc, VALUE *argv, VALUE self) {
     return self;
 }
 
+void plait_messagepack_rpc_write_result(VALUE self, VALUE id, VALUE result) {
+    writer_response(self, id, result);
+}
+
+void plait_messagepack_rpc_write_error(VALUE self, VALUE id, VALUE error, VALUE data) {
+    VALUE arguments[] = {id, error, data};
+    writer_error(NIL_P(data) ? 2 : 3, arguments, self);
+}
+
 /* ---- what is pending ---- */
 
 static size_t pending(const struct writer *writer) {
@@ -200,10 +217,29 @@ static VALUE writer_clear(VALUE self) {
     return self;
 }
 
-/* take: all that is pending, as an Array of Strings. */
-static VALUE writer_take(VALUE self) {
+size_t plait_messagepack_rpc_pending(VALUE self) {
+    return pending(writer_of(self));
+}
+
+VALUE plait_messagepack_rpc_pending_tail(VALUE self) {
+    const struct writer *writer = writer_of(self);
+    return NIL_P(writer->parts) ? writer->tail : Qnil;
+}
+
+void plait_messagepack_rpc_clear(VALUE self, bool keep) {
     struct writer *writer = writer_of(self);
-    if (!NIL_P(writer->tail)) push(writer, writer->tail);
+    VALUE tail = writer->tail;
+    writer_clear(self);
+    if (!keep || NIL_P(tail)) return;
+
+    rb_str_set_len(tail, 0);
+    writer->tail = tail;
+}
+
+/* take: all that is pending, as an Array of Strings. */
+VALUE plait_messagepack_rpc_take(VALUE self) {
+    struct writer *writer = writer_of(self);
+    if (!NIL_P(writer->tail) && RSTRING_LEN(writer->tail) > 0) push(writer, writer->tail);
     VALUE parts = NIL_P(writer->parts) ? rb_ary_new() : writer->parts;
     writer_clear(self);
     return parts;
@@ -224,5 +260,5 @@ void plait_init_messagepack_rpc_writer(VALUE messagepack_rpc) {
     rb_define_method(writer, "bytesize", writer_bytesize, 0);
     rb_define_method(writer, "empty?", writer_empty, 0);
     rb_define_method(writer, "clear", writer_clear, 0);
-    rb_define_method(writer, "take", writer_take, 0);
+    rb_define_method(writer, "take", plait_messagepack_rpc_take, 0);
 }

@@ -3,16 +3,16 @@
 require_relative "../test_helper"
 require_relative "connection_cases"
 
-class ConnectionTest < Minitest::Test
+class ConnectionOverPureLineTest < Minitest::Test
   include ConnectionCases
 
-  def wire = Plait::RPC::Wire
+  def line = Plait::RPC::PureLine
 end
 
 if Plait::Native.available?
-  class ConnectionOverPureWireTest < Minitest::Test
+  class ConnectionOverNativeLineTest < Minitest::Test
     include ConnectionCases
 
-    def wire = PureWires
+    def line = Plait::RPC::NativeLine
   end
 end

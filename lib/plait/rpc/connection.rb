@@ -1,13 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "connection/endings"
-require_relative "connection/intake"
-require_relative "connection/receiving"
-require_relative "connection/roles"
-require_relative "connection/sending"
-require_relative "connection/waiter"
+require_relative "connection/complaints"
 require_relative "future"
-require_relative "wire"
+require_relative "incoming"
+require_relative "line"
 require_relative "../protocols/messagepack_rpc"
 require_relative "../values/errors"
 
@@ -20,17 +16,15 @@ module Plait
     # one takes over. There is no thread and no fiber besides theirs, and at rest the connection is a descriptor and a few
     # hundred bytes. Where a dispatcher says that it `reads?`, a server does, and those who wait only sleep.
     class Connection
-      include Endings
-      include Intake
-      include Receiving
-      include Roles
-      include Sending
+      include Complaints
 
       # Bytes that may wait for a peer who doesn't read, before who has more to say has to wait too.
       OUTBOX = 1024 * 1024
 
       LIMITS = Protocols::MessagePackRPC::Limits.new
-      private_constant :LIMITS
+      # Interrupts are held back where something is between two hands.
+      NEVER = { Object => :never }.freeze
+      private_constant :LIMITS, :NEVER
 
       # @return [Io::Endpoint, String, nil] with whom
       attr_reader :endpoint
@@ -45,25 +39,20 @@ module Plait
       # @param limits [Protocols::MessagePackRPC::Limits] of what the peer sends
       # @param dispatcher [#take, nil] what becomes of the peer's requests and notifications
       # @param outbox [Integer] bytes, see OUTBOX
-      # @param wire [#over] what moves the bytes, see {Wire}
       # @param raw [Boolean] for an old peer: method names as raw bytes. (How values are packed is the codec's business.)
+      # @param line [Class<NativeLine>, Class<PureLine>] what looks after the socket
       def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false,
-                     wire: Wire)
+                     line: Line.for(socket))
         @endpoint = endpoint
         @codec = codec || Protocols::MessagePackRPC::Codec.new(raw: raw)
         @dispatcher = dispatcher
-        @served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
-        @parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
-        @writer = Protocols::MessagePackRPC::Writer.new(raw: raw)
-        @wire = wire.over(socket, @parser)
-        @room = outbox
-        @lock = Mutex.new
-        @last_id = -1
-        @reader = @resident = Waiter.new(nil) { false } if dispatcher && !@served
+        served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
+        parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
+        @line = line.new(socket, parser, self, room: outbox, served: served, raw: raw)
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
-      def io = @wire.io
+      def io = @line.io
 
       # @return [IO]
       def to_io = io.to_io
@@ -80,11 +69,8 @@ module Plait
       def request(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
         params = @codec.pack(arguments)
-        await_room(limit) if @unsent
-        late(future) unless await(Waiter.new(limit, future)) { enter_call(future, params) }
+        aside { @line.exchange(future, params, limit) } || future.settled? || raise(late_to_send)
         future.value
-      ensure
-        drop(future) unless future.nil? || future.settled?
       end
 
       # Sends a request, and doesn't wait for its answer.
@@ -94,11 +80,10 @@ module Plait
       # @return [Future]
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
       # @raise [ConnectionClosed] it is over; nothing was sent
-      # @raise [WriteTimeout] the peer takes nothing; nothing was sent
+      # @raise [WriteTimeout] the peer takes nothing
       def call(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
-        params = @codec.pack(arguments)
-        send_frame(limit) { enter_call(future, params) }
+        @line.call(future, @codec.pack(arguments), limit) || raise(late_to_send)
         future
       end
 
@@ -109,19 +94,30 @@ module Plait
       # @return [void]
       # @raise (see #call)
       def notify(method, arguments, limit: nil)
-        params = @codec.pack(arguments)
-        send_frame(limit) { @over ? raise(complaint(@over, about: method.to_s)) : @writer.notification(method, params) }
+        @line.notify(method, @codec.pack(arguments), limit) || raise(late_to_send)
       end
 
       # Nobody wants the answer any more: it is dropped when it comes.
       # @param future [Future]
       # @return [Boolean] whether it was still to come
-      def drop(future)
-        exclusively { !future.settled? && @calls&.delete(future.id) && future.settle(:cancelled) && true } || false
+      def drop(future) = @line.drop(future, false)
+
+      # Waits until the future is settled.
+      # @param future [Future]
+      # @param limit [Float, nil] monotonic seconds; the future's own holds too
+      # @return [Boolean] false when the time was up before
+      # @raise [ConnectionClosed, RemoteProtocolError]
+      # @api private
+      def await_answer(future, limit = nil)
+        moment = [future.limit, limit].compact.min
+        return true if aside { @line.await(future, moment) }
+
+        @line.drop(future, true) if future.limit && moment == future.limit
+        future.settled?
       end
 
       # @return [Integer] calls without an answer
-      def pending = @calls&.size || 0
+      def pending = @line.pending
 
       # @!group Answers
 
@@ -130,10 +126,7 @@ module Plait
       # @param flush [Boolean] false: who calls sees to it that {#flush} is called soon
       # @return [void]
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
-      def respond(id, result, flush: true)
-        packed = @codec.pack(result)
-        answer(flush) { @writer.response(id, packed) }
-      end
+      def respond(id, result, flush: true) = @line.answer(id, @codec.pack(result), flush)
 
       # @param id [Integer] of the peer's request
       # @param error [Object] what the peer is told
@@ -142,84 +135,91 @@ module Plait
       # @return [void]
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
       def respond_error(id, error, data = nil, flush: true)
-        packed = (data.nil? ? [error] : [error, data]).map { |value| @codec.pack(value) }
-        answer(flush) { @writer.error(id, *packed) }
+        @line.refuse(id, @codec.pack(error), data.nil? ? nil : @codec.pack(data), flush)
       end
+
+      # @!group Serving
+
+      # Receives what is there, 64 KiB at most (1 MiB of a large string), and hands it on. Never waits. One at a time.
+      # @return [Symbol] :idle, nothing is half received; :partial, something is; :full, the dispatcher has no room: what is
+      #   here is handed on by the next call; :closed
+      def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
+
+      # Stays, so that there is always somebody who reads, until the connection is closed.
+      # @return [void]
+      # @raise [ConnectionClosed, RemoteProtocolError] when it is
+      def run = @line.run
 
       # Sends what the peer takes, without waiting.
       # @return [Boolean] whether that is all
-      def flush
-        exclusively { flush_now }.tap { |done| @dispatcher.unsent(self) if @served && !done }
-      end
+      def flush = @line.flush
 
       # @return [Integer] bytes that wait for the peer to read
-      def unsent = @wire.unsent + @writer.bytesize
+      def unsent = @line.unsent
 
       # @return [Boolean] whether that is so much that nothing should be added
-      def congested? = @unsent ? unsent > @room : false
+      def congested? = @line.congested?
+
+      # @!group State
 
       # @return [Boolean] whether nothing is under way, in either direction
-      def idle? = pending.zero? && !@unsent && @parser.idle?
+      def idle? = @line.idle?
 
       # @return [Boolean]
-      def closed? = !@over.nil?
+      def closed? = !@line.over.nil?
 
-      # Closes it. Who waits for an answer gets {ConnectionClosed}.
+      # Closes it. Who waits for an answer gets {ConnectionClosed}. In a fork, the parent's goes on.
       # @param reason [String, Exception]
       # @return [void]
-      def close(reason = "was closed on this side")
-        exclusively { finish(reason) }
-      end
+      def close(reason = "was closed on this side") = @line.finish(reason)
 
       # @return [String]
       def inspect = "#<#{self.class} #{@endpoint} #{closed? ? "closed" : "#{pending} pending"}>"
 
-      # Waits until the future is settled.
-      # @param limit [Float, nil] monotonic seconds; the future's own holds too
-      # @return [Boolean] false when the time was up before
-      # @api private
-      def await_answer(future, limit = nil)
-        moment = [future.limit, limit].compact.min
-        return true if await(Waiter.new(moment, future))
+      # @!group What the line tells
 
-        late(future) if future.limit && moment == future.limit
-        future.settled?
+      # @return [Boolean] whether the dispatcher can take a request. Who waits for an answer gets it, however much there is to do.
+      # @api private
+      def room? = @dispatcher.nil? || @dispatcher.room?(self) || pending.positive?
+
+      # A request, or a notification, of the peer.
+      # @return [void]
+      # @api private
+      def arrived(id, method_name, params)
+        if @dispatcher
+          Thread.handle_interrupt(NEVER) { @dispatcher.take(Incoming.new(self, id, method_name, params)) }
+        elsif id
+          respond_error(id, "this client takes no requests: #{method_name}")
+        end
       end
 
+      # Something is left to be sent, and the peer takes no more now.
+      # @return [void]
       # @api private
-      def late_answer(future)
-        ReadTimeout.new("#{peer} did not answer #{future.method_name} in time", endpoint: @endpoint)
+      def unsent_left = @dispatcher.unsent(self)
+
+      # What was promised to be sent, and nobody is there who does it.
+      # @return [void]
+      # @api private
+      def find_drainer
+        Thread.new do
+          @line.drain
+        rescue Error
+          nil # it is over
+        end.name = "plait: sends what is left"
+      end
+
+      # @param reason [Exception, String]
+      # @return [void]
+      # @api private
+      def ended(reason)
+        @dispatcher&.closed(self, reason.is_a?(EOFError) || reason.is_a?(String) ? nil : reason)
       end
 
       private
 
-      def late(future)
-        exclusively { @calls&.delete(future.id) && future.settle(:late) unless future.settled? }
-      end
-
-      # @yield under the lock, to write it
-      def send_frame(limit, &write)
-        await_room(limit) if @unsent
-        done = exclusively do
-          write.call
-          flush_soon
-        end
-        finish_sending(limit) unless done
-      end
-
-      # Where a server reads, who answers never waits for the peer.
-      def answer(flush, &write)
-        await_room(nil) if @unsent && !@served
-        done = exclusively do
-          next true if @over
-
-          write.call
-          flush ? flush_soon : true
-        end
-        finish_sending(nil) unless done
-      end
-
-      def finish_sending(limit) = @served ? @dispatcher.unsent(self) : drain(limit)
+      # Where a server reads, who waits is not busy.
+      def aside(&wait) = @dispatcher.respond_to?(:aside) ? @dispatcher.aside(&wait) : yield
     end
   end
 end

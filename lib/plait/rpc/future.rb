@@ -12,9 +12,9 @@ module Plait
       attr_reader :method_name
       # @return [Float, nil] monotonic seconds by which the answer must be there
       attr_reader :limit
-      # @return [Array<Connection::Waiter>, nil] who sleeps until it is there
+      # @return [Array<PureLine::Member>, nil] who sleeps until it is there
       # @api private
-      attr_reader :waiters
+      attr_reader :members
 
       # @param connection [Connection]
       # @param method_name [String, Symbol]
@@ -23,6 +23,7 @@ module Plait
         @connection = connection
         @method_name = method_name
         @limit = limit
+        @state = nil
       end
 
       # @return [Object] the result, once it is there
@@ -42,6 +43,7 @@ module Plait
       # @return [Boolean] whether it is known what has become of it; nothing is waited for
       def settled? = !@state.nil?
 
+      # Of the line. (That in C does the same for itself.)
       # @api private
       def entered(id, frame_end)
         @id = id
@@ -52,9 +54,9 @@ module Plait
       def sent?(bytes) = bytes >= @frame_end
 
       # @api private
-      def awaited_by(waiter) = (@waiters ||= []) << waiter
+      def awaited_by(member) = (@members ||= []) << member
 
-      # Once. Under the connection's lock.
+      # Once. Under the line's lock.
       # @param state [Symbol] :answered or :refused (the outcome is packed), :lost or :unsent (the reason why), :late,
       #   :cancelled
       # @api private

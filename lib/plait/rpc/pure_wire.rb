@@ -6,8 +6,8 @@ require_relative "../values/deadline"
 
 module Plait
   module RPC
-    # The bytes of a connection, in Ruby: for JRuby, and for TLS everywhere; twin of NativeWire (ext/plait/rb_rpc_wire.c). What
-    # comes goes into the parser, and what goes is gathered. Of messages, and of who waits for which, it knows nothing.
+    # The bytes of a connection, in Ruby: for JRuby, and for TLS everywhere. What comes goes into the parser, and what goes is
+    # gathered. Of messages, and of who waits for which, it knows nothing.
     #
     # Nothing is lost or repeated when it is interrupted: only {#wait} can be. One at a time may be
     # in {#receive}, and one in {#push} or {#transmit}.
@@ -44,9 +44,8 @@ module Plait
       end
 
       # Takes what is there into the parser, without waiting.
-      # @param _anew [Boolean] although the last time took all there was, and nobody has waited since
       # @return [Integer, nil] bytes, 0 when there are none now, nil at the end of the input (then see {#failure})
-      def receive(_anew = false) # rubocop:disable Style/OptionalBooleanParameter -- as the native one
+      def receive
         Thread.handle_interrupt(NEVER) do
           chunk = @io.read_nonblock(CHUNK, exception: false)
           next 0 if chunk.is_a?(Symbol)
@@ -75,6 +74,13 @@ module Plait
       rescue *@breaks => e
         @failure = e
         nil
+      end
+
+      # What is still to be sent never will be.
+      # @return [void]
+      def clear
+        @pieces = []
+        @pushed = @sent
       end
 
       # @return [Integer] bytes that are still to be sent

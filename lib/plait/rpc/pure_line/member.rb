@@ -4,18 +4,18 @@ require_relative "../../values/deadline"
 
 module Plait
   module RPC
-    class Connection
-      # A thread or a fiber that waits for something on a connection. Whoever wakes it holds the connection's lock; so does
-      # whoever looks whether it has what it waits for.
-      class Waiter
+    class PureLine
+      # A thread or a fiber that stays on a line until it has what it wants. Whoever wakes it, or looks whether it has that,
+      # holds the line's lock.
+      class Member
         # @return [Float, nil] monotonic seconds
         attr_reader :limit
         # @return [Future, nil]
         attr_reader :future
 
-        # @param limit [Float, nil] monotonic seconds until which it waits
+        # @param limit [Float, nil] monotonic seconds until which it stays
         # @param future [Future, nil] that it waits for
-        # @yieldreturn [Boolean] without a future: whether it has what it waits for
+        # @yieldreturn [Boolean] without a future: whether it has what it wants
         def initialize(limit, future = nil, &satisfied)
           @limit = limit
           @future = future
@@ -44,7 +44,7 @@ module Plait
         end
 
         # Sleeps until it is woken, or its time is up. A fiber waits by its scheduler alone, never for the lock.
-        # @param lock [Mutex] the connection's, which it does not hold
+        # @param lock [Mutex] the line's, which it does not hold
         # @return [void]
         def sleep(lock)
           return (@scheduler.block(self, seconds) unless @woken) if @scheduler

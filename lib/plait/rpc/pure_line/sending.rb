@@ -1,19 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "waiter"
+require_relative "member"
 
 module Plait
   module RPC
-    class Connection
+    class PureLine
       # What goes: frames are put together by the writer, and leave by the wire at once, unless somebody is about to send
-      # anyway. Everything here but {#await_room} and {#drain} is done under the lock.
+      # anyway. Everything here but {#await_room} is done under the lock.
       module Sending
         private
 
         # @return [void]
         def enter_call(future, params)
-          raise complaint(@over) if @over
-
           id = free_id
           @writer.request(id, future.method_name, params)
           (@calls ||= {})[id] = future
@@ -43,33 +41,22 @@ module Plait
           return give_up_sending if sent.nil?
 
           @unsent = !sent
-          @sleeping&.each_key { |waiter| waiter.wake unless waiter.future }
+          @sleeping&.each_key { |member| member.wake unless member.future }
           sent
         end
 
-        # The peer doesn't listen any more, but may still have said something: who reads will find it.
+        # The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end.
+        # @return [true]
         def give_up_sending
-          failure = @wire.failure
           @unsent = false
-          return @wire.shut || true if @reading
-
-          receive_what_is_there unless @served
-          finish(failure)
+          @wire.clear
+          @reader ? @wire.shut : end_all(@wire.failure)
           true
         end
 
         # Waits until there is room for another frame.
-        def await_room(limit)
-          return if unsent <= @room || await(Waiter.new(limit) { unsent <= @room })
-
-          raise late_to_send
-        end
-
-        # Waits until all is out that was to be sent up to here.
-        def drain(limit = nil)
-          mark = exclusively { @wire.pushed + @writer.bytesize }
-          await(Waiter.new(limit) { @wire.sent >= mark }) || raise(late_to_send)
-        end
+        # @return [Boolean] whether there was in time
+        def await_room(limit) = !@unsent || unsent <= @room || stay(Member.new(limit) { unsent <= @room })
       end
     end
   end

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../incoming"
 require_relative "../../values/errors"
 
 module Plait
   module RPC
-    class Connection
-      # What comes, while callers read for one another: answers go to the futures that wait for them. All of it is done under
-      # the lock, by the one who reads.
+    class PureLine
+      # What comes, while callers read for one another: answers go to the futures that wait for them. All of it but
+      # {#hand_on_arrived} is done under the lock, by the one who reads.
       module Receiving
         # Receives in a row, before others get their turn.
         TURN = 16
@@ -25,7 +24,7 @@ module Plait
             take_events
           end
         rescue RemoteProtocolError => e
-          finish(e)
+          end_all(e)
         end
 
         def take_events
@@ -33,7 +32,16 @@ module Plait
             case event
             when :response then take_answer
             when :large then look_at_large
-            when :request, :notification then keep_arrived
+            when :request, :notification then (@arrived ||= []) << [@parser.id, @parser.method_name, @parser.params]
+            end
+          end
+        end
+
+        # (Not under the lock, nor to be interrupted: who has begun hands on what he takes.)
+        def hand_on_arrived
+          Thread.handle_interrupt(Object => :never) do
+            while (arrived = exclusively { @arrived&.shift || (@arrived = nil) })
+              @connection.arrived(*arrived)
             end
           end
         end
@@ -41,8 +49,7 @@ module Plait
         def take_answer
           future = @calls&.delete(@parser.id) or return
           error = @parser.error
-          future.settle(error ? :refused : :answered, error || @parser.result)
-          future.waiters&.each { |waiter| wake(waiter) }
+          error ? settle(future, :refused, error) : settle(future, :answered, @parser.result)
         end
 
         # An answer that nobody waits for any more is not kept.
@@ -50,24 +57,13 @@ module Plait
           @parser.discard if @parser.kind == :response && !@calls&.key?(@parser.id)
         end
 
-        def keep_arrived
-          (@arrived ||= []) << Incoming.new(self, @parser.id, @parser.method_name, @parser.params) if @parser.id
-        end
-
-        # Of a client that has no handler. (Not under the lock.)
-        def refuse_arrived
-          while (incoming = exclusively { @arrived&.shift })
-            respond_error(incoming.id, "this client takes no requests: #{incoming.method_name}")
-          end
-        end
-
         def end_of_input
-          return finish(@wire.failure) if @wire.failure
+          return end_all(@wire.failure) if @wire.failure
 
           @parser.finish.next_event
-          finish(EOFError.new("the end of the input"))
+          end_all(EOFError.new("the end of the input"))
         rescue RemoteProtocolError => e
-          finish(e)
+          end_all(e)
         end
       end
     end

@@ -1,0 +1,389 @@
+/* See rb_rpc_line.h. What its errors say is in lib/plait/rpc/connection/complaints.rb. */
+#include "rb_rpc_line.h"
+
+#include <math.h>
+#include <ruby/io.h>
+#include <ruby/ractor.h>
+
+#include "plait.h"
+#include "rb_messagepack_rpc.h"
+#include "rb_selector.h"
+
+static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_unsent_left;
+
+/* ---- the object ---- */
+
+static void line_mark(void *data) {
+    const struct line *line = data;
+    rb_gc_mark(line->io);
+    rb_gc_mark(line->parser);
+    rb_gc_mark(line->writer);
+    rb_gc_mark(line->parts);
+    rb_gc_mark(line->connection);
+    rb_gc_mark(line->calls);
+    rb_gc_mark(line->over);
+    for (int i = 0; i < LINE_WAITS; i++) rb_gc_mark(line->waits[i].fiber);
+    plait_line_mark_members(line);
+}
+
+/* A fiber that was waiting may go with it, without having left. */
+static void line_free(void *data) {
+    struct line *line = data;
+    for (int i = 0; i < LINE_WAITS; i++) plait_deadline_remove(&line->waits[i].deadline);
+    if (line->awaited) st_free_table(line->awaited);
+    xfree(line);
+}
+
+static size_t line_size(const void *data) {
+    const st_table *awaited = ((const struct line *)data)->awaited;
+    return sizeof(struct line) + (awaited ? st_memsize(awaited) : 0);
+}
+
+static const rb_data_type_t line_type = {
+    .wrap_struct_name = "Plait::RPC::NativeLine",
+    .function = {.dmark = line_mark, .dfree = line_free, .dsize = line_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE line_allocate(VALUE class) {
+    struct line *line;
+    VALUE self = TypedData_Make_Struct(class, struct line, &line_type, line);
+    line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->over = Qnil;
+    for (int i = 0; i < LINE_WAITS; i++) line->waits[i].fiber = Qnil;
+    line->generation = plait_generation();
+    line->last_id = UINT32_MAX;
+    line->armed = line->earliest = INFINITY;
+    return self;
+}
+
+struct line *plait_line_of(VALUE self) {
+    return rb_check_typeddata(self, &line_type);
+}
+
+/* new(io, parser, connection, room:, served:, raw:) */
+static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
+    static ID names[3];
+    if (!names[0]) {
+        names[0] = rb_intern("room");
+        names[1] = rb_intern("served");
+        names[2] = rb_intern("raw");
+    }
+    struct line *line = plait_line_of(self);
+    VALUE io, parser, connection, keywords, values[3];
+    rb_scan_args(argc, argv, "3:", &io, &parser, &connection, &keywords);
+    rb_get_kwargs(keywords, names, 3, 0, values);
+    plait_messagepack_rpc_missing(parser); /* raises unless it is one */
+    line->io = rb_io_get_io(io);
+    line->parser = parser;
+    line->connection = connection;
+    line->room = NUM2SIZET(values[0]);
+    line->served = RTEST(values[1]);
+    line->raw = RTEST(values[2]);
+    return self;
+}
+
+static bool foreign(const struct line *line) {
+    return line->generation != plait_generation();
+}
+
+/* ---- saying something ---- */
+
+NORETURN(static void raise_over(const struct line *line, VALUE reason));
+static void raise_over(const struct line *line, VALUE reason) {
+    rb_exc_raise(rb_funcall(line->connection, id_complaint, 1, reason));
+}
+
+static void check_open(const struct line *line) {
+    if (foreign(line)) raise_over(line, rb_utf8_str_new_cstr("belongs to the parent process"));
+    if (!NIL_P(line->over)) raise_over(line, line->over);
+}
+
+static double limit_of(VALUE limit) {
+    return NIL_P(limit) ? INFINITY : NUM2DBL(limit);
+}
+
+/* Waits until there is room for another frame. Returns whether there is in time. */
+static bool await_room(VALUE self, double limit) {
+    struct line *line = plait_line_of(self);
+    if (!line->unsent || plait_line_unsent(line) <= line->room) return true;
+
+    struct member member = plait_line_member(WANT_ROOM, limit);
+    return plait_line_stay(self, &member, NULL, NULL);
+}
+
+/* Waits until what was said is sent, where nobody else sees to it. Returns whether it is in time. */
+static bool drain(VALUE self, double limit) {
+    struct line *line = plait_line_of(self);
+    if (line->served) {
+        rb_funcall(line->connection, id_unsent_left, 0);
+        return true;
+    }
+    struct member member = plait_line_member(WANT_SENT, limit);
+    member.until = plait_line_said(line);
+    return plait_line_stay(self, &member, NULL, NULL);
+}
+
+/* Ids are 32 bits long, and one may still be in use when all have been given once. */
+static uint32_t free_id(struct line *line) {
+    do line->last_id++;
+    while (!NIL_P(line->calls) && !NIL_P(rb_hash_lookup(line->calls, UINT2NUM(line->last_id))));
+    return line->last_id;
+}
+
+static void enter_call(struct line *line, VALUE future, VALUE params) {
+    uint32_t number = free_id(line);
+    VALUE id = UINT2NUM(number);
+    plait_messagepack_rpc_write_request(plait_line_writer(line), number, rb_attr_get(future, id_method_name), params);
+    if (NIL_P(line->calls)) line->calls = rb_hash_new();
+    rb_hash_aset(line->calls, id, future);
+    rb_ivar_set(future, id_at_id, id);
+    rb_ivar_set(future, id_frame_end, ULL2NUM(plait_line_said(line)));
+}
+
+/* ---- calls ---- */
+
+struct entry {
+    struct member *member;
+    VALUE params;
+};
+
+/* Who has something to say and stays for the answer reads, if nobody else does. */
+static void begin_exchange(struct line *line, void *argument) {
+    const struct entry *entry = argument;
+    check_open(line);
+    enter_call(line, entry->member->future, entry->params);
+    if (!line->reader && !line->served) line->reader = entry->member;
+    plait_line_flush_soon(line);
+    if (line->served && line->unsent) rb_funcall(line->connection, id_unsent_left, 0);
+}
+
+/* exchange(future, params, limit) */
+static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) {
+    double moment = limit_of(limit);
+    check_open(plait_line_of(self));
+    if (!await_room(self, moment)) return Qfalse;
+
+    struct member member = plait_line_member(WANT_ANSWER, moment);
+    struct entry entry = {.member = &member, .params = params};
+    member.future = future;
+    member.sole = true;
+    VALUE done = plait_line_stay(self, &member, begin_exchange, &entry) ? Qtrue : Qfalse;
+    RB_GC_GUARD(params);
+    RB_GC_GUARD(future);
+    return done;
+}
+
+/* call(future, params, limit) */
+static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit) {
+    struct line *line = plait_line_of(self);
+    double moment = limit_of(limit);
+    check_open(line);
+    if (!await_room(self, moment)) return Qfalse;
+
+    check_open(line);
+    enter_call(line, future, params);
+    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qfalse;
+}
+
+/* notify(method, params, limit) */
+static VALUE line_notify(VALUE self, VALUE method, VALUE params, VALUE limit) {
+    struct line *line = plait_line_of(self);
+    double moment = limit_of(limit);
+    check_open(line);
+    if (!await_room(self, moment)) return Qfalse;
+
+    check_open(line);
+    plait_messagepack_rpc_write_notification(plait_line_writer(line), method, params);
+    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qfalse;
+}
+
+/* await(future, limit) */
+static VALUE line_await(VALUE self, VALUE future, VALUE limit) {
+    struct member member = plait_line_member(WANT_ANSWER, limit_of(limit));
+    if (foreign(plait_line_of(self))) check_open(plait_line_of(self));
+    member.future = future;
+    VALUE done = plait_line_stay(self, &member, NULL, NULL) ? Qtrue : Qfalse;
+    RB_GC_GUARD(future);
+    return done;
+}
+
+/* drop(future, late) */
+static VALUE line_drop(VALUE self, VALUE future, VALUE late) {
+    return plait_line_drop(plait_line_of(self), future, RTEST(late) ? "late" : "cancelled") ? Qtrue : Qfalse;
+}
+
+/* look: takes what is there, where nobody reads */
+static VALUE line_look(VALUE self) {
+    struct line *line = plait_line_of(self);
+    if (foreign(line) || line->reader || line->served || !NIL_P(line->over)) return Qnil;
+
+    struct member member = plait_line_member(WANT_LOOK, INFINITY);
+    line->drained = false;
+    plait_line_stay(self, &member, NULL, NULL);
+    return Qnil;
+}
+
+/* ---- answers ---- */
+
+static VALUE flush_answer(VALUE self, VALUE flush) {
+    struct line *line = plait_line_of(self);
+    if (RTEST(flush) && !plait_line_flush_soon(line)) drain(self, INFINITY);
+    return Qnil;
+}
+
+/* answer(id, result, flush) */
+static VALUE line_answer(VALUE self, VALUE id, VALUE result, VALUE flush) {
+    struct line *line = plait_line_of(self);
+    if (foreign(line) || !NIL_P(line->over)) return Qnil;
+    if (!line->served && RTEST(flush)) await_room(self, INFINITY);
+    if (!NIL_P(line->over)) return Qnil;
+
+    plait_messagepack_rpc_write_result(plait_line_writer(line), id, result);
+    return flush_answer(self, flush);
+}
+
+/* refuse(id, error, data, flush) */
+static VALUE line_refuse(VALUE self, VALUE id, VALUE error, VALUE data, VALUE flush) {
+    struct line *line = plait_line_of(self);
+    if (foreign(line) || !NIL_P(line->over)) return Qnil;
+
+    plait_messagepack_rpc_write_error(plait_line_writer(line), id, error, data);
+    return flush_answer(self, flush);
+}
+
+/* flush => whether all is sent */
+static VALUE line_flush(VALUE self) {
+    struct line *line = plait_line_of(self);
+    return foreign(line) || !NIL_P(line->over) || plait_line_flush(line) ? Qtrue : Qfalse;
+}
+
+/* drain: waits until what was said is sent */
+static VALUE line_drain(VALUE self) {
+    return drain(self, INFINITY) ? Qtrue : Qfalse;
+}
+
+/* ---- reading for good ---- */
+
+static VALUE run_intake(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    line->intake = true;
+    return plait_line_intake(line);
+}
+
+static VALUE end_intake(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    line->intake = false;
+    if (NIL_P(line->over) && !plait_line_flush(line) && line->served) rb_funcall(line->connection, id_unsent_left, 0);
+    return Qnil;
+}
+
+/* read_available => :idle, :partial, :full or :closed */
+static VALUE line_read_available(VALUE self) {
+    struct line *line = plait_line_of(self);
+    if (foreign(line) || !NIL_P(line->over)) return ID2SYM(rb_intern("closed"));
+
+    VALUE state = rb_ensure(run_intake, (VALUE)line, end_intake, (VALUE)line);
+    RB_GC_GUARD(self);
+    return NIL_P(line->over) ? state : ID2SYM(rb_intern("closed"));
+}
+
+/* run: stays, so that there is always somebody who reads, until it is over */
+static VALUE line_run(VALUE self) {
+    struct member member = plait_line_member(WANT_END, INFINITY);
+    plait_line_stay(self, &member, NULL, NULL);
+    return Qnil;
+}
+
+/* ---- state ---- */
+
+static VALUE line_unsent(VALUE self) {
+    return ULL2NUM(plait_line_unsent(plait_line_of(self)));
+}
+
+static VALUE line_congested(VALUE self) {
+    const struct line *line = plait_line_of(self);
+    return line->unsent && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;
+}
+
+static VALUE line_pending(VALUE self) {
+    VALUE calls = plait_line_of(self)->calls;
+    return NIL_P(calls) ? INT2FIX(0) : rb_hash_size(calls);
+}
+
+static VALUE line_idle(VALUE self) {
+    const struct line *line = plait_line_of(self);
+    bool calls = !NIL_P(line->calls) && RHASH_SIZE(line->calls) > 0;
+    return !calls && !line->unsent && plait_messagepack_rpc_idle(line->parser) ? Qtrue : Qfalse;
+}
+
+static VALUE line_over(VALUE self) {
+    return plait_line_of(self)->over;
+}
+
+static VALUE line_foreign(VALUE self) {
+    return foreign(plait_line_of(self)) ? Qtrue : Qfalse;
+}
+
+static VALUE line_io(VALUE self) {
+    return plait_line_of(self)->io;
+}
+
+/* finish(reason): in a fork, our descriptor of it is closed */
+static VALUE line_finish(VALUE self, VALUE reason) {
+    struct line *line = plait_line_of(self);
+    if (!foreign(line)) {
+        plait_line_finish(line, reason);
+    } else if (!line->released) {
+        line->released = true;
+        line->over = reason;
+        rb_funcall(line->io, id_close, 0);
+    }
+    return Qnil;
+}
+
+static void define(VALUE rpc) {
+    VALUE line = rb_define_class_under(rpc, "NativeLine", rb_cObject);
+    rb_define_alloc_func(line, line_allocate);
+    rb_define_method(line, "initialize", line_initialize, -1);
+    rb_define_method(line, "exchange", line_exchange, 3);
+    rb_define_method(line, "call", line_call, 3);
+    rb_define_method(line, "notify", line_notify, 3);
+    rb_define_method(line, "await", line_await, 2);
+    rb_define_method(line, "drop", line_drop, 2);
+    rb_define_method(line, "look", line_look, 0);
+    rb_define_method(line, "answer", line_answer, 3);
+    rb_define_method(line, "refuse", line_refuse, 4);
+    rb_define_method(line, "flush", line_flush, 0);
+    rb_define_method(line, "drain", line_drain, 0);
+    rb_define_method(line, "read_available", line_read_available, 0);
+    rb_define_method(line, "run", line_run, 0);
+    rb_define_method(line, "finish", line_finish, 1);
+    rb_define_method(line, "unsent", line_unsent, 0);
+    rb_define_method(line, "congested?", line_congested, 0);
+    rb_define_method(line, "pending", line_pending, 0);
+    rb_define_method(line, "idle?", line_idle, 0);
+    rb_define_method(line, "over", line_over, 0);
+    rb_define_method(line, "foreign?", line_foreign, 0);
+    rb_define_method(line, "io", line_io, 0);
+}
+
+/* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire.c. */
+static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    define(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
+void plait_init_rpc_line(VALUE plait) {
+    id_at_id = rb_intern("@id");
+    id_method_name = rb_intern("@method_name");
+    id_frame_end = rb_intern("@frame_end");
+    id_complaint = rb_intern("complaint");
+    id_close = rb_intern("close");
+    id_unsent_left = rb_intern("unsent_left");
+    plait_init_rpc_line_roles();
+    plait_init_rpc_line_receive();
+    VALUE native = rb_define_module_under(plait, "NativeRPC");
+    rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
+}

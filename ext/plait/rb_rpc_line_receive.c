@@ -1,0 +1,211 @@
+/* What comes: answers go to the futures they belong to, a large string straight into its final memory. */
+#include "rb_rpc_line.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+#include <ruby/thread.h>
+#include <sys/socket.h>
+
+#include "plait.h"
+#include "rb_messagepack_rpc.h"
+#include "rb_selector.h"
+
+enum {
+    CHUNK = 64 * 1024,   /* bytes received at once of small messages */
+    LARGE = 1024 * 1024, /* of a large string */
+    SLOW = 128 * 1024,   /* bytes from which on a receive is worth giving the GVL to others */
+    TURN = 16            /* receives in a row, before others get their turn */
+};
+
+static ID id_arrived, id_room;
+static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refused;
+static VALUE end_of_input; /* an EOFError */
+static VALUE protocol_error = Qnil;
+
+/* Small things, on their way into a parser: used up before anybody else can run. */
+static char incoming[CHUNK];
+
+/* ---- bytes ---- */
+
+struct receive {
+    int descriptor;
+    char *to;
+    size_t room;
+    ssize_t received; /* bytes, or -1 with error */
+    int error;
+};
+
+static void *receive_now(void *argument) {
+    struct receive *receive = argument;
+    do receive->received = recv(receive->descriptor, receive->to, receive->room, MSG_DONTWAIT);
+    while (receive->received < 0 && errno == EINTR);
+    receive->error = errno;
+    return NULL;
+}
+
+/*
+ * A large one lets other threads run. With an interrupt at hand rb_nogvl does not call it at all; with RB_NOGVL_INTR_FAIL it
+ * raises nothing after it either, so that what was received is counted.
+ */
+static void receive_without_gvl(struct line *line, struct receive *receive) {
+    receive->received = -2;
+    line->receiving = true;
+    rb_nogvl(receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (receive->received == -2) receive_now(receive);
+    line->receiving = false;
+}
+
+static void receive_large(struct line *line, struct receive *receive) {
+    receive->to = plait_messagepack_rpc_room(line->parser, LARGE, &receive->room);
+    if (receive->room < SLOW) receive_now(receive);
+    else receive_without_gvl(line, receive);
+    if (receive->received > 0) plait_messagepack_rpc_received(line->parser, (size_t)receive->received);
+}
+
+static void receive_small(struct line *line, struct receive *receive) {
+    receive->to = incoming;
+    receive->room = sizeof incoming;
+    receive_now(receive);
+    if (receive->received > 0) plait_messagepack_rpc_feed(line->parser, incoming, (size_t)receive->received);
+}
+
+/* Returns bytes, 0 when there are none now, or -1: it is over. */
+static ssize_t receive(struct line *line) {
+    struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
+    if (plait_messagepack_rpc_missing(line->parser) > 0) receive_large(line, &receive);
+    else receive_small(line, &receive);
+    if (receive.received > 0) {
+        line->drained = (size_t)receive.received < receive.room;
+        return receive.received;
+    }
+    line->drained = receive.received < 0 && (receive.error == EAGAIN || receive.error == EWOULDBLOCK);
+    if (line->drained) return 0;
+
+    if (receive.received < 0) plait_line_finish(line, rb_syserr_new(receive.error, NULL));
+    return -1;
+}
+
+/* ---- messages ---- */
+
+static void take_answer(struct line *line) {
+    if (NIL_P(line->calls)) return;
+
+    VALUE future = rb_hash_delete(line->calls, plait_messagepack_rpc_id(line->parser));
+    if (NIL_P(future)) return; /* nobody waits for it any more */
+
+    VALUE error = plait_messagepack_rpc_error(line->parser);
+    if (NIL_P(error)) plait_line_settle(line, future, sym_answered, plait_messagepack_rpc_result(line->parser));
+    else plait_line_settle(line, future, sym_refused, error);
+}
+
+static void look_at_large(struct line *line) {
+    if (!plait_messagepack_rpc_answers(line->parser)) return;
+
+    VALUE id = plait_messagepack_rpc_id(line->parser);
+    if (NIL_P(line->calls) || NIL_P(rb_hash_lookup(line->calls, id))) plait_messagepack_rpc_discard(line->parser);
+}
+
+static void hand_on(const struct line *line) {
+    VALUE parser = line->parser;
+    rb_funcall(line->connection, id_arrived, 3, plait_messagepack_rpc_id(parser), plait_messagepack_rpc_method_name(parser),
+               plait_messagepack_rpc_params(parser));
+}
+
+static VALUE take_messages(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    for (;;) {
+        switch (plait_messagepack_rpc_next_event(line->parser)) {
+        case MESSAGEPACK_RPC_MORE:
+        case MESSAGEPACK_RPC_CLOSED: return Qtrue;
+        case MESSAGEPACK_RPC_RESPONSE: take_answer(line); break;
+        case MESSAGEPACK_RPC_LARGE: look_at_large(line); break;
+        case MESSAGEPACK_RPC_REQUEST:
+        case MESSAGEPACK_RPC_NOTIFICATION: hand_on(line); break;
+        default: break;
+        }
+    }
+}
+
+static VALUE end_input(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    plait_messagepack_rpc_end(line->parser);
+    plait_line_finish(line, end_of_input);
+    return Qtrue;
+}
+
+static VALUE finish_by(VALUE line, VALUE error) {
+    plait_line_finish((struct line *)line, error);
+    return Qfalse;
+}
+
+/* What the peer sends may break the protocol: then it is over. */
+static VALUE guarded(struct line *line, VALUE (*run)(VALUE)) {
+    if (NIL_P(protocol_error)) protocol_error = rb_path2class("Plait::RemoteProtocolError");
+    return rb_rescue2(run, (VALUE)line, finish_by, (VALUE)line, protocol_error, (VALUE)0);
+}
+
+void plait_line_take_in(struct line *line) {
+    for (int turn = 0; turn < TURN && !line->drained && NIL_P(line->over); turn++) {
+        ssize_t received = receive(line);
+        if (received == 0) return;
+        guarded(line, received > 0 ? take_messages : end_input);
+    }
+    plait_line_release(line);
+}
+
+/* ---- messages, for who reads for good ---- */
+
+static bool room(const struct line *line) {
+    return RTEST(rb_funcall(line->connection, id_room, 0));
+}
+
+static bool take(struct line *line) {
+    switch (line->held) {
+    case MESSAGEPACK_RPC_REQUEST:
+    case MESSAGEPACK_RPC_NOTIFICATION:
+        if (!room(line)) return false;
+        hand_on(line);
+        return true;
+    case MESSAGEPACK_RPC_RESPONSE: take_answer(line); return true;
+    case MESSAGEPACK_RPC_LARGE: look_at_large(line); return plait_messagepack_rpc_answers(line->parser) || room(line);
+    default: return true;
+    }
+}
+
+/* Returns false where a message has to wait until there is room. */
+static VALUE hand_all_on(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    for (;;) {
+        if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
+        if (line->held == MESSAGEPACK_RPC_MORE || line->held == MESSAGEPACK_RPC_CLOSED) return Qtrue;
+        if (!take(line)) return Qfalse;
+        line->held = MESSAGEPACK_RPC_MORE;
+    }
+}
+
+VALUE plait_line_intake(struct line *line) {
+    if (!RTEST(guarded(line, hand_all_on))) return NIL_P(line->over) ? sym_full : sym_closed;
+
+    ssize_t received = NIL_P(line->over) ? receive(line) : -1;
+    if (received < 0 && NIL_P(line->over)) guarded(line, end_input);
+    if (received > 0 && !RTEST(guarded(line, hand_all_on)) && NIL_P(line->over)) return sym_full;
+    if (!NIL_P(line->over)) {
+        plait_line_release(line);
+        return sym_closed;
+    }
+    return plait_messagepack_rpc_idle(line->parser) ? sym_idle : sym_partial;
+}
+
+void plait_init_rpc_line_receive(void) {
+    id_arrived = rb_intern("arrived");
+    id_room = rb_intern("room?");
+    sym_idle = ID2SYM(rb_intern("idle"));
+    sym_partial = ID2SYM(rb_intern("partial"));
+    sym_full = ID2SYM(rb_intern("full"));
+    sym_closed = ID2SYM(rb_intern("closed"));
+    sym_answered = ID2SYM(rb_intern("answered"));
+    sym_refused = ID2SYM(rb_intern("refused"));
+    rb_gc_register_address(&protocol_error);
+    end_of_input = rb_obj_freeze(rb_exc_new_cstr(rb_eEOFError, "the end of the input"));
+    rb_gc_register_mark_object(end_of_input);
+}

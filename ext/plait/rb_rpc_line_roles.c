@@ -1,0 +1,354 @@
+/*
+ * Those who stay on a line. One reads for all, and one waits until more can be sent; the others sleep. Whoever leaves, however
+ * he does (an answer, a timeout, a kill, a cancellation), wakes one who takes over.
+ *
+ * While the reader is at work, what others have to send is left to him: it goes out by one write before he waits again. While
+ * he waits, they send for themselves.
+ */
+#include "rb_rpc_line.h"
+
+#include <math.h>
+#include <ruby/fiber/scheduler.h>
+
+#include "plait.h"
+#include "rb_scheduler.h"
+
+static ID id_state, id_outcome, id_id, id_frame_end, id_complaint, id_find_drainer, id_close, id_ended;
+static VALUE sym_lost, sym_unsent, sym_late, sym_cancelled;
+
+/* ---- futures ---- */
+
+static bool settled(VALUE future) {
+    return !NIL_P(rb_attr_get(future, id_state));
+}
+
+static void detach(struct line *line, struct member *member);
+
+/* Those who sleep for it go on. */
+static void wake_for(struct line *line, VALUE future) {
+    st_data_t first;
+    while (line->awaited && st_lookup(line->awaited, (st_data_t)future, &first)) {
+        struct member *member = (struct member *)first;
+        detach(line, member);
+        line->woken = true;
+        plait_line_wake(line, member);
+    }
+}
+
+void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome) {
+    rb_ivar_set(future, id_outcome, outcome);
+    rb_ivar_set(future, id_state, state);
+    if (line->sleeping) wake_for(line, future);
+}
+
+bool plait_line_drop(struct line *line, VALUE future, const char *state) {
+    if (settled(future)) return false;
+    if (!NIL_P(line->calls)) rb_hash_delete(line->calls, rb_attr_get(future, id_id));
+    plait_line_settle(line, future, ID2SYM(rb_intern(state)), Qnil);
+    return true;
+}
+
+/* ---- those who sleep ---- */
+
+struct member plait_line_member(enum want want, double limit) {
+    VALUE scheduler = rb_fiber_scheduler_current();
+    return (struct member){.want = want, .limit = limit, .future = Qnil, .scheduler = scheduler,
+                           .thread = rb_thread_current(), .fiber = NIL_P(scheduler) ? Qnil : rb_fiber_current()};
+}
+
+/* A thread looks at its own time. */
+static void watch(struct line *line, const struct member *member) {
+    if (!NIL_P(member->scheduler) && member->limit < line->earliest) line->earliest = member->limit;
+}
+
+static void attach(struct line *line, struct member *member) {
+    member->woken = false;
+    member->next = line->sleeping;
+    member->back = &line->sleeping;
+    if (member->next) member->next->back = &member->next;
+    line->sleeping = member;
+    watch(line, member);
+    if (NIL_P(member->future)) return;
+
+    st_data_t first = 0;
+    if (!line->awaited) line->awaited = st_init_numtable();
+    st_lookup(line->awaited, (st_data_t)member->future, &first);
+    member->peer = (struct member *)first;
+    st_insert(line->awaited, (st_data_t)member->future, (st_data_t)member);
+}
+
+static void detach_from_future(struct line *line, struct member *member) {
+    st_data_t future = (st_data_t)member->future, first;
+    if (!st_lookup(line->awaited, future, &first)) return;
+
+    if ((struct member *)first == member) {
+        if (member->peer) st_insert(line->awaited, future, (st_data_t)member->peer);
+        else st_delete(line->awaited, &future, NULL);
+        return;
+    }
+    struct member *before = (struct member *)first;
+    while (before && before->peer != member) before = before->peer;
+    if (before) before->peer = member->peer;
+}
+
+static void detach(struct line *line, struct member *member) {
+    if (!member->back) return;
+
+    *member->back = member->next;
+    if (member->next) member->next->back = member->back;
+    member->back = NULL;
+    if (!NIL_P(member->future)) detach_from_future(line, member);
+}
+
+static void rouse(struct line *line, struct member *member) {
+    detach(line, member);
+    plait_line_wake(line, member);
+}
+
+void plait_line_wake_all(struct line *line) {
+    while (line->sleeping) rouse(line, line->sleeping);
+}
+
+/* Those who have something to say. After each of them the list may be another one. */
+void plait_line_wake_senders(struct line *line) {
+    struct member *member = line->sleeping;
+    while (member) {
+        bool waits = member->want == WANT_ROOM || member->want == WANT_SENT;
+        if (waits) rouse(line, member);
+        member = waits ? line->sleeping : member->next;
+    }
+}
+
+/* Those whose time is up. */
+static void wake_late(struct line *line, double now) {
+    struct member *member = line->sleeping;
+    line->earliest = INFINITY;
+    while (member) {
+        if (member->limit <= now) {
+            rouse(line, member);
+            line->earliest = INFINITY;
+            member = line->sleeping;
+            continue;
+        }
+        watch(line, member);
+        member = member->next;
+    }
+}
+
+/* ---- roles ---- */
+
+static bool satisfied(const struct line *line, const struct member *member) {
+    switch (member->want) {
+    case WANT_ANSWER: return settled(member->future);
+    case WANT_ROOM: return plait_line_unsent(line) <= line->room;
+    case WANT_SENT: return line->sent >= member->until;
+    default: return false;
+    }
+}
+
+static bool may_read(const struct line *line, const struct member *member) {
+    if (line->reader) return line->reader == member;
+    return !line->served;
+}
+
+static void lie_down(struct line *line, struct member *member) {
+    attach(line, member);
+    plait_line_sleep(line, member);
+    detach(line, member);
+}
+
+/* Becomes who waits until more can be sent, if nobody is and there is need to. */
+static bool drains(struct line *line, struct member *member) {
+    if (!line->drainer && line->unsent && !line->served) line->drainer = member;
+    if (line->drainer != member) return false;
+    if (!line->unsent) line->drainer = NULL;
+    return line->unsent;
+}
+
+static void wait_as_reader(struct line *line, const struct member *member, int events) {
+    double limit = member->limit < line->earliest ? member->limit : line->earliest;
+    line->reading = true;
+    line->armed = limit;
+    plait_line_wait(line, events, limit);
+    line->reading = false;
+    if (!isinf(line->earliest)) {
+        double now = plait_now();
+        if (now >= line->earliest) wake_late(line, now);
+    }
+}
+
+/* Does what is his to do until something may have changed. */
+static void work(struct line *line, struct member *member) {
+    if (may_read(line, member)) line->reader = member;
+    bool reads = line->reader == member;
+    if (reads && line->woken) {
+        line->woken = false;
+        plait_line_let_others_run(member);
+        return;
+    }
+    if (reads || line->drainer == member) plait_line_flush(line);
+    if (!NIL_P(line->over)) return;
+    bool writes = drains(line, member);
+    if (reads) wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
+    else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit);
+    else lie_down(line, member);
+}
+
+NORETURN(static void raise_over(const struct line *line));
+static void raise_over(const struct line *line) {
+    rb_exc_raise(rb_funcall(line->connection, id_complaint, 1, line->over));
+}
+
+/* ---- a stay ---- */
+
+struct stay {
+    struct line *line;
+    struct member *member;
+    void (*begin)(struct line *line, void *argument);
+    void *argument;
+    bool done; /* it has what it wanted, or its time is up */
+};
+
+static bool late(const struct member *member) {
+    return !isinf(member->limit) && plait_now() >= member->limit;
+}
+
+static VALUE run_stay(VALUE argument) {
+    struct stay *stay = (struct stay *)argument;
+    struct line *line = stay->line;
+    struct member *member = stay->member;
+    if (stay->begin) stay->begin(line, stay->argument);
+    for (;;) {
+        if (satisfied(line, member)) break;
+        if (NIL_P(line->over) && may_read(line, member)) {
+            line->reader = member;
+            plait_line_take_in(line);
+            if (satisfied(line, member)) break;
+        }
+        if (member->want == WANT_LOOK) return Qtrue;
+        if (!NIL_P(line->over)) raise_over(line);
+        if (late(member)) return Qfalse;
+        work(line, member);
+    }
+    return Qtrue;
+}
+
+static VALUE close_io(VALUE io) {
+    return rb_funcall(io, id_close, 0);
+}
+
+static VALUE ignore(VALUE unused, VALUE error) {
+    (void)unused, (void)error;
+    return Qnil;
+}
+
+static VALUE tell_end(VALUE argument) {
+    const struct line *line = (const struct line *)argument;
+    return rb_funcall(line->connection, id_ended, 1, line->over);
+}
+
+static VALUE close_quietly(VALUE argument) {
+    return rb_rescue2(close_io, ((const struct line *)argument)->io, ignore, Qnil, rb_eStandardError, (VALUE)0);
+}
+
+/* The last one who is at the socket closes it; that of a server its reactor has to let go first. */
+void plait_line_release(struct line *line) {
+    if (NIL_P(line->over) || line->released) return;
+    if (line->reader || line->drainer || line->sending || line->receiving) return;
+
+    line->released = true;
+    rb_ensure(tell_end, (VALUE)line, close_quietly, (VALUE)line);
+}
+
+/* What was promised to be sent has to be, and somebody has to read for those who wait. */
+static void hand_over(struct line *line) {
+    if (line->served) return;
+    if (!line->reader) plait_line_flush(line);
+    if (!NIL_P(line->over) || (line->reader && (line->drainer || !line->unsent))) return;
+    if (line->sleeping) rouse(line, line->sleeping);
+    else if (line->unsent && !line->drainer && !line->reader) rb_funcall(line->connection, id_find_drainer, 0);
+}
+
+static VALUE leave(VALUE argument) {
+    const struct stay *stay = (const struct stay *)argument;
+    struct line *line = stay->line;
+    struct member *member = stay->member;
+    detach(line, member);
+    if (line->drainer == member) line->drainer = NULL;
+    if (line->reader == member) {
+        line->reader = NULL;
+        line->reading = false;
+    }
+    if (member->sole) plait_line_drop(line, member->future, late(member) ? "late" : "cancelled");
+    if (NIL_P(line->over)) hand_over(line);
+    plait_line_release(line);
+    return Qnil;
+}
+
+bool plait_line_stay(VALUE self, struct member *member, void (*begin)(struct line *line, void *argument), void *argument) {
+    struct stay stay = {.line = plait_line_of(self), .member = member, .begin = begin, .argument = argument};
+    VALUE done = rb_ensure(run_stay, (VALUE)&stay, leave, (VALUE)&stay);
+    RB_GC_GUARD(self);
+    return RTEST(done);
+}
+
+/* ---- the end ---- */
+
+struct end {
+    struct line *line;
+    VALUE reason;
+};
+
+static int fail_call(VALUE id, VALUE future, VALUE argument) {
+    const struct end *end = (const struct end *)argument;
+    bool sent = end->line->sent >= NUM2ULL(rb_attr_get(future, id_frame_end));
+    (void)id;
+    rb_ivar_set(future, id_outcome, end->reason);
+    rb_ivar_set(future, id_state, sent ? sym_lost : sym_unsent);
+    return ST_CONTINUE;
+}
+
+void plait_line_finish(struct line *line, VALUE reason) {
+    if (!NIL_P(line->over)) return;
+
+    struct end end = {.line = line, .reason = reason};
+    VALUE calls = line->calls;
+    line->over = reason;
+    line->calls = line->writer = line->parts = Qnil;
+    line->unsent = false;
+    if (!NIL_P(calls)) rb_hash_foreach(calls, fail_call, (VALUE)&end);
+    plait_line_shut(line);
+    plait_line_wake_all(line);
+    plait_line_release(line);
+}
+
+static void mark_member(const struct member *member) {
+    if (!member) return;
+
+    rb_gc_mark(member->fiber);
+    rb_gc_mark(member->future);
+}
+
+/* So that no fiber goes while one of its members is in a list: it lies on its stack. In a fork the stacks of others are gone. */
+void plait_line_mark_members(const struct line *line) {
+    if (line->generation != plait_generation()) return;
+
+    mark_member(line->reader);
+    mark_member(line->drainer);
+    for (const struct member *member = line->sleeping; member; member = member->next) mark_member(member);
+}
+
+void plait_init_rpc_line_roles(void) {
+    id_state = rb_intern("@state");
+    id_outcome = rb_intern("@outcome");
+    id_id = rb_intern("@id");
+    id_frame_end = rb_intern("@frame_end");
+    id_complaint = rb_intern("complaint");
+    id_find_drainer = rb_intern("find_drainer");
+    id_close = rb_intern("close");
+    id_ended = rb_intern("ended");
+    sym_lost = ID2SYM(rb_intern("lost"));
+    sym_unsent = ID2SYM(rb_intern("unsent"));
+    sym_late = ID2SYM(rb_intern("late"));
+    sym_cancelled = ID2SYM(rb_intern("cancelled"));
+}

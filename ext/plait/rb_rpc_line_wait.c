@@ -1,0 +1,119 @@
+/*
+ * How a line waits. On a fiber of a Plait::Scheduler: by its selector, without a call into Ruby, the deadline in a list that is
+ * swept (rb_deadlines.h). On a fiber of another scheduler: by that one's io_wait. On a thread: by poll(2), without the GVL.
+ */
+#include "rb_rpc_line.h"
+
+#include <math.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/io.h>
+#include <sys/socket.h>
+
+#include "plait.h"
+#include "rb_poll.h"
+#include "rb_scheduler.h"
+#include "rb_selector.h"
+
+/* ---- for the socket ---- */
+
+static void expire(struct deadline *deadline) {
+    const struct line_wait *wait = (const struct line_wait *)deadline;
+    plait_native_end_wait(wait->native, wait->descriptor, wait->fiber);
+}
+
+struct native_wait {
+    struct line_wait *wait;
+    VALUE scheduler;
+    VALUE io;
+    int events;
+};
+
+static VALUE run_wait(VALUE argument) {
+    const struct native_wait *call = (const struct native_wait *)argument;
+    struct line_wait *wait = call->wait;
+    struct deadline *deadline = isinf(wait->deadline.at) ? NULL : &wait->deadline;
+    return plait_native_wait(wait->native, call->scheduler, call->io, call->events, deadline);
+}
+
+static VALUE end_wait(VALUE argument) {
+    struct line_wait *wait = ((struct native_wait *)argument)->wait;
+    plait_deadline_remove(&wait->deadline);
+    wait->fiber = Qnil;
+    return Qnil;
+}
+
+static VALUE seconds_until(double limit) {
+    if (isinf(limit)) return Qnil;
+
+    double left = limit - plait_now();
+    return DBL2NUM(left > 0 ? left : 0);
+}
+
+static VALUE wait_on_scheduler(struct line *line, VALUE scheduler, int events, double limit) {
+    struct native *native = plait_native_of(scheduler);
+    struct line_wait *wait = &line->waits[events & PLAIT_READABLE ? LINE_READER : LINE_DRAINER];
+    if (!native || !plait_native_ends_waits(native) || !NIL_P(wait->fiber)) {
+        return rb_fiber_scheduler_io_wait(scheduler, line->io, INT2FIX(events), seconds_until(limit));
+    }
+    wait->deadline.at = limit;
+    wait->deadline.expire = expire;
+    wait->native = native;
+    wait->fiber = rb_fiber_current();
+    wait->descriptor = plait_descriptor_of(line->io);
+    struct native_wait call = {.wait = wait, .scheduler = scheduler, .io = line->io, .events = events};
+    return rb_ensure(run_wait, (VALUE)&call, end_wait, (VALUE)&call);
+}
+
+void plait_line_wait(struct line *line, int events, double limit) {
+    VALUE scheduler = rb_fiber_scheduler_current();
+    int came;
+    if (NIL_P(scheduler)) {
+        came = plait_poll(plait_descriptor_of(line->io), events, limit);
+    } else {
+        VALUE told = wait_on_scheduler(line, scheduler, events, limit);
+        came = RTEST(told) ? NUM2INT(told) : 0;
+    }
+    if (came & PLAIT_READABLE) line->drained = false;
+}
+
+void plait_line_shut(const struct line *line) {
+    if (!line->released) shutdown(plait_descriptor_of(line->io), SHUT_RDWR);
+}
+
+/* ---- for one another ---- */
+
+/* The reader looks at the time of those who sleep: no timer for each, which costs more than the rest of a call. */
+static bool reader_watches(const struct line *line, const struct member *member) {
+    return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
+}
+
+static void sleep_on_thread(double limit) {
+    if (isinf(limit)) {
+        rb_thread_sleep_forever();
+        return;
+    }
+    double left = limit - plait_now();
+    if (left > 0) rb_thread_wait_for(rb_time_interval(DBL2NUM(left)));
+}
+
+/* Nothing runs between the look at `woken` and the sleep. */
+void plait_line_sleep(struct line *line, struct member *member) {
+    if (member->woken) return;
+    if (NIL_P(member->scheduler)) {
+        sleep_on_thread(member->limit);
+        return;
+    }
+    VALUE seconds = reader_watches(line, member) ? Qnil : seconds_until(member->limit);
+    rb_fiber_scheduler_block(member->scheduler, line->connection, seconds);
+}
+
+void plait_line_wake(const struct line *line, struct member *member) {
+    member->woken = true;
+    if (NIL_P(member->scheduler)) rb_thread_wakeup_alive(member->thread);
+    else rb_fiber_scheduler_unblock(member->scheduler, line->connection, member->fiber);
+}
+
+void plait_line_let_others_run(const struct member *member) {
+    if (NIL_P(member->scheduler)) rb_thread_schedule();
+    else rb_fiber_scheduler_kernel_sleep(member->scheduler, INT2FIX(0));
+}

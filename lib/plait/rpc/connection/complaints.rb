@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+
+module Plait
+  module RPC
+    class Connection
+      # What is said to those whose call has no answer: exceptions, to be raised.
+      module Complaints
+        # @param reason [Exception, String] why the connection is over: an error of the socket or the protocol; a String: what
+        #   was done here
+        # @param retry_safe [Boolean] whether nothing of what was asked can have been run
+        # @param about [String] what was asked, for the message
+        # @return [Plait::Error]
+        # @api private
+        def complaint(reason, retry_safe: true, about: "the call")
+          fate = retry_safe ? "#{about} was not sent" : "#{about} has no answer, and may have run"
+          return reason.exception("#{peer}: #{reason.message}; #{fate}") if reason.is_a?(RemoteProtocolError)
+
+          ConnectionClosed.new("#{ending(reason)}: #{fate}", endpoint: @endpoint, retry_safe: retry_safe)
+        end
+
+        # @param future [Future]
+        # @return [ReadTimeout]
+        # @api private
+        def late_answer(future)
+          ReadTimeout.new("#{peer} did not answer #{future.method_name} in time", endpoint: @endpoint)
+        end
+
+        private
+
+        def ending(reason)
+          case reason
+          when EOFError then "#{peer} closed the connection"
+          when Exception then "the connection to #{peer} failed (#{reason.message})"
+          else "the connection to #{peer} #{reason}"
+          end
+        end
+
+        def late_to_send
+          WriteTimeout.new("#{peer} does not take what is sent in time", endpoint: @endpoint, retry_safe: true)
+        end
+
+        def peer = @endpoint || "the peer"
+      end
+    end
+  end
+end
