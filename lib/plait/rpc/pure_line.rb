@@ -7,6 +7,7 @@ require_relative "pure_line/roles"
 require_relative "pure_line/sending"
 require_relative "pure_wire"
 require_relative "../protocols/messagepack_rpc"
+require_relative "../values/deadline"
 require_relative "../values/errors"
 
 module Plait
