@@ -31,7 +31,7 @@ module Plait
     # @option options [Integer, nil] :limit items in flight at most; nil: the mechanism's own default
     # @option options [Numeric, nil] :timeout seconds for each attempt at an item
     # @option options [Numeric, nil] :deadline seconds for all
-    # @option options [Integer, Hash] :retries see {Mechanisms::Retries.from}
+    # @option options [Integer, Hash] :retries see {Mechanisms::Retries.from}; {WorkerDied} is an error as any other
     # @option options [Symbol] :on_error :raise (the first failure ends the run and is raised, see {Failure}), :collect
     #   (the result is an Array of {Outcome}) or :skip (failed items are left out)
     # @option options [#call, nil] :progress called with (done, total or nil) after each item

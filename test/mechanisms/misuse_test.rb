@@ -38,6 +38,60 @@ class MisuseTest < Minitest::Test
     killer.join
   end
 
+  # Ends its thread the first two times.
+  def fleeting(path)
+    File.write(path, "x", mode: "a")
+    File.size(path) < 3 ? Thread.exit : :stayed
+  end
+
+  def test_retries_cover_a_block_that_ends_its_thread
+    [:threads, %i[processes threads]].each do |on|
+      Dir.mktmpdir do |folder|
+        outcomes = within do
+          Plait.map(1..5, on: on, limit: 2, on_error: :collect, retries: { count: 2, base: 0.001 }) do |n|
+            n == 3 ? fleeting("#{folder}/log") : n
+          end
+        end
+        assert_equal([[1, 1], [2, 1], [:stayed, 3], [4, 1], [5, 1]], outcomes.map { |outcome| [outcome.value, outcome.attempts] })
+      end
+    end
+  end
+
+  def test_retries_of_a_block_that_always_ends_its_thread
+    assert_no_leaks do
+      outcome, = within { Plait.map([1], on: :threads, on_error: :collect, retries: { count: 3, base: 0.001 }) { Thread.exit } }
+      assert_equal([Plait::WorkerDied, 4], [outcome.error.class, outcome.attempts])
+      outcome, = within do
+        Plait.map([1], on: :threads, on_error: :collect, retries: { count: 3, base: 0.001, on: KeyError }) { Thread.exit }
+      end
+      assert_equal(1, outcome.attempts)
+    end
+  end
+
+  # Errors and deaths are counted together.
+  def test_retries_of_a_block_that_fails_in_different_ways
+    tries = 0
+    outcome, = within do
+      Plait.map([1], on: :threads, on_error: :collect, retries: { count: 3, base: 0.001 }) do
+        (tries += 1).odd? ? raise("odd") : Thread.exit
+      end
+    end
+    assert_equal([4, 4, Plait::WorkerDied], [tries, outcome.attempts, outcome.error.class])
+  end
+
+  def test_retries_of_a_task_that_ends_its_thread
+    Dir.mktmpdir do |folder|
+      value = within do
+        Plait.run(on: :threads, retries: { count: 2, base: 0.001 }) { |scope| scope.async { fleeting("#{folder}/log") }.value }
+      end
+      assert_equal(:stayed, value)
+    end
+    error = assert_raises(Plait::WorkerDied) do
+      within { Plait.run(on: :threads, retries: { count: 2, base: 0.001 }) { |scope| scope.async { Thread.exit }.value } }
+    end
+    assert_match(/its block ended it/, error.message)
+  end
+
   def test_a_task_that_ends_its_thread
     assert_raises(Plait::WorkerDied) { within { Plait.run(on: :threads) { |scope| scope.async { Thread.exit }.value } } }
   end

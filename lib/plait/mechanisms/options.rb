@@ -35,6 +35,13 @@ module Plait
       # @return [Boolean] whether an attempt needs a clock over it
       def timed? = !(@timeout.nil? && @deadline.nil?)
 
+      # @param error [Exception] that ended who ran an item
+      # @param attempts [Integer] made so far
+      # @return [Boolean] whether another one is to run it again
+      def again?(error, attempts)
+        !error.is_a?(DeadlineExceeded) && !@deadline&.expired? && @retries.again?(error, attempts)
+      end
+
       private
 
       def check_limit(limit)

@@ -100,7 +100,7 @@ module Plait
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
       error = e
     ensure
-      finish(task, value, error || (WorkerDied.new(ENDED) unless returned))
+      returned || error ? finish(task, value, error) : bury(task)
     end
 
     private
@@ -126,9 +126,16 @@ module Plait
     # A task with a thread of its own ends here.
     def interrupted(_task, _interruption) = nil
 
+    # The thread that runs it is about to end, because the task's block has ended it.
+    def bury(task, error = WorkerDied.new(ENDED)) = finish(task, nil, error)
+
     def attempts_needed? = @options.timeout || @options.retries.count.positive?
 
-    def attempt(task) = @attempt.call(0, task).value!
+    def attempt(task)
+      made = task.attempts
+      task.attempts += 1
+      @attempt.call(0, task, made: made) { |number, _| task.attempts = number }.value!
+    end
 
     def admit(task)
       synchronize do

@@ -41,15 +41,15 @@ module Plait
         def submit(index, item)
           start_worker if @pending >= @workers.size && @workers.size < @limit
           @pending += 1
-          @queue << [index, item]
+          @queue << [index, item, 0]
         end
 
         def ready? = !@finished.empty?
 
         def take
           outcome = @finished.pop
+          outcome = @finished.pop while outcome.error.is_a?(WorkerDied) && tried_again?(outcome)
           @pending -= 1
-          replace(outcome.worker) if outcome.error.is_a?(WorkerDied)
           outcome
         end
 
@@ -72,7 +72,7 @@ module Plait
         def start_worker(number = @workers.size)
           hire(number)
         rescue ThreadError => e
-          raise NoThread.for("the items", e) if @workers.all?(&:dead?)
+          raise NoThread.for("the items", e) if @workers.all?(&:obituary)
 
           @limit = @workers.size
         end
@@ -81,10 +81,17 @@ module Plait
           @workers[number] = Worker.new(number, @attempt, @queue, @finished)
         end
 
-        # Others wait for one that its item has ended.
-        def replace(number)
-          return unless number && @workers[number]&.dead?
+        # One that its item has ended: others may wait for it, and that item may be tried again.
+        def tried_again?(outcome)
+          return false unless @workers[outcome.worker]&.obituary.equal?(outcome)
 
+          again = @attempt.policy.again?(outcome.error, outcome.attempts)
+          @queue << [outcome.index, outcome.item, outcome.attempts] if again
+          replace(outcome.worker)
+          again
+        end
+
+        def replace(number)
           @workers[number].join
           start_worker(number)
         end

@@ -28,11 +28,12 @@ module Plait
 
         # @param made [Integer] attempts made by workers that died
         # @param payload [String] the item dumped
+        # @yield as {Attempt#call}
         # @return [Outcome]
-        def call(index, made, payload, worker)
-          return announced(index, made, payload, worker) if @announced
+        def call(index, made, payload, worker, &note)
+          return announced(index, made, payload, worker, &note) if @announced
 
-          @attempt.call(index, load(payload), worker)
+          @attempt.call(index, load(payload), worker, &note)
         rescue UnmarshalableError => e
           now = Deadline.now
           Outcome.new(index: index, item: nil, error: e, attempts: made, started_at: now, finished_at: now, worker: worker)
@@ -48,6 +49,7 @@ module Plait
           @answers.attempt(index, made + 1)
           @attempt.call(index, load(payload), worker, made: made) do |number, running|
             @answers.attempt(index, number, running ? Deadline.now : 0.0) if @timed || number > made + 1
+            yield number, running if block_given?
           end
         end
       end

@@ -53,9 +53,14 @@ module Plait
 
         # What the inner executor takes for an {Attempt}.
         # @return [Outcome]
-        def call(index, task, worker)
-          index == PORTER ? arrivals : @execution.call(*task, worker)
+        def call(index, task, worker, made: 0, &note)
+          return arrivals if index == PORTER
+
+          _, made_elsewhere, payload = task
+          @execution.call(index, [made, made_elsewhere].max, payload, worker, &note)
         end
+
+        def policy = @attempt.policy
 
         private
 

@@ -208,16 +208,10 @@ module Plait
         end
 
         def lose(worker, task, error)
-          return report(task, error, attempts: task.attempts, worker: worker) unless again?(task, error)
+          return report(task, error, attempts: task.attempts, worker: worker) unless @policy.again?(error, task.attempts)
 
           task.reset(begun: true)
           @backlog.unshift(task)
-        end
-
-        def again?(task, error)
-          return false if error.is_a?(DeadlineExceeded) || @policy.deadline&.expired?
-
-          @policy.retries.again?(error, task.attempts)
         end
 
         def report(task, error, attempts:, worker: nil)

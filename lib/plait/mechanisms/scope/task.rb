@@ -14,12 +14,17 @@ module Plait
       # @api private
       attr_accessor :runner
 
+      # Begun so far, where there are several.
+      # @api private
+      attr_accessor :attempts
+
       # @api private
       def initialize(scope, block, arguments)
         @scope = scope
         @block = block
         @arguments = arguments
         @done = false
+        @attempts = 0
       end
 
       # Waits for the end.

@@ -57,6 +57,10 @@ module Plait
         end
       end
 
+      def bury(task, error = WorkerDied.new(ENDED))
+        @attempt && @options.again?(error, task.attempts) && !task.withdrawn? ? begin_task(task) : super
+      end
+
       # Lets a task whose block has not begun wait for one of the others to end, if there are others, and gives up the
       # thread, which they may need.
       def postpone

@@ -41,8 +41,8 @@ module Plait
 
         def join = @thread.join
 
-        # @return [Boolean] whether an item has ended it, and not the end of the run
-        def dead? = @dead
+        # @return [Outcome, nil] the last one, of an item that has ended it before the end of the run
+        attr_reader :obituary
 
         private
 
@@ -50,23 +50,26 @@ module Plait
         # between an outcome's being handed over and the item's being forgotten: Ruby looks for a kill at neither.
         def work(number, attempt, queue, finished)
           while (task = queue.pop)
-            outcome = Thread.handle_interrupt(Interruption => :immediate) { attempt.call(*task, number) }
+            index, item, made = task
+            attempts = made + 1
+            outcome = Thread.handle_interrupt(Interruption => :immediate) do
+              attempt.call(index, item, number, made: made) { |current, _| attempts = current }
+            end
             finished << outcome
             task = nil
           end
         rescue Interruption
           task = nil
         ensure
-          finished << obituary(*task, number) if task
+          finished << bury(index, item, number, attempts) if task
         end
 
-        def obituary(index, item, number)
-          @dead = true
+        def bury(index, item, number, attempts)
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          Outcome.new(index: index, item: item, worker: number, started_at: now, finished_at: now, error: WorkerDied.new(
-            "the thread that ran item #{index} ended before it answered: its block ended it (Thread.exit, Thread#kill); " \
-            "`next` returns early from a block"
-          ))
+          error = WorkerDied.new("the thread that ran item #{index} ended before it answered: its block ended it " \
+                                 "(Thread.exit, Thread#kill); `next` returns early from a block")
+          @obituary = Outcome.new(index: index, item: item, worker: number, attempts: attempts, started_at: now,
+                                  finished_at: now, error: error)
         end
       end
     end
