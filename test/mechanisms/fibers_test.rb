@@ -529,16 +529,6 @@ class FibersTest < Minitest::Test
     retry
   end
 
-  def with_constant(holder, name, value)
-    was = holder.const_get(name, false)
-    holder.send(:remove_const, name)
-    holder.const_set(name, value)
-    yield
-  ensure
-    holder.send(:remove_const, name)
-    holder.const_set(name, was)
-  end
-
   def with_grace(seconds, &block) = with_constant(Plait::Mechanisms::Fibers::Crew, :GRACE, seconds, &block)
 
   def with_capacity(count)

@@ -97,6 +97,65 @@ class HybridTest < Minitest::Test
     end
   end
 
+  # --- And back
+
+  def test_items_that_wait_leave_the_pool_again
+    here = Thread.current
+    threads = with_patience(3) do
+      Plait.map(1..10, on: :hybrid, limit: 1) { |n| (n > 2 ? sleep(0.001) : block_for(BLOCK)) && Thread.current }
+    end
+    assert_equal([true, true, false, false, false, true, true, true, true, true], threads.map { |thread| thread.equal?(here) })
+  end
+
+  def test_short_ones_too
+    here = Thread.current
+    threads = with_patience(3) { Plait.map(1..7, on: :hybrid, limit: 1) { |n| (n > 2 || block_for(BLOCK)) && Thread.current } }
+    assert_equal([true, true, false, false, false, true, true], threads.map { |thread| thread.equal?(here) })
+  end
+
+  # It looks as if it could wait in its fiber, and does not.
+  def test_one_that_holds_the_loop_is_the_last_for_long
+    here = Thread.current
+    threads = with_patience(1) { Plait.map(1..10, on: :hybrid, limit: 1) { block_for(BLOCK) && Thread.current } }
+    assert_equal([true, true, false, true, false, false, false, false, true, false], threads.map { |thread| thread.equal?(here) })
+  end
+
+  def test_items_that_compute_stay_on_the_pool
+    here = Thread.current
+    threads = with_patience(1) { Plait.map(1..8, on: :hybrid, limit: 1) { compute_for(BLOCK) && Thread.current } }
+    assert_equal(([true] * 2) + ([false] * 6), threads.map { |thread| thread.equal?(here) })
+  end
+
+  def test_two_that_block_first_do_not_bound_the_rest_by_the_pool
+    under_way = peak = 0
+    lock = Mutex.new
+    Plait.map(1..200, on: :hybrid, limit: 200) do |n|
+      next block_for(BLOCK) if n <= 2
+
+      lock.synchronize { peak = [peak, under_way += 1].max }
+      sleep(ONE)
+      lock.synchronize { under_way -= 1 }
+    end
+    assert_operator(peak, :>, Plait::Mechanisms::Offload::Pool::DEFAULT_SIZE * Sense::AHEAD)
+  end
+
+  def test_those_that_wait_for_a_place_on_the_pool_are_cancelled_too
+    begun = Queue.new
+    assert_no_leaks(fibers: true) do
+      assert_raises(IOError) do
+        Plait.map(1..100, on: :hybrid, limit: 100) do |n|
+          next block_for(BLOCK) if n <= 2
+
+          begun << n
+          sleep if n > 3
+          wait_until { begun.size >= Plait::Mechanisms::Offload::Pool::DEFAULT_SIZE }
+          raise IOError
+        end
+      end
+    end
+    assert_operator(begun.size, :<, 98)
+  end
+
   # --- In the pool everything is as in the fibers
 
   def test_order_and_limit
@@ -185,6 +244,16 @@ class HybridTest < Minitest::Test
     Fiber.new(blocking: true) { sleep(seconds) }.resume
     true
   end
+
+  # Of processor time.
+  def compute_for(seconds)
+    clock = Process::CLOCK_THREAD_CPUTIME_ID
+    limit = Process.clock_gettime(clock) + seconds
+    nil until Process.clock_gettime(clock) > limit
+    true
+  end
+
+  def with_patience(items, &block) = with_constant(Sense, :PATIENCE, items, &block)
 
   # Runs items that block first, so that those given meet the pool. They have the numbers from 3 on.
   def on_the_pool(items, limit: 2, **options)

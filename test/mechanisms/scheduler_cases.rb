@@ -127,6 +127,16 @@ module SchedulerCases
     [measurement.values, timing]
   end
 
+  def with_constant(holder, name, value)
+    was = holder.const_get(name, false)
+    holder.send(:remove_const, name)
+    holder.const_set(name, value)
+    yield
+  ensure
+    holder.send(:remove_const, name)
+    holder.const_set(name, was)
+  end
+
   # What a plain thread does after `seconds`.
   def later(seconds = ONE)
     thread = Thread.new do
