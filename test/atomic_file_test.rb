@@ -38,6 +38,16 @@ class AtomicFileTest < Minitest::Test
     end
   end
 
+  def test_what_can_be_known_before
+    File.write(path("file"), "")
+    { path("missing/r.json") => /the folder does not exist; create it/, path("file/r.json") => /is a file and no folder/,
+      @folder => /that is a folder; add the name/ }.each do |target, sentence|
+      assert_match(sentence, assert_raises(WriteError) { AtomicFile.check(target) }.message)
+    end
+    [path("new"), path("file"), File::NULL].each { |target| assert_nil(AtomicFile.check(target)) }
+    assert_equal(["file"], Dir.children(@folder))
+  end
+
   def test_a_device_is_written_to_and_a_full_one_says_so
     skip("no /dev/full here") unless File.exist?("/dev/full")
     AtomicFile.write(File::NULL, "x")

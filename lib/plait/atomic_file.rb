@@ -30,7 +30,28 @@ module Plait
 
       special?(path) ? File.binwrite(path, content) : replace(target(path), content)
     rescue SystemCallError => e
-      raise WriteError.new("can't write to #{path}: #{HINTS.fetch(e.class) { e.message }}", path: path)
+      raise refusal(path, e)
+    end
+
+    # Looks whether a file can come to be there, before there is anything to write.
+    # @param path [String]
+    # @return [void]
+    # @raise [WriteError]
+    def check(path)
+      raise Errno::EISDIR if File.directory?(path)
+
+      check_folder(File.dirname(target(path))) unless special?(path)
+    rescue SystemCallError => e
+      raise refusal(path, e)
+    end
+
+    def refusal(path, error)
+      WriteError.new("can't write to #{path}: #{HINTS.fetch(error.class) { error.message }}", path: path)
+    end
+
+    def check_folder(path)
+      raise Errno::ENOTDIR unless File.stat(path).directory?
+      raise Errno::EACCES unless File.writable?(path)
     end
 
     def replace(path, content)
@@ -48,6 +69,6 @@ module Plait
 
     def target(path) = File.symlink?(path) && File.exist?(path) ? File.realpath(path) : path
 
-    private_class_method :replace, :special?, :target
+    private_class_method :check_folder, :refusal, :replace, :special?, :target
   end
 end

@@ -19,11 +19,19 @@ class LostOutputTest < Minitest::Test
     assert_match(%r{^plait: can't write to /dev/full: the disk is full; [^\n]+\n\z}, result.err)
   end
 
-  def test_a_folder_that_is_not_there
+  def test_a_folder_that_is_not_there_is_told_before_anything_is_measured
     result = plait(*QUICK, "--html", "no/where.html", "--csv", "a.csv")
+    assert_equal [73, ""], [result.code, result.out], result.err
+    assert_match(%r{\Aplait: can't write to no/where\.html: the folder does not exist[^\n]+\n\z}, result.err)
+  end
+
+  def test_a_folder_that_goes_away_meanwhile
+    write("work.rb", "items { [1] }\nbody { |x| Dir.exist?(\"here\") && Dir.rmdir(\"here\"); x }\n")
+    Dir.mkdir(path("here"))
+    result = plait("compare", "work.rb", "--on", "sequence", "--rounds", "1", "--html", "here/r.html", "--csv", "a.csv")
     assert_equal 73, result.code, result.err
-    assert_match(%r{^plait: can't write to no/where\.html: the folder does not exist}, result.err)
-    assert_equal 3, File.readlines(path("a.csv")).size
+    assert_match(%r{^plait: can't write to here/r\.html: the folder does not exist}, result.err)
+    assert_equal 2, File.readlines(path("a.csv")).size
   end
 
   def test_what_was_there_stays_when_the_report_can_not_be_written

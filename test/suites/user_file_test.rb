@@ -137,6 +137,17 @@ class UserFileTest < Minitest::Test
     assert_refused "setup { raise 'no power' }\nitems { [1] }\nbody { 1 }", "work.rb:1: RuntimeError: no power"
   end
 
+  def test_a_gem_that_the_bundle_hides
+    before = ENV.fetch("BUNDLE_GEMFILE", nil)
+    ENV["BUNDLE_GEMFILE"] = "/clone/Gemfile"
+    error = assert_refused("require 'no_such'", "work.rb:1: LoadError: cannot load such file -- no_such; only the gems of ")
+    assert_match(%r{of /clone/Gemfile can be seen here: run `bundle exec plait` with a Gemfile that names plait}, error.message)
+    ENV["BUNDLE_GEMFILE"] = nil
+    assert_match(/-- no_such\z/, assert_refused("require 'no_such'", "work.rb:1: LoadError").message)
+  ensure
+    ENV["BUNDLE_GEMFILE"] = before
+  end
+
   def test_a_file_that_exits
     assert_refused "items { [1] }\nexit\nbody { 1 }", "work.rb:2 calls exit; what is measured must come to its end"
     assert_refused "setup { abort }\nitems { [1] }\nbody { 1 }", "work.rb:1 calls exit"

@@ -16,6 +16,7 @@ module Plait
       # @param csv [String, nil] likewise
       # @param html [String, nil] a path, nil for none
       # @raise [UsageError] when two of them would get mixed up
+      # @raise [WriteError] when there is no such folder, or none to write to: told before minutes of measuring
       def initialize(terminal, json: nil, csv: nil, html: nil)
         @terminal = terminal
         @json = json
@@ -43,6 +44,8 @@ module Plait
         files = [@json, @csv, @html].compact - [STANDARD_OUTPUT]
         twice = files.find { |path| files.count { |other| File.expand_path(other) == File.expand_path(path) } > 1 }
         raise UsageError, "#{twice} would be written twice: name another file for --json, --csv or --html" if twice
+
+        files.each { |path| AtomicFile.check(path) }
       end
 
       def both? = [@json, @csv].all?(STANDARD_OUTPUT)

@@ -34,6 +34,8 @@ module Plait
             raise
           rescue SyntaxError => e
             raise UsageError, "#{path} does not parse: #{syntax(e, path)}"
+          rescue LoadError => e
+            raise UsageError, "#{place(e, path)}: #{e.class}: #{Lab::Text.clean(e.message)}#{gems_in_sight}"
           rescue SystemExit => e
             raise UsageError, "#{place(e, path)} calls exit; what is measured must come to its end by itself"
           rescue Exception => e # rubocop:disable Lint/RescueException -- a stack too deep is none of ours either
@@ -43,6 +45,15 @@ module Plait
           end
 
           private
+
+          # From a clone of Plait it is Plait's own bundle, and not that of the project the file belongs to.
+          def gems_in_sight
+            gemfile = ENV["BUNDLE_GEMFILE"].to_s
+            return if gemfile.empty?
+
+            "; only the gems of #{gemfile} can be seen here: run `bundle exec plait` with a Gemfile that names plait and " \
+              "what the file requires"
+          end
 
           def place(error, path) = [path, line(error, path)].compact.join(":")
 
