@@ -30,6 +30,7 @@ class FetchBadInputTest < Minitest::Test
 
   def test_outputs
     refused [url, "--out", "no/where.jsonl"], "can't write to no/where.jsonl: the folder does not exist", 73
+    refused [url, "--json", "no/where.json"], "can't write to no/where.json: the folder does not exist", 73
     write("file", "")
     refused [url, "--out", "file"], "can't write to file: a file is in its way", 73
     write("mine.jsonl", "precious")

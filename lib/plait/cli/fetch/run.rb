@@ -53,6 +53,7 @@ module Plait
         attr_reader :settings, :terminal
 
         def open
+          AtomicFile.check(settings.json) if summary_file?
           terminal.reserve_output if settings.json == Output::STANDARD
           @input = settings.source
           @output = Output.open(settings.out, terminal)
@@ -146,8 +147,10 @@ module Plait
 
         def tell(summary)
           settings.json == Output::STANDARD ? terminal.data(summary.to_json) : terminal.say(*summary.lines)
-          AtomicFile.write(settings.json, summary.to_json) if settings.json && settings.json != Output::STANDARD
+          AtomicFile.write(settings.json, summary.to_json) if summary_file?
         end
+
+        def summary_file? = settings.json && settings.json != Output::STANDARD
 
         def interruption
           return "interrupted" unless @output.anchor
