@@ -11,8 +11,8 @@ module Plait
       SUMMARY = "Run the same Ruby under every mechanism, side by side, and compare"
       ABOUT = <<~TEXT
         Measures a suite: "waiting" (functions that sleep), "computing" (compression in C, which releases Ruby's lock,
-        and pure Ruby, which holds it), "http" (requests with Net::HTTP to a server that takes its time), or "all" of
-        them, in smaller sizes, in a few minutes.
+        and pure Ruby, which holds it), "http" (requests with Net::HTTP, sockets by hand and Plait::HTTP to a server
+        that takes its time), or "all" of them, in smaller sizes, in a few minutes.
 
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
