@@ -26,7 +26,8 @@ class CompareCommandTest < Minitest::Test
     assert_equal 1, result.code, result.err
     assert_match(/\A[^\n]+\n\nwork.rb\n\nThe results differ:\n  threads.* gave other results than sequence/, result.out)
     refute_match(/fastest/, result.out)
-    assert_match(/^plait: the results differ between mechanisms \(work\)$/, result.err)
+    assert_match(/^plait: the results differ between mechanisms \(work\)\. If they must, say in work\.rb what has to be equal, /,
+                 result.err)
     assert_equal 1, JSON.parse(File.read(path("differ.json"))).dig("reports", 0, "mismatches").size
   end
 

@@ -49,6 +49,9 @@ module Plait
           budget: given("budget") { |text| Arguments.positive("--budget", text) } }
       end
 
+      # @return [String, nil] what to do where the results differ
+      def remedy = nil
+
       # @return [Object, nil] what the block makes of an option; nil without the option
       def given(name)
         value = options[name]
@@ -64,9 +67,13 @@ module Plait
       # Whatever ended it, what was measured is saved; of several problems the first one gives the exit status.
       def conclude(experiment, outputs)
         unsaved = outputs.write(experiment.reports)
-        failure = experiment.failure&.then { |sentence| Error.new(sentence) }
-        problems = [experiment.ended_by, failure, *unsaved].compact
+        problems = [experiment.ended_by, failure(experiment), *unsaved].compact
         problems.map { |problem| Failure.new(problem).tell(terminal) }.find(&:positive?) || ExitStatus::OK
+      end
+
+      def failure(experiment)
+        sentence = experiment.failure or return
+        Error.new([sentence, *(remedy if experiment.mismatch?)].join(". "))
       end
     end
   end

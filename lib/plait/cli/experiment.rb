@@ -44,16 +44,21 @@ module Plait
         @progress.stop
       end
 
+      # @return [Boolean]
+      def mismatch? = differing.any?
+
       # @return [String, nil] that results differ, or which rows failed
       def failure
-        differing = @reports.select(&:mismatch?).map { |report| report.workload.name }
-        return "the results differ between mechanisms (#{differing.join(", ")})" if differing.any?
+        names = differing.map { |report| report.workload.name }
+        return "the results differ between mechanisms (#{names.join(", ")})" if mismatch?
 
         failed = @reports.select(&:failed?).map { |report| "#{report.workload.name} (#{failed_rows(report)})" }
         "failed: #{failed.join(", ")}" if failed.any?
       end
 
       private
+
+      def differing = @reports.select(&:mismatch?)
 
       # A step for each trial, and one for counting memory.
       def plan = @workloads.map { |workload| workload.cells.size * (@rounds + 1) }

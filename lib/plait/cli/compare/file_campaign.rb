@@ -19,6 +19,11 @@ module Plait
           raise UsageError, "#{words.first} closes standard output or standard error; " \
                             "point them elsewhere with `reopen`"
         end
+
+        # Times and random numbers are no mistake.
+        def remedy
+          "If they must, say in #{words.first} what has to be equal, as in digest { |results| results.size }"
+        end
       end
     end
   end
