@@ -30,6 +30,24 @@ class HTTPClientHTTP2Test < Minitest::Test
     end
   end
 
+  # As it does after so many requests (a thousand, unless it is told otherwise), whoever else waits there.
+  [nil, :threads, :hybrid, :processes, :sequence].each do |on|
+    define_method("test_a_server_that_sends_us_to_another_connection_on_#{on || "fibers"}") do
+      http = "keepalive_requests 10; http2_max_concurrent_streams 4; log_format asked '$request';"
+      with_nginx(http: http, more: "access_log asked asked;") do |url, tls, server|
+        HTTP::Client.open(http2: true, tls: tls, proxy: false) do |client|
+          requests = (1..200).flat_map { |id| ["#{url}/hello?#{id}", { url: "#{url}/hello?#{id}", method: :post, body: "once" }] }
+          bodies = client.fan_out(requests, limit: { processes: 3, sequence: 1 }.fetch(on, 20), on: on).map(&:body)
+          assert_equal((1..200).flat_map { |id| ["hello #{id}"] * 2 }, bodies)
+          asked = -> { File.readlines(File.join(server.folder, "asked")) }
+          wait_until { asked.call.size >= 400 }
+          assert_equal([400, 400], [asked.call.size, asked.call.uniq.size], "each was asked for once")
+          assert_idle(client)
+        end
+      end
+    end
+  end
+
   def test_bodies_redirects_and_streams
     with_nginx do |url, tls|
       HTTP::Client.open(http2: true, tls: tls, proxy: false) do |client|
@@ -54,16 +72,16 @@ class HTTPClientHTTP2Test < Minitest::Test
 
   private
 
-  def with_nginx(http2: true)
+  def with_nginx(http2: true, http: "", more: "")
     Dir.mktmpdir("plait-test-") do |folder|
       authority = Certificates::Authority.new
       leaf = authority.issue("DNS:localhost")
       File.write("#{folder}/leaf.pem", leaf.certificate.to_pem)
       File.write("#{folder}/leaf.key", leaf.key.to_pem)
       port = Support::Server.free_port
-      Support::NginxServer.start(server: configuration(folder, port, http2)) do |nginx|
+      Support::NginxServer.start(http: http, server: configuration(folder, port, http2) + more) do |nginx|
         File.write("#{nginx.root}/big", "x" * 500_000)
-        yield("https://localhost:#{port}", { cert_store: authority.store })
+        yield("https://localhost:#{port}", { cert_store: authority.store }, nginx)
       end
     end
   end

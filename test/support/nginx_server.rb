@@ -45,7 +45,7 @@ module Support
         events { worker_connections 8192; }
         http {
           access_log off;
-          keepalive_requests 1000000;
+          #{"keepalive_requests 1000000;" unless @http.include?("keepalive_requests")}
           types { text/html html; application/json json; text/plain txt; }
           #{%w[client_body proxy fastcgi uwsgi scgi].map { |kind| "#{kind}_temp_path #{folder}/temp/#{kind};" }.join("\n  ")}
           #{@http}

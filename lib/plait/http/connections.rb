@@ -91,8 +91,8 @@ module Plait
       # @param wire [Wire] on which an exchange has just failed
       # @param used [Boolean] whether it is known to have been used before
       # @return [Boolean] whether it had been kept, and nothing of an answer has come: the peer perhaps closed it before it
-      #   saw the request
-      def stale?(wire, used: false) = !wire.received? && (used || @pool.reused?(wire))
+      #   saw the request; or by HTTP/2 takes no more of them
+      def stale?(wire, used: false) = !wire.received? && (used || @pool.reused?(wire) || sent_away?(wire))
 
       # @return [Hash{Symbol => Integer}] see {Io::Pool#statistics}
       def statistics
@@ -111,6 +111,8 @@ module Plait
       end
 
       private
+
+      def sent_away?(wire) = wire.respond_to?(:sent_away?) && wire.sent_away?
 
       def pooled(route, timeouts, deadline)
         promote(route)

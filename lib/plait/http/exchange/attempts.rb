@@ -8,12 +8,17 @@ module Plait
     class Exchange
       # How often a message was sent, and whether it may be sent again.
       class Attempts
+        # How often a message of which the peer has done nothing goes to another connection, at once and uncounted. A server
+        # of HTTP/2 may turn away at any time whoever waits.
+        TURNED_AWAY = 100
+        private_constant :TURNED_AWAY
+
         # @param retries [Retries]
         # @param deadline [Float, nil] monotonic seconds
         def initialize(retries, deadline)
           @retries = retries
           @deadline = deadline
-          @count = 0
+          @count = @revived = 0
         end
 
         # Another message, or another attempt: nothing of it has been sent.
@@ -56,12 +61,14 @@ module Plait
 
         private
 
-        # A stale connection says nothing of the server: another one is taken at once, once, and not counted.
+        # A stale connection says nothing of the server: another one is taken at once, and not counted. Where the peer has
+        # perhaps seen the message that is done once.
         def revive?(error, message)
-          return false unless @stale && !@revived && (message.repeatable? || error.retry_safe?)
+          return false unless @stale && (error.retry_safe? ? @revived < TURNED_AWAY : @revived.zero? && message.repeatable?)
 
           @count -= 1
-          @revived = true
+          @revived += 1
+          true
         end
 
         def retry?(error, message)

@@ -109,6 +109,9 @@ module Plait
         # @return [Boolean] whether another request can be made on it
         def usable? = !foreign? && !@crew.over? && !@session.draining?
 
+        # @return [Boolean] whether the peer has said that it takes no more requests here, which it may at any time
+        def sent_away? = @session.sent_away?
+
         # Looks at it, with a system call or two. Whoever waits on it looks all the time.
         # @return [Boolean] whether it is of no more use
         def stale? = foreign? || @crew.look

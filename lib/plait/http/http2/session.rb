@@ -60,6 +60,9 @@ module Plait
         # @return [Boolean] whether no new call can be made: the peer goes away, or too much here lingers on
         def draining? = @draining || @client.closed? || @abandoned.size > MOST_STREAMS / 4
 
+        # @return [Boolean] whether the peer has said that it takes no more requests here
+        def sent_away? = @draining || false
+
         # @return [Boolean] whether a stream is free
         def place? = !draining? && @client.active_stream_count < streams
 

@@ -94,6 +94,9 @@ module Plait
         # @return [Boolean] whether something of the last request was sent
         def sent? = !@call.nil? && @call.sent?
 
+        # @return [Boolean] see {Connection#sent_away?}
+        def sent_away? = @connection.sent_away?
+
         # @return [Boolean]
         def closed? = @closed || false
 
