@@ -51,7 +51,7 @@ module Plait
         return Lookup.call(host, port) unless deadline || scheduler
         return hooked(scheduler, host, port, deadline) if scheduler.respond_to?(:address_resolve)
 
-        Lookup.join(host, port).wait(deadline) || expired(host, port)
+        Lookup.join(host, port, deadline)&.wait(deadline) || expired(host, port)
       end
 
       def hooked(scheduler, host, port, deadline)

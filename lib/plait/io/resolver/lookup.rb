@@ -7,17 +7,30 @@ module Plait
   module Io
     class Resolver
       # One getaddrinfo(3) on a thread of its own, for all who ask for the same at the same time: a name server that
-      # doesn't answer then holds one thread a name, however often somebody gives up and asks again. The thread ends with
-      # the call, which Ruby before 3.3 can't break off.
+      # doesn't answer then holds one thread a name, however often somebody gives up and asks again, and never more than
+      # {MOST}. The thread ends with the call, which Ruby before 3.3 can't break off.
       class Lookup
+        # Threads at once.
+        MOST = 256
+        # Seconds after which who waits for one of them looks by himself: a wake-up is lost with who is killed when he gets it.
+        PATIENCE = 0.1
         @running = {}
         @lock = Mutex.new
+        @freed = ConditionVariable.new
 
         class << self
-          # @return [Lookup] the one under way, or a new one
-          def join(host, port)
-            key = [Process.pid, host, port] # a fork has its parent's entries and none of its threads
-            @lock.synchronize { @running[key] ||= new(host, port) { forget(key) } }
+          # @param deadline [Deadline, nil]
+          # @return [Lookup, nil] the one under way, or a new one; nil when there was no thread for it by then
+          def join(host, port, deadline = nil)
+            key = [Process.pid, host, port]
+            @lock.synchronize do
+              until @running.key?(key) || room?
+                return if deadline&.expired?
+
+                @freed.wait(@lock, [deadline&.remaining, PATIENCE].compact.min)
+              end
+              @running[key] ||= new(host, port) { forget(key) }
+            end
           end
 
           # @return [Array<Addrinfo>]
@@ -25,7 +38,20 @@ module Plait
 
           private
 
-          def forget(key) = @lock.synchronize { @running.delete(key) }
+          # A fork has its parent's entries and none of its threads.
+          def room?
+            return true if @running.size < MOST
+
+            @running.delete_if { |(pid, _), _| pid != Process.pid }
+            @running.size < MOST
+          end
+
+          def forget(key)
+            @lock.synchronize do
+              @running.delete(key)
+              @freed.signal
+            end
+          end
         end
 
         # @yield when it is over
