@@ -118,6 +118,41 @@ class IoPoolTest < Minitest::Test
     assert_equal(1, pool.statistics[:evicted])
   end
 
+  everywhere("idle ones are so many and no more") do
+    pool = Pool.new(max_idle: 2)
+    all = Array.new(4) { |number| pool.checkout(number % 3, &CONNECT) }
+    all.each { |connection| pool.checkin(connection) }
+    assert_equal([true, true, false, false], all.map(&:closed?))
+    assert_equal({ idle: 2, busy: 0, evicted: 2 }, pool.statistics.slice(:idle, :busy, :evicted))
+    assert_equal(0, Pool.new(max_idle: 0).tap { |none| none.checkin(none.checkout(:k, &CONNECT)) }.statistics[:idle])
+  end
+
+  everywhere("idle ones give their descriptors to one that finds none") do
+    pool = Pool.new
+    idle = Array.new(3) { |number| pool.checkout(number, &CONNECT) }
+    idle.each { |connection| pool.checkin(connection) }
+    pool.checkout(:new) do
+      idle.all?(&:closed?) ? Fake.new : raise(Plait::ConnectError.new("none left", causes: [Errno::EMFILE.new]))
+    end
+    assert_equal({ idle: 0, busy: 1 }, pool.statistics.slice(:idle, :busy))
+    tries = 0
+    assert_raises(Plait::ConnectError) do
+      pool.checkout(:k) { (tries += 1) && raise(Plait::ConnectError.new("none left", causes: [Errno::EMFILE.new])) }
+    end
+    assert_equal([2, 1], [tries, pool.statistics[:busy]])
+  end
+
+  def test_half_of_the_descriptors_are_for_others
+    soft, hard = Process.getrlimit(:NOFILE)
+    Process.setrlimit(:NOFILE, 200, hard)
+    pool = Pool.new
+    all = Array.new(150) { |number| pool.checkout(number, &CONNECT) }
+    all.each { |connection| pool.checkin(connection) }
+    assert_equal(100, pool.statistics[:idle])
+  ensure
+    Process.setrlimit(:NOFILE, soft, hard)
+  end
+
   def test_the_oldest_of_all_makes_room
     pool = Pool.new(max: 3)
     first, second = Array.new(2) { pool.checkout(:a, &CONNECT) }

@@ -19,18 +19,20 @@ module Plait
     class Pool
       # An interrupt between two changes of the books would lose a place for good.
       NEVER = { Object => :never }.freeze
-      private_constant :NEVER
+      EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
+      private_constant :NEVER, :EXHAUSTED
 
       # @param per_key [Integer] connections for a key at most, idle and busy
       # @param max [Integer] connections at most; for a new one an idle one of another key is closed
       # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, when next the pool is used or
       #   swept; nil: never
+      # @param max_idle [Integer] idle ones at most; the oldest is closed for a newer one
       # @param check_after [Numeric] seconds idle after which a connection is asked whether it is stale
       # @raise [UsageError]
-      def initialize(per_key: 8, max: 256, idle_timeout: 30, check_after: 0.001)
+      def initialize(per_key: 8, max: 256, idle_timeout: 30, max_idle: Limits.half_of_all, check_after: 0.001)
         raise UsageError, "per_key: and max: must be at least 1" unless per_key.positive? && max.positive?
 
-        @limits = Limits.new(per_key, max, idle_timeout)
+        @limits = Limits.new(per_key, max, idle_timeout, max_idle)
         @check_after = check_after
         @lock = Mutex.new
         @ledger = Ledger.new(@limits)
@@ -112,9 +114,19 @@ module Plait
         raise UsageError, "the pool is closed" if claim.refused?
         return claim.connection if claim.connection && fresh?(claim)
 
-        connection = connect.call
+        connection = make(connect)
         locked { @ledger.enter(claim, connection) }
         connection
+      end
+
+      # Descriptors that idle connections hold are needed more for a new one.
+      def make(connect)
+        connect.call
+      rescue ConnectError => e
+        raise unless e.causes.any? { |cause| EXHAUSTED.include?(cause.class) }
+
+        clear
+        connect.call
       end
 
       def await(claim, deadline)

@@ -85,7 +85,7 @@ module Plait
 
           claim = @queues.shift(entry.key)
           claim ? lend(rested(entry), claim) : rest(entry)
-          expired
+          @order.size > @limits.max_idle ? expired + surplus : expired
         end
 
         # A busy connection is to be closed.
@@ -115,6 +115,9 @@ module Plait
           @look_at = (@order.first&.first&.idle_since || now) + @limits.idle_timeout
           dropped
         end
+
+        # @return [Array<Object>] connections to close
+        def surplus = drop(:evicted) { @order.size > @limits.max_idle }
 
         # @return [Array<Object>] connections to close
         def clear = drop(:cleared) { true }
