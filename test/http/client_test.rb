@@ -425,6 +425,15 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  def test_a_body_that_comes_in_pieces_is_not_taken_for_an_empty_one
+    with_origin do |client, origin|
+      client.get(origin.url("/x")) do |response|
+        %i[text json].each { |name| assert_match(/each_piece/, assert_raises(Plait::UsageError) { response.public_send(name) }.message) }
+        assert_equal("GET /x ", response.each_piece.to_a.join)
+      end
+    end
+  end
+
   def test_errors_of_the_block_are_its_own_and_nothing_is_repeated
     with_origin(retries: 3) do |client, origin|
       error = Plait::ConnectionClosed.new("of the block", retry_safe: true)

@@ -52,7 +52,10 @@ module Plait
       def cookies = headers.get_all("set-cookie")
 
       # @return [String] the body in the encoding that the server named, else in UTF-8 where that is valid, else binary
+      # @raise [UsageError] when it comes piece by piece, and so is not there
       def text
+        raise UsageError, "the body of #{url} comes by each_piece: ask without a block to have it as a whole" if @source
+
         text = body.to_s.dup.force_encoding(encoding)
         text.valid_encoding? || charset ? text : text.force_encoding(Encoding::BINARY)
       end
@@ -60,6 +63,7 @@ module Plait
       # @param options [Hash] of JSON.parse
       # @return [Object]
       # @raise [JSON::ParserError]
+      # @raise (see #text)
       def json(**options)
         require "json"
         JSON.parse(text, **options)
