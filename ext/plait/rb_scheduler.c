@@ -170,6 +170,12 @@ static VALUE wait_somehow(struct native *native, VALUE scheduler, VALUE io, int 
     return rb_fiber_scheduler_io_wait(scheduler, io, INT2FIX(events), Qnil);
 }
 
+void plait_native_deadline(VALUE scheduler, struct deadline *deadline) {
+    VALUE data = rb_attr_get(scheduler, id_native);
+    struct native *native = rb_check_typeddata(data, &native_type);
+    plait_deadlines_add(&native->deadlines, data, scheduler, deadline);
+}
+
 VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline) {
     if (!deadline) return wait_somehow(native, scheduler, io, events);
 

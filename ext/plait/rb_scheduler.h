@@ -15,6 +15,9 @@ enum { PLAIT_READABLE = 1, PLAIT_WRITABLE = 4 };
 /* Of a Plait::Scheduler; NULL for another one. */
 struct native *plait_native_of(VALUE scheduler);
 
+/* A deadline of what the scheduler's thread does not wait for in a fiber of its own. Whoever owns it takes it out. */
+void plait_native_deadline(VALUE scheduler, struct deadline *deadline);
+
 /*
  * The current fiber, one of the scheduler's, waits for an IO, or until its deadline expires: then `expire` has been called.
  * Without a deadline (NULL) it waits for ever. Returns the events that came, or false when something else resumed it. When it

@@ -9,6 +9,7 @@
 #include "rb_http1.h"
 #include "rb_response.h"
 #include "rb_selector.h"
+#include "rb_volley.h"
 
 static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_before, id_closed_here, id_forked;
 
@@ -25,11 +26,16 @@ static void wire_mark(void *data) {
     rb_gc_mark(wire->pending);
     rb_gc_mark(wire->response);
     rb_gc_mark(wire->trailer);
+    rb_gc_mark(wire->url);
+    rb_gc_mark(wire->unsent);
+    rb_gc_mark(wire->prefix);
+    rb_gc_mark(wire->block);
 }
 
 /* The fiber that was in the middle of an exchange may go with it, without having left. */
 static void wire_free(void *data) {
     struct wire *wire = data;
+    plait_volley_leave(wire);
     plait_deadline_remove(&wire->deadline);
     plait_head_bytes_release(wire->last_head);
     xfree(wire);
@@ -50,16 +56,18 @@ static VALUE wire_allocate(VALUE class) {
     struct wire *wire;
     VALUE self = TypedData_Make_Struct(class, struct wire, &wire_type, wire);
     wire->io = wire->raw = wire->endpoint = wire->phases = wire->limits_value = wire->timeouts = Qnil;
-    wire->pending = wire->response = wire->trailer = Qnil;
+    wire->pending = wire->response = wire->trailer = wire->url = wire->unsent = Qnil;
+    wire->prefix = wire->block = Qnil;
     wire->limits = http1_default_limits;
     wire->first_byte = wire->read = wire->total = wire->ends = INFINITY;
     wire->generation = plait_generation();
     wire->descriptor = -1;
     wire->state = WIRE_CLOSED;
+    wire->prompt = true;
     return self;
 }
 
-static struct wire *wire_of(VALUE self) {
+struct wire *plait_wire_of(VALUE self) {
     return rb_check_typeddata(self, &wire_type);
 }
 
@@ -72,7 +80,7 @@ static VALUE wire_initialize(int argc, VALUE *argv, VALUE self) {
         names[2] = rb_intern("phases");
         names[3] = rb_intern("limits");
     }
-    struct wire *wire = wire_of(self);
+    struct wire *wire = plait_wire_of(self);
     VALUE io, keywords, values[4] = {Qundef, Qundef, Qundef, Qundef};
     rb_scan_args(argc, argv, "1:", &io, &keywords);
     if (!NIL_P(keywords)) rb_get_kwargs(keywords, names, 0, 4, values);
@@ -107,10 +115,11 @@ static void close_quietly(VALUE io) {
 }
 
 /* In the child of a fork the socket is the parent's too: a close_notify would end the connection for both. */
-static void release(struct wire *wire) {
+void plait_wire_release(struct wire *wire) {
     bool ours = wire->generation == plait_generation();
+    plait_volley_leave(wire);
     wire->state = WIRE_CLOSED;
-    wire->pending = wire->response = wire->trailer = Qnil;
+    wire->pending = wire->response = wire->trailer = wire->unsent = Qnil;
     if (ours) close_quietly(wire->io);
     if (!ours || wire->tls) close_quietly(wire->raw);
 }
@@ -132,9 +141,8 @@ static double seconds_of(VALUE timeouts, ID name) {
 }
 
 /* They are frozen: those of the last time are known. */
-static void take_timeouts(const struct exchange *exchange) {
-    struct wire *wire = exchange->wire;
-    VALUE timeouts = exchange->timeouts;
+void plait_wire_take_timeouts(VALUE self, VALUE timeouts) {
+    struct wire *wire = plait_wire_of(self);
     if (wire->timeouts == timeouts) return;
 
     bool any = !NIL_P(timeouts);
@@ -142,22 +150,25 @@ static void take_timeouts(const struct exchange *exchange) {
     wire->first_byte = any ? seconds_of(timeouts, id_first_byte) : INFINITY;
     wire->read = any ? seconds_of(timeouts, id_read) : INFINITY;
     wire->total = any ? seconds_of(timeouts, id_total) : INFINITY;
-    RB_OBJ_WRITE(exchange->self, &wire->timeouts, timeouts);
+    RB_OBJ_WRITE(self, &wire->timeouts, timeouts);
 }
 
 static const char *misuse_in(const struct wire *wire) {
-    if (wire->busy) return "in_use";
+    if (wire->busy || wire->state == WIRE_LAUNCHED) return "in_use";
     if (wire->state == WIRE_STREAMING) return "streaming";
     if (wire->state == WIRE_EXPECTING) return "expecting";
     if (wire->state == WIRE_TUNNEL) return "tunnel";
     return NULL;
 }
 
-/* Takes the wire for the current fiber or thread. */
-static void enter(struct exchange *exchange, VALUE self, enum wire_state state) {
-    struct wire *wire = wire_of(self);
-    *exchange = (struct exchange){.self = self, .wire = wire, .first = Qnil, .second = Qnil, .url = Qnil, .timeouts = Qnil,
-                                  .deadline = Qnil, .failure = Qnil, .drained = true};
+void plait_wire_init_exchange(struct exchange *exchange, VALUE self) {
+    *exchange = (struct exchange){.self = self, .wire = plait_wire_of(self), .first = Qnil, .second = Qnil, .url = Qnil,
+                                  .timeouts = Qnil, .deadline = Qnil, .failure = Qnil, .drained = true};
+}
+
+void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state) {
+    struct wire *wire = plait_wire_of(self);
+    plait_wire_init_exchange(exchange, self);
     if (wire->state != state || wire->busy) {
         const char *what = misuse_in(wire);
         if (what) misuse(self, what);
@@ -170,13 +181,16 @@ static void enter(struct exchange *exchange, VALUE self, enum wire_state state) 
     wire->expired = false;
 }
 
-/* What a request begins with, once the wire is ours. */
-static void begin(struct exchange *exchange) {
-    struct wire *wire = exchange->wire;
+void plait_wire_begin(struct wire *wire, double deadline) {
+    double ends = wire->started + wire->total;
     wire->sent = wire->received = wire->read_out = false;
-    take_timeouts(exchange);
-    double ends = NIL_P(exchange->deadline) ? INFINITY : NUM2DBL(exchange->deadline);
-    wire->ends = exchange->started + wire->total < ends ? exchange->started + wire->total : ends;
+    wire->ends = ends < deadline ? ends : deadline;
+}
+
+/* The same, of the arguments in `exchange`. */
+static void begin(const struct exchange *exchange) {
+    plait_wire_take_timeouts(exchange->self, exchange->timeouts);
+    plait_wire_begin(exchange->wire, NIL_P(exchange->deadline) ? INFINITY : NUM2DBL(exchange->deadline));
 }
 
 /* Whatever ends an exchange early (an error, a timeout, a kill, a cancellation) ends the connection. */
@@ -186,11 +200,11 @@ static VALUE leave(VALUE argument) {
     plait_deadline_remove(&wire->deadline);
     wire->descriptor = -1;
     wire->busy = false;
-    if (!exchange->finished || wire->state == WIRE_CLOSED) release(wire);
+    if (!exchange->finished || wire->state == WIRE_CLOSED) plait_wire_release(wire);
     return Qnil;
 }
 
-static VALUE guarded(struct exchange *exchange, VALUE (*run)(VALUE)) {
+VALUE plait_wire_guarded(struct exchange *exchange, VALUE (*run)(VALUE)) {
     VALUE value = rb_ensure(run, (VALUE)exchange, leave, (VALUE)exchange);
     RB_GC_GUARD(exchange->self);
     return value;
@@ -265,14 +279,14 @@ static VALUE wire_get(VALUE self, VALUE url, VALUE offset, VALUE block, VALUE ti
 
     plait_wire_check_target(self, url, at);
     struct exchange exchange;
-    enter(&exchange, self, WIRE_IDLE);
+    plait_wire_enter(&exchange, self, WIRE_IDLE);
     exchange.wire->kind = HTTP1_TO_ANY;
     exchange.first = exchange.url = url;
     exchange.second = block;
     exchange.offset = at;
     exchange.timeouts = timeouts;
     exchange.deadline = deadline;
-    return guarded(&exchange, run_get);
+    return plait_wire_guarded(&exchange, run_get);
 }
 
 /* The last arguments of the methods below. */
@@ -286,13 +300,13 @@ static VALUE request(VALUE self, VALUE head, VALUE body, struct terms terms, VAL
     Check_Type(head, T_STRING);
     unsigned kind = NUM2UINT(terms.kind);
     struct exchange exchange;
-    enter(&exchange, self, WIRE_IDLE);
+    plait_wire_enter(&exchange, self, WIRE_IDLE);
     exchange.wire->kind = (uint8_t)kind;
     exchange.first = head;
     exchange.second = body;
     exchange.timeouts = terms.timeouts;
     exchange.deadline = terms.deadline;
-    return guarded(&exchange, run);
+    return plait_wire_guarded(&exchange, run);
 }
 
 /* call(head, body, kind, timeouts, deadline) */
@@ -313,30 +327,33 @@ static VALUE wire_expect_continue(VALUE self, VALUE head, VALUE kind, VALUE time
 /* resume(body) */
 static VALUE wire_resume(VALUE self, VALUE body) {
     struct exchange exchange;
-    enter(&exchange, self, WIRE_EXPECTING);
+    plait_wire_enter(&exchange, self, WIRE_EXPECTING);
     exchange.drained = false;
     exchange.second = body;
-    return guarded(&exchange, run_resume);
+    return plait_wire_guarded(&exchange, run_resume);
 }
 
 static VALUE wire_read_piece(VALUE self) {
-    struct wire *wire = wire_of(self);
+    struct wire *wire = plait_wire_of(self);
     if (wire->read_out) return Qnil;
     if (wire->state == WIRE_IDLE && !wire->busy) misuse(self, "nothing_to_read");
 
     struct exchange exchange;
-    enter(&exchange, self, WIRE_STREAMING);
+    plait_wire_enter(&exchange, self, WIRE_STREAMING);
     exchange.drained = false;
-    return guarded(&exchange, run_read_piece);
+    return plait_wire_guarded(&exchange, run_read_piece);
+}
+
+bool plait_wire_reusable(const struct wire *wire) {
+    return wire->state == WIRE_IDLE && !wire->busy && wire->generation == plait_generation();
 }
 
 static VALUE wire_reusable(VALUE self) {
-    const struct wire *wire = wire_of(self);
-    return wire->state == WIRE_IDLE && !wire->busy && wire->generation == plait_generation() ? Qtrue : Qfalse;
+    return plait_wire_reusable(plait_wire_of(self)) ? Qtrue : Qfalse;
 }
 
 static VALUE look(VALUE self) {
-    return plait_wire_unasked(wire_of(self)) ? Qtrue : Qfalse;
+    return plait_wire_unasked(plait_wire_of(self)) ? Qtrue : Qfalse;
 }
 
 static VALUE is_stale(VALUE unused, VALUE error) {
@@ -346,53 +363,54 @@ static VALUE is_stale(VALUE unused, VALUE error) {
 
 /* Once bytes that nobody asked for have come it stays so. */
 static VALUE wire_stale(VALUE self) {
-    struct wire *wire = wire_of(self);
+    struct wire *wire = plait_wire_of(self);
     if (wire_reusable(self) == Qfalse) return Qtrue;
 
     VALUE stale = rb_rescue2(look, self, is_stale, Qnil, rb_eStandardError, (VALUE)0);
-    if (stale == Qtrue && !wire->busy) release(wire);
+    if (stale == Qtrue && !wire->busy) plait_wire_release(wire);
     return stale;
 }
 
 static VALUE wire_received(VALUE self) {
-    return wire_of(self)->received ? Qtrue : Qfalse;
+    return plait_wire_of(self)->received ? Qtrue : Qfalse;
 }
 
 static VALUE wire_sent(VALUE self) {
-    return wire_of(self)->sent ? Qtrue : Qfalse;
+    return plait_wire_of(self)->sent ? Qtrue : Qfalse;
 }
 
-/* close: who is in an exchange gets ConnectionClosed, and closes the descriptor. */
+/* close: who is in an exchange, or concludes it, gets ConnectionClosed, and closes the descriptor. */
 static VALUE wire_close(VALUE self) {
-    struct wire *wire = wire_of(self);
+    struct wire *wire = plait_wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
-    if (wire->busy && wire->generation == plait_generation()) {
+    if ((wire->busy || wire->volley) && wire->generation == plait_generation()) {
         wire->state = WIRE_CLOSED;
         plait_wire_shut_down(wire);
     } else {
-        release(wire);
+        plait_wire_release(wire);
     }
     return Qnil;
 }
 
 /* abandon: closes our descriptor of a connection that somebody else goes on using. */
 static VALUE wire_abandon(VALUE self) {
-    struct wire *wire = wire_of(self);
+    struct wire *wire = plait_wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
 
+    plait_volley_leave(wire);
     wire->state = WIRE_CLOSED;
     close_quietly(wire->raw);
     return Qnil;
 }
 
 static VALUE wire_closed(VALUE self) {
-    return wire_of(self)->state >= WIRE_DETACHED ? Qtrue : Qfalse;
+    return plait_wire_of(self)->state >= WIRE_DETACHED ? Qtrue : Qfalse;
 }
 
 /* detach => [io, bytes that were received and belong to what follows] */
 static VALUE wire_detach(VALUE self) {
-    struct wire *wire = wire_of(self);
-    if (wire->busy) misuse(self, "in_use");
+    struct wire *wire = plait_wire_of(self);
+    if (wire->busy || wire->state == WIRE_LAUNCHED) misuse(self, "in_use");
     if (wire->state != WIRE_TUNNEL && wire->state != WIRE_IDLE) misuse(self, "detach");
 
     VALUE rest = NIL_P(wire->pending) ? rb_str_new(NULL, 0) : wire->pending;
@@ -402,19 +420,19 @@ static VALUE wire_detach(VALUE self) {
 }
 
 static VALUE wire_io(VALUE self) {
-    return wire_of(self)->io;
+    return plait_wire_of(self)->io;
 }
 
 static VALUE wire_endpoint(VALUE self) {
-    return wire_of(self)->endpoint;
+    return plait_wire_of(self)->endpoint;
 }
 
 static VALUE wire_phases(VALUE self) {
-    return wire_of(self)->phases;
+    return plait_wire_of(self)->phases;
 }
 
 static VALUE wire_limits(VALUE self) {
-    return wire_of(self)->limits_value;
+    return plait_wire_of(self)->limits_value;
 }
 
 static void define_wire(VALUE http) {
@@ -439,6 +457,8 @@ static void define_wire(VALUE http) {
     rb_define_method(wire, "endpoint", wire_endpoint, 0);
     rb_define_method(wire, "phases", wire_phases, 0);
     rb_define_private_method(wire, "limits", wire_limits, 0);
+    plait_define_wire_launch(wire);
+    plait_define_volley(http);
 }
 
 /* Methods that are defined while no extension is loaded count as safe for ractors; these are for the main one. */

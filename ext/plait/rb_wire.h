@@ -8,6 +8,7 @@
  *     rb_wire_body.c      their bodies
  *     rb_wire_move.c      bytes, plain or by TLS
  *     rb_wire_wait.c      waiting: on a scheduler or on a thread, within the deadlines
+ *     rb_wire_launch.c    requests whose answers nobody waits for by himself: a volley does, see rb_volley.h
  *
  * All of it runs with the GVL, in the main ractor. What is received goes through one static buffer for all wires: from the
  * system call that fills it until its bytes are copied out nothing may switch to another fiber or thread.
@@ -26,6 +27,7 @@ enum wire_state {
     WIRE_IDLE,      /* between two exchanges */
     WIRE_EXPECTING, /* a head is sent, and its body shall follow */
     WIRE_STREAMING, /* the body of an answer is being read, piece by piece */
+    WIRE_LAUNCHED,  /* a request is on its way, and nobody waits for the answer */
     WIRE_TUNNEL,    /* what follows is another protocol */
     WIRE_DETACHED,  /* the connection is somebody else's now */
     WIRE_CLOSED
@@ -43,6 +45,11 @@ struct wire {
     VALUE pending;               /* String: bytes received and not consumed, while others may use the static buffer */
     VALUE response;              /* the one whose body is being read piece by piece */
     VALUE trailer;               /* String: the trailer section so far, or nil */
+    VALUE url;                   /* of the request that was launched */
+    VALUE prefix;                /* String: how the URLs begin that may be launched from here */
+    VALUE block;                 /* the default header lines that go with them */
+    VALUE unsent;                /* String: what could not be sent of it at once, or nil */
+    struct volley *volley;       /* that it is aboard of, or NULL */
     struct head_bytes *last_head; /* of the answer before, or NULL */
     struct http1_limits limits;
     struct http1_body body;      /* of the answer */
@@ -51,9 +58,13 @@ struct wire {
     double total;
     double ends;                 /* monotonic seconds by which the exchange must be over, or INFINITY */
     double started;              /* monotonic seconds: when the exchange began */
+    double until;                /* of what was launched: the caller's deadline, or INFINITY */
+    double sent_at;
+    double first_at;             /* of its answer; 0: nothing has come */
     double began;                /* when the first byte of a body that is read piece by piece was there */
     uint64_t consumed;           /* bytes of the message, while its body is read piece by piece */
     size_t pending_at;           /* bytes of `pending` that are consumed */
+    uint64_t ticket;             /* what the last volley knows it by, see rb_volley.h */
     unsigned generation;         /* of processes: it is of use in the one that made it */
     int descriptor;              /* of the socket, while somebody waits for it */
     unsigned moves;              /* of bytes, see plait_wire_keep_pace */
@@ -68,6 +79,8 @@ struct wire {
     bool persistent;             /* the answer lets the connection be used again */
     bool read_out;               /* a body was read piece by piece to its end */
     bool told;                   /* a response has taken the phases: they are the first one's */
+    bool launched;               /* a request, whose answer has not been had since; it may be closed by now */
+    bool prompt;                 /* the last answer was one that a volley takes in by itself, see plait_wire_land */
 };
 
 /* One call of a method that sends or receives; it lies on the stack of who made it. */
@@ -104,7 +117,29 @@ enum wire_wait { WAIT_TO_SEND, WAIT_FOR_ANSWER, WAIT_FOR_MORE, WAIT_TO_CONTINUE 
 
 /* ---- rb_wire.c ---- */
 
+struct wire *plait_wire_of(VALUE self);
+
+/* Whether it is between two exchanges, and this process's. */
+bool plait_wire_reusable(const struct wire *wire);
+
+/* Closes it, whoever is in an exchange. */
+void plait_wire_release(struct wire *wire);
+
 NORETURN(void plait_wire_raise_closed(const struct exchange *exchange));
+
+void plait_wire_init_exchange(struct exchange *exchange, VALUE self);
+
+/* The same, and takes the wire for the current fiber or thread; raises where it is not in that state. */
+void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state);
+
+/* What a request begins with: `started` and the timeouts are set. */
+void plait_wire_begin(struct wire *wire, double deadline);
+
+/* HTTP::Timeouts, or nil. */
+void plait_wire_take_timeouts(VALUE self, VALUE timeouts);
+
+/* Runs it, and leaves the wire: closed, if `run` has raised. */
+VALUE plait_wire_guarded(struct exchange *exchange, VALUE (*run)(VALUE exchange));
 
 /* ---- rb_wire_wait.c ---- */
 
@@ -114,6 +149,8 @@ NORETURN(void plait_wire_raise_closed(const struct exchange *exchange));
  */
 int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why);
 
+NORETURN(void plait_wire_raise_late(const struct exchange *exchange, enum wire_wait why));
+
 /* Raises as plait_wire_wait once the time for the whole is over. */
 void plait_wire_check_time(const struct exchange *exchange, enum wire_wait why);
 
@@ -122,6 +159,9 @@ void plait_wire_check_time(const struct exchange *exchange, enum wire_wait why);
  * were closed, and lets others run once in a while.
  */
 void plait_wire_keep_pace(const struct exchange *exchange, enum wire_wait why);
+
+/* What its deadline calls: ends the connection. */
+void plait_wire_expire(struct deadline *deadline);
 
 /* Ends every wait for the wire, whoever waits. */
 void plait_wire_shut_down(const struct wire *wire);
@@ -159,6 +199,12 @@ void plait_wire_check_target(VALUE self, VALUE url, size_t offset);
 /* GET, of the arguments in `exchange`. */
 void plait_wire_send_get(struct exchange *exchange);
 
+/* Whether they are right, and so short that it can be sent in one piece. */
+bool plait_wire_small_get(const struct exchange *exchange);
+
+/* Sends such a one, without waiting; returns what is left of it, or nil. */
+VALUE plait_wire_send_small_get(struct exchange *exchange);
+
 /* Sends `first`, a head or nil, and `second`, a body: nil, a String, or what yields Strings by `each`. */
 void plait_wire_send(struct exchange *exchange);
 
@@ -182,10 +228,23 @@ void plait_init_wire_receive(void);
 /* The answer, with its body. */
 VALUE plait_wire_receive_whole(struct exchange *exchange);
 
+/* The same, once the head is there. */
+VALUE plait_wire_receive_rest(struct exchange *exchange);
+
 /* The answer, its body still to be read. */
 VALUE plait_wire_receive_head(struct exchange *exchange);
 
 /* The next bytes of that body, or nil at its end. */
 VALUE plait_wire_receive_piece(struct exchange *exchange);
+
+/* ---- rb_wire_launch.c ---- */
+
+/*
+ * Something has come for a launched request, or the connection is broken. Returns the response; nil when it is to be
+ * concluded; Qundef when there was nothing after all. Does not wait.
+ */
+VALUE plait_wire_land(VALUE self, bool broken);
+
+void plait_define_wire_launch(VALUE wire);
 
 #endif

@@ -218,12 +218,18 @@ static VALUE receive_body(struct exchange *exchange) {
     }
 }
 
-VALUE plait_wire_receive_whole(struct exchange *exchange) {
-    plait_wire_receive_final_head(exchange);
+VALUE plait_wire_receive_rest(struct exchange *exchange) {
     VALUE response = plait_wire_begin_response(exchange);
     plait_response_set(response, RESPONSE_BODY, receive_body(exchange));
     note_times(exchange, response);
     end_answer(exchange, response);
+    return response;
+}
+
+VALUE plait_wire_receive_whole(struct exchange *exchange) {
+    plait_wire_receive_final_head(exchange);
+    VALUE response = plait_wire_receive_rest(exchange);
+    exchange->wire->prompt = !exchange->slow && plait_wire_is_plain(&exchange->head);
     return response;
 }
 

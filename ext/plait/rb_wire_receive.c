@@ -200,6 +200,50 @@ void plait_wire_listen(struct exchange *exchange) {
     if (exchange->size > 0) keep_data(exchange, &room);
 }
 
+bool plait_wire_is_plain(const struct http1_head *head) {
+    bool encoded = head->seen >> HTTP1_FIELD_CONTENT_ENCODING & 1;
+    return !encoded && !head->interim && head->status < 300 && head->persistent && head->framing <= HTTP1_CHUNKED;
+}
+
+/* Whether this is the body, all of it, and no more. */
+static bool is_whole(const struct http1_head *head, const char *data, size_t size) {
+    struct http1_body body;
+    if (http1_body_start(&body, head) < 0) return false;
+    if (head->framing == HTTP1_LENGTH) return size == head->content_length;
+
+    struct http1_piece piece;
+    int event;
+    do {
+        event = http1_body_next(&body, data, size, &piece);
+        data += piece.consumed;
+        size -= piece.consumed;
+    } while (event == HTTP1_DATA || event == HTTP1_TRAILER);
+    return event == HTTP1_DONE && size == 0;
+}
+
+/* With room left in the kernel's view of it there is nothing further. */
+enum wire_arrival plait_wire_take_in(struct exchange *exchange) {
+    struct wire *wire = exchange->wire;
+    int events;
+    ssize_t received = receive_now(exchange, plait_wire_incoming, FIRST, &events);
+    if (received == MOVE_WAITS) return ARRIVED_NOTHING;
+    if (received <= 0) return ARRIVED_OTHERWISE;
+
+    exchange->drained = received < FIRST;
+    plait_wire_expect_head(exchange);
+    plait_wire_add(exchange, plait_wire_incoming, (size_t)received);
+    exchange->head.table = plait_wire_fields(wire);
+    ptrdiff_t size = http1_head_parse(&exchange->head, exchange->data, exchange->size);
+    exchange->head_size = size;
+    bool plain = size > 0 && exchange->drained && plait_wire_is_plain(&exchange->head);
+    if (plain && is_whole(&exchange->head, exchange->data + size, exchange->size - (size_t)size)) return ARRIVED_WHOLE;
+
+    wire->first_at = exchange->first_at;
+    wire->prompt = false;
+    plait_wire_store(exchange);
+    return ARRIVED_OTHERWISE;
+}
+
 bool plait_wire_await_continue(struct exchange *exchange) {
     while (!exchange->continued && exchange->head_size == 0) {
         if (!plait_wire_wait(exchange, PLAIT_READABLE, WAIT_TO_CONTINUE)) break;

@@ -19,6 +19,19 @@ void plait_wire_add(struct exchange *exchange, const char *bytes, size_t size);
 
 void plait_wire_consume(struct exchange *exchange, size_t size);
 
+/* What has come for a request that was launched. */
+enum wire_arrival {
+    ARRIVED_NOTHING,
+    ARRIVED_WHOLE,    /* a plain answer, all of it, and no more: for plait_wire_receive_rest */
+    ARRIVED_OTHERWISE /* something else, and the wire has what plait_wire_load needs of it; or the end */
+};
+
+/* Takes in what there is, without waiting. */
+enum wire_arrival plait_wire_take_in(struct exchange *exchange);
+
+/* Whether the answer is a success for the caller as it is, and its connection can be used again. */
+bool plait_wire_is_plain(const struct http1_head *head);
+
 /* What the next call needs of `data`. */
 void plait_wire_store(struct exchange *exchange);
 

@@ -87,12 +87,20 @@ static char *compose(char *to, const struct target *target, VALUE block) {
     return APPEND_LITERAL(to, "\r\n");
 }
 
+static int broken_rule_of(const struct target *target) {
+    if (target->size == 0) return 0;
+
+    int broken = http1_check_target("GET", 3, target->bytes, target->size);
+    return target->slash && broken == -HTTP1_E_TARGET_FORM ? 0 : broken;
+}
+
+static size_t size_of_get(const struct target *target, VALUE block) {
+    return sizeof("GET  HTTP/1.1\r\n\r\n") - 1 + target->slash + target->size + (size_t)RSTRING_LEN(block);
+}
+
 void plait_wire_check_target(VALUE self, VALUE url, size_t offset) {
     struct target target = target_of(url, offset);
-    if (target.size == 0) return;
-
-    int broken = http1_check_target("GET", 3, target.bytes, target.size);
-    if (!broken || (target.slash && broken == -HTTP1_E_TARGET_FORM)) return;
+    if (!broken_rule_of(&target)) return;
 
     VALUE bytes = rb_str_new(target.bytes, (long)target.size);
     rb_exc_raise(rb_funcall(self, id_bad_target, 1, bytes));
@@ -100,7 +108,7 @@ void plait_wire_check_target(VALUE self, VALUE url, size_t offset) {
 
 void plait_wire_send_get(struct exchange *exchange) {
     struct target target = target_of(exchange->first, exchange->offset);
-    size_t size = sizeof("GET  HTTP/1.1\r\n\r\n") - 1 + target.slash + target.size + (size_t)RSTRING_LEN(exchange->second);
+    size_t size = size_of_get(&target, exchange->second);
     if (size <= sizeof outgoing) {
         compose(outgoing, &target, exchange->second);
         send_volatile(exchange, outgoing, size);
@@ -112,6 +120,22 @@ void plait_wire_send_get(struct exchange *exchange) {
     }
     RB_GC_GUARD(exchange->first);
     RB_GC_GUARD(exchange->second);
+}
+
+bool plait_wire_small_get(const struct exchange *exchange) {
+    struct target target = target_of(exchange->first, exchange->offset);
+    return !broken_rule_of(&target) && size_of_get(&target, exchange->second) <= sizeof outgoing;
+}
+
+VALUE plait_wire_send_small_get(struct exchange *exchange) {
+    struct target target = target_of(exchange->first, exchange->offset);
+    size_t size = size_of_get(&target, exchange->second);
+    compose(outgoing, &target, exchange->second);
+    ssize_t sent = plait_wire_send_bytes(exchange, outgoing, size, false);
+    if (sent == (ssize_t)size) return Qnil;
+
+    size_t done = sent > 0 ? (size_t)sent : 0;
+    return rb_str_new(outgoing + done, (long)(size - done));
 }
 
 /* ---- other requests ---- */

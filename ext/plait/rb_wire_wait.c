@@ -41,8 +41,16 @@ static double limit_of(const struct exchange *exchange, enum wire_wait why) {
     }
 }
 
-static void expire(struct deadline *deadline) {
+/* A loop that was busy with something else for long may find an answer and its deadline at once: then it is in time. */
+static bool has_come(const struct wire *wire) {
+    char byte;
+    return wire->volley && plait_now() < wire->ends && recv(wire->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+void plait_wire_expire(struct deadline *deadline) {
     struct wire *wire = (struct wire *)deadline;
+    if (has_come(wire)) return;
+
     wire->expired = true;
     plait_wire_shut_down(wire);
 }
@@ -51,8 +59,7 @@ void plait_wire_shut_down(const struct wire *wire) {
     if (wire->descriptor >= 0) shutdown(wire->descriptor, SHUT_RDWR);
 }
 
-NORETURN(static void raise_late(const struct exchange *exchange, enum wire_wait why));
-static void raise_late(const struct exchange *exchange, enum wire_wait why) {
+void plait_wire_raise_late(const struct exchange *exchange, enum wire_wait why) {
     const char *phase = why == WAIT_TO_SEND ? "send" : why == WAIT_FOR_MORE ? "read" : "first_byte";
     rb_exc_raise(rb_funcall(exchange->self, id_late, 2, ID2SYM(rb_intern(phase)), DBL2NUM(exchange->started)));
 }
@@ -72,7 +79,7 @@ static VALUE wait_on_scheduler(struct wire *wire, VALUE scheduler, int events, d
     if (!native) return rb_fiber_scheduler_io_wait(scheduler, wire->raw, INT2FIX(events), seconds_until(limit));
 
     wire->deadline.at = limit;
-    wire->deadline.expire = expire;
+    wire->deadline.expire = plait_wire_expire;
     return plait_native_wait(native, scheduler, wire->raw, events, isinf(limit) ? NULL : &wire->deadline);
 }
 
@@ -87,7 +94,7 @@ static int wait_once(struct wire *wire, int events, double limit, enum wire_wait
 
 void plait_wire_check_time(const struct exchange *exchange, enum wire_wait why) {
     double ends = exchange->wire->ends;
-    if (!isinf(ends) && plait_now() >= ends) raise_late(exchange, why);
+    if (!isinf(ends) && plait_now() >= ends) plait_wire_raise_late(exchange, why);
 }
 
 int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why) {
@@ -99,7 +106,7 @@ int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why) {
         if (came && !wire->expired) return came;
         if (!wire->expired && (isinf(limit) || plait_now() < limit)) continue;
         if (why == WAIT_TO_CONTINUE && limit < wire->ends) return 0;
-        raise_late(exchange, why);
+        plait_wire_raise_late(exchange, why);
     }
 }
 

@@ -144,6 +144,31 @@ class HTTPFanOutTest < Minitest::Test
     end
   end
 
+  # What comes whole and plain at once, and what does not; and servers that close after an answer, told or not.
+  def test_answers_of_every_kind_at_once
+    chunks = ->(text) { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n#{text.bytesize.to_s(16)}\r\n#{text}\r\n0\r\n\r\n" }
+    kinds = {
+      "/long" => ->(io, request) { io.write(answer(request.query * 20_000)) },
+      "/zip" => ->(io, request) { io.write(answer(Zlib.gzip(request.query), fields: ["Content-Encoding: gzip"])) },
+      "/chunks" => ->(io, request) { io.write(chunks.call(request.query)) },
+      "/from" => ->(io, request) { io.write(answer(status: "302 Found", fields: ["Location: /x?#{request.query}"])) },
+      "/last" => ->(io, request) { io.write(answer(request.query, fields: ["Connection: close"])) && false },
+      "/bye" => ->(io, request) { io.write(answer(request.query)) && false },
+      "/slow" => ->(io, request) { answer(request.query).each_char { |char| io.write(char) } }
+    }
+    with_origin(**kinds) do |client, origin|
+      paths = Array.new(400) { |number| [*kinds.keys, "/x"][number % 8] }
+      expected = paths.each_with_index.map do |path, number|
+        { "/long" => number.to_s * 20_000, "/from" => text(number), "/x" => text(number) }.fetch(path, number.to_s)
+      end
+      requests = paths.each_with_index.map { |path, number| origin.url("#{path}?#{number}") }.shuffle(random: Random.new(5))
+      numbers = requests.map { |url| url[/\d+\z/].to_i }
+      runs = [-> { client.fan_out(requests, limit: 16) }, -> { Plait.run(on: :fibers) { client.fan_out(requests, limit: 16) } }]
+      runs.each { |run| assert_equal(expected.values_at(*numbers).map(&:hash), run.call.map { |response| response.body.hash }) }
+      assert_idle(client)
+    end
+  end
+
   def test_the_module_can_do_it_too
     ScriptedOrigin.open do |origin|
       assert_equal([text(1), text(2)], HTTP.fan_out(urls(origin, 1..2)).map(&:body))
@@ -171,6 +196,23 @@ class HTTPFanOutTest < Minitest::Test
       opener.join
       assert_equal(32, gate.peak("x"))
       assert_equal(32, origin.connections)
+    end
+  end
+
+  def test_requests_that_wait_have_no_fiber_each
+    skip("is so on Linux, in C") unless HTTP::FanOut::Pilot.possible?
+    gate = Gate.new
+    with_origin("/gate" => gate) do |client, origin|
+      fibers = nil
+      opener = Thread.new do
+        wait_until(what: "100 in flight") { gate.waiting == 100 }
+        GC.start
+        fibers = ObjectSpace.each_object(Fiber).count(&:alive?)
+        gate.open
+      end
+      client.fan_out(urls(origin, ["x"] * 100, "/gate"), limit: 100)
+      opener.join
+      assert_operator(fibers, :<, 50)
     end
   end
 

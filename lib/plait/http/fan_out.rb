@@ -50,7 +50,7 @@ module Plait
       def run(&consumer)
         return all unless consumer
 
-        each { |_index, answer| consumer.call(answer) }
+        each(&consumer)
         nil
       end
 
@@ -58,14 +58,13 @@ module Plait
 
       def all
         answers = []
-        each { |index, answer| answers[index] = answer }
+        each { |answer| answers[answer.index] = answer }
         @options.on_error == :skip ? answers.compact : answers
       end
 
-      # @yieldparam index [Integer]
       # @yieldparam answer [Response, Outcome]
       def each(&receiver)
-        if crew? then by_hands(Crew.new(source, limit, outcomes: collect?) { lane }, &receiver)
+        if crew? then by_hands(Crew.new(source, limit, outcomes: collect?, piloted: @per_origin.nil?) { lane }, &receiver)
         elsif gang? then by_hands(Gang.new(@requests, limit, outcomes: collect?) { lane }, &receiver)
         else by_mechanism(&receiver)
         end
@@ -77,12 +76,13 @@ module Plait
 
       # @param hands [Crew, Gang]
       def by_hands(hands)
-        hands.each do |index, answer|
+        progress = @options.progress
+        hands.each do |answer|
           failed = answer.is_a?(Outcome) && !answer.ok?
           raise failure(hands, answer) if failed && !tolerable?(answer.error)
 
-          @options.progress&.call(@done += 1, size)
-          yield(index, number(answer, index)) if !failed || collect?
+          progress&.call(@done += 1, size)
+          yield(answer) if !failed || collect?
         end
       end
 
@@ -104,15 +104,9 @@ module Plait
         lane = ->(request) { Lane.once(@client, @timeouts, @options.deadline, request) }
         coordinator = Mechanisms::Coordinator.new(Mechanisms.fetch(@on), @requests, @options, lane)
         coordinator.each do |outcome|
-          answer = number(outcome, outcome.index)
-          yield(outcome.index, collect? ? answer : answer.value)
+          outcome.value.index = outcome.index if outcome.value
+          yield(collect? ? outcome : outcome.value)
         end
-      end
-
-      def number(answer, index)
-        response = answer.is_a?(Outcome) ? answer.value : answer
-        response.index = index if response
-        answer
       end
 
       def collect? = @options.on_error == :collect

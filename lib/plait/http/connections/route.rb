@@ -12,6 +12,8 @@ module Plait
 
         # @return [Origin]
         attr_reader :origin
+        # @return [String] how its URLs begin
+        attr_reader :prefix
         # @return [Integer] where in its URLs the target begins
         attr_reader :offset
         # @return [String, nil] the head of a plain GET without its first line; nil: there is nothing plain about it

@@ -39,6 +39,9 @@ module Plait
           @index += 1
         end
 
+        # As {take}; nil also where it would have to wait.
+        def take_now = (take unless @items.empty?)
+
         def more? = !@items.empty?
 
         def over? = @finished && @items.empty?

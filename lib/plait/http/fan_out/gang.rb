@@ -28,12 +28,11 @@ module Plait
           @workers = []
         end
 
-        # @yieldparam index [Integer] of the item
-        # @yieldparam answer [Object, Outcome]
+        # @yieldparam answer [Response, Outcome] the Response has the index of its item
         # @return [void]
         def each
           @lanes.size.times { |number| @workers << Mechanisms::Threads::Worker.new(number, self, self, @answers) }
-          @items.size.times { yield(*@answers.pop) }
+          @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
           cancel unless complete
@@ -42,7 +41,7 @@ module Plait
         end
 
         # Ends what is in flight.
-        # @return [Array<Object>] answers that nobody has taken
+        # @return [Array<Response, Outcome>] answers that nobody has taken
         def cancel
           @lock.synchronize { @at = @items.size }
           left = drain # who waits for room has it now
@@ -61,20 +60,21 @@ module Plait
           end
         end
 
-        # @return [Array(Integer, Object)] the answer to an item
+        # @return [Response, Outcome] the answer to an item
         # @api private
         def call(index, item, number)
-          value = @lanes[number].call(item)
-          [index, @outcomes ? Outcome.new(index: index, item: item, value: value) : value]
+          response = @lanes[number].call(item)
+          response.index = index
+          @outcomes ? Outcome.new(index: index, item: item, value: response) : response
         rescue Mechanisms::Interruption
           raise
         rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
-          [index, Outcome.new(index: index, item: item, error: e)]
+          Outcome.new(index: index, item: item, error: e)
         end
 
         private
 
-        def drain = Array.new(@answers.size) { @answers.pop.last }
+        def drain = Array.new(@answers.size) { @answers.pop }
       end
     end
   end

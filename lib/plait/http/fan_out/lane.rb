@@ -2,6 +2,7 @@
 
 require_relative "../exchange"
 require_relative "../interception"
+require_relative "../native_wire"
 require_relative "../request"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
@@ -36,30 +37,57 @@ module Plait
           @keep = keep
         end
 
+        # @return [Integer, nil] of the item that it has; nil: it has none
+        attr_reader :index
+        # @return [Object]
+        attr_reader :item
+
+        # Gives it the item that is next.
+        # @return [void]
+        def load(index, item)
+          @index = index
+          @item = item
+        end
+
         # @param item [String, URI, Request, Hash]
-        # @return [Response]
+        # @param pilot [Pilot, nil] who may have the answer instead of us
+        # @return [Response, nil] nil: the request is on its way, and the pilot has the lane
         # @raise [Error]
         # @raise [DeadlineExceeded]
-        def call(item) = @deadline ? in_time(item) : forward(item)
+        def call(item, pilot = nil) = @deadline ? in_time { forward(item, pilot) } : forward(item, pilot)
+
+        # After an answer that the pilot has: sends the request for the next item, if it can be done without waiting.
+        # @return [Boolean] whether it is on its way; else it is to be {call}ed
+        def relay(index, item)
+          @index = index
+          @item = item
+          @used = true
+          Interception.current.nil? && @wire.relaunch(item, @volley, self)
+        rescue StandardError
+          false
+        end
 
         # @return [void]
-        def close = release
+        def close
+          @index = @item = nil
+          release
+        end
 
         private
 
-        def forward(item)
+        def forward(item, pilot)
           plain = item.is_a?(String) && Interception.current.nil?
-          return straight(item) if plain && @route&.serves?(item)
+          return straight(item, pilot) if launched? || (plain && @route&.serves?(item))
 
           release
           @route = plain ? @connections.routes.plain(item) : nil
-          @route ? straight(item) : careful(item)
+          @route ? straight(item, pilot) : careful(item)
         end
 
-        def in_time(item)
-          raise DeadlineExceeded, "the deadline passed before this request was sent" if late?
+        def in_time
+          raise DeadlineExceeded, "the deadline passed before this request was sent" if late? && !launched?
 
-          forward(item)
+          yield
         rescue DeadlineExceeded
           raise
         rescue TimeoutError => e
@@ -77,18 +105,48 @@ module Plait
           @connections.checkin(wire)
         end
 
-        def straight(url)
-          deadline = limit
+        def straight(url, pilot)
+          deadline = launched? ? @wire.ends : limit
+          response = ask(url, pilot, deadline)
+        rescue Error => e
+          long_way(url, deadline).recover(e, stale: give_up)
+        else
+          response && accept(response, url, deadline)
+        end
+
+        # @return [Response, nil]
+        def ask(url, pilot, deadline)
           take(deadline) unless @wire
-          response = @wire.get(url, @route.offset, @route.block, @timeouts, deadline)
+          return if pilot && may_launch? && launch(url, pilot, deadline)
+          return @wire.conclude if launched?
+
+          @wire.get(url, @route.offset, @route.block, @timeouts, deadline)
+        end
+
+        def accept(response, url, deadline)
           @used = true
           plain = Exchange.plain?(response)
           release unless plain && @keep && @wire.reusable?
           plain ? response : long_way(url, deadline).finish(response)
-        rescue Error => e
-          raise if response
+        end
 
-          long_way(url, deadline).recover(e, stale: give_up)
+        def launched? = @wire.is_a?(NativeWire) && @wire.launched?
+
+        def may_launch? = @wire.is_a?(NativeWire) && @wire.prompt? && !@wire.launched?
+
+        # @return [Boolean] whether it is on its way
+        def launch(url, pilot, deadline)
+          @volley = pilot.volley
+          return pilot.start if @wire.launch(url, @route.prefix, @route.block, @timeouts, @deadline, @volley, self)
+
+          renew(deadline) if @wire.closed? && !launched?
+          false
+        end
+
+        # Bytes have come on it that nobody had asked for, or its end.
+        def renew(deadline)
+          release
+          take(deadline)
         end
 
         # An interrupt may come while this waits, and not between the pool's hands and ours.

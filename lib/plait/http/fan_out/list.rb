@@ -24,6 +24,9 @@ module Plait
           index
         end
 
+        # As {take}, which never waits here.
+        alias take_now take
+
         # @return [Boolean] whether another member would find something to do
         def more? = @at < @items.size
 

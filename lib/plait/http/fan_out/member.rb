@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 require_relative "../../mechanisms/interruption"
-require_relative "../../values/outcome"
 
 module Plait
   module HTTP
     class FanOut
-      # One fiber of a crew: takes an item, gets its answer, hands it over, takes the next.
+      # One fiber of a crew: takes an item, gets its answer, hands it over, takes the next. A request that can be on its way
+      # without a fiber is left to the pilot, together with its lane.
       class Member
         # @param crew [Crew]
-        # @param lane [#call, #close] gets answers, one after another
+        # @param lane [Lane] gets answers, one after another; it may have an item already
         def initialize(crew, lane)
           @crew = crew
           @lane = lane
@@ -41,22 +41,30 @@ module Plait
         private
 
         def work
-          while (index = @crew.take)
+          serve(@lane.index, @lane.item) if @lane.index
+          while @lane && (index = @crew.take)
             item = @crew.taken
             @crew.hire
-            @crew.deliver(index, item, answer(index, item))
+            @lane.load(index, item)
+            serve(index, item)
           end
         end
 
-        def answer(index, item)
-          value = @lane.call(item)
-          @crew.outcomes? ? Outcome.new(index: index, item: item, value: value) : value
+        def serve(index, item)
+          response = @lane.call(item, @crew.pilot)
         rescue StandardError, ScriptError => e
-          Outcome.new(index: index, item: item, error: e)
+          hand_over(index, item, nil, e)
+        else
+          response ? hand_over(index, item, response) : @lane = nil # else the pilot has the lane now
+        end
+
+        def hand_over(index, item, response, error = nil)
+          @crew.deliver(index, item, response, error)
+          @crew.pause
         end
 
         def leave
-          @lane.close
+          @crew.give_back(@lane) if @lane
         ensure
           @crew.left(self)
         end
