@@ -73,6 +73,7 @@ static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
     rb_scan_args(argc, argv, "3:", &io, &parser, &connection, &keywords);
     rb_get_kwargs(keywords, names, 3, 0, values);
     plait_messagepack_rpc_missing(parser); /* raises unless it is one */
+    line->self = self;
     line->io = rb_io_get_io(io);
     line->parser = parser;
     line->connection = connection;
@@ -173,7 +174,7 @@ static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) 
     return done;
 }
 
-/* call(future, params, limit) */
+/* call(future, params, limit) => false: the time was up before anything was said; nil: before all of it was sent */
 static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit) {
     struct line *line = plait_line_of(self);
     double moment = limit_of(limit);
@@ -182,7 +183,7 @@ static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit) {
 
     check_open(line);
     enter_call(line, future, params);
-    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qfalse;
+    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
 }
 
 /* notify(method, params, limit) */
@@ -194,7 +195,7 @@ static VALUE line_notify(VALUE self, VALUE method, VALUE params, VALUE limit) {
 
     check_open(line);
     plait_messagepack_rpc_write_notification(plait_line_writer(line), method, params);
-    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qfalse;
+    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
 }
 
 /* await(future, limit) */
@@ -209,6 +210,7 @@ static VALUE line_await(VALUE self, VALUE future, VALUE limit) {
 
 /* drop(future, late) */
 static VALUE line_drop(VALUE self, VALUE future, VALUE late) {
+    if (foreign(plait_line_of(self))) return Qfalse;
     return plait_line_drop(plait_line_of(self), future, RTEST(late) ? "late" : "cancelled") ? Qtrue : Qfalse;
 }
 
@@ -300,6 +302,14 @@ static VALUE line_unsent(VALUE self) {
     return ULL2NUM(plait_line_unsent(plait_line_of(self)));
 }
 
+static VALUE line_sent(VALUE self) {
+    return ULL2NUM(plait_line_of(self)->sent);
+}
+
+static VALUE line_received(VALUE self) {
+    return ULL2NUM(plait_line_of(self)->received);
+}
+
 static VALUE line_congested(VALUE self) {
     const struct line *line = plait_line_of(self);
     return line->unsent && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;
@@ -341,6 +351,12 @@ static VALUE line_finish(VALUE self, VALUE reason) {
     return Qnil;
 }
 
+/* transfer: on the thread of the reader's scheduler, see plait_line_rouse_reader */
+static VALUE line_transfer(VALUE self) {
+    plait_line_end_waits(plait_line_of(self));
+    return Qnil;
+}
+
 static void define(VALUE rpc) {
     VALUE line = rb_define_class_under(rpc, "NativeLine", rb_cObject);
     rb_define_alloc_func(line, line_allocate);
@@ -359,12 +375,15 @@ static void define(VALUE rpc) {
     rb_define_method(line, "run", line_run, 0);
     rb_define_method(line, "finish", line_finish, 1);
     rb_define_method(line, "unsent", line_unsent, 0);
+    rb_define_method(line, "sent", line_sent, 0);
+    rb_define_method(line, "received", line_received, 0);
     rb_define_method(line, "congested?", line_congested, 0);
     rb_define_method(line, "pending", line_pending, 0);
     rb_define_method(line, "idle?", line_idle, 0);
     rb_define_method(line, "over", line_over, 0);
     rb_define_method(line, "foreign?", line_foreign, 0);
     rb_define_method(line, "io", line_io, 0);
+    rb_define_method(line, "transfer", line_transfer, 0);
 }
 
 /* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire.c. */

@@ -59,6 +59,7 @@ enum { LINE_READER, LINE_DRAINER, LINE_WAITS };
 
 struct line {
     struct line_wait waits[LINE_WAITS];
+    VALUE self;
     VALUE io;                 /* the socket */
     VALUE parser;             /* NativeParser */
     VALUE writer;             /* NativeWriter: frames that were not given to the kernel yet; nil when it isn't needed */
@@ -72,6 +73,7 @@ struct line {
     st_table *awaited;        /* future => the first of those who sleep for it; NULL: nobody has */
     uint64_t pushed;          /* bytes of frames, ever; those in the writer not counted */
     uint64_t sent;            /* of these */
+    uint64_t received;        /* bytes, ever */
     size_t offset;            /* bytes of the first part that are sent */
     size_t room;              /* bytes unsent from which on who has more to say has to wait */
     double armed;             /* when the reader will look at the time, while he waits */
@@ -149,6 +151,12 @@ void plait_line_wait(struct line *line, int events, double limit);
 void plait_line_sleep(struct line *line, struct member *member);
 void plait_line_wake(const struct line *line, struct member *member);
 void plait_line_let_others_run(const struct member *member);
+
+/* The reader goes on: what he waits for was settled by somebody else. */
+void plait_line_rouse_reader(const struct line *line);
+
+/* On the thread of a scheduler whose fibers wait for the socket: they go on. */
+void plait_line_end_waits(const struct line *line);
 
 /* Ends every wait, and leaves the descriptor to who waits. */
 void plait_line_shut(const struct line *line);

@@ -75,6 +75,7 @@ static ssize_t receive(struct line *line) {
     if (plait_messagepack_rpc_missing(line->parser) > 0) receive_large(line, &receive);
     else receive_small(line, &receive);
     if (receive.received > 0) {
+        line->received += (uint64_t)receive.received;
         line->drained = (size_t)receive.received < receive.room;
         return receive.received;
     }

@@ -69,7 +69,7 @@ module Plait
       def request(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
         params = @codec.pack(arguments)
-        aside { @line.exchange(future, params, limit) } || future.settled? || raise(late_to_send)
+        aside { @line.exchange(future, params, limit) } || future.settled? || raise(late_to_send(false))
         future.value
       end
 
@@ -83,7 +83,8 @@ module Plait
       # @raise [WriteTimeout] the peer takes nothing
       def call(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
-        @line.call(future, @codec.pack(arguments), limit) || raise(late_to_send)
+        said = @line.call(future, @codec.pack(arguments), limit)
+        said || (drop(future) && raise(late_to_send(said)))
         future
       end
 
@@ -94,7 +95,8 @@ module Plait
       # @return [void]
       # @raise (see #call)
       def notify(method, arguments, limit: nil)
-        @line.notify(method, @codec.pack(arguments), limit) || raise(late_to_send)
+        said = @line.notify(method, @codec.pack(arguments), limit)
+        said || raise(late_to_send(said))
       end
 
       # Nobody wants the answer any more: it is dropped when it comes.
@@ -156,6 +158,12 @@ module Plait
 
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @line.unsent
+
+      # @return [Integer] bytes given to the kernel, ever
+      def sent = @line.sent
+
+      # @return [Integer] bytes taken from it, ever
+      def received = @line.received
 
       # @return [Boolean] whether that is so much that nothing should be added
       def congested? = @line.congested?
@@ -219,7 +227,7 @@ module Plait
       private
 
       # Where a server reads, who waits is not busy.
-      def aside(&wait) = @dispatcher.respond_to?(:aside) ? @dispatcher.aside(&wait) : yield
+      def aside(&wait) = @dispatcher.respond_to?(:aside) ? @dispatcher.aside(self, &wait) : yield
     end
   end
 end

@@ -71,7 +71,7 @@ module Plait
       # @param future [Future]
       # @param params [String, Array<String>] packed
       # @param limit [Float, nil] monotonic seconds, for it to be sent
-      # @return [Boolean] whether that was in time
+      # @return [Boolean, nil] false: the time was up before anything was said; nil: before all of it was sent
       # @raise (see #exchange)
       def call(future, params, limit) = say(limit) { enter_call(future, params) }
 
@@ -79,7 +79,7 @@ module Plait
       # @param method [String, Symbol]
       # @param params [String, Array<String>] packed
       # @param limit [Float, nil] monotonic seconds, for it to be sent
-      # @return [Boolean] whether that was in time
+      # @return [Boolean, nil] as {#call}
       # @raise (see #exchange)
       def notify(method, params, limit) = say(limit) { @writer.notification(method, params) }
 
@@ -156,6 +156,12 @@ module Plait
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @wire.unsent + @writer.bytesize
 
+      # @return [Integer] bytes given to the kernel, ever
+      def sent = @wire.sent
+
+      # @return [Integer] bytes taken from it, ever
+      def received = @wire.received
+
       # @return [Boolean] whether that is so much that nothing should be added
       def congested? = @unsent ? unsent > @room : false
 
@@ -183,7 +189,7 @@ module Plait
       end
 
       # @yield under the lock, to write it
-      # @return [Boolean]
+      # @return [Boolean, nil]
       def say(limit)
         check_open
         return false unless await_room(limit)
@@ -193,7 +199,7 @@ module Plait
           yield
           flush_soon
         end
-        done || drain(limit)
+        done || drain(limit) || nil
       end
 
       def add_answer(flush)

@@ -31,6 +31,8 @@ module Plait
       attr_reader :pushed
       # @return [Integer] bytes of these that were given to the kernel
       attr_reader :sent
+      # @return [Integer] bytes that came, ever
+      attr_reader :received
 
       # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
       # @param parser [Protocols::MessagePackRPC::Parser]
@@ -38,7 +40,7 @@ module Plait
         @io = io
         @parser = parser
         @pieces = []
-        @pushed = @sent = 0
+        @pushed = @sent = @received = 0
         @pid = Process.pid
         @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if io.respond_to?(:alpn_protocol))]
       end
@@ -93,7 +95,8 @@ module Plait
         return READABLE if events & READABLE == READABLE && pending?
 
         seconds = limit && [limit - Deadline.now, 0].max
-        @io.to_io.wait(seconds, MODES.fetch(events)) ? events : 0
+        io = @io.to_io
+        (seconds ? io.wait(seconds, MODES.fetch(events)) : io.wait(MODES.fetch(events))) ? events : 0
       rescue IOError
         events # closed: the next move tells
       end
@@ -119,6 +122,7 @@ module Plait
 
       def take(chunk)
         @parser.feed(chunk)
+        @received += chunk.bytesize
         chunk.bytesize
       end
 

@@ -20,7 +20,7 @@ module ConnectionCases
       def take(incoming) = @taken << incoming
       def closed(_connection, error) = @ends << error
       def unsent(_connection) = @leftovers += 1
-      def aside = yield
+      def aside(_connection) = yield
     end
 
     def test_requests_and_notifications_are_handed_on_in_their_order
