@@ -45,6 +45,7 @@ bool plait_line_drop(struct line *line, VALUE future, const char *state) {
     if (settled(future)) return false;
     if (!NIL_P(line->calls)) rb_hash_delete(line->calls, rb_attr_get(future, id_id));
     plait_line_settle(line, future, ID2SYM(rb_intern(state)), Qnil);
+    if (line->reading && line->reader->future == future) plait_line_rouse_reader(line);
     return true;
 }
 

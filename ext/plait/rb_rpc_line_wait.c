@@ -76,6 +76,24 @@ void plait_line_wait(struct line *line, int events, double limit) {
     if (came & PLAIT_READABLE) line->drained = false;
 }
 
+static void end_wait_of(const struct line_wait *wait, VALUE thread) {
+    bool here = !NIL_P(wait->fiber) && plait_native_thread(wait->native) == thread;
+    if (here) plait_native_end_wait(wait->native, wait->descriptor, wait->fiber);
+}
+
+void plait_line_end_waits(const struct line *line) {
+    for (int i = 0; i < LINE_WAITS; i++) end_wait_of(&line->waits[i], rb_thread_current());
+}
+
+/* On a scheduler that isn't ours it goes on with the next bytes, or when its time is up. */
+void plait_line_rouse_reader(const struct line *line) {
+    const struct line_wait *wait = &line->waits[LINE_READER];
+    if (NIL_P(line->reader->scheduler)) rb_thread_wakeup_alive(line->reader->thread);
+    else if (NIL_P(wait->fiber)) return;
+    else if (plait_native_thread(wait->native) == rb_thread_current()) plait_line_end_waits(line);
+    else plait_native_push(wait->native, line->self);
+}
+
 void plait_line_shut(const struct line *line) {
     if (!line->released) shutdown(plait_descriptor_of(line->io), SHUT_RDWR);
 }

@@ -189,6 +189,14 @@ bool plait_native_ends_waits(const struct native *native) {
     return native->own;
 }
 
+VALUE plait_native_thread(const struct native *native) {
+    return native->thread;
+}
+
+void plait_native_push(const struct native *native, VALUE object) {
+    plait_selector_push(native->own, object);
+}
+
 void plait_native_end_wait(const struct native *native, int descriptor, VALUE fiber) {
     plait_selector_end_wait(native->own, descriptor, fiber);
 }

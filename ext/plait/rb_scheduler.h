@@ -28,6 +28,12 @@ VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int ev
 /* Whether plait_native_end_wait works with it. */
 bool plait_native_ends_waits(const struct native *native);
 
+/* The thread of its loop. */
+VALUE plait_native_thread(const struct native *native);
+
+/* From any thread: has `transfer` called of the object on that thread, soon. Where plait_native_ends_waits. */
+void plait_native_push(const struct native *native, VALUE object);
+
 /* For an `expire`: has that fiber go on, if it waits for the descriptor by plait_native_wait. */
 void plait_native_end_wait(const struct native *native, int descriptor, VALUE fiber);
 

@@ -1,8 +1,14 @@
 # frozen_string_literal: true
 
 require "plait/rpc"
+require_relative "connection_cases/calls"
+require_relative "connection_cases/deadlines"
+require_relative "connection_cases/endings"
+require_relative "connection_cases/helpers"
+require_relative "connection_cases/interruptions"
+require_relative "connection_cases/pressure"
 require_relative "connection_cases/serving"
-require_relative "talker"
+require_relative "connection_cases/storms"
 
 # What a connection must do over each line, the native one and its twin. Included by a test class of its own, which says
 # which one:
@@ -12,17 +18,12 @@ require_relative "talker"
 #       def line = Plait::RPC::PureLine
 #     end
 module ConnectionCases
+  include Calls
+  include Deadlines
+  include Endings
+  include Helpers
+  include Interruptions
+  include Pressure
   include Serving
-
-  private
-
-  # A connection, and the other end of it.
-  def with_pair(**options)
-    ours, theirs = UNIXSocket.pair
-    connection = Plait::RPC::Connection.new(ours, endpoint: "unix:///pair", line: line, **options)
-    yield(connection, Talker.new(theirs))
-  ensure
-    connection&.close
-    theirs&.close
-  end
+  include Storms
 end

@@ -95,8 +95,7 @@ module Plait
         return READABLE if events & READABLE == READABLE && pending?
 
         seconds = limit && [limit - Deadline.now, 0].max
-        io = @io.to_io
-        (seconds ? io.wait(seconds, MODES.fetch(events)) : io.wait(MODES.fetch(events))) ? events : 0
+        @io.to_io.wait(*seconds, MODES.fetch(events)) ? events : 0
       rescue IOError
         events # closed: the next move tells
       end

@@ -37,8 +37,9 @@ module Plait
           end
         end
 
-        def late_to_send
-          WriteTimeout.new("#{peer} does not take what is sent in time", endpoint: @endpoint, retry_safe: true)
+        # @param said [false, nil] nil: it will still be sent, if the peer ever reads
+        def late_to_send(said)
+          WriteTimeout.new("#{peer} does not take what is sent in time", endpoint: @endpoint, retry_safe: said == false)
         end
 
         def peer = @endpoint || "the peer"

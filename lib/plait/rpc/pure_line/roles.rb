@@ -2,6 +2,7 @@
 
 require_relative "member"
 require_relative "../pure_wire"
+require_relative "../../values/deadline"
 
 module Plait
   module RPC
@@ -19,7 +20,9 @@ module Plait
         WRITE = PureWire::WRITABLE
         # Of a member that leaves: whether it has what it wanted.
         DONE = { true => true, false => true }.freeze
-        private_constant :NEVER, :READ, :WRITE, :DONE
+        # Seconds.
+        LOOK = 0.1
+        private_constant :NEVER, :READ, :WRITE, :DONE, :LOOK
 
         # Stays, so that there is always somebody who reads, until the line is over.
         # @return [void]
@@ -120,8 +123,14 @@ module Plait
           case duty
           when :sleep then member.sleep(@lock)
           when :pass then scheduler ? sleep(0) : Thread.pass
-          when Integer then @wire.wait(duty, member.limit)
+          when Integer then @wire.wait(duty, moment(member))
           end
+        end
+
+        # Nothing but bytes wakes who waits for the socket: once in a while he looks whether his future was cancelled.
+        def moment(member)
+          look = Deadline.now + LOOK if member.future
+          [look, member.limit].compact.min
         end
 
         # Gives back all that it held.

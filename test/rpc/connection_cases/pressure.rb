@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module ConnectionCases
+  # A peer that reads slowly, or not at all.
+  module Pressure
+    def test_a_large_request_goes_out_while_its_caller_waits
+      with_peer(echo) { |connection| assert_equal(8_000_000, connection.request(:echo, ["x" * 8_000_000]).size) }
+    end
+
+    def test_who_sends_much_also_reads
+      with_peer(echo) do |connection|
+        futures = Array.new(40) { |i| connection.call(:echo, [i.to_s * 500_000]) }
+        futures.each_with_index { |future, i| assert_equal(i.to_s * 500_000, future.value) }
+      end
+    end
+
+    def test_a_peer_that_never_reads_is_not_given_an_unbounded_heap
+      with_pair(outbox: 100_000) do |connection, _talker|
+        error = assert_raises(Plait::WriteTimeout) { loop { connection.call(:m, ["x" * 50_000], limit: now + 0.2) } }
+        assert_match(/does not take/, error.message)
+        assert_operator(connection.unsent, :<, 400_000)
+        assert_raises(Plait::WriteTimeout) { loop { connection.notify(:m, ["x" * 50_000], limit: now + 0.1) } }
+      end
+    end
+
+    def test_what_was_promised_is_sent_although_nobody_waits
+      with_pair do |connection, talker|
+        big = Thread.new { connection.call(:m, ["x" * 3_000_000]) }
+        wait_until_asleep([big])
+        big.kill.join
+        assert_equal(3_000_000, talker.hear[3][0].size)
+      end
+    end
+
+    def test_notifications_that_a_reader_was_to_send_are_sent
+      with_pair do |connection, talker|
+        reader = Thread.new { connection.request(:first, []) }
+        id = talker.hear[1]
+        Array.new(8) { |t| Thread.new { 20.times { |i| connection.notify(:told, [t, i]) } } }.each(&:join)
+        assert_equal(160, talker.hear_many(160).uniq.size)
+        talker.answer(id, 1)
+        assert_equal(1, reader.value)
+      end
+    end
+
+    def test_small_calls_between_large_ones
+      with_peer(echo) do |connection|
+        results = Plait.map(0...60, on: :fibers, limit: 20) { |i| connection.request(:echo, [i % 5 == 0 ? "x" * 700_000 : i]) }
+        results.each_with_index { |result, i| assert_equal(i % 5 == 0 ? "x" * 700_000 : i, result) }
+      end
+    end
+  end
+end
