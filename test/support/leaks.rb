@@ -24,7 +24,11 @@ module Support
 
       private
 
-      def threads = Thread.list.to_h { |thread| [thread, "thread #{thread.inspect}"] }
+      # Java's own thread appears in the list once it has finalized an object of Ruby's.
+      def threads
+        lasting = RUBY_ENGINE == "jruby" ? %w[Finalizer] : []
+        Thread.list.reject { |thread| lasting.include?(thread.name) }.to_h { |thread| [thread, "thread #{thread.inspect}"] }
+      end
 
       def children
         pids = Dir["/proc/self/task/*/children"].flat_map { |path| File.read(path).split }.map(&:to_i)
