@@ -4,20 +4,11 @@
  */
 #include "plait.h"
 
-#include <pthread.h>
-
 /* What rb_protect says of a block that was left by `break`, `return` or `next`: the same since Ruby 1.9. */
 enum { LEFT_BY_NEXT = 3 }; /* and 1 by `return`, 2 by `break`, 0: it came to its end */
 
 static ID id_books_idle, id_books_waiting, id_check_after, id_closed, id_key, id_connection, id_good_until, id_retire_at, id_holder,
-    id_take_back, id_forks;
-
-/* Forks that this process is away from the first one. */
-static unsigned forks;
-
-static void forked(void) {
-    forks++;
-}
+    id_take_back, id_generation;
 
 /* A connection that is lent, for as long as the block runs. */
 struct loan {
@@ -28,7 +19,7 @@ struct loan {
 };
 
 static bool is_ours(VALUE pool) {
-    return rb_ivar_get(pool, id_forks) == UINT2NUM(forks);
+    return rb_ivar_get(pool, id_generation) == UINT2NUM(plait_generation());
 }
 
 static bool somebody_waits(VALUE pool) {
@@ -121,7 +112,7 @@ static VALUE use(VALUE self, VALUE entry) {
 
 /* As new: what there is belongs to this process. */
 static VALUE open_pool(VALUE self) {
-    rb_ivar_set(self, id_forks, UINT2NUM(forks));
+    rb_ivar_set(self, id_generation, UINT2NUM(plait_generation()));
     return rb_call_super(0, NULL);
 }
 
@@ -130,13 +121,12 @@ void plait_init_pool(VALUE plait) {
     rb_define_method(lending, "with", with, -1);
     rb_define_private_method(lending, "use", use, 1);
     rb_define_private_method(lending, "open", open_pool, 0);
-    pthread_atfork(NULL, NULL, forked);
     id_books_idle = rb_intern("@idle");
     id_books_waiting = rb_intern("@waiting");
     id_check_after = rb_intern("@check_after");
     id_closed = rb_intern("@closed");
     id_key = rb_intern("@key");
-    id_forks = rb_intern("@forks");
+    id_generation = rb_intern("@generation");
     id_connection = rb_intern("@connection");
     id_good_until = rb_intern("@good_until");
     id_retire_at = rb_intern("@retire_at");
