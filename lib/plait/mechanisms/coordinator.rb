@@ -15,7 +15,8 @@ module Plait
     class Coordinator
       # Raised in a source; no time limit of anybody else's.
       class SourceOverdue < Interruption; end
-      private_constant :SourceOverdue
+      OVERDUE = "the deadline passed while the source was asked for its next item"
+      private_constant :SourceOverdue, :OVERDUE
 
       def initialize(mechanism, items, options, body)
         @mechanism = mechanism
@@ -61,23 +62,39 @@ module Plait
 
       private
 
-      # A source that makes its items as it goes may wait for them: the deadline ends that too. (Not inside somebody's event
-      # loop, where an interruption can't be held back while an outcome is handed over.)
+      # A source that makes its items as it goes may wait for them: the deadline ends that too.
       def feed
-        return pull if size || @options.deadline.nil? || late? || in_a_loop?
+        return pull(source) if size
 
-        ended = "the deadline passed while the source was asked for its next item"
-        Timeout.timeout(@options.deadline.remaining, SourceOverdue, ended) { pull { |&block| undisturbed(&block) } }
+        deadline = @options.deadline
+        supply = @executor.supply(source, deadline, hasty: @options.on_error == :raise)
+        return draw(supply) if supply
+
+        deadline.nil? || late? || in_a_loop? ? pull(source) : pull_in_time(deadline)
+      end
+
+      def draw(supply)
+        pull(supply)
+        cut_off if supply.overdue?
+      end
+
+      # (Not inside somebody's event loop, where an interruption can't be held back while an outcome is handed over.)
+      def pull_in_time(deadline)
+        ended = OVERDUE.dup
+        Timeout.timeout(deadline.remaining, SourceOverdue, ended) { pull(source) { |&block| undisturbed(&block) } }
       rescue SourceOverdue => e
         raise unless e.message.equal?(ended) # of a run around this one
-        raise DeadlineExceeded, ended if @options.on_error == :raise
+
+        cut_off
       end
+
+      def cut_off = (raise DeadlineExceeded, OVERDUE if @options.on_error == :raise)
 
       def in_a_loop? = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
 
-      def pull(&guard)
+      def pull(items, &guard)
         index = -1
-        source.each_entry do |item|
+        items.each_entry do |item|
           index += 1
           guard ? guard.call { take_in(index, item) } : take_in(index, item)
           break if late? && size.nil?

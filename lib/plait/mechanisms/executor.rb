@@ -18,6 +18,13 @@ module Plait
       # @return [void]
       def turn; end
 
+      # @param source [#each_entry]
+      # @param deadline [Deadline, nil] at which the source is no longer waited for
+      # @param hasty [Boolean] neither is it once an item has failed
+      # @return [#each_entry, #overdue?, nil] the same items, asked for so that what was submitted goes on while the source
+      #   waits; nil where it does anyhow
+      def supply(*, **) = nil
+
       # @return [Boolean] whether {#take} would return at once
       def ready? = false
 

@@ -126,11 +126,15 @@ module Plait
       @changed = true # the native loop then asks run_until's block again
     end
 
+    # Called by one of its fibers: the block given to {#run_until} is to be asked again.
+    # @api private
+    def look_again = @changed = true
+
     # Called by one of its fibers: raises the exception in whoever turns the loop.
     # @api private
     def escalate(exception)
       @failure ||= exception
-      @changed = true
+      look_again
     end
 
     # Raises an exception in a fiber, at the point where it waits. Safe from any thread.

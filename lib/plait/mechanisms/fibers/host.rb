@@ -5,6 +5,7 @@ require_relative "../../values/errors"
 require_relative "../mechanism"
 require_relative "../scheduler"
 require_relative "crew"
+require_relative "supply"
 
 module Plait
   module Mechanisms
@@ -24,6 +25,10 @@ module Plait
           @loop.run_until(0) { (asked += 1) > 2 } # the ready ones, then the descriptors, once
         end
 
+        def supply(source, deadline, hasty:)
+          @supply = Supply.new(@loop, source, deadline) { hasty && @failed }
+        end
+
         def take
           @loop.run_until { !@finished.empty? }
           @pending -= 1
@@ -35,7 +40,7 @@ module Plait
         def close
           return unless @own
 
-          @loop.abandon unless @runs.empty?
+          @loop.abandon unless @runs.empty? && (@supply.nil? || @supply.over?)
           Fiber.set_scheduler(nil)
         end
 
@@ -57,7 +62,10 @@ module Plait
 
         def deliver(outcome)
           @loop.finished
-          @finished << outcome if outcome
+          return unless outcome
+
+          @failed = true unless outcome.ok?
+          @finished << outcome
         end
 
         def settle
