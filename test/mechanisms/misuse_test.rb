@@ -152,6 +152,13 @@ class MisuseTest < Minitest::Test
     end
   end
 
+  def test_fibers_in_a_ractor
+    %i[fibers hybrid].each do |on|
+      error = assert_raises(Plait::UnsupportedError) { Plait.map([on], on: :ractors) { |inner| Plait.map([1], on: inner) { |n| n } } }
+      assert_match(/the caller is in a ractor.*use on: :threads/, error.message)
+    end
+  end
+
   # --- An enumeration that is asked from outside
 
   def test_external_enumeration

@@ -32,7 +32,8 @@ module Support
 
     # @return [Boolean] whether everything passed
     def call
-      trap(:INT, "DEFAULT") # ignored in the background of a shell, and so in every process of a test
+      # Ignored in the background of a shell and under nohup, and so in every process of a test.
+      %i[INT HUP].each { |signal| trap(signal, "DEFAULT") }
       in_a_folder do
         alone, together = @files.partition { |file| ALONE.match?(File.read(file)) }
         run(together, @jobs)

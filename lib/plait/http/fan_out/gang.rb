@@ -51,18 +51,18 @@ module Plait
 
         # @!group For its workers
 
-        # @return [Array(Integer, Object), nil] the next item
+        # @return [Array(Integer, Object, Integer), nil] the next item, which has not been tried
         # @api private
         def pop
           @lock.synchronize do
             index = @at += 1
-            [index, @items[index]] if index < @items.size
+            [index, @items[index], 0] if index < @items.size
           end
         end
 
         # @return [Response, Outcome] the answer to an item
         # @api private
-        def call(index, item, number)
+        def call(index, item, number, **)
           response = @lanes[number].call(item)
           response.index = index
           @outcomes ? Outcome.new(index: index, item: item, value: response) : response
