@@ -155,7 +155,7 @@ class MisuseTest < Minitest::Test
   def test_fibers_in_a_ractor
     %i[fibers hybrid].each do |on|
       error = assert_raises(Plait::UnsupportedError) { Plait.map([on], on: :ractors) { |inner| Plait.map([1], on: inner) { |n| n } } }
-      assert_match(/the caller is in a ractor.*use on: :threads/, error.message)
+      assert_match(/the caller is in a ractor.*on: :threads/, error.message)
     end
   end
 
