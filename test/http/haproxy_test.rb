@@ -50,12 +50,12 @@ class HTTPHaproxyTest < Minitest::Test
 
     define_method("test_answers_that_are_cut_off_by_#{name}") do
       with_haproxy(tls, http2) do |client, url|
-        assert_raises(Plait::TruncatedError) { client.get("#{url}/cut") }
-        assert_raises(Plait::TruncatedError) { client.get("#{url}/cut") { |response| response.each_piece { nil } } }
-        # By HTTP/2 it makes a whole answer of it.
+        cut = [Plait::TruncatedError, *(Plait::ConnectionClosed if http2)] # newer ones reset the stream
+        assert_raises(*cut) { client.get("#{url}/cut") }
+        assert_raises(*cut) { client.get("#{url}/cut") { |response| response.each_piece { nil } } }
+        # Of this older ones make a whole answer.
         assert_raises(Plait::TruncatedError) { client.get("#{url}/torn") } unless http2
-        nothing = http2 ? assert_raises(Plait::ConnectionClosed) { client.get("#{url}/nothing") } : client.get("#{url}/nothing")
-        http2 ? assert_match(/REFUSED_STREAM/, nothing.message) : assert_equal(502, nothing.status)
+        assert_includes(http2 ? [502, "REFUSED_STREAM"] : [502], status_or_reset(client, "#{url}/nothing"))
       end
     end
 
@@ -145,6 +145,13 @@ class HTTPHaproxyTest < Minitest::Test
         end
       end
     end
+  end
+
+  # @return [Integer, String] the status, or why there is none
+  def status_or_reset(client, url)
+    client.get(url).status
+  rescue Plait::ConnectionClosed => e
+    e.message[/\(([A-Z_]+)\)/, 1]
   end
 
   # Of the origin, on one connection.
