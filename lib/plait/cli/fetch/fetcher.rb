@@ -37,6 +37,7 @@ module Plait
           @limit = settings.limit
           @redirects = settings.crawl ? 0 : REDIRECTS # in a crawl a redirect is a link like others
           @parts = parts
+          @lock = Mutex.new
         end
 
         # @param job [Job]
@@ -80,13 +81,18 @@ module Plait
           file&.close
         end
 
-        # Of this process: connections can't be shared with a parent.
+        # Of this process, and one for all its threads: connections can't be shared with a parent.
         def client
-          @client = nil unless @process == Process.pid
-          @process = Process.pid
-          @client ||= HTTP::Client.new(headers: { "user-agent" => "#{AGENT}/#{VERSION}" }, timeout: timeouts,
-                                       redirects: @redirects, max_body: @parts ? LARGEST_FILE : LARGEST,
-                                       pool: { per_key: @limit, max: @limit })
+          @lock.synchronize do
+            @client = nil unless @process == Process.pid
+            @process = Process.pid
+            @client ||= build
+          end
+        end
+
+        def build
+          HTTP::Client.new(headers: { "user-agent" => "#{AGENT}/#{VERSION}" }, timeout: timeouts, redirects: @redirects,
+                           max_body: @parts ? LARGEST_FILE : LARGEST, pool: { per_key: @limit, max: @limit })
         end
 
         def timeouts = { connect: [CONNECT, @timeout].min, first_byte: @timeout, read: @timeout, total: @timeout }
