@@ -11,11 +11,12 @@ module Plait
         GEM = 'gem "brotli", ">= 0.8"'
         # Bytes that come out at once.
         PIECE = 64 * 1024
+        @lock = Mutex.new
 
         class << self
           # @return [Boolean]
           def available?
-            @available = load if @available.nil?
+            @lock.synchronize { @available = load if @available.nil? } if @available.nil?
             @available
           end
 
