@@ -26,6 +26,20 @@ class HTTPUploadTest < Minitest::Test
     def each = raise("not asked")
   end
 
+  # What has a length and its bytes from somewhere else.
+  class Liar
+    def initialize(said, *pieces)
+      @said = said
+      @pieces = pieces
+    end
+
+    def size = @said
+
+    def replayable? = true
+
+    def each(&) = @pieces.each(&)
+  end
+
   def test_a_string_is_sent_as_it_is
     length, body = Upload.wrap("größe")
     assert_equal(7, length)
@@ -180,6 +194,19 @@ class HTTPUploadTest < Minitest::Test
     end
     assert_match(/Array#each gave a Integer/, assert_raises(Plait::UsageError) { Upload.wrap(["a", 5]) }.message)
     assert_match(/Enumerator#each gave a Symbol/, assert_raises(Plait::UsageError) { bytes(Upload.wrap([:a].each)) }.message)
+  end
+
+  def test_more_or_fewer_bytes_than_announced_are_no_body
+    { 2 => %w[ab], 4 => %w[ab c], 0 => [] }.each do |said, sent|
+      seen = []
+      error = assert_raises(Plait::LocalProtocolError) { Upload.wrap(Liar.new(said, "ab", "c")).each { |piece| seen << piece } }
+      assert_equal([:content_length, sent], [error.rule, seen])
+      assert_match(/(more|fewer) than the #{said} bytes/, error.message)
+    end
+    grown = ["ab", +"c"]
+    upload = Upload.wrap(grown)
+    grown.last << "GET /other HTTP/1.1"
+    assert_raises(Plait::LocalProtocolError) { upload.each { nil } }
   end
 
   private

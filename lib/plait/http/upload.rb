@@ -48,12 +48,13 @@ module Plait
       # @yieldparam piece [String] bytes as they are sent, not empty
       # @return [void]
       # @raise [UsageError] the second time, unless {replayable?}
-      # @raise [LocalProtocolError] when a file has become shorter than it was
+      # @raise [LocalProtocolError] when it turns out to be longer or shorter than was announced: the peer would take what
+      #   follows for the next request, or the next request for the rest
       def each(&block)
-        return @source.each(&block) unless @chunked
-
-        @source.each { |piece| chunks(piece, &block) }
-        yield Protocols::HTTP1::Serializer.last_chunk
+        if @chunked then in_chunks(&block)
+        elsif @size then measured(&block)
+        else @source.each(&block)
+        end
       end
 
       # @return [String, Upload] what a wire sends: one String where it is one
@@ -66,6 +67,26 @@ module Plait
       def to_ary = [size, body]
 
       private
+
+      def measured
+        left = @size
+        @source.each do |piece|
+          left -= piece.bytesize
+          raise wrong_size("more") if left.negative?
+
+          yield piece
+        end
+        raise wrong_size("fewer") if left.positive?
+      end
+
+      def wrong_size(what)
+        LocalProtocolError.new("the body has #{what} than the #{@size} bytes that it had said", rule: :content_length)
+      end
+
+      def in_chunks(&block)
+        @source.each { |piece| chunks(piece, &block) }
+        yield Protocols::HTTP1::Serializer.last_chunk
+      end
 
       def chunks(piece)
         0.step(piece.bytesize - 1, CHUNK) do |at|
