@@ -171,8 +171,9 @@ module Plait
 
       def silence = @bell.first.read_nonblock(4096, exception: false)
 
+      # The end that nobody waits for first: who is waited for may be left early while it is closed.
       def release
-        @bell.each(&:close)
+        @bell.reverse_each(&:close)
         @register = Register.new(QUEUES)
         nil
       end
