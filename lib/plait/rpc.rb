@@ -2,6 +2,7 @@
 
 require_relative "rpc/client"
 require_relative "rpc/connection"
+require_relative "rpc/server"
 
 module Plait
   # MessagePack-RPC: one client for any number of threads, fibers and forks, in both directions.

@@ -4,7 +4,6 @@
 
 require_relative "../test_helper"
 require "plait/rpc"
-require "plait/rpc/handler"
 
 class RPCExposureTest < Minitest::Test
   Exposure = Plait::RPC::Exposure

@@ -4,7 +4,6 @@
 
 require_relative "../test_helper"
 require "plait/rpc"
-require "plait/rpc/handler"
 require_relative "fake_connection"
 
 class RPCHandlerTest < Minitest::Test

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require_relative "handler"
+require_relative "server/bell"
+require_relative "server/introspection"
+require_relative "server/options"
+require_relative "server/shift"
+require_relative "../io/endpoint"
+require_relative "../io/listener"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+
+module Plait
+  module RPC
+    # @return [Incoming, nil] the request or notification that is being run in this thread or fiber: by its connection the
+    #   method can call the caller
+    def self.current = Thread.current[:plait_rpc_incoming]
+
+    # Serves an object's methods to MessagePack-RPC peers.
+    #
+    # @example
+    #   class Calculator
+    #     def add(a, b) = a + b
+    #   end
+    #   server = Plait::RPC::Server.new(Calculator.new, on: :fibers)
+    #   server.listen("127.0.0.1", 18_800)
+    #   trap(:TERM) { server.stop }
+    #   server.run
+    class Server
+      # Seconds that a server which ends gives to what it has begun.
+      DRAIN = 10
+
+      # @return [Handler]
+      attr_reader :handler
+
+      # @param handler [Object, Module, Hash{String => #call}] whose methods can be called: those that its own class defines as
+      #   public, see {Exposure}. A method's block, or `yield`, answers before the method is over; a {Delayed} result answers
+      #   later.
+      # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
+      # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
+      # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}
+      # @param introspection [Boolean] whether peers may call rpc.methods, rpc.ping and rpc.stats
+      # @param options [Hash]
+      # @option options [Symbol, Array<Symbol>] :on :threads, :fibers, :hybrid, :processes, or [:processes, :fibers] …
+      # @option options [Integer, nil] :limit methods run at once, in each process
+      # @option options [Integer] :queue requests that wait, of all connections; then nothing more is read
+      # @option options [Integer] :pipeline requests of one connection that wait or are run; then nothing more is read from it
+      # @option options [Integer, nil] :connections at most; others wait in the kernel
+      # @option options [Integer] :outbox bytes that wait for a peer to read them; then no more of its requests are run
+      # @option options [Hash, Protocols::MessagePackRPC::Limits] :limits of what is received
+      # @option options [Protocols::MessagePackRPC::Codec] :codec with extension types, say
+      # @option options [Boolean] :raw for old peers: strings without str 8 and bin
+      # @option options [String, nil] :secret that a connection has to show first, by `rpc.authenticate(secret)`
+      # @option options [Numeric, nil] :idle_timeout seconds without a message after which a connection is closed
+      # @option options [Numeric, nil] :message_timeout seconds for each 64 KiB of a message
+      # @option options [Numeric, nil] :write_timeout seconds that a peer may read nothing of what waits for it
+      # @option options [Numeric] :handshake_timeout seconds for TLS
+      # @option options [Integer, nil] :workers processes
+      # @raise [UsageError]
+      def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
+        @options = Options.build(options)
+        extra = introspection ? Introspection.of(self) : {}
+        @handler = Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
+        @listeners = []
+        @bell = Bell.new
+      end
+
+      # Opens a socket; connections wait there until {#run}.
+      # @overload listen(host, port, **options)
+      # @overload listen(url, **options)
+      #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801"
+      # @param tls [Io::TLS::Server, nil] for tls://; it may demand certificates of its clients
+      # @param options [Hash] see {Io::Listener.open}
+      # @return [Io::Endpoint] with the port that was given
+      # @raise [ListenError]
+      def listen(host, port = nil, tls: nil, **options)
+        endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
+        @listeners << Io::Listener.open(endpoint, tls: tls, **options)
+        @listeners.last.endpoint
+      end
+
+      # @return [Array<Io::Endpoint>]
+      def endpoints = @listeners.map(&:endpoint)
+
+      # Serves until {#stop}.
+      # @return [void]
+      # @raise [UsageError] when it listens nowhere, or has run before
+      def run
+        raise UsageError, "the server listens nowhere: call listen first" if @listeners.empty?
+        raise UsageError, "a server runs once" if @ran
+
+        @ran = true
+        serve
+      ensure
+        @shift&.close
+        @listeners.each(&:close) if @ran
+      end
+
+      # {#run} in a thread of its own.
+      # @return [Thread]
+      def start
+        Thread.new { run }.tap { |thread| thread.name = "plait rpc server" }
+      end
+
+      # Ends {#run}: nothing new is taken, what was taken is answered, as far as there is time, and all connections are closed.
+      # Does not wait for that. From any thread, fiber or signal handler.
+      # @param within [Numeric] seconds
+      # @return [void]
+      def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
+
+      # @return [Hash{Symbol => Integer}] as counted until now
+      def statistics = @shift&.statistics || {}
+
+      def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
+
+      private
+
+      def serve
+        Plait.run(on: @options.inner, on_error: :collect) do |scope|
+          @shift = Shift.new(scope, @options, @handler, @listeners, @bell)
+          @shift.run
+        end
+      end
+    end
+  end
+end

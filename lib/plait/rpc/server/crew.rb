@@ -1,0 +1,180 @@
+# frozen_string_literal: true
+
+require_relative "bench"
+require_relative "crew/staffing"
+require_relative "lock"
+require_relative "survival"
+require_relative "../incoming"
+require_relative "../../values/deadline"
+
+module Plait
+  module RPC
+    class Server
+      # Those who do the work: threads, or fibers. One of them, the leader, waits at the switchboard for all. What he finds are
+      # requests: he lays the leader's role down and runs one himself, and others run others.
+      #
+      # Nobody can say whether a method will wait. So before one is run that was not quick the last times, somebody else is
+      # called who leads meanwhile. Before a quick one nobody is: that would cost more than the method. Should it wait all the
+      # same, somebody who looks every few milliseconds takes over. While answers can wait for others that come soon, they
+      # leave together.
+      class Crew
+        include Staffing
+
+        # Seconds that an answer waits for others at most, while quick methods are run.
+        GATHER = 0.001
+
+        # @return [Integer] methods that are being run
+        attr_reader :running
+        # @return [Integer] workers
+        attr_reader :size
+        # @return [Integer] requests and notifications that were run
+        attr_reader :done
+
+        # @param lock [Lock]
+        # @param board [Switchboard]
+        # @param backlog [Backlog]
+        # @param runner [Runner]
+        # @param limit [Integer] methods that are run at once
+        # @yield starts a worker: a thread or a fiber that calls {#work}
+        def initialize(lock, board, backlog, runner, limit, &start)
+          @lock = lock
+          @board = board
+          @backlog = backlog
+          @runner = runner
+          @limit = limit
+          @start = start
+          @bench = Bench.new(lock)
+          @running = @size = @done = @aside = 0
+        end
+
+        # @return [void]
+        def begin
+          Survival.expect_exit
+          CORE.times { engage }
+        end
+
+        # Of one worker: it returns when there is nothing to do for long, or all is over.
+        # @return [void]
+        def work
+          Thread.current[:plait_rpc_crew] = self
+          @bench.arrived
+          current = nil
+          while (duty = next_duty(current))
+            current = duty.is_a?(Incoming) ? duty : nil
+            fulfil(duty)
+          end
+          left = true
+        ensure
+          Thread.current[:plait_rpc_crew] = nil
+          replace(current) unless left
+        end
+
+        private
+
+        # @param finished [Incoming, nil] what it has just run
+        # @return [Incoming, Peer, Symbol, nil] nil: it leaves
+        def next_duty(finished)
+          rested = nil
+          loop do
+            sleeper = nil
+            duty = @lock.exclusively do
+              conclude(finished) if finished
+              choose(rested) || ((sleeper = @bench.sit_down) && nil)
+            end
+            return duty == :leave ? nil : duty if duty
+
+            finished = nil
+            rested = @bench.rest(sleeper)
+          end
+        end
+
+        # All of these are under the lock.
+
+        def choose(rested)
+          return leave if @over
+          return @board.resumed.shift if @board.resumed.any?
+          return begin_one if @running < @limit && (@next = @backlog.shift)
+          return :flush if @board.dirty?
+          return lead_on unless @leading
+
+          leave if rested == :long && @size > CORE
+        end
+
+        def begin_one
+          @running += 1
+          @next
+        end
+
+        def lead_on
+          @leading = true
+          :lead
+        end
+
+        def conclude(incoming)
+          @running -= 1
+          @done += 1
+          peer = incoming.connection.session
+          peer.in_flight -= 1
+          @board.soil(incoming.connection) unless incoming.notification?
+          @board.relieve(peer)
+        end
+
+        def retire(unfinished)
+          conclude(unfinished) if unfinished
+          @size -= 1
+        end
+
+        def leave
+          retire(nil)
+          :leave
+        end
+
+        # These are not.
+
+        def fulfil(duty)
+          case duty
+          when Incoming then perform(duty)
+          when :lead then lead
+          when :flush then @board.flush
+          else @board.attend(duty)
+          end
+        end
+
+        def lead
+          @board.lead
+        ensure
+          @leading = false
+        end
+
+        def perform(incoming)
+          callable = @runner.find(incoming.method_name)
+          callable&.quick? ? stay_awake : make_way
+          began = Deadline.now
+          run(incoming, callable)
+          ended = Deadline.now
+          callable&.took(ended - began)
+          @board.flush if ended > @board.flushed + GATHER
+        end
+
+        # What a method raises has been told to its caller. What ends the server ends the worker too.
+        def run(incoming, callable)
+          Thread.current[:plait_rpc_incoming] = incoming
+          Survival.of { @runner.run(incoming, callable) }
+        rescue Exception # rubocop:disable Lint/RescueException
+          raise if @over
+        end
+
+        # It may take long: what is to be sent leaves, and somebody else leads.
+        def make_way
+          @board.flush
+          help { !@leading && !@bench.called? }
+        end
+
+        # It won't. Should it do so, somebody has an eye on it.
+        def stay_awake
+          help { !@bench.empty? } if @bench.unwatched?
+        end
+      end
+    end
+  end
+end

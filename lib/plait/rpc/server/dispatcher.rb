@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "digest"
+require_relative "../refusal"
+
+module Plait
+  module RPC
+    class Server
+      # Between the connections and the crew: takes what comes in, or says why not, and knows which answer is the first.
+      class Dispatcher
+        # By which a connection shows the secret.
+        AUTHENTICATE = "rpc.authenticate"
+        # Wrong secrets after which a connection is cut.
+        ATTEMPTS = 3
+
+        # @return [Integer] what came in, by kind
+        attr_reader :requests, :notifications, :refused
+
+        # @param lock [Lock]
+        # @param board [Switchboard]
+        # @param backlog [Backlog]
+        # @param handler [Handler]
+        # @param secret [String, nil]
+        def initialize(lock, board, backlog, handler, secret)
+          @lock = lock
+          @board = board
+          @backlog = backlog
+          @handler = handler
+          @secret = secret && digest(secret)
+          @requests = @notifications = @refused = 0
+        end
+
+        # @return [Crew]
+        attr_writer :crew
+
+        # @return [true] nobody else reads from its connections
+        def reads? = true
+
+        # @return [Boolean] whether another request of this connection may be taken
+        def room?(connection) = @backlog.room?(connection.session)
+
+        # @param incoming [Incoming]
+        # @return [void]
+        def take(incoming)
+          incoming.dispatcher = self
+          refusal = @lock.exclusively { enter(incoming, incoming.connection.session) } or return
+          return authenticate(incoming) if refusal == :authenticate
+
+          incoming.fail(refusal)
+        end
+
+        # @return [void]
+        def closed(connection, _error) = @board.remove(connection.session)
+
+        # @return [void]
+        def unsent(connection) = @board.unsent(connection.session)
+
+        # Somebody waits for an answer of that connection's peer.
+        # @return [Object] the block's value
+        def aside(connection, &block)
+          @lock.exclusively { @board.listen_to(connection.session) }
+          @crew.aside(&block)
+        end
+
+        # @return [Boolean] whether this is its first answer
+        def settle(incoming)
+          @lock.exclusively do
+            next false if incoming.answered?
+
+            incoming.connection.session.owed -= 1 unless incoming.notification?
+            incoming.answered!
+          end
+        end
+
+        # @return [Array(Object, Object)]
+        def tell(error) = @handler.tell(error)
+
+        # From now on nothing is taken any more.
+        # @return [void]
+        def stop = @stopping = true
+
+        private
+
+        # @return [Refusal, Symbol, nil] nil: it is in the backlog
+        def enter(incoming, peer)
+          count(incoming, peer)
+          return if (reason = reason(incoming, peer)).nil?
+
+          @refused += 1 unless reason == :authenticate
+          reason
+        end
+
+        def count(incoming, peer)
+          peer.fresh = true
+          return @notifications += 1 if incoming.notification?
+
+          @requests += 1
+          peer.owed += 1
+        end
+
+        def reason(incoming, peer)
+          return Refusal.new(:stopping, "the server is stopping") if @stopping
+          return check(incoming) if @secret && peer.admitted != true
+          return Refusal.new(:busy, "#{@backlog.size} requests wait already") unless @backlog.push(incoming)
+
+          peer.in_flight += 1
+          nil
+        end
+
+        def check(incoming)
+          return :authenticate if incoming.method_name == AUTHENTICATE
+
+          Refusal.new(:denied, "show the secret first: call #{AUTHENTICATE} with it")
+        end
+
+        def authenticate(incoming)
+          peer = incoming.connection.session
+          return incoming.respond(peer.admitted = true) if right?(incoming)
+
+          peer.admitted = peer.admitted.to_i + 1
+          incoming.fail(Refusal.new(:denied, "that is not the secret"))
+          incoming.connection.close("tried #{ATTEMPTS} wrong secrets") if peer.admitted >= ATTEMPTS
+        end
+
+        # Digests are compared, whose bytes tell nothing of how much was right.
+        def right?(incoming)
+          secret, *others = incoming.arguments
+          others.empty? && secret.is_a?(String) && digest(secret) == @secret
+        rescue StandardError
+          false
+        end
+
+        def digest(secret) = Digest::SHA256.digest(secret)
+      end
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require_relative "runner"
+require_relative "switchboard"
+require_relative "../connection"
+require_relative "../../protocols/messagepack_rpc"
+require_relative "../../values/errors"
+
+module Plait
+  module RPC
+    class Server
+      # How much a server takes on at once, and for how long it waits.
+      Options = Struct.new(:on, :limit, :queue, :pipeline, :connections, :outbox, :limits, :codec, :raw, :secret,
+                           :idle_timeout, :message_timeout, :write_timeout, :handshake_timeout, :workers, keyword_init: true)
+
+      # See {Server#initialize}.
+      class Options
+        DEFAULTS = {
+          on: :threads, limit: nil, queue: 1024, pipeline: 256, connections: nil, outbox: Connection::OUTBOX, limits: {},
+          codec: nil, raw: false, secret: nil, idle_timeout: nil, message_timeout: 30, write_timeout: 30,
+          handshake_timeout: 10, workers: nil
+        }.freeze
+        # Methods that are run at once, where nothing is said: a thread costs more than a fiber.
+        LIMITS = { threads: 32, fibers: 1024, hybrid: 1024 }.freeze
+
+        # @param options [Hash]
+        # @return [Options]
+        # @raise [UsageError]
+        def self.build(options)
+          unknown = options.keys - DEFAULTS.keys
+          raise UsageError, "no option #{unknown.first}: of an RPC server; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
+
+          new(**DEFAULTS, **options).complete.freeze
+        end
+
+        # @return [self]
+        # @raise [UsageError]
+        # @api private
+        def complete
+          check
+          self.limit ||= LIMITS.fetch(inner)
+          self.limits = Protocols::MessagePackRPC::Limits.new(**limits) if limits.is_a?(Hash)
+          self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw)
+          self
+        end
+
+        # @return [Symbol] what runs the methods, in each process
+        def inner = processes? ? Array(on)[1] || :threads : Array(on).first
+
+        # @return [Boolean]
+        def processes? = Array(on).first == :processes
+
+        # @return [Class<Runner>]
+        def runner = inner == :hybrid ? Runner::Hybrid : Runner
+
+        # @return [Hash{Integer => Numeric}] seconds, by queue of the {Switchboard}
+        def timeouts
+          { Switchboard::IDLE => idle_timeout, Switchboard::PARTIAL => message_timeout, Switchboard::STALLED => write_timeout }
+            .compact
+        end
+
+        private
+
+        def check
+          unless LIMITS.key?(inner) && Array(on).size <= (processes? ? 2 : 1)
+            raise UsageError, "a server runs on: :threads, :fibers, :hybrid or :processes (or [:processes, :fibers] …), " \
+                              "not #{on.inspect}"
+          end
+
+          %i[limit queue pipeline connections outbox workers].each { |name| check_number(name, Integer) }
+          %i[idle_timeout message_timeout write_timeout handshake_timeout].each { |name| check_number(name, Numeric) }
+        end
+
+        def check_number(name, kind)
+          value = self[name]
+          return if value.nil? && (DEFAULTS[name].nil? || kind == Numeric)
+          return if value.is_a?(kind) && value.positive?
+
+          raise UsageError, "#{name}: is #{kind == Integer ? "a number" : "seconds"} above 0, not #{value.inspect}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Plait
+  module RPC
+    class Server
+      # What the server knows of a connection. All of it is changed under the server's lock.
+      class Peer
+        # @return [Connection, nil] nil: it is being made
+        attr_accessor :connection
+        # @return [Integer] requests and notifications that wait or are being run
+        attr_accessor :in_flight
+        # @return [Integer] requests without an answer
+        attr_accessor :owed
+        # @return [Boolean] whether somebody reads from it now
+        attr_accessor :attended
+        # @return [Boolean] whether something has happened to it meanwhile
+        attr_accessor :again
+        # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have
+        attr_accessor :halted
+        # @return [Array<Incoming>, nil] requests that wait until it reads what it was sent
+        attr_accessor :held
+        # @return [Integer, nil] bytes that had been received or sent when its time began
+        attr_accessor :mark
+        # @return [Boolean] whether a message has come since then
+        attr_accessor :fresh
+        # @return [Boolean, Integer, nil] true: it has shown the secret; else how often it has tried
+        attr_accessor :admitted
+
+        def initialize
+          @in_flight = @owed = 0
+        end
+
+        # @return [IO] for the reactor
+        def to_io = @connection.to_io
+
+        # @return [Boolean] whether there is something to be done for it yet
+        def busy? = @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
+      end
+    end
+  end
+end

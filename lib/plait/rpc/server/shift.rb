@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "backlog"
+require_relative "crew"
+require_relative "dispatcher"
+require_relative "door"
+require_relative "lock"
+require_relative "switchboard"
+require_relative "../../values/deadline"
+
+module Plait
+  module RPC
+    class Server
+      # A server at work, from its start to its end, in one process.
+      class Shift
+        # Seconds between two looks at who is done, while the server ends.
+        LOOK = 0.01
+
+        # @param scope [Scope] in which all of it runs
+        # @param options [Options]
+        # @param handler [Handler]
+        # @param listeners [Array<Io::Listener>]
+        # @param bell [Bell] rings when it shall end
+        def initialize(scope, options, handler, listeners, bell)
+          @scope = scope
+          @bell = bell
+          @lock = Lock.new
+          @backlog = Backlog.new(options.queue, options.pipeline)
+          @board = Switchboard.new(@lock, @backlog, options.timeouts)
+          @dispatcher = Dispatcher.new(@lock, @board, @backlog, handler, options.secret)
+          @crew = Crew.new(@lock, @board, @backlog, options.runner.new(handler), options.limit) { start { @crew.work } }
+          @dispatcher.crew = @crew
+          @doors = listeners.map { |listener| Door.new(listener, options, @dispatcher, @board, @crew) }
+        end
+
+        # Serves until the bell rings, and then until all is answered or the time for that is up.
+        # @return [void]
+        # @raise [Exception] that ended it
+        def run
+          @crew.begin
+          @doors.each { |door| start { door.run { |&job| start(&job) } } }
+          @bell.wait
+          drain(@bell.deadline)
+          raise @failure if @failure
+        ensure
+          finish
+        end
+
+        # @return [void]
+        def close = @board.peers.each { |peer| peer.connection.close("the server has stopped") }
+
+        # @return [Hash{Symbol => Integer}]
+        def statistics
+          { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
+            refused: @dispatcher.refused, waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
+        end
+
+        private
+
+        # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
+        def start
+          @scope.async do
+            yield
+          rescue StandardError => e
+            @failure ||= e
+            @bell.ring(Deadline.after(0))
+          end
+        end
+
+        # What was sent before is answered, and what comes now refused: who has no answer then was not heard.
+        def drain(deadline)
+          @doors.each(&:close)
+          @board.peers.each { |peer| @board.attend(peer) }
+          @dispatcher.stop
+          @crew.call
+          until (peers = @board.peers).empty? || deadline.expired?
+            peers.each { |peer| peer.connection.close("the server has stopped") unless peer.busy? }
+            sleep(LOOK)
+          end
+        end
+
+        def finish
+          @doors.each(&:close)
+          @dispatcher.stop
+          @crew.dismiss
+          @board.close
+          @scope.cancel
+        end
+      end
+    end
+  end
+end

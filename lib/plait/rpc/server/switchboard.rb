@@ -1,0 +1,237 @@
+# frozen_string_literal: true
+
+require_relative "peer"
+require_relative "../../io/reactor"
+require_relative "../../values/deadline"
+
+module Plait
+  module RPC
+    class Server
+      # The connections: who has something to say, who has to wait before he may say more, and who has been silent for too
+      # long. Idle ones are in the reactor, and cost what they need to be known.
+      #
+      # One worker attends to a connection at a time. While nobody does, it is armed: for reading, unless it is halted, and for
+      # writing, while there are bytes that it has not taken.
+      class Switchboard
+        READABLE = Io::Reactor::READABLE
+        WRITABLE = Io::Reactor::WRITABLE
+        # Queues of the reactor: between two messages, inside of one, and while the peer does not read.
+        IDLE = 0
+        PARTIAL = 1
+        STALLED = 2
+        # Bytes within the time for a message by which half a message gets that time again.
+        PROGRESS = 64 * 1024
+
+        # @return [Io::Reactor]
+        attr_reader :reactor
+        # @return [Float] monotonic seconds: when answers were sent last
+        attr_reader :flushed
+        # @return [Array<Peer>] from whom it may be read again: a worker shall attend to them
+        attr_reader :resumed
+
+        # @param lock [Lock]
+        # @param timeouts [Hash{Integer => Numeric}] seconds, by queue
+        # @param backlog [Backlog]
+        def initialize(lock, backlog, timeouts)
+          @lock = lock
+          @backlog = backlog
+          @timeouts = timeouts
+          @reactor = Io::Reactor.new
+          @peers = {}.compare_by_identity
+          @dirty = {}.compare_by_identity
+          @crowd = {}.compare_by_identity
+          @resumed = []
+          @flushed = 0.0
+          @sweep = next_sweep
+        end
+
+        # @return [Integer]
+        def size = @peers.size
+
+        # @return [Array<Peer>]
+        def peers = @lock.exclusively { @peers.keys }
+
+        # @param peer [Peer] with its connection
+        # @return [void]
+        def admit(peer)
+          @lock.exclusively do
+            @peers[peer] = true
+            @reactor.add(peer, peer)
+          end
+        end
+
+        # Waits until somebody has something to say, and lets them.
+        # @return [void]
+        def lead
+          @reactor.wait(@sweep)&.each { |peer| attend(peer) }
+          sweep if @sweep&.expired?
+        end
+
+        # Sends what it takes and receives what is there, unless somebody does already, who then does it once more.
+        # @return [void]
+        def attend(peer)
+          return unless @lock.exclusively { take_hold(peer) }
+
+          attending = true
+          while attending
+            state = serve(peer)
+            attending = @lock.exclusively { again?(peer, state) }
+          end
+        ensure
+          @lock.exclusively { peer.attended = false } if attending # it was left early
+        end
+
+        # Under the lock: answers of this connection have not been sent yet.
+        # @return [void]
+        def soil(connection) = @dirty[connection] = true
+
+        # @return [Boolean]
+        def dirty? = !@dirty.empty?
+
+        # Sends what waits to be sent together.
+        # @return [void]
+        def flush
+          @flushed = Deadline.now
+          return if @dirty.empty?
+
+          connections = @lock.exclusively { @dirty.keys.tap { @dirty.clear } }
+          connections.each { |connection| connection.flush || unsent(connection.session) }
+        end
+
+        # The peer does not take what is sent.
+        # @return [void]
+        def unsent(peer)
+          @lock.exclusively do
+            arm(peer, peer.halted ? :full : :idle) if @peers.key?(peer) && !peer.attended
+          end
+        end
+
+        # Under the lock: one of its requests is over.
+        # @return [void]
+        def relieve(peer)
+          resume(peer) if peer.halted == :own && !@backlog.much_of?(peer)
+          return if @crowd.empty? || !@backlog.low?
+
+          @crowd.each_key { |one| resume(one) }
+          @crowd.clear
+        end
+
+        # Under the lock: somebody waits for an answer of this one.
+        # @return [void]
+        def listen_to(peer) = peer.halted && resume(peer)
+
+        # It is over, and its descriptor is about to be closed.
+        # @return [void]
+        def remove(peer)
+          @lock.exclusively do
+            next unless @peers.delete(peer)
+
+            @reactor.remove(peer) unless @reactor.closed?
+            @dirty.delete(peer.connection)
+            @crowd.delete(peer)
+            @backlog.release(peer)
+          end
+        end
+
+        # @return [void]
+        def close = @reactor.close
+
+        private
+
+        def take_hold(peer)
+          return peer.attended = true unless peer.attended
+
+          peer.again = true
+          false
+        end
+
+        # @return [Symbol] as Connection#read_available
+        def serve(peer)
+          connection = peer.connection
+          connection.flush if connection.unsent.positive?
+          @lock.exclusively { @backlog.release(peer) } if peer.held && !connection.congested?
+          connection.read_available
+        end
+
+        # @return [Boolean] else nobody attends to it any more
+        def again?(peer, state)
+          return !(peer.again = false) if peer.again && state != :closed
+
+          peer.attended = false
+          return false if state == :closed || !@peers.key?(peer)
+          return peer.attended = true if state == :full && !halt(peer)
+
+          arm(peer, state)
+          false
+        end
+
+        # @return [Symbol, nil] nil: there is room again
+        def halt(peer)
+          return peer.halted = :unread if peer.connection.congested?
+          return peer.halted = :own if @backlog.much_of?(peer)
+          return if @backlog.low?
+
+          @crowd[peer] = true
+          peer.halted = :crowd
+        end
+
+        def resume(peer)
+          peer.halted = nil
+          @resumed << peer
+        end
+
+        def arm(peer, state)
+          peer.halted = nil unless state == :full
+          unsent = peer.connection.unsent.positive?
+          events = (state == :full ? 0 : READABLE) | (unsent ? WRITABLE : 0)
+          queue = queue_for(state, unsent)
+          @reactor.rearm(peer, events, queue, !progress?(peer, queue)) unless events.zero?
+        rescue IOError
+          nil # it was closed meanwhile
+        end
+
+        def queue_for(state, unsent)
+          return STALLED if unsent
+
+          state == :partial ? PARTIAL : IDLE
+        end
+
+        # @return [Boolean] whether its time begins anew
+        def progress?(peer, queue)
+          case queue
+          when STALLED then moved?(peer, peer.connection.sent, 1)
+          when PARTIAL then moved?(peer, peer.connection.received, peer.fresh ? 0 : PROGRESS)
+          else true
+          end
+        end
+
+        def moved?(peer, bytes, enough)
+          return false if peer.mark && bytes - peer.mark < enough
+
+          peer.fresh = false
+          peer.mark = bytes
+          true
+        end
+
+        def next_sweep
+          soonest = @timeouts.map { |queue, seconds| (@reactor.oldest(queue) || Deadline.now) + seconds }.min
+          soonest && Deadline.new(soonest)
+        end
+
+        def sweep
+          @timeouts.each do |queue, seconds|
+            @reactor.expire(queue, Deadline.now - seconds).each { |peer| expire(peer, queue, seconds) }
+          end
+          @sweep = next_sweep
+        end
+
+        def expire(peer, queue, seconds)
+          return @lock.exclusively { arm(peer, :idle) if @peers.key?(peer) } if queue == IDLE && peer.busy?
+
+          what = { IDLE => "was idle for", PARTIAL => "sent half a message within", STALLED => "read nothing for" }.fetch(queue)
+          peer.connection.close("#{what} #{format("%g", seconds)} s")
+        end
+      end
+    end
+  end
+end

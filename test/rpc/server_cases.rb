@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "plait/rpc"
+require_relative "server_cases/bad_input"
+require_relative "server_cases/bounds"
+require_relative "server_cases/calls"
+require_relative "server_cases/endings"
+require_relative "server_cases/misbehaviour"
+require_relative "server_cases/nesting"
+require_relative "talker"
+
+# What a server does on every mechanism; who includes it says `mechanism`. Peers are sockets in the hands of the test.
+module ServerCases
+  include BadInput
+  include Bounds
+  include Calls
+  include Endings
+  include Misbehaviour
+  include Nesting
+
+  RPC = Plait::RPC
+
+  # What is served.
+  class Service
+    # @return [Thread::Queue] what was noted
+    attr_reader :notes
+    # @return [Integer] calls of `big`
+    attr_reader :bigs
+
+    def initialize
+      @notes = Thread::Queue.new
+      @gates = Hash.new { |gates, name| gates[name] = Thread::Queue.new }
+      @lock = Mutex.new
+      @bigs = 0
+    end
+
+    def gate(name) = @lock.synchronize { @gates[name] }
+
+    def add(a, b) = a + b
+    def echo(value) = value
+    def note(value) = @notes << value && nil
+
+    # Until the test opens the gate.
+    def wait(name)
+      @notes << [:waits, name]
+      gate(name).pop
+    end
+
+    def early(value)
+      yield value
+      wait("early")
+      @notes << [:over, value]
+    end
+
+    def delayed
+      RPC::Delayed.new.tap { |delayed| @notes << delayed }
+    end
+
+    def big(bytes)
+      @lock.synchronize { @bigs += 1 }
+      "x" * bytes
+    end
+
+    def boom(text) = raise(KeyError, text)
+    def kill = Thread.exit
+    def leave = exit(2)
+    def odd = raise(Odd)
+    def forever = forever
+    def call_back(method, *arguments) = RPC.current.connection.request(method, arguments)
+  end
+
+  class Odd < Exception; end # rubocop:disable Lint/InheritException -- what nobody rescues
+
+  # Without those that are the tests' own.
+  METHODS = (Service.public_instance_methods(false) - %i[bigs gate notes]).freeze
+
+  def setup
+    @talkers = []
+    @service = Service.new
+  end
+
+  def teardown
+    @talkers.each { |talker| talker.socket.close }
+    return unless @server
+
+    @server.stop(within: 0)
+    assert(@thread.join(20), "the server has not ended")
+  end
+
+  # Starts a server, which teardown ends.
+  def serve(handler = @service, at: "tcp://127.0.0.1:0", tls: nil, **options)
+    options = { methods: METHODS, **options } if handler == @service
+    @server = RPC::Server.new(handler, on: mechanism, **options)
+    @endpoint = @server.listen(at, tls: tls)
+    @thread = @server.start
+    @thread.report_on_exception = false
+    @server
+  end
+
+  # @return [Talker] connected, closed by teardown
+  def connect
+    socket = @endpoint.unix? ? UNIXSocket.new(@endpoint.path) : TCPSocket.new(@endpoint.host, @endpoint.port)
+    socket.setsockopt(:TCP, :NODELAY, 1) unless @endpoint.unix?
+    Talker.new(socket).tap { |talker| @talkers << talker }
+  end
+
+  # @return [Integer] as the server has counted
+  def count(what) = @server.statistics.fetch(what, 0)
+
+  # @return [Array] error, result
+  def call(talker, method, *arguments)
+    talker.request(7, method, *arguments)
+    answer = talker.hear
+    assert_equal([1, 7], answer.first(2))
+    answer.last(2)
+  end
+
+  def assert_serves(talker = connect) = assert_equal([nil, 3], call(talker, "add", 1, 2))
+
+  # Whether the server has ended the connection.
+  def assert_closed(talker, within: 20)
+    assert(talker.socket.wait_readable(within), "neither an answer nor the end came")
+    talker.socket.readpartial(1 << 20) while true # rubocop:disable Style/InfiniteLoop
+  rescue EOFError, Errno::ECONNRESET, Errno::EPIPE
+    nil
+  end
+
+  def stopwatch
+    began = Plait::Deadline.now
+    yield
+    Plait::Deadline.now - began
+  end
+end
