@@ -22,6 +22,7 @@ class ArchitectureTest < Minitest::Test
     late_requires: {
       "lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
       "lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
+      "lib/plait/rpc/client/dialer.rb" => "OpenSSL is for programs that speak TLS",
       "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
       "lib/plait/cli/" => "a command is loaded when it is run: `plait --help` answers at once"
     },

@@ -9,6 +9,12 @@
 #include "rb_messagepack_rpc.h"
 #include "rb_selector.h"
 
+/* Bytes that are gathered for one send. */
+enum { GATHERED = 64 * 1024 };
+
+/* Seconds after which a connection that nobody has used is looked at before it is used again. */
+static const double REST = 0.001;
+
 static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_unsent_left;
 
 /* ---- the object ---- */
@@ -53,6 +59,7 @@ static VALUE line_allocate(VALUE class) {
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
     line->armed = line->earliest = INFINITY;
+    line->touched = plait_now();
     return self;
 }
 
@@ -124,6 +131,26 @@ static bool drain(VALUE self, double limit) {
     return plait_line_stay(self, &member, NULL, NULL);
 }
 
+/* Who takes what is there, where nobody reads. */
+static void look(VALUE self) {
+    struct line *line = plait_line_of(self);
+    if (line->reader || line->served || !NIL_P(line->over)) return;
+
+    struct member member = plait_line_member(WANT_LOOK, INFINITY);
+    line->drained = false;
+    plait_line_stay(self, &member, NULL, NULL);
+}
+
+/* A connection that was at rest may have ended unnoticed: then the next call would be lost. */
+static void look_after_rest(VALUE self) {
+    struct line *line = plait_line_of(self);
+    bool at_rest = !line->reader && (NIL_P(line->calls) || RHASH_SIZE(line->calls) == 0);
+    double now = plait_now();
+    if (at_rest && now - line->touched > REST) look(self);
+    line->touched = now;
+    check_open(line);
+}
+
 /* Ids are 32 bits long, and one may still be in use when all have been given once. */
 static uint32_t free_id(struct line *line) {
     do line->last_id++;
@@ -162,6 +189,7 @@ static void begin_exchange(struct line *line, void *argument) {
 static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) {
     double moment = limit_of(limit);
     check_open(plait_line_of(self));
+    look_after_rest(self);
     if (!await_room(self, moment)) return Qfalse;
 
     struct member member = plait_line_member(WANT_ANSWER, moment);
@@ -174,16 +202,24 @@ static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) 
     return done;
 }
 
-/* call(future, params, limit) => false: the time was up before anything was said; nil: before all of it was sent */
-static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit) {
+/* call(future, params, limit, flush) => false: the time was up before anything was said; nil: before all of it was sent */
+static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit, VALUE flush) {
     struct line *line = plait_line_of(self);
     double moment = limit_of(limit);
     check_open(line);
+    look_after_rest(self);
     if (!await_room(self, moment)) return Qfalse;
 
     check_open(line);
     enter_call(line, future, params);
-    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
+    bool gathers = !RTEST(flush) && plait_line_unsent(line) < GATHERED;
+    return gathers || plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
+}
+
+/* send_off(limit): what was said without being flushed */
+static VALUE line_send_off(VALUE self, VALUE limit) {
+    struct line *line = plait_line_of(self);
+    return foreign(line) || plait_line_flush_soon(line) || drain(self, limit_of(limit)) ? Qtrue : Qnil;
 }
 
 /* notify(method, params, limit) */
@@ -191,6 +227,7 @@ static VALUE line_notify(VALUE self, VALUE method, VALUE params, VALUE limit) {
     struct line *line = plait_line_of(self);
     double moment = limit_of(limit);
     check_open(line);
+    look_after_rest(self);
     if (!await_room(self, moment)) return Qfalse;
 
     check_open(line);
@@ -214,14 +251,15 @@ static VALUE line_drop(VALUE self, VALUE future, VALUE late) {
     return plait_line_drop(plait_line_of(self), future, RTEST(late) ? "late" : "cancelled") ? Qtrue : Qfalse;
 }
 
+/* follow(future): the connection's `due` is called when it is settled; false: it is */
+static VALUE line_follow(VALUE self, VALUE future) {
+    (void)self;
+    return plait_line_follow(future) ? Qtrue : Qfalse;
+}
+
 /* look: takes what is there, where nobody reads */
 static VALUE line_look(VALUE self) {
-    struct line *line = plait_line_of(self);
-    if (foreign(line) || line->reader || line->served || !NIL_P(line->over)) return Qnil;
-
-    struct member member = plait_line_member(WANT_LOOK, INFINITY);
-    line->drained = false;
-    plait_line_stay(self, &member, NULL, NULL);
+    if (!foreign(plait_line_of(self))) look(self);
     return Qnil;
 }
 
@@ -326,6 +364,11 @@ static VALUE line_idle(VALUE self) {
     return !calls && !line->unsent && plait_messagepack_rpc_idle(line->parser) ? Qtrue : Qfalse;
 }
 
+static VALUE line_usable(VALUE self) {
+    const struct line *line = plait_line_of(self);
+    return NIL_P(line->over) && !foreign(line) ? Qtrue : Qfalse;
+}
+
 static VALUE line_over(VALUE self) {
     return plait_line_of(self)->over;
 }
@@ -362,10 +405,12 @@ static void define(VALUE rpc) {
     rb_define_alloc_func(line, line_allocate);
     rb_define_method(line, "initialize", line_initialize, -1);
     rb_define_method(line, "exchange", line_exchange, 3);
-    rb_define_method(line, "call", line_call, 3);
+    rb_define_method(line, "call", line_call, 4);
+    rb_define_method(line, "send_off", line_send_off, 1);
     rb_define_method(line, "notify", line_notify, 3);
     rb_define_method(line, "await", line_await, 2);
     rb_define_method(line, "drop", line_drop, 2);
+    rb_define_method(line, "follow", line_follow, 1);
     rb_define_method(line, "look", line_look, 0);
     rb_define_method(line, "answer", line_answer, 3);
     rb_define_method(line, "refuse", line_refuse, 4);
@@ -380,6 +425,7 @@ static void define(VALUE rpc) {
     rb_define_method(line, "congested?", line_congested, 0);
     rb_define_method(line, "pending", line_pending, 0);
     rb_define_method(line, "idle?", line_idle, 0);
+    rb_define_method(line, "usable?", line_usable, 0);
     rb_define_method(line, "over", line_over, 0);
     rb_define_method(line, "foreign?", line_foreign, 0);
     rb_define_method(line, "io", line_io, 0);

@@ -76,6 +76,7 @@ struct line {
     uint64_t received;        /* bytes, ever */
     size_t offset;            /* bytes of the first part that are sent */
     size_t room;              /* bytes unsent from which on who has more to say has to wait */
+    double touched;           /* when it was used last; monotonic seconds */
     double armed;             /* when the reader will look at the time, while he waits */
     double earliest;          /* no sleeping fiber's limit is earlier; INFINITY: there is none */
     long part;                /* the one that is being sent */
@@ -105,6 +106,9 @@ struct member plait_line_member(enum want want, double limit);
 
 /* Has nobody wait for this answer any more. */
 bool plait_line_drop(struct line *line, VALUE future, const char *state);
+
+/* Has the connection told when it is settled; false: it is. */
+bool plait_line_follow(VALUE future);
 
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
 void plait_line_wake_senders(struct line *line);

@@ -95,8 +95,9 @@ static void take_answer(struct line *line) {
     if (NIL_P(future)) return; /* nobody waits for it any more */
 
     VALUE error = plait_messagepack_rpc_error(line->parser);
-    if (NIL_P(error)) plait_line_settle(line, future, sym_answered, plait_messagepack_rpc_result(line->parser));
-    else plait_line_settle(line, future, sym_refused, error);
+    VALUE result = plait_messagepack_rpc_result(line->parser);
+    if (NIL_P(error)) plait_line_settle(line, future, sym_answered, result);
+    else plait_line_settle(line, future, sym_refused, rb_assoc_new(error, result));
 }
 
 static void look_at_large(struct line *line) {

@@ -13,7 +13,7 @@
 #include "plait.h"
 #include "rb_scheduler.h"
 
-static ID id_state, id_outcome, id_id, id_frame_end, id_complaint, id_find_drainer, id_close, id_ended;
+static ID id_state, id_followed, id_due, id_outcome, id_id, id_frame_end, id_complaint, id_find_drainer, id_close, id_ended;
 static VALUE sym_lost, sym_unsent, sym_late, sym_cancelled;
 
 /* ---- futures ---- */
@@ -35,10 +35,22 @@ static void wake_for(struct line *line, VALUE future) {
     }
 }
 
+static void tell_followers(const struct line *line, VALUE future) {
+    if (RTEST(rb_attr_get(future, id_followed))) rb_funcall(line->connection, id_due, 1, future);
+}
+
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome) {
     rb_ivar_set(future, id_outcome, outcome);
     rb_ivar_set(future, id_state, state);
     if (line->sleeping) wake_for(line, future);
+    tell_followers(line, future);
+}
+
+bool plait_line_follow(VALUE future) {
+    if (settled(future)) return false;
+
+    rb_ivar_set(future, id_followed, Qtrue);
+    return true;
 }
 
 bool plait_line_drop(struct line *line, VALUE future, const char *state) {
@@ -306,6 +318,7 @@ static int fail_call(VALUE id, VALUE future, VALUE argument) {
     (void)id;
     rb_ivar_set(future, id_outcome, end->reason);
     rb_ivar_set(future, id_state, sent ? sym_lost : sym_unsent);
+    tell_followers(end->line, future);
     return ST_CONTINUE;
 }
 
@@ -341,6 +354,8 @@ void plait_line_mark_members(const struct line *line) {
 
 void plait_init_rpc_line_roles(void) {
     id_state = rb_intern("@state");
+    id_followed = rb_intern("@followed");
+    id_due = rb_intern("due");
     id_outcome = rb_intern("@outcome");
     id_id = rb_intern("@id");
     id_frame_end = rb_intern("@frame_end");

@@ -10,9 +10,10 @@ class ToyServer
   class Peer
     attr_reader :socket
 
-    def initialize(socket)
+    def initialize(socket, factory)
       @socket = socket
-      @unpacker = MessagePack::Unpacker.new(allow_unknown_ext: true)
+      @factory = factory
+      @unpacker = factory.unpacker(allow_unknown_ext: true)
       @lock = Mutex.new
     end
 
@@ -23,7 +24,7 @@ class ToyServer
       nil
     end
 
-    def send(*message) = @lock.synchronize { @socket.write(message.to_msgpack) }
+    def send(*message) = @lock.synchronize { @socket.write(@factory.dump(message)) }
 
     def answer(id, result) = send(1, id, nil, result)
 
@@ -44,13 +45,20 @@ class ToyServer
   end
 
   # @param path [String, nil] of a UNIX socket; nil: TCP
-  def initialize(path: nil, &script)
+  # @param factory [MessagePack::Factory, nil]
+  # @param port [Integer] 0: a free one
+  def initialize(path: nil, port: 0, factory: nil, &script)
     @path = path
     @script = script
-    @server = path ? UNIXServer.new(path) : TCPServer.new("127.0.0.1", 0)
+    @factory = factory || MessagePack::Factory.new
+    @server = path ? UNIXServer.new(path) : TCPServer.new("127.0.0.1", port)
     @peers = Queue.new
+    @connections = 0
     @acceptor = Thread.new { accept }
   end
+
+  # @return [Integer] ever
+  attr_reader :connections
 
   def port = @server.addr[1]
 
@@ -73,7 +81,8 @@ class ToyServer
       socket = @server.accept
       socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless @path
       sockets << socket
-      peer = Peer.new(socket)
+      @connections += 1
+      peer = Peer.new(socket, @factory)
       @peers << peer
       threads << Thread.new { serve(peer) }
     end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "connection/complaints"
+require_relative "connection/followers"
+require_relative "connection/order"
 require_relative "future"
 require_relative "incoming"
 require_relative "line"
@@ -40,13 +42,16 @@ module Plait
       # @param dispatcher [#take, nil] what becomes of the peer's requests and notifications
       # @param outbox [Integer] bytes, see OUTBOX
       # @param raw [Boolean] for an old peer: method names as raw bytes. (How values are packed is the codec's business.)
+      # @param lifo [Boolean] answers to the peer's requests leave in the reverse order of these, see {Order}
       # @param line [Class<NativeLine>, Class<PureLine>] what looks after the socket
       def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false,
-                     line: Line.for(socket))
+                     lifo: false, line: Line.for(socket))
         @endpoint = endpoint
         @codec = codec || Protocols::MessagePackRPC::Codec.new(raw: raw)
         @dispatcher = dispatcher
         served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
+        @order = Order.new if lifo
+        @lock = Mutex.new unless served
         parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
         @line = line.new(socket, parser, self, room: outbox, served: served, raw: raw)
       end
@@ -83,9 +88,26 @@ module Plait
       # @raise [WriteTimeout] the peer takes nothing
       def call(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
-        said = @line.call(future, @codec.pack(arguments), limit)
+        said = @line.call(future, @codec.pack(arguments), limit, true)
         said || (drop(future) && raise(late_to_send(said)))
         future
+      end
+
+      # As {call}, of many: they leave together.
+      # @param method [String, Symbol]
+      # @param lists [Array<Array>] the arguments of each
+      # @param limit [Float, nil] monotonic seconds by which the answers must be there
+      # @return [Array<Future>]
+      # @raise (see #call)
+      def call_many(method, lists, limit: nil)
+        futures = lists.map do |arguments|
+          future = Future.new(self, method, limit)
+          said = @line.call(future, @codec.pack(arguments), limit, false)
+          said || raise(late_to_send(said))
+          future
+        end
+        @line.send_off(limit) || raise(late_to_send(nil))
+        futures
       end
 
       # Sends a notification, to which there is no answer.
@@ -118,6 +140,15 @@ module Plait
         future.settled?
       end
 
+      # Has the block called when the future is settled, by a thread of the connection's.
+      # @param future [Future]
+      # @return [void]
+      # @api private
+      def follow(future, &block)
+        @lock.synchronize { @followers ||= Followers.new(@line) } unless @followers
+        @followers.add(future, &block)
+      end
+
       # @return [Integer] calls without an answer
       def pending = @line.pending
 
@@ -128,7 +159,10 @@ module Plait
       # @param flush [Boolean] false: who calls sees to it that {#flush} is called soon
       # @return [void]
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
-      def respond(id, result, flush: true) = @line.answer(id, @codec.pack(result), flush)
+      def respond(id, result, flush: true)
+        packed = @codec.pack(result)
+        in_order(id) { @line.answer(id, packed, flush) }
+      end
 
       # @param id [Integer] of the peer's request
       # @param error [Object] what the peer is told
@@ -137,7 +171,9 @@ module Plait
       # @return [void]
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
       def respond_error(id, error, data = nil, flush: true)
-        @line.refuse(id, @codec.pack(error), data.nil? ? nil : @codec.pack(data), flush)
+        packed = @codec.pack(error)
+        about = @codec.pack(data) unless data.nil?
+        in_order(id) { @line.refuse(id, packed, about, flush) }
       end
 
       # @!group Serving
@@ -173,6 +209,13 @@ module Plait
       # @return [Boolean] whether nothing is under way, in either direction
       def idle? = @line.idle?
 
+      # @return [Boolean] whether calls can be made: it is not over, and of this process
+      def usable? = @line.usable?
+
+      # Takes what has come, where nobody reads, without waiting.
+      # @return [void]
+      def look = @line.look
+
       # @return [Boolean]
       def closed? = !@line.over.nil?
 
@@ -194,12 +237,19 @@ module Plait
       # @return [void]
       # @api private
       def arrived(id, method_name, params)
+        @order&.enter(id) if id
         if @dispatcher
           Thread.handle_interrupt(NEVER) { @dispatcher.take(Incoming.new(self, id, method_name, params)) }
         elsif id
           respond_error(id, "this client takes no requests: #{method_name}")
         end
       end
+
+      # A future that is followed is settled.
+      # @param future [Future]
+      # @return [void]
+      # @api private
+      def due(future) = @followers.due(future)
 
       # Something is left to be sent, and the peer takes no more now.
       # @return [void]
@@ -222,9 +272,13 @@ module Plait
       # @api private
       def ended(reason)
         @dispatcher&.closed(self, reason.is_a?(EOFError) || reason.is_a?(String) ? nil : reason)
+      ensure
+        @followers&.close
       end
 
       private
+
+      def in_order(id, &answer) = @order ? @order.settle(id, &answer) : yield
 
       # Where a server reads, who waits is not busy.
       def aside(&wait) = @dispatcher.respond_to?(:aside) ? @dispatcher.aside(self, &wait) : yield

@@ -23,6 +23,12 @@ module Plait
       include Roles
       include Sending
 
+      # Seconds after which a connection that nobody has used is looked at before it is used again.
+      REST = 0.001
+      # Bytes that are gathered for one send.
+      GATHERED = 64 * 1024
+      private_constant :REST, :GATHERED
+
       # @return [Exception, String, nil] why it is over
       attr_reader :over
 
@@ -41,10 +47,14 @@ module Plait
         @served = served
         @lock = Mutex.new
         @last_id = -1
+        @touched = Deadline.now
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
       def io = @wire.io
+
+      # @return [Boolean] whether calls can be made
+      def usable? = @over.nil? && !foreign?
 
       # @return [Boolean] whether it is another process's: of the parent of a fork
       def foreign? = @wire.foreign?
@@ -58,7 +68,7 @@ module Plait
       # @return [Boolean] false: the time was up before anything was said
       # @raise [ConnectionClosed, RemoteProtocolError] it is over
       def exchange(future, params, limit)
-        check_open
+        look_after_rest
         return false unless await_room(limit)
 
         stay(Member.new(limit, future)) { enter_call(future, params) }
@@ -71,9 +81,15 @@ module Plait
       # @param future [Future]
       # @param params [String, Array<String>] packed
       # @param limit [Float, nil] monotonic seconds, for it to be sent
+      # @param flush [Boolean] false: who calls sees to it that {#send_off} is called soon
       # @return [Boolean, nil] false: the time was up before anything was said; nil: before all of it was sent
       # @raise (see #exchange)
-      def call(future, params, limit) = say(limit) { enter_call(future, params) }
+      def call(future, params, limit, flush) = say(limit, flush) { enter_call(future, params) }
+
+      # Sends what was said without being flushed.
+      # @param limit [Float, nil] monotonic seconds
+      # @return [Boolean, nil] nil: the time was up before
+      def send_off(limit) = foreign? || exclusively { flush_soon } || drain(limit) || nil
 
       # Sends a notification.
       # @param method [String, Symbol]
@@ -105,6 +121,13 @@ module Plait
           settle(future, late ? :late : :cancelled)
           true
         end
+      end
+
+      # Has the connection's `due` called when the future is settled.
+      # @param future [Future]
+      # @return [Boolean] false: it is settled
+      def follow(future)
+        exclusively { future.settled? ? false : future.followed = true }
       end
 
       # Takes what is there, where nobody reads.
@@ -188,16 +211,25 @@ module Plait
         raise @connection.complaint(@over) if @over
       end
 
+      # A connection that was at rest may have ended unnoticed: then the next call would be lost.
+      def look_after_rest
+        check_open
+        now = Deadline.now
+        look if @reader.nil? && pending.zero? && now - @touched > REST
+        @touched = now
+        check_open
+      end
+
       # @yield under the lock, to write it
       # @return [Boolean, nil]
-      def say(limit)
-        check_open
+      def say(limit, flush = true) # rubocop:disable Style/OptionalBooleanParameter -- as it is passed on
+        look_after_rest
         return false unless await_room(limit)
 
         done = exclusively do
           check_open
           yield
-          flush_soon
+          flush || unsent >= GATHERED ? flush_soon : true
         end
         done || drain(limit) || nil
       end
@@ -228,7 +260,7 @@ module Plait
       def fail_calls(reason)
         calls, @calls = @calls, nil
         sent = @wire.sent
-        calls&.each_value { |future| future.settle(future.sent?(sent) ? :lost : :unsent, reason) }
+        calls&.each_value { |future| settle(future, future.sent?(sent) ? :lost : :unsent, reason) }
       end
     end
   end

@@ -276,10 +276,12 @@ module Plait
     attr_reader :endpoint
 
     # @param error [Object]
+    # @param about [Object, nil] what the peer sent in the place of the result: with a named error, more about it
     # @param method_name [String, Symbol, nil]
     # @param endpoint [#to_s, nil]
-    def initialize(error = nil, method_name: nil, endpoint: nil)
+    def initialize(error = nil, about = nil, method_name: nil, endpoint: nil)
       @error = error
+      @about = about
       @method_name = method_name
       @endpoint = endpoint&.to_s
       super(description)
@@ -289,13 +291,14 @@ module Plait
     def code = part(0, "code")
 
     # @return [Object, nil] whatever else was sent
-    def data = part(2, "data")
+    def data = part(2, "data") || @about
 
     # @return [false] it may have run
     def retry_safe? = false
 
-    # @return [Object] the error as it is passed on to who has called us
-    def to_rpc_error = @error
+    # @return [Array(Object, Object)] the error, and what goes in the place of the result, as they are passed on to who has
+    #   called us
+    def to_rpc_error = [@error, @about]
 
     private
 
@@ -308,6 +311,7 @@ module Plait
 
     def description
       said = @error.is_a?(String) ? @error : part(1, "message")
+      said = [@error, *@about].join(": ") if @about && @error.is_a?(String)
       said.is_a?(String) ? said : "the peer answered with an error: #{@error.inspect}"
     end
   end

@@ -49,7 +49,7 @@ module Plait
         def take_answer
           future = @calls&.delete(@parser.id) or return
           error = @parser.error
-          error ? settle(future, :refused, error) : settle(future, :answered, @parser.result)
+          error ? settle(future, :refused, [error, @parser.result]) : settle(future, :answered, @parser.result)
         end
 
         # An answer that nobody waits for any more is not kept.

@@ -180,6 +180,7 @@ module Plait
             @woken = true
             member.wake
           end
+          @connection.due(future) if future.followed
         end
 
         # A fiber never waits for the lock: before Ruby 3.3 Mutex#unlock can be overtaken inside the scheduler's hook. Who holds

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "../connection"
+require_relative "../../io/connector"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+
+module Plait
+  module RPC
+    class Client
+      # Makes the connections of a client.
+      class Dialer
+        # @param endpoint [Io::Endpoint]
+        # @param options [Options]
+        def initialize(endpoint, options)
+          @endpoint = endpoint
+          @options = options
+        end
+
+        # @param deadline [Deadline, nil]
+        # @return [Connection] that the server has let in
+        # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
+        # @raise [RemoteError] it does not take the secret
+        def connect(deadline)
+          deadline = sooner(deadline, Deadline.after(@options.connect_timeout))
+          socket = connector.connect(@endpoint, deadline: deadline)
+          connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, **@options.for_connection)
+          introduce(connection, deadline)
+          reside(connection) if dispatcher
+          connection
+        rescue Exception # rubocop:disable Lint/RescueException -- a kill too leaves no socket behind
+          connection ? connection.close : socket&.close
+          raise
+        end
+
+        private
+
+        def sooner(*deadlines) = deadlines.compact.min_by(&:at)
+
+        def connector = @connector ||= Io::Connector.new(**@options.connector, tls: (tls if @endpoint.tls?))
+
+        # OpenSSL takes longer to load than all the rest.
+        def tls
+          require_relative "../../io/tls"
+          @options.tls.is_a?(Hash) ? Io::TLS::Client.new(**@options.tls) : @options.tls
+        end
+
+        def dispatcher = @options.dispatcher
+
+        def introduce(connection, deadline)
+          connection.request("rpc.authenticate", [@options.secret], limit: deadline&.at) if @options.secret
+        end
+
+        # Somebody has to be there when the peer calls.
+        def reside(connection)
+          Thread.new do
+            connection.run
+          rescue Error
+            nil # it is over
+          end.name = "plait: takes the calls of #{@endpoint}"
+        end
+      end
+    end
+  end
+end

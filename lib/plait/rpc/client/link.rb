@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+
+module Plait
+  module RPC
+    class Client
+      # The connection of a client: made when it is needed, by one of those who need it, and made anew when it is gone, or when
+      # the process is a fork of the one that made it.
+      #
+      # A server that was there and is gone is waited for, with growing pauses; one that never was is not.
+      class Link
+        # Seconds between two attempts: the first pause, and the longest.
+        FIRST_PAUSE = 0.05
+        LONGEST_PAUSE = 1.0
+
+        # @param endpoint [Io::Endpoint]
+        # @param patience [Numeric] seconds for which a server that is gone is waited for
+        # @yieldparam deadline [Deadline, nil]
+        # @yieldreturn [Connection] a new one
+        def initialize(endpoint, patience, &connect)
+          @endpoint = endpoint
+          @patience = patience
+          @connect = connect
+          start_anew
+        end
+
+        # @return [Connection, nil] the one there is
+        attr_reader :current
+
+        # @param limit [Float, nil] monotonic seconds until which to wait for one
+        # @return [Connection]
+        # @raise [ConnectError, ConnectTimeout, TLSError, CertificateError, ResolveError]
+        # @raise [ConnectionClosed] the client is closed
+        def connection(limit)
+          current = @current
+          current&.usable? ? current : find(limit)
+        end
+
+        # @return [Boolean]
+        def closed? = @closed
+
+        # @return [void]
+        def close
+          @closed = true
+          @current&.close
+        end
+
+        private
+
+        # @param pid [Integer] of the process in which this is true
+        Attempt = Struct.new(:pid, :failure)
+        private_constant :Attempt
+
+        def start_anew
+          @pid = Process.pid
+          @lock = Mutex.new
+          @changed = ConditionVariable.new
+          @attempt = nil
+        end
+
+        def find(limit)
+          start_anew if @pid != Process.pid
+          @lock.synchronize { find_or_begin(limit) } || run(limit)
+        end
+
+        # @return [Connection, nil] nil: the caller is the one to connect
+        def find_or_begin(limit)
+          until @attempt.nil?
+            raise too_late if limit && Deadline.now >= limit
+
+            attempt = @attempt
+            @changed.wait(@lock, limit && [limit - Deadline.now, 0].max)
+            raise attempt.failure.exception(attempt.failure.message) if attempt.failure
+          end
+          raise closed_here if @closed
+          return @current if @current&.usable?
+
+          @attempt = Attempt.new(@pid)
+          nil
+        end
+
+        # Others wait for what comes of it.
+        def run(limit)
+          connection = connect_patiently(limit)
+        rescue Error => e
+          failure = e
+          raise
+        ensure
+          Thread.handle_interrupt(Object => :never) { @lock.synchronize { conclude(connection, failure) } }
+        end
+
+        def conclude(connection, failure)
+          @attempt&.failure = failure
+          @attempt = nil
+          @current&.close unless connection.nil?
+          @current = connection if connection
+          @known = true if connection
+          connection.close if connection && @closed
+          @changed.broadcast
+        end
+
+        def connect_patiently(limit)
+          give_up = [limit, @known ? Deadline.now + @patience : nil].compact.min
+          pause = FIRST_PAUSE
+          begin
+            @connect.call(limit && Deadline.new(limit))
+          rescue ConnectError
+            raise if @closed || !@known || Deadline.now + pause >= give_up
+
+            sleep(pause * (0.5 + (rand / 2)))
+            pause = [pause * 2, LONGEST_PAUSE].min
+            retry
+          end
+        end
+
+        def too_late
+          what = "no connection to #{@endpoint} in time: another call is connecting to it"
+          ConnectTimeout.new(what, endpoint: @endpoint, phase: :connect)
+        end
+
+        def closed_here
+          ConnectionClosed.new("the client of #{@endpoint} is closed", endpoint: @endpoint, retry_safe: true)
+        end
+      end
+    end
+  end
+end
