@@ -6,6 +6,7 @@ require_relative "connection_cases/deadlines"
 require_relative "connection_cases/endings"
 require_relative "connection_cases/helpers"
 require_relative "connection_cases/interruptions"
+require_relative "connection_cases/order"
 require_relative "connection_cases/pressure"
 require_relative "connection_cases/serving"
 require_relative "connection_cases/storms"
@@ -23,6 +24,7 @@ module ConnectionCases
   include Endings
   include Helpers
   include Interruptions
+  include Order
   include Pressure
   include Serving
   include Storms

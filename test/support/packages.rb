@@ -16,6 +16,7 @@ module Support
       "nginx" => %w[nginx],
       "haproxy" => %w[haproxy],
       "apache2-bin" => %w[apache2 httpd],
+      "neovim" => %w[nvim],
       "chromium" => %w[chromium chromium-browser google-chrome],
       "default-jre-headless" => %w[java]
     }.freeze

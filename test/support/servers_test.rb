@@ -7,10 +7,12 @@ require_relative "../support/postgres_server"
 require_relative "../support/nginx_server"
 require_relative "../support/haproxy_server"
 require_relative "../support/apache_server"
+require_relative "../support/neovim_server"
 
 class ServersTest < Minitest::Test
   { redis: Support::RedisServer, mariadb: Support::MariadbServer, postgres: Support::PostgresServer,
-    nginx: Support::NginxServer, haproxy: Support::HaproxyServer, apache: Support::ApacheServer }.each do |name, server|
+    nginx: Support::NginxServer, haproxy: Support::HaproxyServer, apache: Support::ApacheServer,
+    neovim: Support::NeovimServer }.each do |name, server|
     define_method(:"test_#{name}_comes_up_and_leaves_nothing") do
       server.const_get(:PROGRAM).path!
       folder = pid = nil

@@ -4,7 +4,8 @@ module Plait
   module RPC
     class Connection
       # Answers the last request first, whichever was done first. Neovim before 0.10 closes a channel that answers nested
-      # requests in another order: it only looks for the request it has sent last.
+      # requests in another order: it only looks for the request it has sent last. (So, with such a peer, one thread at a time
+      # should make calls that lead it to call back.)
       class Order
         def initialize
           @lock = Mutex.new
