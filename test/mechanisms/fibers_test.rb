@@ -446,6 +446,14 @@ class FibersTest < Minitest::Test
         check(ended.sort == [1, 2, 3, 4])
       end
     RUBY
+    ends_a_block_whose_tasks_run_in_threads: <<~RUBY,
+      beside = task.async { sleep(0.05).then { 7 } }
+      begin
+        Plait.run(on: :threads) { |s| s.async { sleep(0.005).then { raise KeyError } }.then { sleep } }
+      rescue KeyError
+        check(beside.wait == 7)
+      end
+    RUBY
     takes_the_other_mechanisms: <<~RUBY,
       check(Plait.map([1, 2], on: :hybrid) { |n| Plait.offload { n } } == [1, 2])
       check(Plait.map([1, 2], on: :threads) { |n| n } == [1, 2])

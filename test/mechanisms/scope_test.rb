@@ -88,6 +88,41 @@ class ScopeTest < Minitest::Test
     assert_match(/in the thread of its loop/, error.message)
   end
 
+  # --- A block in a fiber, its tasks in threads
+
+  def test_a_failure_ends_the_block_and_nothing_else_of_its_loop
+    %i[threads processes].each do |on|
+      assert_no_leaks(fibers: true) do
+        beside = within do
+          Plait.run(on: :fibers) do |scope|
+            gate = Thread::Queue.new
+            task = scope.async { gate.pop }
+            assert_raises(KeyError, on) { Plait.run(on: on) { |inner| inner.async { raise KeyError }.then { sleep } } }
+            (gate << 7).then { task.value }
+          end
+        end
+        assert_equal(7, beside)
+      end
+    end
+  end
+
+  def test_a_block_that_is_suspended_when_its_task_fails
+    failing = Thread::Queue.new
+    task = nil
+    suspended = Fiber.new do
+      Plait.run(on: :threads) do |scope|
+        task = scope.async { failing.pop.then { raise KeyError } }
+        2.times { Fiber.yield }
+      end
+    end
+    suspended.resume
+    failing << 1
+    wait_until { task.done? }
+    3.times { Thread.pass }
+    suspended.resume
+    assert_raises(KeyError) { suspended.resume }
+  end
+
   # --- Tasks of tasks
 
   def test_they_end_before_the_scope_does

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../values/errors"
+require_relative "body"
 require_relative "threaded"
 
 module Plait
@@ -37,6 +38,7 @@ module Plait
         @left_behind = [*@running.keys, *@backlog]
         clear
         @owner = Thread.current
+        @body = Body.here
         self
       end
 

@@ -3,6 +3,7 @@
 require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../scope"
+require_relative "body"
 
 module Plait
   class Scope
@@ -18,6 +19,7 @@ module Plait
         @isolate = isolate
         @owner = Thread.current
         @postponed = {}.compare_by_identity
+        @body = Body.here
       end
 
       def async(*arguments, &block)
@@ -78,19 +80,9 @@ module Plait
         end
       end
 
-      def interrupt_owner
-        synchronize { @owner.raise(Interruption.new) if @in_body }
-      end
+      def interrupt_owner = @body.interrupt
 
-      # The owner may be interrupted only in its own block, and not when it is itself the one who reports.
-      def guard_owner(&block)
-        Thread.handle_interrupt(Interruption => :never) do
-          synchronize { @in_body = true }
-          Thread.handle_interrupt(Interruption => :immediate, &block)
-        ensure
-          synchronize { @in_body = false }
-        end
-      end
+      def guard_owner(&block) = @body.run(&block)
     end
   end
 end
