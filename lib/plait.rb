@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "plait/version"
+require_relative "plait/values/backoff"
 require_relative "plait/values/deadline"
 require_relative "plait/values/errors"
 require_relative "plait/values/outcome"

@@ -2,6 +2,7 @@
 
 require "time"
 require_relative "../command"
+require_relative "../../values/backoff"
 
 module Plait
   module CLI
@@ -13,9 +14,7 @@ module Plait
         TRANSIENT = [408, 429, 502, 503, 504].freeze
         # Those with which a server says that it is asked too much.
         BUSY = [429, 503].freeze
-        # Seconds
-        FIRST = 0.5
-        LONGEST = 30.0
+        PAUSES = Backoff.new(base: 0.5, max: 30.0)
 
         # @param result [Result]
         # @param now [Time]
@@ -32,10 +31,8 @@ module Plait
         end
 
         # @param count [Integer] how often at most
-        # @param random [#rand]
-        def initialize(count, random: Random)
+        def initialize(count)
           @count = count
-          @random = random
         end
 
         # @param job [Job] its attempts include the one that brought the result
@@ -47,10 +44,7 @@ module Plait
 
         # @param attempts [Integer] made until now
         # @return [Float] seconds to wait for
-        def pause(attempts)
-          full = [FIRST * (2.0**[attempts - 1, 16].min), LONGEST].min
-          full * (0.5 + (@random.rand * 0.5))
-        end
+        def pause(attempts) = PAUSES.pause(attempts)
       end
     end
   end
