@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
-require_relative "native_process"
+require_relative "../../harness/delayed_origin"
 
 module Bench
   module Core
@@ -13,8 +13,8 @@ module Bench
       # @param trial [Harness::Trial] with the sizes `requests` and `limit`
       def initialize(trial)
         @trial = trial
-        @origin = NativeProcess.new("origin", MILLISECONDS, BODY)
-        uri = URI("http://127.0.0.1:#{@origin.line}/")
+        @origin = Harness::DelayedOrigin.new(MILLISECONDS, BODY)
+        uri = URI("http://127.0.0.1:#{@origin.port}/")
         @uris = Array.new(trial[:requests]) { uri }
       end
 
@@ -29,10 +29,7 @@ module Bench
 
       private
 
-      def peaks
-        @origin.go
-        @origin.figures.slice("open_peak", "unanswered_peak")
-      end
+      def peaks = @origin.figures.slice("open_peak", "unanswered_peak")
     end
   end
 end

@@ -91,9 +91,10 @@ module Bench
       end
 
       def delayed
-        require_relative "delayed_origin"
-        @origin = DelayedOrigin.new(@latency, pages, Site.published.processor)
-        @origin.site
+        require_relative "site"
+        require_relative "../../harness/delayed_origin"
+        @origin = Harness::DelayedOrigin.new(@latency, pages.bytes, Site.published.processor)
+        Site.new(port: @origin.port)
       end
     end
   end

@@ -1,10 +1,11 @@
 /*
  * An HTTP origin that answers every request after the same delay and counts how many it holds at once.
  *
- *   origin MILLISECONDS BODY_BYTES
+ *   delayed_origin MILLISECONDS BODY_BYTES
  *
- * It prints its port. A line on stdin makes it print one line of JSON: the requests received, the most connections that were open
- * at once (until the *client* closed them), and the most requests that were unanswered at once.
+ * It prints its port. A body begins with the eight digits after the "n=" of its request's target, if there is one, so that an
+ * answer to somebody else's request is noticed. A line on stdin makes it print one line of JSON: the requests received, the most connections that
+ * were open at once, the most requests that were unanswered at once, and the CPU time it used; the counts begin anew with each line.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,16 +21,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BACKLOG 4096
+#define BACKLOG 16384
 #define EVENTS 512
 #define MAX_DESCRIPTORS 65536
-#define MAX_REQUEST 8192
+#define MAX_REQUEST 4096
+#define DIGITS 8
 
 struct connection {
-	char request[MAX_REQUEST]; /* the head so far */
-	int length;                /* bytes of it */
+	int length;                /* bytes of the head so far */
 	int closing;               /* the request said "Connection: close" */
 	unsigned generation;       /* of the descriptor: an answer is not sent to its next user */
+	char number[DIGITS];       /* of the request that is unanswered */
+	char request[MAX_REQUEST]; /* the head so far */
 };
 
 struct due {
@@ -38,13 +41,18 @@ struct due {
 	double at; /* monotonic seconds */
 };
 
+struct response {
+	char *text;
+	size_t length;
+	char *number; /* where in the text the request's number belongs */
+};
+
 static struct connection *connections[MAX_DESCRIPTORS];
 /* The delay is the same for all, so the answers are due in the order of the requests: a ring is enough. */
 static struct due ring[MAX_DESCRIPTORS];
 static unsigned ring_first, ring_last;
 static double delay;
-static char *response, *closing_response;
-static size_t response_length, closing_response_length;
+static struct response kept, closing;
 static long requests, open_now, open_peak, unanswered_now, unanswered_peak;
 
 static void die(const char *what)
@@ -61,22 +69,24 @@ static int check(int result, const char *what)
 	return result;
 }
 
-static double now(void)
+static double seconds(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-static char *compose(int body_bytes, const char *header, size_t *length)
+static struct response compose(int body_bytes, const char *header)
 {
-	char *text = malloc(body_bytes + 256);
-	int head = sprintf(text, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n%s\r\n", body_bytes, header);
+	struct response response = {.text = malloc(body_bytes + 256)};
+	int head = sprintf(response.text, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n%s\r\n", body_bytes,
+	                   header);
 
-	memset(text + head, 'x', body_bytes);
-	*length = head + body_bytes;
-	return text;
+	memset(response.text + head, 'x', body_bytes);
+	response.number = response.text + head;
+	response.length = head + body_bytes;
+	return response;
 }
 
 static void watch(int epoll, int descriptor)
@@ -99,7 +109,6 @@ static void accept_all(int epoll, int listener)
 			connections[descriptor] = calloc(1, sizeof(struct connection));
 		}
 		connections[descriptor]->length = 0;
-		connections[descriptor]->closing = 0;
 		connections[descriptor]->generation++;
 		setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 		watch(epoll, descriptor);
@@ -121,10 +130,18 @@ static void forget(int descriptor)
 
 static void owe_answer(int descriptor, struct connection *connection)
 {
+	const char *number;
+
 	connection->request[connection->length] = 0;
+	number = strstr(connection->request, "n=");
+	if (number && strspn(number + 2, "0123456789") >= DIGITS) {
+		memcpy(connection->number, number + 2, DIGITS);
+	} else {
+		memset(connection->number, 'x', DIGITS);
+	}
 	connection->closing = strcasestr(connection->request, "\r\nConnection: close\r\n") != NULL;
 	connection->length = 0;
-	ring[ring_last++ % MAX_DESCRIPTORS] = (struct due){descriptor, connection->generation, now() + delay};
+	ring[ring_last++ % MAX_DESCRIPTORS] = (struct due){descriptor, connection->generation, seconds(CLOCK_MONOTONIC) + delay};
 	requests++;
 	if (++unanswered_now > unanswered_peak) {
 		unanswered_peak = unanswered_now;
@@ -153,14 +170,14 @@ static void read_request(int descriptor)
 static void answer(struct due *due)
 {
 	struct connection *connection = connections[due->descriptor];
-	const char *text = connection->closing ? closing_response : response;
-	size_t length = connection->closing ? closing_response_length : response_length;
+	struct response *response = connection->closing ? &closing : &kept;
 
 	unanswered_now--;
 	if (connection->generation != due->generation) {
 		return;
 	}
-	if (send(due->descriptor, text, length, MSG_NOSIGNAL) != (ssize_t)length) {
+	memcpy(response->number, connection->number, DIGITS);
+	if (send(due->descriptor, response->text, response->length, MSG_NOSIGNAL) != (ssize_t)response->length) {
 		forget(due->descriptor);
 		return;
 	}
@@ -172,7 +189,7 @@ static void answer(struct due *due)
 /* Returns the milliseconds until the next answer is due, -1 for none. */
 static int answer_due(void)
 {
-	double time = now();
+	double time = seconds(CLOCK_MONOTONIC);
 
 	while (ring_first != ring_last && ring[ring_first % MAX_DESCRIPTORS].at <= time) {
 		answer(&ring[ring_first++ % MAX_DESCRIPTORS]);
@@ -183,15 +200,19 @@ static int answer_due(void)
 	return (int)((ring[ring_first % MAX_DESCRIPTORS].at - time) * 1e3) + 1;
 }
 
-static void answer_command(void)
+static void tell(void)
 {
 	char line[64];
 
 	if (read(STDIN_FILENO, line, sizeof line) <= 0) {
 		exit(0);
 	}
-	printf("{\"requests\":%ld,\"open_peak\":%ld,\"unanswered_peak\":%ld}\n", requests, open_peak, unanswered_peak);
+	printf("{\"requests\":%ld,\"open_peak\":%ld,\"unanswered_peak\":%ld,\"cpu\":%.6f}\n", requests, open_peak, unanswered_peak,
+	       seconds(CLOCK_PROCESS_CPUTIME_ID));
 	fflush(stdout);
+	requests = 0;
+	open_peak = open_now;
+	unanswered_peak = unanswered_now;
 }
 
 static int listen_on_loopback(void)
@@ -223,7 +244,7 @@ static void serve(void)
 			if (events[i].data.fd == listener) {
 				accept_all(epoll, listener);
 			} else if (events[i].data.fd == STDIN_FILENO) {
-				answer_command();
+				tell();
 			} else {
 				read_request(events[i].data.fd);
 			}
@@ -243,8 +264,8 @@ int main(int argc, char **argv)
 	limit.rlim_cur = limit.rlim_max;
 	check(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
 	delay = atoi(argv[1]) / 1e3;
-	response = compose(atoi(argv[2]), "", &response_length);
-	closing_response = compose(atoi(argv[2]), "Connection: close\r\n", &closing_response_length);
+	kept = compose(atoi(argv[2]), "");
+	closing = compose(atoi(argv[2]), "Connection: close\r\n");
 	serve();
 	return 0;
 }
