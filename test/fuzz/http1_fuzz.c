@@ -1,27 +1,12 @@
 /*
  * Mutates messages and feeds them to the HTTP/1.1 engine, whole and cut at random, each piece in memory of exactly its
- * size: under ASan and UBSan every byte read beyond a piece is an error, and so is a trace that depends on the cuts.
- *
- *     http1_fuzz CORPUS SEED SECONDS
- *
- * CORPUS: "role request size\n", then so many bytes and "\n", again and again. Prints how many inputs it has tried. A failure
- * prints the round; the same SEED comes to it again.
+ * size: under ASan and UBSan every byte read beyond a piece is an error, and so is a trace that depends on the cuts. In the
+ * corpus the mode is the role, the option the kind of the request.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
+#include "fuzzing.h"
 #include "http1.h"
 
-enum { LONGEST = 4096, SAMPLES = 2048, TABLE = 16 };
-
-struct sample {
-    unsigned role;
-    unsigned request;
-    size_t size;
-    char *data;
-};
+enum { TABLE = 16 };
 
 /* What an input came to. */
 struct trace {
@@ -30,48 +15,7 @@ struct trace {
     int result;      /* the last result */
 };
 
-static struct sample samples[SAMPLES];
-static size_t sample_count;
-static uint64_t state;
-static unsigned long rounds;
-
-static uint64_t random_bits(void) {
-    state += 0x9e3779b97f4a7c15ULL; /* splitmix64 */
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
-static size_t below(size_t bound) {
-    return bound ? (size_t)(random_bits() % bound) : 0;
-}
-
-static void require(bool condition, const char *what) {
-    if (condition) return;
-    fprintf(stderr, "round %lu: %s\n", rounds, what);
-    abort();
-}
-
-static void add(struct trace *trace, const void *data, size_t size) {
-    for (size_t i = 0; i < size; i++) trace->hash = (trace->hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3ULL;
-}
-
 /* ---- mutation ---- */
-
-static size_t insert(char *data, size_t size, size_t at, const char *bits, size_t length) {
-    if (size + length > LONGEST) return size;
-    memmove(data + at + length, data + at, size - at);
-    memcpy(data + at, bits, length);
-    return size + length;
-}
-
-static size_t erase(char *data, size_t size, size_t at) {
-    size_t length = below(8) + 1;
-    if (at + length > size) length = size - at;
-    memmove(data + at, data + at + length, size - at - length);
-    return size - length;
-}
 
 static size_t mutate(char *data, size_t size) {
     static const char *const bits[] = {"\r\n", "\r", "\n", " ", "\t", ":", ",", ";", "=", "\"", "\\", "0", "f", "x", "-",
@@ -90,24 +34,14 @@ static size_t mutate(char *data, size_t size) {
         case 2:
             if (at < size) data[at] = (char)random_bits();
             break;
-        default: {
-            const struct sample *other = &samples[below(sample_count)];
-            size_t from = below(other->size);
-            size = insert(data, size, at, other->data + from, below(other->size - from + 1));
-        }
+        default:
+            size = splice(data, size, at);
         }
     }
     return size;
 }
 
 /* ---- one run ---- */
-
-static char *copy_of(const char *data, size_t size) {
-    char *copy = malloc(size ? size : 1);
-    require(copy != NULL, "no memory");
-    memcpy(copy, data, size);
-    return copy;
-}
 
 static void check_slice(size_t at, size_t size, size_t head) {
     require(at <= head && size <= head - at, "a slice beyond the head");
@@ -116,11 +50,11 @@ static void check_slice(size_t at, size_t size, size_t head) {
 static void add_head(struct trace *trace, const struct http1_head *head, const char *data, size_t consumed) {
     uint64_t facts[] = {head->status, head->framing, head->persistent, head->upgrade,         head->interim,
                         head->count,  head->minor,   head->seen,       head->expect_continue, head->content_length};
-    add(trace, facts, sizeof facts);
+    add_to_hash(&trace->hash, facts, sizeof facts);
     check_slice(head->method.at, head->method.size, consumed);
     check_slice(head->target.at, head->target.size, consumed);
     check_slice(head->reason.at, head->reason.size, consumed);
-    add(trace, data + head->target.at, head->target.size);
+    add_to_hash(&trace->hash, data + head->target.at, head->target.size);
     for (uint32_t i = 0; i < head->count; i++) {
         const struct http1_header *header = &head->table[i];
         check_slice(header->name_at, header->name_size, consumed);
@@ -128,8 +62,8 @@ static void add_head(struct trace *trace, const struct http1_head *head, const c
         require(header->known == http1_known_field(data + header->name_at, header->name_size), "known");
         require(http1_check_name(data + header->name_at, header->name_size) == 0, "a name that can't be sent");
         require(http1_check_value(data + header->value_at, header->value_size) == 0, "a value that can't be sent");
-        add(trace, data + header->name_at, header->name_size);
-        add(trace, data + header->value_at, header->value_size);
+        add_to_hash(&trace->hash, data + header->name_at, header->name_size);
+        add_to_hash(&trace->hash, data + header->value_at, header->value_size);
     }
 }
 
@@ -168,7 +102,7 @@ static void add_trailers(struct trace *trace, const char *text, size_t size) {
     char *exact = copy_of(text, size);
     ptrdiff_t count = http1_fields_parse(exact, size, table, TABLE);
     require(count >= 0, "trailers that were well formed");
-    for (ptrdiff_t i = 0; i < count; i++) add(trace, exact + table[i].value_at, table[i].value_size);
+    for (ptrdiff_t i = 0; i < count; i++) add_to_hash(&trace->hash, exact + table[i].value_at, table[i].value_size);
     free(exact);
 }
 
@@ -185,7 +119,7 @@ static int run_body(struct trace *trace, const struct http1_head *head, const ch
         char *exact = copy_of(data + *at, given);
         event = http1_body_next(&body, exact, given, &piece);
         if (event >= 0) require(piece.consumed <= given && piece.at + piece.size <= piece.consumed, "a piece beyond the data");
-        if (event == HTTP1_DATA) add(trace, exact + piece.at, piece.size);
+        if (event == HTTP1_DATA) add_to_hash(&trace->hash, exact + piece.at, piece.size);
         if (event == HTTP1_TRAILER) {
             memcpy(trailers + trailer_size, exact + piece.at, piece.size);
             trailer_size += piece.size;
@@ -207,13 +141,13 @@ static int run_body(struct trace *trace, const struct http1_head *head, const ch
 
 /* `cut`: pieces are shorter than that; 0: whole. */
 static struct trace run(const struct sample *sample, const struct http1_limits *limits, size_t cut) {
-    struct trace trace = {.hash = 0xcbf29ce484222325ULL};
+    struct trace trace = {.hash = EMPTY_HASH};
     struct http1_header table[TABLE];
     struct http1_head head;
     size_t at = 0;
-    http1_head_init(&head, (enum http1_role)sample->role, limits, table, TABLE);
+    http1_head_init(&head, (enum http1_role)sample->mode, limits, table, TABLE);
     while (at < sample->size) {
-        http1_head_start(&head, sample->request);
+        http1_head_start(&head, sample->option);
         ptrdiff_t result = run_head(&trace, &head, sample->data, sample->size, &at, cut);
         trace.result = (int)(result > 0 ? 0 : result);
         if (result <= 0) break;
@@ -224,21 +158,7 @@ static struct trace run(const struct sample *sample, const struct http1_limits *
     return trace;
 }
 
-/* ---- the corpus, and the rounds ---- */
-
-static void read_corpus(const char *path) {
-    FILE *file = fopen(path, "rb");
-    require(file != NULL, "no corpus");
-    struct sample sample;
-    while (sample_count < SAMPLES && fscanf(file, "%u %u %zu", &sample.role, &sample.request, &sample.size) == 3) {
-        require(sample.size <= LONGEST && fgetc(file) == '\n', "a corpus that is none");
-        sample.data = malloc(sample.size + 1);
-        require(sample.data && fread(sample.data, 1, sample.size, file) == sample.size, "a corpus that ends too soon");
-        samples[sample_count++] = sample;
-    }
-    fclose(file);
-    require(sample_count > 0, "an empty corpus");
-}
+/* ---- a round ---- */
 
 static struct http1_limits some_limits(void) {
     struct http1_limits limits = http1_default_limits;
@@ -254,13 +174,10 @@ static struct http1_limits some_limits(void) {
 }
 
 static void one_round(void) {
-    static char data[LONGEST];
-    struct sample sample = samples[below(sample_count)];
+    struct sample sample = any_sample();
     struct http1_limits limits = some_limits();
-    memcpy(data, sample.data, sample.size);
-    sample.size = mutate(data, sample.size);
-    sample.data = data;
-    if (below(8) == 0) sample.request = (unsigned)below(8);
+    sample.size = mutate(sample.data, sample.size);
+    if (below(8) == 0) sample.option = (unsigned)below(8);
 
     struct trace whole = run(&sample, &limits, 0);
     for (size_t cut = 1; cut <= 64; cut *= 8) {
@@ -272,16 +189,5 @@ static void one_round(void) {
 }
 
 int main(int count, char **arguments) {
-    require(count == 4, "http1_fuzz CORPUS SEED SECONDS");
-    read_corpus(arguments[1]);
-    time_t end = time(NULL) + atoi(arguments[3]);
-    uint64_t seed = strtoull(arguments[2], NULL, 10);
-    while (time(NULL) < end) {
-        for (int i = 0; i < 100; i++) {
-            state = seed + ++rounds;
-            one_round();
-        }
-    }
-    printf("%lu inputs\n", rounds);
-    return 0;
+    return fuzz(count, arguments, one_round);
 }

@@ -2,25 +2,11 @@
  * Mutates messages and feeds them to the MessagePack-RPC engine: whole, cut at random, with large strings taken out of them,
  * and with what was scanned dropped, each time in memory of exactly its size. Under ASan and UBSan every byte read beyond it is
  * an error, and so is a trace that depends on the way. What was taken out must put together to what was there.
- *
- *     messagepack_rpc_fuzz CORPUS SEED SECONDS
- *
- * CORPUS: "size\n", then so many bytes and "\n", again and again. Prints how many inputs it has tried. A failure prints the
- * round; the same SEED comes to it again.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
+#include "fuzzing.h"
 #include "messagepack_rpc.h"
 
-enum { LONGEST = 4096, SAMPLES = 2048, TAKEN = LONGEST };
-
-struct sample {
-    size_t size;
-    char *data;
-};
+enum { TAKEN = LONGEST };
 
 /* How an input is gone through. */
 enum way { KEEP, TAKE_OUT, DROP };
@@ -46,48 +32,7 @@ struct held {
     size_t marks;
 };
 
-static struct sample samples[SAMPLES];
-static size_t sample_count;
-static uint64_t state;
-static unsigned long rounds;
-
-static uint64_t random_bits(void) {
-    state += 0x9e3779b97f4a7c15ULL; /* splitmix64 */
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
-static size_t below(size_t bound) {
-    return bound ? (size_t)(random_bits() % bound) : 0;
-}
-
-static void require(bool condition, const char *what) {
-    if (condition) return;
-    fprintf(stderr, "round %lu: %s\n", rounds, what);
-    abort();
-}
-
-static void add(struct trace *trace, const void *data, size_t size) {
-    for (size_t i = 0; i < size; i++) trace->hash = (trace->hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3ULL;
-}
-
 /* ---- mutation ---- */
-
-static size_t insert(char *data, size_t size, size_t at, const char *bits, size_t length) {
-    if (size + length > LONGEST) return size;
-    memmove(data + at + length, data + at, size - at);
-    memcpy(data + at, bits, length);
-    return size + length;
-}
-
-static size_t erase(char *data, size_t size, size_t at) {
-    size_t length = below(8) + 1;
-    if (at + length > size) length = size - at;
-    memmove(data + at, data + at + length, size - at - length);
-    return size - length;
-}
 
 /* A byte that begins something. */
 static char header(void) {
@@ -111,11 +56,8 @@ static size_t mutate(char *data, size_t size) {
         case 3:
             if (at < size) data[at] = bit;
             break;
-        default: {
-            const struct sample *other = &samples[below(sample_count)];
-            size_t from = below(other->size);
-            size = insert(data, size, below(3) ? at : size, other->data + from, below(other->size - from + 1));
-        }
+        default:
+            size = splice(data, size, below(3) ? at : size);
         }
     }
     return size;
@@ -188,9 +130,9 @@ static void check_put_together(const struct held *held, const struct sample *sam
 
 static void add_message(struct trace *trace, const struct mprpc_scan *scan, enum way way) {
     uint64_t size = scan->at + scan->removed;
-    add(trace, &scan->kind, sizeof scan->kind);
-    add(trace, &scan->id, sizeof scan->id);
-    add(trace, &size, sizeof size);
+    add_to_hash(&trace->hash, &scan->kind, sizeof scan->kind);
+    add_to_hash(&trace->hash, &scan->id, sizeof scan->id);
+    add_to_hash(&trace->hash, &size, sizeof size);
     trace->messages++;
     if (way == DROP) return;
 
@@ -218,7 +160,7 @@ static int run_message(struct held *held, struct mprpc_scan *scan, const struct 
 /* `cut`: pieces are shorter than that, at most; 0: whole. */
 static struct trace run(const struct sample *sample, const struct mprpc_limits *limits, size_t cut, enum way way) {
     static struct held held;
-    struct trace trace = {.hash = 0xcbf29ce484222325ULL};
+    struct trace trace = {.hash = EMPTY_HASH};
     uint64_t threshold = way == TAKE_OUT ? below(40) + 1 : way == KEEP && below(2) ? 1 : UINT64_MAX;
     uint32_t *levels = malloc(limits->nesting ? limits->nesting * sizeof *levels : 1);
     struct mprpc_scan scan;
@@ -238,21 +180,7 @@ static struct trace run(const struct sample *sample, const struct mprpc_limits *
     return trace;
 }
 
-/* ---- the corpus, and the rounds ---- */
-
-static void read_corpus(const char *path) {
-    FILE *file = fopen(path, "rb");
-    require(file != NULL, "no corpus");
-    struct sample sample;
-    while (sample_count < SAMPLES && fscanf(file, "%zu", &sample.size) == 1) {
-        require(sample.size <= LONGEST && fgetc(file) == '\n', "a corpus that is none");
-        sample.data = malloc(sample.size + 1);
-        require(sample.data && fread(sample.data, 1, sample.size, file) == sample.size, "a corpus that ends too soon");
-        samples[sample_count++] = sample;
-    }
-    fclose(file);
-    require(sample_count > 0, "an empty corpus");
-}
+/* ---- a round ---- */
 
 static struct mprpc_limits some_limits(void) {
     struct mprpc_limits limits = mprpc_default_limits;
@@ -265,12 +193,9 @@ static struct mprpc_limits some_limits(void) {
 }
 
 static void one_round(void) {
-    static char data[LONGEST];
-    struct sample sample = samples[below(sample_count)];
+    struct sample sample = any_sample();
     struct mprpc_limits limits = some_limits();
-    memcpy(data, sample.data, sample.size);
-    sample.size = mutate(data, sample.size);
-    sample.data = data;
+    sample.size = mutate(sample.data, sample.size);
 
     struct trace whole = run(&sample, &limits, 0, KEEP);
     static const enum way ways[] = {KEEP, TAKE_OUT, DROP, TAKE_OUT};
@@ -283,16 +208,5 @@ static void one_round(void) {
 }
 
 int main(int count, char **arguments) {
-    require(count == 4, "messagepack_rpc_fuzz CORPUS SEED SECONDS");
-    read_corpus(arguments[1]);
-    time_t end = time(NULL) + atoi(arguments[3]);
-    uint64_t seed = strtoull(arguments[2], NULL, 10);
-    while (time(NULL) < end) {
-        for (int i = 0; i < 100; i++) {
-            state = seed + ++rounds;
-            one_round();
-        }
-    }
-    printf("%lu inputs\n", rounds);
-    return 0;
+    return fuzz(count, arguments, one_round);
 }

@@ -22,5 +22,5 @@ class MessagePackRPCFuzzTest < Minitest::Test
 
   private
 
-  def entry(bytes) = "#{bytes.bytesize}\n".b << bytes << "\n"
+  def entry(bytes) = "0 0 #{bytes.bytesize}\n".b << bytes << "\n"
 end
