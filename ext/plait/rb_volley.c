@@ -130,7 +130,7 @@ static uint64_t ticket_for(const struct volley *volley, const struct place *plac
 static bool enlist(const struct volley *volley, struct place *place, int number, struct wire *wire) {
     if (wire->ticket == ticket_for(volley, place)) return true;
 
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
     event.data.u64 = (uint64_t)++place->generation << UPPER_HALF | (uint32_t)number;
     int failed = epoll_ctl(volley->epoll, EPOLL_CTL_ADD, number, &event);
     if (failed && errno == EEXIST) failed = epoll_ctl(volley->epoll, EPOLL_CTL_MOD, number, &event);
@@ -211,12 +211,17 @@ static const struct place *concerned(const struct volley *volley, const struct e
     return NULL;
 }
 
+static enum wire_news news_of(const struct epoll_event *event) {
+    if (event->events & (EPOLLERR | EPOLLHUP)) return NEWS_BREAK;
+    return event->events & EPOLLRDHUP ? NEWS_END : NEWS_BYTES;
+}
+
 static void land(const struct volley *volley, const struct epoll_event *event) {
     const struct place *place = concerned(volley, event);
     if (!place) return;
 
     VALUE passenger = place->passenger;
-    VALUE response = plait_wire_land(place->self, event->events & (EPOLLERR | EPOLLHUP));
+    VALUE response = plait_wire_land(place->self, news_of(event));
     if (response != Qundef) rb_yield_values(2, passenger, response);
 }
 

@@ -28,6 +28,7 @@ static void wire_mark(void *data) {
     rb_gc_mark(wire->trailer);
     rb_gc_mark(wire->url);
     rb_gc_mark(wire->unsent);
+    rb_gc_mark(wire->filling.body);
     rb_gc_mark(wire->prefix);
     rb_gc_mark(wire->block);
 }
@@ -57,7 +58,7 @@ static VALUE wire_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, struct wire, &wire_type, wire);
     wire->io = wire->raw = wire->endpoint = wire->phases = wire->limits_value = wire->timeouts = Qnil;
     wire->pending = wire->response = wire->trailer = wire->url = wire->unsent = Qnil;
-    wire->prefix = wire->block = Qnil;
+    wire->prefix = wire->block = wire->filling.body = Qnil;
     wire->limits = http1_default_limits;
     wire->first_byte = wire->read = wire->total = wire->ends = INFINITY;
     wire->generation = plait_generation();
@@ -119,7 +120,7 @@ void plait_wire_release(struct wire *wire) {
     bool ours = wire->generation == plait_generation();
     plait_volley_leave(wire);
     wire->state = WIRE_CLOSED;
-    wire->pending = wire->response = wire->trailer = wire->unsent = Qnil;
+    wire->pending = wire->response = wire->trailer = wire->unsent = wire->filling.body = Qnil;
     if (ours) close_quietly(wire->io);
     if (!ours || wire->tls) close_quietly(wire->raw);
 }

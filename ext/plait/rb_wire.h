@@ -33,6 +33,15 @@ enum wire_state {
     WIRE_CLOSED
 };
 
+/* A body of a known length, on its way into its String. */
+struct filling {
+    VALUE body;
+    uint64_t length;
+    size_t at;    /* bytes that have come */
+    size_t room;  /* bytes that the String has room for */
+    size_t ready; /* of them, those whose memory is there */
+};
+
 /* Kept small: of a wire that waits there may be ten thousand. */
 struct wire {
     struct deadline deadline;    /* of the current wait; first: by it `expire` finds the wire */
@@ -43,7 +52,8 @@ struct wire {
     VALUE limits_value;          /* the HTTP1::Limits, for messages; nil: the default ones */
     VALUE timeouts;              /* the HTTP::Timeouts whose seconds are below */
     VALUE pending;               /* String: bytes received and not consumed, while others may use the static buffer */
-    VALUE response;              /* the one whose body is being read piece by piece */
+    VALUE response;              /* the one whose body is being read piece by piece, or by a volley */
+    struct filling filling;      /* that body, where a volley reads it; else its `body` is nil */
     VALUE trailer;               /* String: the trailer section so far, or nil */
     VALUE url;                   /* of the request that was launched */
     VALUE prefix;                /* String: how the URLs begin that may be launched from here */
@@ -62,7 +72,7 @@ struct wire {
     double sent_at;
     double first_at;             /* of its answer; 0: nothing has come */
     double began;                /* when the first byte of a body that is read piece by piece was there */
-    uint64_t consumed;           /* bytes of the message, while its body is read piece by piece */
+    uint64_t consumed;           /* bytes of the message, while its body is read piece by piece, or by a volley */
     size_t pending_at;           /* bytes of `pending` that are consumed */
     uint64_t ticket;             /* what the last volley knows it by, see rb_volley.h */
     unsigned generation;         /* of processes: it is of use in the one that made it */
@@ -105,12 +115,24 @@ struct exchange {
     bool finished;          /* nothing went wrong */
     bool begun;             /* bytes of the final answer have come */
     bool drained;           /* nothing is left in the kernel: wait before receiving */
+    bool ended;             /* the peer sends nothing any more: its end is left in the kernel, whatever else is */
     bool deaf;              /* while sending: it is of no use to listen any more */
     bool stopped;           /* not all of the request was sent: the answer was there before, or the peer gone */
     bool surplus;           /* a byte has come, and was dropped, that belongs to no answer */
     bool continued;         /* 100 has come */
     bool slow;              /* more than one receive was needed */
 };
+
+/* What has come for a request that was launched. */
+enum wire_arrival {
+    ARRIVED_NOTHING,  /* it is to be waited on */
+    ARRIVED_WHOLE,    /* a plain answer, all of it, and no more */
+    ARRIVED_PART,     /* the head of one, and not all of its body */
+    ARRIVED_OTHERWISE /* something else, and the wire has what plait_wire_load needs of it; or the end */
+};
+
+/* What a volley has heard of a connection: that bytes have come, that their end may have come with them, that it is broken. */
+enum wire_news { NEWS_BYTES, NEWS_END, NEWS_BREAK };
 
 /* What a wait is for, and so which time it may take. */
 enum wire_wait { WAIT_TO_SEND, WAIT_FOR_ANSWER, WAIT_FOR_MORE, WAIT_TO_CONTINUE };
@@ -231,6 +253,15 @@ VALUE plait_wire_receive_whole(struct exchange *exchange);
 /* The same, once the head is there. */
 VALUE plait_wire_receive_rest(struct exchange *exchange);
 
+/*
+ * Of a request that was launched: begins to receive a body whose end has not come, goes on without waiting, and ends it.
+ * `conclude` goes on and ends it, and waits.
+ */
+void plait_wire_begin_filling(struct exchange *exchange);
+enum wire_arrival plait_wire_fill(struct exchange *exchange);
+VALUE plait_wire_end_filling(struct exchange *exchange);
+VALUE plait_wire_conclude_filling(struct exchange *exchange);
+
 /* The answer, its body still to be read. */
 VALUE plait_wire_receive_head(struct exchange *exchange);
 
@@ -240,10 +271,10 @@ VALUE plait_wire_receive_piece(struct exchange *exchange);
 /* ---- rb_wire_launch.c ---- */
 
 /*
- * Something has come for a launched request, or the connection is broken. Returns the response; nil when it is to be
- * concluded; Qundef when there was nothing after all. Does not wait.
+ * There is news of a launched request. Returns the response; nil when it is to be concluded; Qundef when further news is to
+ * be waited for. Does not wait.
  */
-VALUE plait_wire_land(VALUE self, bool broken);
+VALUE plait_wire_land(VALUE self, enum wire_news news);
 
 void plait_define_wire_launch(VALUE wire);
 

@@ -16,6 +16,9 @@ enum {
     RESERVED = 64 * 1024 * 1024  /* for a body of which none has come: its length is only the peer's word */
 };
 
+/* In a row, for a volley. */
+enum { MOVES = 16 };
+
 /* ---- the end ---- */
 
 static VALUE trailers_of(const struct wire *wire) {
@@ -60,14 +63,6 @@ static void note_times(const struct exchange *exchange, VALUE response) {
 
 /* ---- a known length ---- */
 
-/* A body on its way into its String. */
-struct filling {
-    VALUE body;
-    size_t at;    /* bytes that have come */
-    size_t room;  /* bytes that the String has room for */
-    size_t ready; /* of them, those whose memory is there */
-};
-
 #ifdef MADV_POPULATE_WRITE
 /* One call for many pages: a fault for each was a fifth of the CPU time of bodies of 5 MiB. Older kernels refuse, and fault. */
 static void make_ready(struct filling *filling) {
@@ -87,40 +82,67 @@ static void make_ready(struct filling *filling) {
 }
 #endif
 
+/* With what has come of it. */
+static struct filling new_filling(struct exchange *exchange, uint64_t length) {
+    size_t room = length < RESERVED ? (size_t)length : RESERVED;
+    struct filling filling = {.length = length, .room = room, .ready = room < LONG ? room : 0};
+    filling.body = rb_str_buf_new((long)room);
+    if (filling.ready == 0) make_ready(&filling);
+    memcpy(RSTRING_PTR(filling.body), exchange->data, exchange->size);
+    filling.at = exchange->size;
+    plait_wire_consume(exchange, exchange->size);
+    return filling;
+}
+
 /* Beyond what is reserved at first, never more than twice of what has come. */
-static void extend(struct filling *filling, uint64_t length) {
-    size_t more = length - filling->at < filling->at ? (size_t)(length - filling->at) : filling->at;
+static void extend(struct filling *filling) {
+    size_t left = (size_t)(filling->length - filling->at);
+    size_t more = left < filling->at ? left : filling->at;
     rb_str_set_len(filling->body, (long)filling->at);
     rb_str_modify_expand(filling->body, (long)more);
     filling->room += more;
 }
 
-/* At its end, one byte more is asked for, in the place of the String's terminator: if it comes, nobody asked for it. */
-static size_t fill(struct exchange *exchange, struct filling *filling, uint64_t length) {
+/*
+ * Where the next bytes go. At the end, one byte more is asked for, in the place of the String's terminator: if it comes,
+ * nobody asked for it.
+ */
+static char *place(struct filling *filling, size_t *room) {
+    if (filling->at == filling->room) extend(filling);
+    if (filling->ready < filling->room && filling->at + AHEAD / 4 > filling->ready) make_ready(filling);
+    *room = filling->room - filling->at + (filling->room == filling->length);
+    return RSTRING_PTR(filling->body) + filling->at;
+}
+
+static void took(struct exchange *exchange, struct filling *filling, size_t received) {
     size_t left = filling->room - filling->at;
-    bool last = filling->room == length;
-    size_t received = plait_wire_receive(exchange, RSTRING_PTR(filling->body) + filling->at, left + last);
     exchange->surplus = received > left;
-    return received > left ? left : received;
+    if (received > left) received = left;
+    exchange->consumed += received;
+    filling->at += received;
+}
+
+static VALUE filled(const struct filling *filling) {
+    rb_str_set_len(filling->body, (long)filling->length);
+    return filling->body;
+}
+
+static VALUE fill_up(struct exchange *exchange, struct filling *filling) {
+    while (filling->at < filling->length) {
+        size_t room;
+        char *to = place(filling, &room);
+        size_t received = plait_wire_receive(exchange, to, room);
+        if (received == 0) plait_wire_raise_broken(exchange, -HTTP1_E_TRUNCATED_LENGTH, exchange->consumed);
+        took(exchange, filling, received);
+    }
+    return filled(filling);
 }
 
 static VALUE receive_in_full(struct exchange *exchange, uint64_t length) {
-    size_t room = length < RESERVED ? (size_t)length : RESERVED;
-    struct filling filling = {.body = rb_str_buf_new((long)room), .room = room, .ready = room < LONG ? room : 0};
-    if (filling.ready == 0) make_ready(&filling);
-    memcpy(RSTRING_PTR(filling.body), exchange->data, exchange->size);
-    filling.at = exchange->size;
-    plait_wire_consume(exchange, exchange->size);
-    while (filling.at < length) {
-        if (filling.at == filling.room) extend(&filling, length);
-        if (filling.ready < filling.room && filling.at + AHEAD / 4 > filling.ready) make_ready(&filling);
-        size_t received = fill(exchange, &filling, length);
-        if (received == 0) plait_wire_raise_broken(exchange, -HTTP1_E_TRUNCATED_LENGTH, exchange->consumed);
-        exchange->consumed += received;
-        filling.at += received;
-    }
-    rb_str_set_len(filling.body, (long)length);
-    return filling.body;
+    struct filling filling = new_filling(exchange, length);
+    VALUE body = fill_up(exchange, &filling);
+    RB_GC_GUARD(filling.body);
+    return body;
 }
 
 static VALUE receive_length(struct exchange *exchange, uint64_t length) {
@@ -218,12 +240,16 @@ static VALUE receive_body(struct exchange *exchange) {
     }
 }
 
-VALUE plait_wire_receive_rest(struct exchange *exchange) {
-    VALUE response = plait_wire_begin_response(exchange);
-    plait_response_set(response, RESPONSE_BODY, receive_body(exchange));
+static VALUE finish(struct exchange *exchange, VALUE response, VALUE body) {
+    plait_response_set(response, RESPONSE_BODY, body);
     note_times(exchange, response);
     end_answer(exchange, response);
     return response;
+}
+
+VALUE plait_wire_receive_rest(struct exchange *exchange) {
+    VALUE response = plait_wire_begin_response(exchange);
+    return finish(exchange, response, receive_body(exchange));
 }
 
 VALUE plait_wire_receive_whole(struct exchange *exchange) {
@@ -231,6 +257,48 @@ VALUE plait_wire_receive_whole(struct exchange *exchange) {
     VALUE response = plait_wire_receive_rest(exchange);
     exchange->wire->prompt = !exchange->slow && plait_wire_is_plain(&exchange->head);
     return response;
+}
+
+/* ---- by a volley ---- */
+
+void plait_wire_begin_filling(struct exchange *exchange) {
+    struct wire *wire = exchange->wire;
+    RB_OBJ_WRITE(exchange->self, &wire->response, plait_wire_begin_response(exchange));
+    wire->filling = new_filling(exchange, exchange->head.content_length);
+    RB_OBJ_WRITTEN(exchange->self, Qundef, wire->filling.body);
+    wire->consumed = exchange->consumed;
+}
+
+/* Edge-triggered: either all that is there is received, or somebody else goes on. */
+enum wire_arrival plait_wire_fill(struct exchange *exchange) {
+    struct wire *wire = exchange->wire;
+    struct filling *filling = &wire->filling;
+    for (int moves = 0; moves < MOVES; moves++) {
+        size_t room;
+        char *to = place(filling, &room);
+        ssize_t received = plait_wire_hear(exchange, to, room);
+        if (received == 0 || received == MOVE_FAILED) break;
+        if (received > 0) took(exchange, filling, (size_t)received);
+        wire->consumed = exchange->consumed;
+        if (filling->at == filling->length) return ARRIVED_WHOLE;
+        if (exchange->drained) return ARRIVED_NOTHING;
+    }
+    return ARRIVED_OTHERWISE;
+}
+
+/* Its length is all that is left to be known of the head. */
+VALUE plait_wire_end_filling(struct exchange *exchange) {
+    struct wire *wire = exchange->wire;
+    VALUE response = wire->response;
+    VALUE body = filled(&wire->filling);
+    exchange->head.framing = HTTP1_LENGTH;
+    wire->filling.body = wire->response = Qnil;
+    return finish(exchange, response, body);
+}
+
+VALUE plait_wire_conclude_filling(struct exchange *exchange) {
+    fill_up(exchange, &exchange->wire->filling);
+    return plait_wire_end_filling(exchange);
 }
 
 /* ---- piece by piece ---- */

@@ -11,6 +11,11 @@
 #include "rb_selector.h"
 #include "rb_volley.h"
 
+/* Whether the body is on its way. */
+static bool is_filling(const struct wire *wire) {
+    return !NIL_P(wire->filling.body);
+}
+
 /* What is known of an exchange that was begun by a launch. */
 static void recall(struct exchange *exchange) {
     const struct wire *wire = exchange->wire;
@@ -20,6 +25,7 @@ static void recall(struct exchange *exchange) {
     exchange->first_at = wire->first_at;
     exchange->begun = wire->first_at != 0;
     exchange->drained = false;
+    exchange->consumed = is_filling(wire) ? wire->consumed : 0;
 }
 
 /* ---- launching ---- */
@@ -102,20 +108,45 @@ static VALUE wire_launch(int argc, VALUE *argv, VALUE self) {
 
 /* ---- landing ---- */
 
-VALUE plait_wire_land(VALUE self, bool broken) {
-    struct wire *wire = plait_wire_of(self);
-    struct exchange exchange;
-    enum wire_arrival arrival = ARRIVED_OTHERWISE;
-    if (!broken && !wire->expired) {
-        plait_wire_init_exchange(&exchange, self);
-        recall(&exchange);
-        arrival = plait_wire_take_in(&exchange);
-    }
-    if (arrival == ARRIVED_NOTHING) return Qundef;
+static enum wire_arrival look(struct exchange *exchange) {
+    const struct wire *wire = exchange->wire;
+    recall(exchange);
+    if (is_filling(wire)) return plait_wire_fill(exchange);
 
-    VALUE response = arrival == ARRIVED_WHOLE ? plait_wire_receive_rest(&exchange) : Qnil;
+    enum wire_arrival arrival = plait_wire_take_in(exchange);
+    if (arrival != ARRIVED_PART) return arrival;
+
+    plait_wire_begin_filling(exchange);
+    return exchange->drained ? ARRIVED_NOTHING : plait_wire_fill(exchange);
+}
+
+/* Between two parts of a body there may be as much time as `read` says. */
+static void wait_on(struct wire *wire) {
+    if (!is_filling(wire)) return;
+
+    double read = plait_now() + wire->read;
+    plait_deadline_remove(&wire->deadline);
+    plait_volley_limit(wire, read < wire->ends ? read : wire->ends);
+}
+
+static VALUE take_response(struct exchange *exchange) {
+    return is_filling(exchange->wire) ? plait_wire_end_filling(exchange) : plait_wire_receive_rest(exchange);
+}
+
+VALUE plait_wire_land(VALUE self, enum wire_news news) {
+    struct exchange exchange;
+    plait_wire_init_exchange(&exchange, self);
+    exchange.ended = news == NEWS_END;
+    struct wire *wire = exchange.wire;
+    enum wire_arrival arrival = news == NEWS_BREAK || wire->expired ? ARRIVED_OTHERWISE : look(&exchange);
+    if (arrival == ARRIVED_NOTHING) {
+        wait_on(wire);
+        return Qundef;
+    }
+    VALUE response = arrival == ARRIVED_WHOLE ? take_response(&exchange) : Qnil;
     plait_volley_leave(wire);
     wire->launched = NIL_P(response);
+    if (!wire->launched && wire->state == WIRE_CLOSED) plait_wire_release(wire);
     RB_GC_GUARD(self);
     return response;
 }
@@ -128,14 +159,14 @@ static VALUE run_conclude(VALUE argument) {
     if (wire->state == WIRE_CLOSED) plait_wire_raise_closed(exchange);
     wire->state = WIRE_IDLE;
     wire->unsent = Qnil;
-    if (wire->expired) plait_wire_raise_late(exchange, WAIT_FOR_ANSWER);
+    if (wire->expired) plait_wire_raise_late(exchange, exchange->begun ? WAIT_FOR_MORE : WAIT_FOR_ANSWER);
     plait_wire_expect_head(exchange);
     if (!NIL_P(unsent)) {
         exchange->second = unsent;
         plait_wire_send(exchange);
         exchange->sent_at = plait_now();
     }
-    VALUE response = plait_wire_receive_whole(exchange);
+    VALUE response = is_filling(wire) ? plait_wire_conclude_filling(exchange) : plait_wire_receive_whole(exchange);
     exchange->finished = true;
     return response;
 }

@@ -11,7 +11,8 @@
 enum {
     FIRST = 16 * 1024,  /* asked for where an answer begins: the rest of a long body is received in place */
     PART = 4 * 1024,    /* room for what is missing of a head, at least */
-    HEARD = 1024 * 1024 /* taken in while we send */
+    HEARD = 1024 * 1024, /* taken in while we send */
+    FILLED = 256 * 1024  /* the longest body that a volley receives: while it does nobody else runs */
 };
 
 char plait_wire_incoming[PLAIT_WIRE_INCOMING];
@@ -51,6 +52,13 @@ static ssize_t receive_now(struct exchange *exchange, char *to, size_t room, int
     ssize_t received = plait_wire_receive_now(exchange, to, room, events);
     if (received > 0) note_arrival(exchange);
     if (received == MOVE_FAILED && !NIL_P(earlier)) exchange->failure = earlier;
+    return received;
+}
+
+ssize_t plait_wire_hear(struct exchange *exchange, char *to, size_t room) {
+    int events;
+    ssize_t received = receive_now(exchange, to, room, &events);
+    exchange->drained = received == MOVE_WAITS || (received > 0 && (size_t)received < room && !exchange->ended);
     return received;
 }
 
@@ -205,12 +213,13 @@ bool plait_wire_is_plain(const struct http1_head *head) {
     return !encoded && !head->interim && head->status < 300 && head->persistent && head->framing <= HTTP1_CHUNKED;
 }
 
-/* Whether this is the body, all of it, and no more. */
-static bool is_whole(const struct http1_head *head, const char *data, size_t size) {
+/* What these bytes of a body are; `all`: nothing else has come. */
+static enum wire_arrival judge_body(const struct http1_head *head, const char *data, size_t size, bool all) {
     struct http1_body body;
-    if (http1_body_start(&body, head) < 0) return false;
-    if (head->framing == HTTP1_LENGTH) return size == head->content_length;
-
+    if (http1_body_start(&body, head) < 0) return ARRIVED_OTHERWISE;
+    if (head->framing == HTTP1_LENGTH && size < head->content_length) {
+        return head->content_length <= FILLED ? ARRIVED_PART : ARRIVED_OTHERWISE;
+    }
     struct http1_piece piece;
     int event;
     do {
@@ -218,27 +227,26 @@ static bool is_whole(const struct http1_head *head, const char *data, size_t siz
         data += piece.consumed;
         size -= piece.consumed;
     } while (event == HTTP1_DATA || event == HTTP1_TRAILER);
-    return event == HTTP1_DONE && size == 0;
+    return event == HTTP1_DONE && size == 0 && all ? ARRIVED_WHOLE : ARRIVED_OTHERWISE;
 }
 
-/* With room left in the kernel's view of it there is nothing further. */
 enum wire_arrival plait_wire_take_in(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
-    int events;
-    ssize_t received = receive_now(exchange, plait_wire_incoming, FIRST, &events);
+    ssize_t received = plait_wire_hear(exchange, plait_wire_incoming, FIRST);
     if (received == MOVE_WAITS) return ARRIVED_NOTHING;
     if (received <= 0) return ARRIVED_OTHERWISE;
 
-    exchange->drained = received < FIRST;
     plait_wire_expect_head(exchange);
     plait_wire_add(exchange, plait_wire_incoming, (size_t)received);
-    exchange->head.table = plait_wire_fields(wire);
-    ptrdiff_t size = http1_head_parse(&exchange->head, exchange->data, exchange->size);
-    exchange->head_size = size;
-    bool plain = size > 0 && exchange->drained && plait_wire_is_plain(&exchange->head);
-    if (plain && is_whole(&exchange->head, exchange->data + size, exchange->size - (size_t)size)) return ARRIVED_WHOLE;
-
+    struct http1_head *head = &exchange->head;
+    head->table = plait_wire_fields(wire);
+    ptrdiff_t size = exchange->head_size = http1_head_parse(head, exchange->data, exchange->size);
     wire->first_at = exchange->first_at;
+    if (size > 0 && plait_wire_is_plain(head)) {
+        const char *body = exchange->data + size;
+        enum wire_arrival arrival = judge_body(head, body, exchange->size - (size_t)size, received < FIRST);
+        if (arrival != ARRIVED_OTHERWISE) return arrival;
+    }
     wire->prompt = false;
     plait_wire_store(exchange);
     return ARRIVED_OTHERWISE;

@@ -19,14 +19,10 @@ void plait_wire_add(struct exchange *exchange, const char *bytes, size_t size);
 
 void plait_wire_consume(struct exchange *exchange, size_t size);
 
-/* What has come for a request that was launched. */
-enum wire_arrival {
-    ARRIVED_NOTHING,
-    ARRIVED_WHOLE,    /* a plain answer, all of it, and no more: for plait_wire_receive_rest */
-    ARRIVED_OTHERWISE /* something else, and the wire has what plait_wire_load needs of it; or the end */
-};
+/* As plait_wire_receive_now, and notes what there was. */
+ssize_t plait_wire_hear(struct exchange *exchange, char *to, size_t room);
 
-/* Takes in what there is, without waiting. */
+/* Of a request that was launched: takes in the beginning of its answer, without waiting. */
 enum wire_arrival plait_wire_take_in(struct exchange *exchange);
 
 /* Whether the answer is a success for the caller as it is, and its connection can be used again. */

@@ -111,8 +111,8 @@ if defined?(Plait::HTTP::NativeVolley)
         aloft do |volley|
           6.times { |number| launch(wire_to(server), volley, path: "/#{number}", passenger: number) }
           landed = land_all(volley)
-          assert_equal(%w[<0> <3>], landed.values_at(0, 3).map(&:body))
-          assert_equal([1, 2, 4, 5], landed.select { |_, response| response.nil? }.keys.sort)
+          assert_equal(["<0>", "<3>", "<5>" * 5000], landed.values_at(0, 3, 5).map(&:body))
+          assert_equal([1, 2, 4], landed.select { |_, response| response.nil? }.keys.sort)
         end
       end
     end
@@ -187,6 +187,68 @@ if defined?(Plait::HTTP::NativeVolley)
           wires.each { |wire| launch(wire, volley, timeouts: HTTP::Timeouts.new(first_byte: 0.3)) }
           Thread.pass until said.size == 300 && Process.clock_gettime(Process::CLOCK_MONOTONIC) > launched + 1
           assert_equal(["hi"] * 300, land_all(volley).values.map { |response| response&.body })
+        end
+      end
+    end
+
+    # Of a body that the volley was receiving.
+    def test_who_stalls_cuts_or_is_closed_within_a_body
+      part = "HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n#{"x" * 20_000}"
+      {
+        :stall.to_proc => [0.05, Plait::ReadTimeout, /stopped in the middle of its answer/],
+        ->(peer) { peer.finish && peer.stall } => [60, Plait::RemoteProtocolError, /ended before Content-Length/],
+        :reset.to_proc => [60, Plait::Error, /ended before Content-Length|reset by peer/]
+      }.each do |ending, (read, error, message)|
+        RawServer.open(->(peer) { peer.head && peer.say(part) && ending.call(peer) }) do |server|
+          aloft do |volley|
+            wire = wire_to(server)
+            launch(wire, volley, timeouts: HTTP::Timeouts.new(first_byte: 60, read: read))
+            assert_equal({ wire => nil }, land_all(volley))
+            assert_match(message, assert_raises(error) { wire.conclude }.message)
+            assert_predicate(wire, :closed?)
+          end
+        end
+      end
+    end
+
+    # Whatever has come with the end of an answer: it is not overlooked.
+    def test_a_connection_on_which_more_has_come_is_closed
+      short, long = ["<0>", "y" * 30_000].map { |text| KINDS[0].call(text) }
+      {
+        ->(peer) { peer.say(short) && peer.finish } => "<0>",
+        ->(peer) { peer.say(long) && peer.finish } => "y" * 30_000,
+        ->(peer) { peer.say("#{long}?") } => "y" * 30_000
+      }.each do |answer, body|
+        there = Queue.new
+        RawServer.open(->(peer) { peer.head && answer.call(peer) && (there << true) && peer.stall }) do |server|
+          aloft do |volley|
+            launch(wire = wire_to(server), volley)
+            there.pop
+            assert_equal(body, land_all(volley)[wire].body)
+            refute_predicate(wire, :reusable?)
+            assert_predicate(wire.io, :closed?)
+          end
+        end
+      end
+    end
+
+    def test_a_body_that_a_volley_has_begun_can_be_concluded
+      go = Queue.new
+      script = lambda do |peer|
+        peer.head && peer.say("HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n#{"x" * 20_000}")
+        go.pop && peer.say("y" * 30_000) && peer.answer(KINDS[0].call("next"))
+      end
+      RawServer.open(script) do |server|
+        aloft do |volley|
+          wire, other = Array.new(2) { wire_to(server) }
+          launch(wire, volley)
+          Plait.timeout(30) { volley.each_landed { flunk } until wire.received? }
+          assert_equal([wire], volley.evacuate)
+          2.times { go << true }
+          assert_equal("#{"x" * 20_000}#{"y" * 30_000}", wire.conclude.body)
+          assert_equal("next", wire.get("/", 0, BLOCK, PATIENT, nil).body)
+          launch(other, volley)
+          assert_equal(50_000, land_all(volley)[other].body.bytesize)
         end
       end
     end
@@ -292,7 +354,7 @@ if defined?(Plait::HTTP::NativeVolley)
     def test_under_gc_stress_and_compaction
       RawServer.open(ORIGIN) do |server|
         aloft do |volley|
-          wires = [0, 3, 5].to_h { |number| [number, wire_to(server)] }
+          wires = [0, 3, 5, 11, 17].to_h { |number| [number, wire_to(server)] }
           GC.compact if GC.respond_to?(:compact)
           GC.stress = true
           wires.each { |number, wire| launch(wire, volley, path: "/#{number}", passenger: number) }
