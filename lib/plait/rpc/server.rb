@@ -35,7 +35,7 @@ module Plait
 
       # @param handler [Object, Module, Hash{String => #call}] whose methods can be called: those that its own class defines as
       #   public, see {Exposure}. A method's block, or `yield`, answers before the method is over; a {Delayed} result answers
-      #   later.
+      #   later. A {Handler} is taken as it is.
       # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
       # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
       # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}
@@ -60,7 +60,8 @@ module Plait
       def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
         @options = Options.build(options)
         extra = introspection ? Introspection.of(self) : {}
-        @handler = Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
+        @handler = handler if handler.is_a?(Handler)
+        @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
         @listeners = []
         @bell = Bell.new
       end
