@@ -110,9 +110,23 @@ static VALUE ignore(VALUE unused, VALUE error) {
     return Qnil;
 }
 
-/* What is broken already may complain. */
-static void close_quietly(VALUE io) {
-    rb_rescue2(close_io, io, ignore, Qnil, rb_eStandardError, (VALUE)0);
+/*
+ * What is broken already, or closed by somebody else meanwhile, may complain. Anything else comes from outside, as by
+ * Thread#raise, and is for our caller.
+ */
+static VALUE quietly(const struct wire *wire, VALUE (*run)(VALUE), VALUE argument, VALUE (*recover)(VALUE, VALUE)) {
+    VALUE tls_error = wire->tls ? plait_wire_tls_error() : rb_eIOError;
+    return rb_rescue2(run, argument, recover, Qnil, rb_eSystemCallError, rb_eIOError, tls_error, (VALUE)0);
+}
+
+static VALUE close_upper(VALUE argument) {
+    const struct wire *wire = (const struct wire *)argument;
+    return quietly(wire, close_io, wire->io, ignore);
+}
+
+static VALUE close_raw(VALUE argument) {
+    const struct wire *wire = (const struct wire *)argument;
+    return quietly(wire, close_io, wire->raw, ignore);
 }
 
 /* In the child of a fork the socket is the parent's too: a close_notify would end the connection for both. */
@@ -121,8 +135,8 @@ void plait_wire_release(struct wire *wire) {
     plait_volley_leave(wire);
     wire->state = WIRE_CLOSED;
     wire->pending = wire->response = wire->trailer = wire->unsent = wire->filling.body = Qnil;
-    if (ours) close_quietly(wire->io);
-    if (!ours || wire->tls) close_quietly(wire->raw);
+    if (ours && wire->tls) rb_ensure(close_upper, (VALUE)wire, close_raw, (VALUE)wire);
+    else close_raw((VALUE)wire);
 }
 
 NORETURN(static void misuse(VALUE self, const char *what));
@@ -367,7 +381,7 @@ static VALUE wire_stale(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire_reusable(self) == Qfalse) return Qtrue;
 
-    VALUE stale = rb_rescue2(look, self, is_stale, Qnil, rb_eStandardError, (VALUE)0);
+    VALUE stale = quietly(wire, look, self, is_stale);
     if (stale == Qtrue && !wire->busy) plait_wire_release(wire);
     return stale;
 }
@@ -400,7 +414,7 @@ static VALUE wire_abandon(VALUE self) {
 
     plait_volley_leave(wire);
     wire->state = WIRE_CLOSED;
-    close_quietly(wire->raw);
+    close_raw((VALUE)wire);
     return Qnil;
 }
 

@@ -205,6 +205,9 @@ ssize_t plait_wire_send_now(struct exchange *exchange, VALUE string, size_t from
 /* The same for a wire without TLS, of bytes that need no String. */
 ssize_t plait_wire_send_bytes(struct exchange *exchange, const char *bytes, size_t size, bool more);
 
+/* The class of TLS's errors, for wires with TLS only: for them it is loaded. */
+VALUE plait_wire_tls_error(void);
+
 /* Of a wire with TLS: whether decrypted bytes wait that no event will tell of. */
 bool plait_wire_tls_pending(const struct wire *wire);
 

@@ -86,14 +86,14 @@ static VALUE note_failure(VALUE exchange, VALUE error) {
 }
 
 /* OpenSSL is loaded, since there is a socket of it. */
-static VALUE ssl_error_class(void) {
+VALUE plait_wire_tls_error(void) {
     if (NIL_P(ssl_error)) ssl_error = rb_path2class("OpenSSL::SSL::SSLError");
     return ssl_error;
 }
 
 static VALUE try_tls(struct exchange *exchange, struct tls_call *call) {
     return rb_rescue2(call_tls, (VALUE)call, note_failure, (VALUE)exchange, rb_eSystemCallError, rb_eIOError,
-                      ssl_error_class(), (VALUE)0);
+                      plait_wire_tls_error(), (VALUE)0);
 }
 
 /* Whether it is one of the symbols that say so. */

@@ -70,6 +70,17 @@ module WireCases
       end
     end
 
+    # What is broken may complain: nobody wants to hear it. Anything else comes from outside, as by Thread#raise.
+    def test_what_comes_from_outside_while_a_wire_is_closed_is_not_lost
+      { RuntimeError => true, Interrupt => true, IOError => false, Errno::EIO => false }.each do |error, told|
+        with_pair do |wire, _|
+          disturb(wire.io, error)
+          told ? assert_raises(error) { wire.close } : wire.close
+          assert_equal([true, true], [wire.closed?, wire.io.closed?])
+        end
+      end
+    end
+
     def test_an_answer_before_the_request
       with_pair do |wire, peer|
         peer.say("HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno")
@@ -118,6 +129,13 @@ module WireCases
     end
 
     private
+
+    def disturb(socket, error)
+      socket.define_singleton_method(:close) do
+        super()
+        raise error, "from outside"
+      end
+    end
 
     def assert_truncated(bytes, way)
       with_pair do |wire, peer|
