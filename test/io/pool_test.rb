@@ -43,6 +43,15 @@ class IoPoolTest < Minitest::Test
     assert_equal({ connected: 3, reused: 2 }, pool.statistics.slice(:connected, :reused))
   end
 
+  everywhere("a new one, where an old one would not do") do
+    pool = Pool.new(per_key: 1)
+    pool.checkin(old = pool.checkout(:k, &CONNECT))
+    pool.checkin(new = pool.checkout(:k, anew: true, &CONNECT))
+    assert_equal([true, false], [old.closed?, new.closed?])
+    assert_same(new, pool.checkout(:k) { flunk })
+    assert(pool.reused?(new))
+  end
+
   def test_keys_are_kept_apart
     pool = Pool.new
     pool.checkin(a = pool.checkout(:a, &CONNECT))

@@ -39,13 +39,16 @@ module Plait
       # @param route [Route]
       # @param timeouts [Timeouts]
       # @param deadline [Float, nil] monotonic seconds
+      # @param anew [Boolean] whether it is to be a connection that nobody has used before
       # @yieldparam wire [Wire]
       # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
       # @return [Object] the block's value
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
-      def with(route, timeouts, deadline) # rubocop:disable Metrics -- a method that returns could be interrupted there
+      def with(route, timeouts, deadline, anew: false) # rubocop:disable Metrics -- who returns could be interrupted there
         shelf = @shelf
-        return pooled(route, timeouts, deadline) { |wire| yield(wire, false) } unless shelf.for?(route) && @pid == Process.pid
+        unless shelf.for?(route) && @pid == Process.pid && !anew
+          return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
+        end
 
         # Ruby looks for interrupts where a method or a block returns and where it jumps: not between `pop` or `push` and
         # the assignment. So at any time `place` is either ours or the shelf's.
@@ -68,11 +71,11 @@ module Plait
 
       # As {with}, for who keeps it for longer.
       # @return [Wire] for {checkin} or {discard}
-      def checkout(route, timeouts, deadline)
+      def checkout(route, timeouts, deadline, anew: false)
         @waiting += 1
         clear(@shelf)
         at = earliest(@limits[:wait], deadline)
-        @pool.checkout(route.origin, deadline: at && Deadline.new(at)) do
+        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew) do
           at = earliest(timeouts.connect, deadline)
           @dialer.connect(route, at && Deadline.new(at))
         end
@@ -114,10 +117,10 @@ module Plait
 
       def sent_away?(wire) = wire.respond_to?(:sent_away?) && wire.sent_away?
 
-      def pooled(route, timeouts, deadline)
+      def pooled(route, timeouts, deadline, anew)
         promote(route)
         wire = nil
-        Thread.handle_interrupt(WAITING) { wire = checkout(route, timeouts, deadline) }
+        Thread.handle_interrupt(WAITING) { wire = checkout(route, timeouts, deadline, anew: anew) }
         yield wire
       ensure
         give_back(wire) if wire

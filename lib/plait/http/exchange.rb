@@ -115,7 +115,7 @@ module Plait
       end
 
       def on_wire
-        @client.connections.with(@message.route, @timeouts, @deadline) do |wire, used|
+        @client.connections.with(@message.route, @timeouts, @deadline, anew: @attempts.anew?) do |wire, used|
           yield wire
         rescue ConnectionClosed
           @attempts.stale if @client.connections.stale?(wire, used: used)

@@ -59,11 +59,12 @@ module Plait
       end
 
       # As {with}, for who keeps it for longer than a block: every one must come back by {checkin} or {discard}.
+      # @param anew [Boolean] whether it is to be a new one: an idle one is closed for it
       # @yieldreturn [Object] a new connection
       # @return [Object] a connection
-      def checkout(key, deadline: nil, &connect)
+      def checkout(key, deadline: nil, anew: false, &connect)
         claim = Claim.new(key)
-        connection = obtain(claim, deadline, connect)
+        connection = obtain(claim, deadline, connect, anew: anew)
         finished = true
         connection
       ensure
@@ -108,11 +109,11 @@ module Plait
 
       private
 
-      def obtain(claim, deadline, connect)
+      def obtain(claim, deadline, connect, anew: false)
         close_all(locked { @ledger.admit(claim) })
         await(claim, deadline) unless claim.granted?
         raise UsageError, "the pool is closed" if claim.refused?
-        return claim.connection if claim.connection && fresh?(claim)
+        return claim.connection if claim.connection && fresh?(claim, anew)
 
         connection = make(connect)
         locked { @ledger.enter(claim, connection) }
@@ -140,9 +141,9 @@ module Plait
       end
 
       # A stale connection leaves its place to a new one.
-      def fresh?(claim)
+      def fresh?(claim, anew)
         connection = claim.connection
-        return true unless claim.idle_for > @check_after && connection.stale?
+        return true unless anew || (claim.idle_for > @check_after && connection.stale?)
 
         locked { @ledger.strike_stale(claim) }
         connection.close

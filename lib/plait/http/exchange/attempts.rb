@@ -18,7 +18,7 @@ module Plait
         def initialize(retries, deadline)
           @retries = retries
           @deadline = deadline
-          @count = @revived = 0
+          start_anew
         end
 
         # Another message, or another attempt: nothing of it has been sent.
@@ -28,8 +28,12 @@ module Plait
           @stale = @sending = false
         end
 
+        # With another message, that of a redirect.
         # @return [void]
-        def start_anew = @count = 0
+        def start_anew
+          @count = @revived = 0
+          @anew = false
+        end
 
         # From now on a body may be used up.
         # @return [void]
@@ -38,6 +42,9 @@ module Plait
         # The connection had been kept, and is closed without an answer: the peer perhaps closed it before it saw the message.
         # @return [void]
         def stale = @stale = true
+
+        # @return [Boolean] whether the message is to have a connection that nobody has used before
+        def anew? = @anew
 
         # Waits until the next attempt.
         # @param error [Error] that ended the last one
@@ -61,14 +68,14 @@ module Plait
 
         private
 
-        # A stale connection says nothing of the server: another one is taken at once, and not counted. Where the peer has
-        # perhaps seen the message that is done once.
+        # A stale connection says nothing of the server: a new one is made at once, and not counted; where one kept
+        # connection was stale the next one may be, too. Where the peer has perhaps seen the message that is done once.
         def revive?(error, message)
           return false unless @stale && (error.retry_safe? ? @revived < TURNED_AWAY : @revived.zero? && message.repeatable?)
 
           @count -= 1
           @revived += 1
-          true
+          @anew = true
         end
 
         def retry?(error, message)
