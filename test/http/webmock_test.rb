@@ -33,6 +33,34 @@ class WebMockTest < Minitest::Test
     RUBY
   end
 
+  # The client's, those of a URL, a jar and a form, not only what the call says itself; and after a redirect what is left.
+  def test_all_fields_that_go_out_are_seen
+    assert_equal(<<~OUT, run_with(<<~RUBY))
+      ["Basic YWRhOnMzY3JldA==", nil, "mine", "api.test"]
+      ["Bearer t", "a=1", "mine", "api.test"]
+      ["Basic YWRhOnMzY3JldA==", "a=1", "mine", "api.test"]
+      [nil, nil, "mine", "elsewhere.test"]
+      ["Bearer t", "a=1", "mine", "api.test"]
+      "application/x-www-form-urlencoded"
+    OUT
+      seen = lambda do |request|
+        p request.headers.values_at("Authorization", "Cookie", "User-Agent", "Host")
+        p request.headers["Content-Type"] if request.method == :post
+        true
+      end
+      stub_request(:get, "http://api.test/").with(basic_auth: ["ada", "s3cret"], &seen)
+        .to_return(headers: { "Set-Cookie" => "a=1" })
+      stub_request(:any, "http://api.test/token").with(headers: { "Authorization" => "Bearer t" }, &seen)
+      stub_request(:get, "http://api.test/from").with(&seen).to_return(status: 302, headers: { "Location" => "http://elsewhere.test/" })
+      stub_request(:get, "http://elsewhere.test/").with(&seen)
+      client = Plait::HTTP::Client.new(auth: ["ada", "s3cret"], base: "http://api.test/", headers: { "User-Agent" => "mine" }, cookies: true)
+      client.get("/")
+      client.get("/token", auth: { bearer: "t" })
+      client.get("/from")
+      client.post("/token", auth: { bearer: "t" }, form: { a: 1 })
+    RUBY
+  end
+
   def test_bodies_of_any_kind
     assert_equal(<<~OUT, run_with(<<~RUBY))
       ["ab", "ab", "b", "ab", true, true]

@@ -104,7 +104,7 @@ module Plait
       end
 
       def intercepted(interceptor)
-        response = identify(interceptor.call(@message.request) { exchange })
+        response = identify(interceptor.call(@message.request, @message.fields) { exchange })
         return response unless block_given?
 
         again = judge(response)

@@ -35,16 +35,22 @@ module Plait
 
       # @param request [Request]
       # @param target [String] as it stands in the request line
+      # @param fields [Headers] see {fields}
+      # @return [String]
+      # @raise [LocalProtocolError, UsageError]
+      def whole(request, target, fields) = Protocols::HTTP1::Serializer.request(request.method, target, fields.to_a)
+
+      # @param request [Request]
       # @param upload [Upload, nil]
       # @param trusted [Boolean] false: a redirect has led to this origin, which is not to know who we are
       # @param extra [Hash{String => String, nil}] fields that come last, such as Cookie
-      # @return [String]
-      # @raise [LocalProtocolError, UsageError]
-      def whole(request, target, upload: nil, trusted: true, extra: {})
+      # @return [Headers] all that go out with it
+      # @raise [UsageError]
+      def fields(request, upload: nil, trusted: true, extra: {})
         fields = defaults(request, trusted).merge(request.headers).merge(framing(request, upload))
         fields.add("Content-Type", upload.content_type) if upload&.content_type && !fields.key?("content-type")
         extra.each { |name, value| fields.add(name, value) unless fields.key?(name) }
-        Protocols::HTTP1::Serializer.request(request.method, target, fields.to_a)
+        fields
       end
 
       # @param request [Request]

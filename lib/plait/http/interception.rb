@@ -7,8 +7,8 @@ module Plait
     # into. There is one for all clients of the process, or none.
     module Interception
       class << self
-        # @return [#call, nil] called with a {Request}, and a block that sends it and returns the {Response}; returns the
-        #   {Response} to use
+        # @return [#call, nil] called with a {Request}, the {Headers} that go out with it, and a block that sends it and
+        #   returns the {Response}; returns the {Response} to use
         attr_accessor :current
       end
     end

@@ -22,11 +22,12 @@ module Plait
         def disable! = Interception.current = nil
 
         # @param request [Request]
+        # @param fields [Headers] all that go out with it
         # @yieldreturn [Response] of the server
         # @return [Response]
         # @raise [::WebMock::NetConnectNotAllowedError]
-        def call(request, &send)
-          signature = signature_of(request)
+        def call(request, fields, &send)
+          signature = signature_of(request, fields)
           ::WebMock::RequestRegistry.instance.requested_signatures.put(signature)
           stub = ::WebMock::StubRegistry.instance.response_for_request(signature)
           return answer(signature, stub, request) if stub
@@ -37,9 +38,9 @@ module Plait
 
         private
 
-        def signature_of(request)
+        def signature_of(request, fields)
           ::WebMock::RequestSignature.new(request.method.downcase.to_sym, request.url.to_s,
-                                          headers: request.headers.to_h, body: body_of(request.body))
+                                          headers: fields.to_h, body: body_of(request.body))
         end
 
         # What can be sent again is read for the comparison; of anything else nothing would be left to send.

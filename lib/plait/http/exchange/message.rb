@@ -40,8 +40,12 @@ module Plait
         # @raise [UsageError, LocalProtocolError]
         def head
           target = @route.forwarded? ? @request.url.to_s : @request.url.target
-          @client.heads.whole(@request, target, upload: @upload, trusted: @trusted, extra: extra)
+          @client.heads.whole(@request, target, fields)
         end
+
+        # @return [Headers] all that go out with it: the client's, too
+        # @raise [UsageError]
+        def fields = @client.heads.fields(@request, upload: @upload, trusted: @trusted, extra: extra)
 
         # @return [String, Upload, nil]
         def body = @upload&.body
