@@ -1,6 +1,8 @@
 /* See rb_response.h. The methods that need no C are in lib/plait/http/response_methods.rb. */
 #include "rb_response.h"
 
+#include <ruby/encoding.h>
+
 #include "plait.h"
 #include "rb_http1.h"
 
@@ -15,6 +17,9 @@ struct response {
     uint16_t status;
     uint8_t minor;                   /* of the version: 0 and 1 of HTTP/1, else HTTP/2 */
     bool encoded;                    /* there is a Content-Encoding */
+    int url_encoding;                /* index */
+    uint32_t url_size;               /* bytes of `url`, until a String of it is a member */
+    char url[];                      /* its asker may change the one he gave, and most never ask for it */
 };
 
 enum { VERSIONS = 3 };
@@ -34,8 +39,9 @@ static void response_free(void *data) {
 }
 
 static size_t response_size(const void *data) {
-    const struct head_bytes *head = ((const struct response *)data)->head;
-    return sizeof(struct response) + (sizeof *head + head->size) / head->holders;
+    const struct response *response = data;
+    const struct head_bytes *head = response->head;
+    return sizeof(struct response) + response->url_size + (sizeof *head + head->size) / head->holders;
 }
 
 static const rb_data_type_t response_type = {
@@ -67,8 +73,21 @@ static struct head_bytes *hold(const char *bytes, size_t size, struct head_bytes
     return *last = head;
 }
 
-VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, struct head_bytes **last) {
-    struct response *response = xmalloc(sizeof *response);
+/* Of a String that may change. */
+static size_t size_to_copy(VALUE url) {
+    bool may_change = !NIL_P(url) && !OBJ_FROZEN(url);
+    return may_change && RSTRING_LEN(url) <= UINT32_MAX ? (size_t)RSTRING_LEN(url) : 0;
+}
+
+static void copy_url(struct response *response, VALUE url, size_t size) {
+    memcpy(response->url, RSTRING_PTR(url), size);
+    response->url_size = (uint32_t)size;
+    response->url_encoding = rb_enc_get_index(url);
+}
+
+VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, VALUE url, struct head_bytes **last) {
+    size_t url_size = size_to_copy(url);
+    struct response *response = xmalloc(sizeof *response + url_size);
     *response = (struct response){
         .reason = head->reason,
         .status = head->status,
@@ -77,7 +96,10 @@ VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_
         .head = hold(bytes, size, last),
     };
     for (int member = 0; member < RESPONSE_MEMBERS; member++) response->members[member] = Qnil;
-    return TypedData_Wrap_Struct(response_class, &response_type, response);
+    if (url_size > 0) copy_url(response, url, url_size);
+    VALUE self = TypedData_Wrap_Struct(response_class, &response_type, response);
+    if (url_size == 0) plait_response_set(self, RESPONSE_URL, url);
+    return self;
 }
 
 void plait_response_set(VALUE self, enum response_member member, VALUE value) {
@@ -157,10 +179,25 @@ static VALUE response_set_durations(VALUE self, VALUE seconds) {
     }
 
 MEMBER(body, RESPONSE_BODY)
-MEMBER(url, RESPONSE_URL)
 MEMBER(phases, RESPONSE_PHASES)
 MEMBER(given_request, RESPONSE_REQUEST)
 MEMBER(index, RESPONSE_INDEX)
+
+static VALUE response_url(VALUE self) {
+    struct response *response = response_of(self);
+    if (response->url_size > 0) {
+        VALUE url = rb_enc_associate_index(rb_str_new(response->url, response->url_size), response->url_encoding);
+        plait_response_set(self, RESPONSE_URL, url);
+        response->url_size = 0;
+    }
+    return response->members[RESPONSE_URL];
+}
+
+static VALUE response_set_url(VALUE self, VALUE url) {
+    response_of(self)->url_size = 0;
+    plait_response_set(self, RESPONSE_URL, url);
+    return url;
+}
 
 /* assemble(head_bytes, status, minor, reason_at, reason_size, encoded): of a head that no wire has received. */
 static VALUE response_assemble(int argc, VALUE *argv, VALUE class) {
@@ -179,7 +216,7 @@ static VALUE response_assemble(int argc, VALUE *argv, VALUE class) {
     if (!fits || size > HTTP1_LARGEST_HEAD) rb_raise(rb_eArgError, "not a head");
 
     struct head_bytes *own = NULL;
-    VALUE self = plait_response_new(&head, RSTRING_PTR(bytes), size, &own);
+    VALUE self = plait_response_new(&head, RSTRING_PTR(bytes), size, Qnil, &own);
     plait_head_bytes_release(own);
     RB_GC_GUARD(bytes);
     return self;

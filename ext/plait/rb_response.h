@@ -20,8 +20,8 @@ struct head_bytes {
     char bytes[];
 };
 
-/* `last` is the one that the caller holds of the answer before, or NULL; it becomes the one of this answer. */
-VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, struct head_bytes **last);
+/* `url`: a String or nil. `last` is the one that the caller holds of the answer before, or NULL; it becomes the one of this answer. */
+VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, VALUE url, struct head_bytes **last);
 
 /* Gives up a hold; NULL is none. */
 void plait_head_bytes_release(struct head_bytes *head);

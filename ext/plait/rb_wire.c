@@ -237,9 +237,18 @@ static void send_by(struct exchange *exchange, void (*send)(struct exchange *)) 
     exchange->sent_at = plait_now();
 }
 
+/* After what may call into Ruby, and let the URL change. What is wrong with it is nothing to the connection. */
+static void check_get(struct exchange *exchange) {
+    exchange->finished = true;
+    if (exchange->offset > (size_t)RSTRING_LEN(exchange->first)) rb_raise(rb_eArgError, "the target can't begin behind the URL");
+    plait_wire_check_target(exchange->self, exchange->first, exchange->offset);
+    exchange->finished = false;
+}
+
 static VALUE run_get(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     begin(exchange);
+    check_get(exchange);
     send_by(exchange, plait_wire_send_get);
     return finished(exchange, plait_wire_receive_whole(exchange));
 }
@@ -290,9 +299,6 @@ static VALUE wire_get(VALUE self, VALUE url, VALUE offset, VALUE block, VALUE ti
     Check_Type(url, T_STRING);
     Check_Type(block, T_STRING);
     size_t at = NUM2SIZET(offset);
-    if (at > (size_t)RSTRING_LEN(url)) rb_raise(rb_eArgError, "the target can't begin behind the URL");
-
-    plait_wire_check_target(self, url, at);
     struct exchange exchange;
     plait_wire_enter(&exchange, self, WIRE_IDLE);
     exchange.wire->kind = HTTP1_TO_ANY;

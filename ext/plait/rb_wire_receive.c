@@ -265,8 +265,7 @@ bool plait_wire_await_continue(struct exchange *exchange) {
 VALUE plait_wire_begin_response(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     size_t size = (size_t)exchange->head_size;
-    VALUE response = plait_response_new(&exchange->head, exchange->data, size, &wire->last_head);
-    plait_response_set(response, RESPONSE_URL, exchange->url);
+    VALUE response = plait_response_new(&exchange->head, exchange->data, size, exchange->url, &wire->last_head);
     if (!wire->told) plait_response_set(response, RESPONSE_PHASES, wire->phases);
     wire->told = true;
     wire->persistent = exchange->head.persistent;

@@ -70,7 +70,7 @@ module Plait
       # @raise [UsageError] when an exchange on it has not ended
       def get(url, offset, block, timeouts, deadline)
         head = get_head(url, offset, block)
-        call(head, nil, 0, timeouts, deadline).tap { |response| response.url = url }
+        call(head, nil, 0, timeouts, deadline).tap { |response| response.url = url.dup }
       end
 
       # @param head [String] whole

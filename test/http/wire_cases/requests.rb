@@ -30,6 +30,19 @@ module WireCases
       end
     end
 
+    def test_a_response_keeps_its_url_whatever_becomes_of_the_string
+      with_wire(ANSWER[OK]) do |wire|
+        ["http://origin/", "http://origin/#\u00e9", "http://origin/".encode("US-ASCII").freeze].each do |text|
+          url = text.frozen? ? text : text.dup
+          responses = Array.new(2) { wire.get(url, 13, BLOCK, PATIENT, nil) }
+          url.replace("http://other/") unless text.frozen?
+          responses.each { |response| 2.times { assert_equal([text, text.encoding], [response.url, response.url.encoding]) } }
+          responses[0].url << "x" unless responses[0].url.frozen?
+          assert_equal(text, responses[1].url)
+        end
+      end
+    end
+
     def test_what_can_not_be_a_target_is_refused_and_nothing_is_sent
       with_pair do |wire, peer|
         NO_TARGETS.each do |target|

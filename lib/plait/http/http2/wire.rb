@@ -40,7 +40,7 @@ module Plait
         def get(url, offset, block, timeouts, deadline)
           target = url.byteslice(offset..)[/\A[^#]*/]
           call("GET #{"/" unless target.start_with?("/")}#{target} HTTP/1.1\r\n".b << block << "\r\n", nil, 0, timeouts, deadline)
-            .tap { |response| response.url = url }
+            .tap { |response| response.url = url.dup }
         end
 
         # @param head [String] one of HTTP/1.1, which is put into fields
