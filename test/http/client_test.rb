@@ -192,6 +192,8 @@ class HTTPClientTest < Minitest::Test
        -> { client.get("http://127.0.0.1:#{origin.port}/a\r\nX: y") },
        -> { client.get("ftp://127.0.0.1/x") },
        -> { client.get("http:///x") },
+       -> { client.get("http://127.0.0.1\xFF:#{origin.port}/") },
+       -> { client.fan_out(["http://127.0.0.1:#{origin.port}?\xFF"]) },
        -> { client.get("http://127.0.0.1:#{origin.port}/", headers: { "X" => "a\nb" }) },
        -> { client.get("http://127.0.0.1:#{origin.port}/", headers: { "X Y" => "a" }) },
        -> { client.get("http://127.0.0.1:#{origin.port}/", body: "x") },
@@ -204,7 +206,8 @@ class HTTPClientTest < Minitest::Test
       client.get(origin.url("/good"))
       2.times { |i| assert_raises(Plait::UsageError, Plait::LocalProtocolError) { client.get(origin.url("/a b#{i}")) } }
       assert_raises(Plait::UsageError, Plait::LocalProtocolError) { client.get(origin.url("/é")) }
-      assert_equal(["/good"], origin.requests.map(&:target))
+      client.get(origin.url("/wide").encode("UTF-16LE"))
+      assert_equal(["/good", "/wide"], origin.requests.map(&:target))
       assert_idle(client)
     end
   end
@@ -214,7 +217,7 @@ class HTTPClientTest < Minitest::Test
     assert_usage(/retries: .*"often"/) { HTTP::Client.new(retries: "often") }
     assert_usage(/redirects: .*-1/) { HTTP::Client.new(redirects: -1) }
     assert_usage(/pool: .*:size/) { HTTP::Client.new(pool: { size: 3 }) }
-    { per_key: "3", max: 0, idle_timeout: -1, wait: "x" }.each do |name, value|
+    { per_key: "3", max: 0, max_idle: -1, idle_timeout: -1, wait: "x" }.each do |name, value|
       assert_usage(/pool: #{name} must be .*, not #{value.inspect}/) { HTTP::Client.new(pool: { name => value }) }
     end
     assert_usage(/pool: takes a Hash of .*, not nil/) { HTTP::Client.new(pool: nil) }

@@ -72,6 +72,17 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
+  def test_so_many_are_kept_unused_and_no_more
+    { 0 => [0, 100], 1 => [1, 1] }.each do |most, (kept, made)|
+      with_hot_route(pool: { max_idle: most }) do |client, origin|
+        assert_equal([kept, made], [client.statistics[:idle], origin.connections])
+        client.fan_out([origin.url("/x")] * 50, limit: 8)
+        assert_equal([kept, 0], client.statistics.values_at(:idle, :busy))
+        wait_until { origin.open_connections == kept }
+      end
+    end
+  end
+
   def test_a_closed_client_says_so
     with_origin do |client, origin|
       client.get(origin.url("/x"))

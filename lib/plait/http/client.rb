@@ -52,8 +52,9 @@ module Plait
       # @option options [Hash, Protocols::HTTP1::Limits] :limits of what a server sends, see {Protocols::HTTP1::Limits}: head,
       #   headers, trailer …; {body: nil}: a body may have any length
       # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
-      # @option options [Hash] :pool per_key: connections to an origin, max: in all, idle_timeout: seconds that an unused one
-      #   is kept (30), wait: seconds for a free one (60)
+      # @option options [Hash] :pool per_key: connections to an origin, max: in all, max_idle: unused ones that are kept (half
+      #   of the descriptors that the process may have), idle_timeout: seconds for which one is (30), wait: seconds for a
+      #   free one (60)
       # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
       # @raise [UsageError]
       # @raise [UnsupportedError] in a ractor

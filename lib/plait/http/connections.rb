@@ -29,8 +29,9 @@ module Plait
         @routes = Routes.new(options, heads)
         @dialer = Dialer.new(options)
         @limits = options.pool
-        @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :idle_timeout), check_after: CHECK_AFTER)
+        @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: CHECK_AFTER)
         @shelf = Shelf.new
+        @on_shelf = @limits[:max_idle] || @limits[:max]
         @waiting = @streak = @reused = 0
         @pid = Process.pid
       end
@@ -57,7 +58,7 @@ module Plait
           used = !place.nil? && fresh?(place)
           Thread.handle_interrupt(WAITING) { place = replace(place, route, timeouts, deadline) } unless used
           value = yield(place.wire, used)
-          if place.wire.reusable? && !@waiting.positive?
+          if place.wire.reusable? && !@waiting.positive? && shelf.places.size < @on_shelf
             place.since = Deadline.now
             shelf.places.push(place)
             place = nil

@@ -19,7 +19,7 @@ module Plait
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits http2 pool
                  connector].freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
-      POOL = { per_key: 16_384, max: 16_384, idle_timeout: 30, wait: 60 }.freeze
+      POOL = { per_key: 16_384, max: 16_384, max_idle: nil, idle_timeout: 30, wait: 60 }.freeze
       # What {Io::TLS::Client} takes, which is not loaded before it is needed.
       TLS = %i[verify ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname sessions].freeze
       # What {Io::Connector} takes from here.
@@ -112,12 +112,15 @@ module Plait
         raise UsageError, "#{name}: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{known.join(", ")}"
       end
 
-      # Some may be nil: without a limit.
       def check_number(name, value)
-        counted = %i[per_key max].include?(name)
-        return value if counted ? value.is_a?(Integer) && value.positive? : value.nil? || (value.is_a?(Numeric) && value >= 0)
+        right, words = case name
+                       when :per_key, :max then [value.is_a?(Integer) && value.positive?, "1 or more"]
+                       when :max_idle then [value.nil? || (value.is_a?(Integer) && value >= 0), "0 or more, or nil"]
+                       else [value.nil? || (value.is_a?(Numeric) && value >= 0), "seconds, or nil"]
+                       end
+        return value if right
 
-        raise UsageError, "pool: #{name} must be #{counted ? "1 or more" : "seconds, or nil"}, not #{value.inspect}"
+        raise UsageError, "pool: #{name} must be #{words}, not #{value.inspect}"
       end
     end
   end

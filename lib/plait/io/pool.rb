@@ -26,13 +26,14 @@ module Plait
       # @param max [Integer] connections at most; for a new one an idle one of another key is closed
       # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, when next the pool is used or
       #   swept; nil: never
-      # @param max_idle [Integer] idle ones at most; the oldest is closed for a newer one
+      # @param max_idle [Integer, nil] idle ones at most; the oldest is closed for a newer one; nil: half of the descriptors
+      #   that this process may have
       # @param check_after [Numeric] seconds idle after which a connection is asked whether it is stale
       # @raise [UsageError]
-      def initialize(per_key: 8, max: 256, idle_timeout: 30, max_idle: Limits.half_of_all, check_after: 0.001)
+      def initialize(per_key: 8, max: 256, idle_timeout: 30, max_idle: nil, check_after: 0.001)
         raise UsageError, "per_key: and max: must be at least 1" unless per_key.positive? && max.positive?
 
-        @limits = Limits.new(per_key, max, idle_timeout, max_idle)
+        @limits = Limits.new(per_key, max, idle_timeout, max_idle || Limits.half_of_all)
         @check_after = check_after
         @lock = Mutex.new
         @ledger = Ledger.new(@limits)

@@ -35,6 +35,8 @@ module Plait
           prefix = path_at ? url[0, path_at] : url
           route = @routes[prefix] || introduce(url, prefix)
           route if route&.plain?
+        rescue Encoding::CompatibilityError
+          nil # one in UTF-16, say
         end
 
         # @param origin [Origin]
@@ -45,7 +47,7 @@ module Plait
 
         # As it is written: "http://host:80" is a prefix of its own.
         def introduce(url, prefix)
-          return unless PREFIX.match?(prefix)
+          return unless prefix.valid_encoding? && PREFIX.match?(prefix)
 
           url = URL.parse(url)
           add(prefix.dup.freeze, url.origin) unless url.userinfo
