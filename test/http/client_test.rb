@@ -275,10 +275,12 @@ class HTTPClientTest < Minitest::Test
     with_origin("/gzip" => zipped) do |client, origin|
       2.times { assert_equal(text, client.get(origin.url("/gzip")).body) }
       assert_equal(text, client.get(origin.url("/gzip"), headers: { "X" => "long way" }).body)
-      pieces = client.get(origin.url("/gzip")) { |response| response.each_piece.to_a }
-      assert_equal(text, pieces.join)
+      pieces = client.get(origin.url("/gzip")) { |response| [response.each_piece.to_a.join, response.decoded?] }
+      assert_equal([text, true], pieces)
+      zip, plain = %w[/gzip /x].map { |path| client.get(origin.url(path)) }
+      assert_equal([true, true, false], [zip, Marshal.load(Marshal.dump(zip)), plain].map(&:decoded?))
       own = client.get(origin.url("/gzip"), headers: { "Accept-Encoding" => "gzip" })
-      assert_equal(text, Zlib.gunzip(own.body), "who asks for a coding gets it")
+      assert_equal([text, false], [Zlib.gunzip(own.body), own.decoded?], "who asks for a coding gets it")
     end
   end
 

@@ -2,7 +2,9 @@
 
 require_relative "../test_helper"
 require_relative "../support/nginx_server"
+require_relative "raw_server"
 require "socket"
+require "zlib"
 
 begin
   require "faraday"
@@ -42,6 +44,23 @@ class FaradayTest < Minitest::Test
       assert_match(%r{\APUT /x .*\r\n\r\nbytes\z}m, api.put("/x", "bytes").body)
       assert_match(%r{\ADELETE /x .*\r\n\r\n\z}m, api.delete("/x").body)
       assert_match(%r{\APOST / .*\r\n\r\nfrom a file\z}m, api.post("/", StringIO.new("from a file")).body)
+    end
+  end
+
+  # Middleware that finds a coding would decode a second time.
+  def test_what_was_decoded_says_nothing_of_a_coding
+    zipped = Zlib.gzip("text")
+    answer = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{zipped.bytesize}\r\nX: y\r\n\r\n".b << zipped
+    RawServer.open(->(peer) { peer.answer(answer) }) do |server|
+      api = connect("http://127.0.0.1:#{server.port}")
+      pieces = []
+      streamed = api.get("/") { |request| request.options.on_data = ->(piece, *) { pieces << piece } }
+      assert_equal(["text", "text"], [api.get("/").body, pieces.join])
+      [api.get("/"), streamed].each do |response|
+        assert_equal([nil, nil, "y"], %w[content-encoding content-length x].map { |name| response.headers[name] })
+      end
+      own = api.get("/", nil, "Accept-Encoding" => "gzip")
+      assert_equal([zipped, "gzip"], [own.body.b, own.headers["content-encoding"]])
     end
   end
 

@@ -82,6 +82,13 @@ module Plait
       # @api private
       attr_writer :redirects
 
+      # @return [Boolean] whether the body was compressed on its way, and is given out as it was before: then Content-Encoding
+      #   and Content-Length of {headers} tell of what came, not of {body}
+      def decoded? = @decoded || false
+
+      # @api private
+      attr_writer :decoded
+
       # Where the body of a streamed response comes from.
       # @api private
       attr_writer :source
@@ -119,7 +126,7 @@ module Plait
       def _dump(_level)
         Marshal.dump([head_bytes, status, version, reason.bytesize, encoded?,
                       { body: body, url: url, phases: phases, trailers: trailers, durations: durations,
-                        request: given_request&.without_body, redirects: @redirects, index: index }])
+                        request: given_request&.without_body, redirects: @redirects, decoded: @decoded, index: index }])
       end
 
       private

@@ -33,10 +33,15 @@ module Plait
           return if response.body.nil? || response.body.empty?
 
           response.body = Codings.decode(response.body, @coding, **@limits)
+          response.decoded = true
         end
 
+        # @param response [Response] whose body comes piece by piece
         # @return [Codings::Decoder]
-        def decoder = Codings.decoder(@coding, **@limits)
+        def decoder(response)
+          response.decoded = true
+          Codings.decoder(@coding, **@limits)
+        end
       end
     end
   end

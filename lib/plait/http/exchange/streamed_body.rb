@@ -18,7 +18,7 @@ module Plait
         def initialize(wire, response, decoding)
           @wire = wire
           @response = response
-          @decoder = decoding&.decoder
+          @decoder = decoding&.decoder(response)
         end
 
         # @yieldparam piece [String]

@@ -11,6 +11,10 @@ module Plait
     module Faraday
       # Faraday's way to Plait::HTTP. Redirects, retries and cookies are left to Faraday's own middleware.
       class Adapter < ::Faraday::Adapter
+        # What no longer holds when a body was decoded: middleware would decode it again, or keep it with a wrong length.
+        OF_CODED = %w[Content-Encoding Content-Length].freeze
+        private_constant :OF_CODED
+
         self.supports_parallel = true
 
         # @return [Parallel] for `connection.in_parallel { … }`: its requests are sent together when the block ends
@@ -77,6 +81,7 @@ module Plait
         def save(env, response, body, finished: true)
           save_response(env, response.status, body, nil, response.reason, finished: finished) do |headers|
             response.headers.each { |name, value| headers[name] = [headers[name], value].compact.join(", ") }
+            OF_CODED.each { |name| headers.delete(name) } if response.decoded?
           end
           env.response.finish(env) if env.parallel? && finished
         end
