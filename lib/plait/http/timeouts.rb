@@ -27,9 +27,9 @@ module Plait
 
       # @return [Float, nil] for a connection: its name resolved, the handshake of TLS done
       attr_reader :connect
-      # @return [Float, nil] from the end of the request to the head of the answer
+      # @return [Float, nil] from the end of the request to the first byte of the answer
       attr_reader :first_byte
-      # @return [Float, nil] between two pieces of what is sent or received
+      # @return [Float, nil] between two pieces of what is sent or received; a peer that drips its answer is held by `total` alone
       attr_reader :read
       # @return [Float, nil] for all of a call, with its redirects and retries
       attr_reader :total
