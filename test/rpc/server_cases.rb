@@ -7,6 +7,7 @@ require_relative "server_cases/calls"
 require_relative "server_cases/endings"
 require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
+require_relative "server_cases/service"
 require_relative "talker"
 
 # What a server does on every mechanism; who includes it says `mechanism`. Peers are sockets in the hands of the test.
@@ -20,67 +21,9 @@ module ServerCases
 
   RPC = Plait::RPC
 
-  # What is served.
-  class Service
-    # @return [Thread::Queue] what was noted
-    attr_reader :notes
-    # @return [Integer] calls of `big`
-    attr_reader :bigs
-
-    def initialize
-      @notes = Thread::Queue.new
-      @gates = Hash.new { |gates, name| gates[name] = Thread::Queue.new }
-      @lock = Mutex.new
-      @bigs = 0
-    end
-
-    def gate(name) = @lock.synchronize { @gates[name] }
-
-    def add(a, b) = a + b
-    def echo(value) = value
-
-    def note(value)
-      @notes << value
-      nil
-    end
-
-    # Until the test opens the gate.
-    def wait(name)
-      @notes << [:waits, name]
-      gate(name).pop
-    end
-
-    def early(value)
-      yield value
-      wait("early")
-      @notes << [:over, value]
-    end
-
-    def delayed
-      RPC::Delayed.new.tap { |delayed| @notes << delayed }
-    end
-
-    def big(bytes)
-      @lock.synchronize { @bigs += 1 }
-      "x" * bytes
-    end
-
-    def boom(text) = raise(KeyError, text)
-    def kill = Thread.exit
-    def leave = exit(2)
-    def odd = raise(Odd)
-    def forever = forever
-    def call_back(method, *arguments) = RPC.current.connection.request(method, arguments)
-  end
-
-  class Odd < Exception; end # rubocop:disable Lint/InheritException -- what nobody rescues
-
-  # Without those that are the tests' own.
-  METHODS = (Service.public_instance_methods(false) - %i[bigs gate notes]).freeze
-
   def setup
     @talkers = []
-    @service = Service.new
+    @service = Service.new(queue)
   end
 
   def teardown
@@ -89,7 +32,12 @@ module ServerCases
 
     @server.stop(within: 0)
     assert(@thread.join(20), "the server has not ended")
+  ensure
+    @service.close
   end
+
+  # By which the test and the methods talk.
+  def queue = Thread::Queue
 
   # Starts a server, which teardown ends.
   def serve(handler = @service, at: "tcp://127.0.0.1:0", tls: nil, **options)

@@ -90,12 +90,15 @@ module Plait
       # Accepts connections until {#stop} or {#close}, in batches. It goes on after what concerns one connection only, and
       # pauses while there is no descriptor or memory for another one.
       # @param on_error [#call, nil] is given each error it goes on after
+      # @param before [#call, nil] called before it asks for a connection: several processes may listen on one socket, and not
+      #   each of them be equally in need
       # @yieldparam socket [Socket] the block's own from now on; the loop waits for the block, which so should only begin
       # @return [void]
-      def each(on_error: nil)
+      def each(on_error: nil, before: nil)
         accepted = 0
         use do
           until @stopped
+            before&.call
             case socket = patiently(on_error) { accept_now }
             when nil then wait(nil)
             when Socket

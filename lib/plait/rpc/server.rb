@@ -4,6 +4,7 @@ require_relative "handler"
 require_relative "server/bell"
 require_relative "server/introspection"
 require_relative "server/options"
+require_relative "server/prefork"
 require_relative "server/shift"
 require_relative "../io/endpoint"
 require_relative "../io/listener"
@@ -26,6 +27,9 @@ module Plait
     #   server.listen("127.0.0.1", 18_800)
     #   trap(:TERM) { server.stop }
     #   server.run
+    #
+    # On processes, the one that calls {#run} is their master: it starts workers, each with a copy of the handler, replaces those
+    # that die, and serves nobody itself. Its signals are its own business; however it ends, the workers end too.
     class Server
       # Seconds that a server which ends gives to what it has begun.
       DRAIN = 10
@@ -55,7 +59,8 @@ module Plait
       # @option options [Numeric, nil] :message_timeout seconds for each 64 KiB of a message
       # @option options [Numeric, nil] :write_timeout seconds that a peer may read nothing of what waits for it
       # @option options [Numeric] :handshake_timeout seconds for TLS
-      # @option options [Integer, nil] :workers processes
+      # @option options [Integer, nil] :workers processes; as many as there are processors. Each has what is said of `limit`,
+      #   `queue` and `connections` for itself
       # @raise [UsageError]
       def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
         @options = Options.build(options)
@@ -93,7 +98,8 @@ module Plait
         @ran = true
         serve
       ensure
-        @shift&.close
+        @work&.close
+        @bell.close
         @listeners.each(&:close) if @ran
       end
 
@@ -109,18 +115,29 @@ module Plait
       # @return [void]
       def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
 
-      # @return [Hash{Symbol => Integer}] as counted until now
-      def statistics = @shift&.statistics || {}
+      # @return [Hash{Symbol => Integer}] as counted until now; of all processes together
+      def statistics = @work&.statistics || {}
+
+      # @return [Array<Integer>] the ids of its worker processes, where it has some
+      def workers = @options.processes? && @work ? @work.pids : []
 
       def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
       private
 
       def serve
+        return serve_by_processes if @options.processes?
+
         Plait.run(on: @options.inner, on_error: :collect) do |scope|
-          @shift = Shift.new(scope, @options, @handler, @listeners, @bell)
-          @shift.run
+          @work = Shift.new(scope, @options, @handler, @listeners, @bell)
+          @work.run
         end
+      end
+
+      # What is asked of the server in a worker concerns all of them.
+      def serve_by_processes
+        @work = Prefork.new(@options, @handler, @listeners, @bell) { |assignment| @work = @bell = assignment }
+        @work.run
       end
     end
   end

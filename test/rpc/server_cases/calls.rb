@@ -78,9 +78,9 @@ module ServerCases
       serve
       talker = connect
       talker.request(1, "delayed")
-      delayed = @service.notes.pop
+      assert_equal(:delayed, @service.notes.pop)
       assert_serves(talker)
-      Thread.new { delayed.result(:late) }.join
+      @service.gate("delayed") << :late
       assert_equal([1, 1, nil, "late"], talker.hear)
     end
 
@@ -141,7 +141,7 @@ module ServerCases
     end
 
     def test_what_methods_raise_is_told
-      seen = Thread::Queue.new
+      seen = queue.new
       serve(on_error: ->(error, incoming) { seen << [error.message, incoming.method_name] })
       call(connect, "boom", "told")
       assert_equal(%w[told boom], seen.pop)

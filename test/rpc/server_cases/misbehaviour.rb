@@ -60,7 +60,7 @@ module ServerCases
       end
       assert(@cut, "it was never cut")
       wait_until { count(:connections) == 1 }
-      assert_operator(@service.bigs, :<, 400, "its requests were run")
+      assert_operator(@service.bigs, :<, 250, "its requests were run")
     end
 
     # Slow, but not dead: it gets all.

@@ -39,7 +39,7 @@ module Support
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "mechanisms", uses: %w[values ext],
                libraries: PLAIN + WAITING + %w[io/event concurrent sidekiq tmpdir], never: SOCKETS),
-      Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK, never: []),
+      Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK + %w[tempfile], never: []),
       *VERBS.map do |name, libraries|
         Room.new(name: name, uses: %w[values protocols io face ext] + MECHANICS.fetch(name, []),
                  libraries: PLAIN + WAITING + NETWORK + libraries, never: [])

@@ -53,6 +53,13 @@ module Plait
           peer.held = nil
         end
 
+        # It is over. Nobody is left to read the answers to what was held back: those who notify wait for none.
+        # @return [void]
+        def abandon(peer)
+          peer.held&.select!(&:notification?)
+          release(peer)
+        end
+
         private
 
         def hold?(incoming) = incoming.connection.congested? && !incoming.connection.closed?

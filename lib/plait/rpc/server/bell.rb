@@ -23,13 +23,19 @@ module Plait
         # @return [Boolean]
         def rung? = !@deadline.nil?
 
+        # Waits until it rings.
+        # @param seconds [Numeric, nil] at most
         # @return [void]
-        def wait
-          @pipe = IO.pipe
-          @pipe.first.wait_readable until rung?
-        ensure
-          @pipe&.reverse_each(&:close)
-          @pipe = nil
+        def wait(seconds = nil)
+          @pipe ||= IO.pipe
+          @pipe.first.wait_readable(*seconds) unless rung?
+        end
+
+        # Nobody waits for it any more.
+        # @return [void]
+        def close
+          pipe, @pipe = @pipe, nil
+          pipe&.reverse_each(&:close)
         end
       end
     end

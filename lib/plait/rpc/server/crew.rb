@@ -22,6 +22,8 @@ module Plait
 
         # Seconds that an answer waits for others at most, while quick methods are run.
         GATHER = 0.001
+        # Bytes of a connection that do not wait for more: whether it takes them is to be known before others are made.
+        PORTION = 64 * 1024
 
         # @return [Integer] methods that are being run
         attr_reader :running
@@ -153,7 +155,12 @@ module Plait
           run(incoming, callable)
           ended = Deadline.now
           callable&.took(ended - began)
-          @board.flush if ended > @board.flushed + GATHER
+          send_off(incoming.connection, ended)
+        end
+
+        def send_off(connection, now)
+          @board.send_to(connection) if connection.unsent > PORTION
+          @board.flush if now > @board.flushed + GATHER
         end
 
         # What a method raises has been told to its caller. What ends the server ends the worker too.

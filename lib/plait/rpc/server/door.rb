@@ -15,18 +15,22 @@ module Plait
         HANDSHAKES = 64
         # Seconds between two looks whether there is room for another connection.
         LOOK = 0.02
+        # Seconds that a process with few connections has to take one before a process with more does.
+        COURTESY = 0.001
 
         # @param listener [Io::Listener]
         # @param options [Options]
         # @param dispatcher [Dispatcher]
         # @param board [Switchboard]
         # @param crew [Crew]
-        def initialize(listener, options, dispatcher, board, crew)
+        # @param scores [Prefork::Scores, nil]
+        def initialize(listener, options, dispatcher, board, crew, scores: nil)
           @listener = listener
           @options = options
           @dispatcher = dispatcher
           @board = board
           @crew = crew
+          @scores = scores
           @handshakes = 0
         end
 
@@ -34,7 +38,7 @@ module Plait
         # @yield starts a job beside it
         # @return [void]
         def run(&start)
-          @listener.each do |socket|
+          @listener.each(before: @scores && method(:let_others_go_first)) do |socket|
             @listener.tls ? let_in_by_handshake(socket, &start) : admit(socket)
             wait_for_room
           end
@@ -47,6 +51,10 @@ module Plait
         end
 
         private
+
+        def let_others_go_first
+          sleep(COURTESY) if @scores.ahead?(@board.size)
+        end
 
         def wait_for_room
           sleep(LOOK) while full? && !@closed

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require_relative "runner"
 require_relative "switchboard"
 require_relative "../connection"
@@ -39,6 +40,7 @@ module Plait
         def complete
           check
           self.limit ||= LIMITS.fetch(inner)
+          self.workers ||= Etc.nprocessors
           self.limits = Protocols::MessagePackRPC::Limits.new(**limits) if limits.is_a?(Hash)
           self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw)
           self

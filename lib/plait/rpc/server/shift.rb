@@ -21,7 +21,8 @@ module Plait
         # @param handler [Handler]
         # @param listeners [Array<Io::Listener>]
         # @param bell [Bell] rings when it shall end
-        def initialize(scope, options, handler, listeners, bell)
+        # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
+        def initialize(scope, options, handler, listeners, bell, scores: nil)
           @scope = scope
           @bell = bell
           @lock = Lock.new
@@ -30,7 +31,7 @@ module Plait
           @dispatcher = Dispatcher.new(@lock, @board, @backlog, handler, options.secret)
           @crew = Crew.new(@lock, @board, @backlog, options.runner.new(handler), options.limit) { start { @crew.work } }
           @dispatcher.crew = @crew
-          @doors = listeners.map { |listener| Door.new(listener, options, @dispatcher, @board, @crew) }
+          @doors = listeners.map { |listener| Door.new(listener, options, @dispatcher, @board, @crew, scores: scores) }
         end
 
         # Serves until the bell rings, and then until all is answered or the time for that is up.
@@ -39,7 +40,7 @@ module Plait
         def run
           @crew.begin
           @doors.each { |door| start { door.run { |&job| start(&job) } } }
-          @bell.wait
+          @bell.wait until @bell.rung?
           drain(@bell.deadline)
           raise @failure if @failure
         ensure

@@ -95,8 +95,12 @@ module Plait
           return if @dirty.empty?
 
           connections = @lock.exclusively { @dirty.keys.tap { @dirty.clear } }
-          connections.each { |connection| connection.flush || unsent(connection.session) }
+          connections.each { |connection| send_to(connection) }
         end
+
+        # Sends it what it takes.
+        # @return [void]
+        def send_to(connection) = connection.flush || unsent(connection.session)
 
         # The peer does not take what is sent.
         # @return [void]
@@ -129,7 +133,7 @@ module Plait
             @reactor.remove(peer) unless @reactor.closed?
             @dirty.delete(peer.connection)
             @crowd.delete(peer)
-            @backlog.release(peer)
+            @backlog.abandon(peer)
           end
         end
 
