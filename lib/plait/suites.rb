@@ -3,13 +3,14 @@
 require_relative "values/errors"
 require_relative "suites/computing"
 require_relative "suites/http"
+require_relative "suites/rpc"
 require_relative "suites/user_file"
 require_relative "suites/waiting"
 
 module Plait
   # What `plait lab` measures: ready-made workloads, on embedded origins where they need one.
   module Suites
-    ALL = [Waiting.new, Computing.new, Http.new].freeze
+    ALL = [Waiting.new, Computing.new, Http.new, Rpc.new].freeze
     private_constant :ALL
 
     class << self

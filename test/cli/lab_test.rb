@@ -85,6 +85,15 @@ class LabCommandTest < Minitest::Test
     assert_equal [2, 4], limits.uniq.sort
   end
 
+  def test_rpc_with_sizes_and_trials
+    result = plait("lab", "rpc", "--sizes", "1,2", "--trials", "2", "--on", "sequence", "--csv", "--no-html")
+    assert_equal(0, result.code, result.err)
+    lines = result.out.lines.drop(1)
+    assert_equal(10, lines.size)
+    assert(lines.all? { |line| line.match?(/"?Local|Sync|Async/) && line.include?(",2,") }, result.out)
+    assert_match(/^ +1 MB +2 MB +average$/, result.err)
+  end
+
   def test_all_suites_and_those_without_the_mechanism_left_out
     result = plait("lab", "--scale", "0.001", "--rounds", "1", "--on", "processes+threads", "--json", "--no-html")
     assert_equal 0, result.code, result.err

@@ -14,6 +14,11 @@ class LabStatisticsTest < Minitest::Test
     assert_in_delta(7.0, Statistics.new([7]).median)
   end
 
+  def test_the_deviation_of_a_sample
+    assert_in_delta(Math.sqrt(2.5), Statistics.new([1, 2, 3, 4, 5]).deviation)
+    assert_nil(Statistics.new([1]).deviation)
+  end
+
   # By hand: of 1..5 the 90th percentile lies at place 3.6, so between 4 and 5; of 10 values the 99th at place 8.91.
   def test_percentiles_between_two_values
     assert_in_delta(4.6, Statistics.new([1, 2, 3, 4, 5]).percentile(90))

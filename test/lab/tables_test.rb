@@ -63,6 +63,14 @@ class LabTablesTest < Minitest::Test
     assert_equal(["threads: not all", "sequence: there is no fork here"], tables.last.notes)
   end
 
+  def test_a_workload_may_have_tables_and_words_of_its_own
+    report = report(row(:fibers, 1.0), row(:threads, 2.0))
+    def (report.workload).tables(rows) = [Plait::Lab::Table.new("mine", [""], rows.map { |row| [row.label] })]
+    def (report.workload).verdict(rows) = ["#{rows.size} rows"]
+    assert_equal([["mine", [["fibers"], ["threads"]]]], report.tables.map { |table| [table.title, table.rows] })
+    assert_equal(["2 rows"], report.verdict)
+  end
+
   def test_a_table_for_each_group
     tables = report(row(:sequence, 3.0, group: "a"), row(:threads, 3.0, group: "b")).tables
     assert_equal(["sleeping: a: time", "sleeping: b: time"], tables.map(&:title).grep(/time\z/))

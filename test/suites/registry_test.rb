@@ -11,16 +11,16 @@ class SuitesTest < Minitest::Test
   def test_fetch_by_string_and_symbol
     assert_instance_of Suites::Waiting, Suites.fetch("waiting")
     assert_same Suites.fetch("http"), Suites.fetch(:http)
-    assert_equal %w[waiting computing http], Suites.names
+    assert_equal %w[waiting computing http rpc], Suites.names
   end
 
   def test_an_unknown_suite_is_told_the_known_ones
     error = assert_raises(Plait::UsageError) { Suites.fetch("wating") }
-    assert_equal 'there is no suite "wating"; there are waiting, computing, http', error.message
+    assert_equal 'there is no suite "wating"; there are waiting, computing, http, rpc', error.message
   end
 
   def test_every_suite_takes_every_option_and_nil_for_its_default
-    options = { scale: 0.5, requests: 3, url: nil, latency: 0.01, limits: [2], on: nil, size: nil, brief: true }
+    options = { scale: 0.5, requests: 3, url: nil, latency: 0.01, limits: [2], on: nil, size: nil, sizes: [1], brief: true }
     Suites.all.each do |suite|
       workloads = suite.workloads(**options)
       refute_empty workloads
@@ -44,7 +44,7 @@ class SuitesTest < Minitest::Test
   end
 
   def test_values_without_sense_are_refused
-    { scale: 0, requests: 0, latency: -1, size: -1, limits: [0] }.each do |option, value|
+    { scale: 0, requests: 0, latency: -1, size: -1, limits: [0], sizes: [0] }.each do |option, value|
       error = assert_raises(Plait::UsageError) { Suites.all.each { |suite| suite.workloads(option => value) } }
       assert_match(/#{option.to_s.chomp("s")}s? must be .*, not #{Array(value).first}/, error.message)
     end

@@ -12,7 +12,8 @@ module Plait
       ABOUT = <<~TEXT
         Measures a suite: "waiting" (functions that sleep), "computing" (compression in C, which releases Ruby's lock,
         and pure Ruby, which holds it), "http" (requests with Net::HTTP, sockets by hand and Plait::HTTP to a server
-        that takes its time), or "all" of them, in smaller sizes, in a few minutes.
+        that takes its time), "rpc" (big answers by MessagePack-RPC, held against a copy in memory), or "all" of them, in
+        smaller sizes, in a few minutes.
 
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
@@ -27,12 +28,15 @@ module Plait
         latency: { banner: "SECONDS[,…]",
                    desc: "http: how long the server takes to answer (default: 0.05); a table for each" },
         url: { banner: "URL", desc: "http: ask this site instead of the built-in server" },
+        sizes: { banner: "MB[,…]", desc: "rpc: how large the answers are (default: 1,2,4 … 128)" },
+        trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as the budget goes)" },
         **MeasuringOptions::MANNER
       }.freeze
       EXAMPLES = {
         "plait lab" => "everything, a few minutes",
         "plait lab waiting --scale 0.1" => "the quickest look",
         "plait lab http --requests 500 --limit 10,100" => "more requests, two limits",
+        "plait lab rpc --sizes 1,16 --trials 5" => "two columns of the classic table",
         "plait lab computing --on sequence,processes,ractors --json" => "some mechanisms; the figures for a program"
       }.freeze
 

@@ -37,6 +37,14 @@ module Plait
       # @return [Float]
       def mean = @values.sum.fdiv(n)
 
+      # @return [Float, nil] the standard deviation of a sample; nil of a single value
+      def deviation
+        return if n < 2
+
+        average = mean
+        Math.sqrt(@values.sum { |value| (value - average)**2 } / (n - 1))
+      end
+
       # @param percent [Numeric] 0..100
       # @return [Float] between the two nearest values in proportion (the method R calls type 7)
       def percentile(percent)

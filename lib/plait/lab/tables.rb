@@ -19,11 +19,16 @@ module Plait
 
       # @return [Array<Table>] those that have rows
       def all
-        per_group = groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
-        [differences, *per_group, failures, missing].reject(&:empty?)
+        [differences, *(own || per_group), failures, missing].reject(&:empty?)
       end
 
       private
+
+      def own = @report.workload.tables(groups.values.flatten)
+
+      def per_group
+        groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
+      end
 
       # Speed is shown only where the results agree.
       def groups = @report.rows.select { |row| row.measured? && @report.agreed?(row.group) }.group_by(&:group)

@@ -25,7 +25,7 @@ module Plait
       def sentences
         return @report.mismatches.map(&:to_s) if @report.mismatch?
 
-        ranked.group_by(&:group).flat_map { |group, rows| group_sentences(group, rows) }
+        @report.workload.verdict(ranked) || ranked.group_by(&:group).flat_map { |group, rows| group_sentences(group, rows) }
       end
 
       private

@@ -35,6 +35,16 @@ module Plait
         @notes = notes.map { |note| Text.clean(note) }
       end
 
+      # Tables of a workload's own, in the place of the lab's.
+      # @param _rows [Array<Row>] those that were measured, and agree
+      # @return [Array<Table>, nil] nil: the lab's
+      def tables(_rows) = nil
+
+      # What the figures say, in the place of the lab's sentences.
+      # @param _rows [Array<Row>] those that were measured, and agree
+      # @return [Array<String>, nil] nil: the lab's
+      def verdict(_rows) = nil
+
       # Runs the block with everything started that the cells need.
       # @return [Object] what the block returns
       def around(&block)

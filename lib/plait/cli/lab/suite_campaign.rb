@@ -19,7 +19,11 @@ module Plait
         BUDGET = 200.0
         # What only some suites know. An option without effect is worth a word.
         PARTICULAR = { "scale" => %w[waiting computing all], "requests" => %w[http all], "latency" => %w[http all],
-                       "url" => %w[http all], "limit" => %w[http all] }.freeze
+                       "url" => %w[http all], "limit" => %w[http all], "sizes" => %w[rpc all],
+                       "trials" => %w[rpc] }.freeze
+        # Those that keep to the budget where none is given.
+        SHORT = ["rpc", SuiteNames::ALL].freeze
+        RPC_TRIALS = 10
 
         private
 
@@ -83,6 +87,8 @@ module Plait
           false
         end
 
+        def trials = given("trials") { |text| Arguments.count("--trials", text) } || RPC_TRIALS
+
         def sizes
           @sizes ||= {
             brief: everything?,
@@ -90,13 +96,16 @@ module Plait
             requests: given("requests") { |text| Arguments.count("--requests", text) },
             latency: given("latency") { |text| text.split(",", -1).map { |one| Arguments.seconds("--latency", one) } },
             url: given("url") { |text| Arguments.text("--url", text) },
+            sizes: given("sizes") { |text| Arguments.limits("--sizes", text) },
             limits: limits
           }
         end
 
         def manner
           settings = super
-          everything? && settings[:budget].nil? ? settings.merge(budget: BUDGET) : settings
+          settings[:rounds] = trials if suite == "rpc"
+          settings[:budget] ||= BUDGET if SHORT.include?(suite)
+          settings
         end
       end
     end
