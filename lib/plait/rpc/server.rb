@@ -10,6 +10,8 @@ require_relative "../io/endpoint"
 require_relative "../io/listener"
 require_relative "../values/deadline"
 require_relative "../values/errors"
+# The last: it would load what is loaded here when it is asked for.
+require_relative "../../plait"
 
 module Plait
   module RPC

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../protocols/messagepack_rpc"
-require_relative "../../rpc"
 require_relative "../suite"
 require_relative "blocks"
+require_relative "../../protocols/messagepack_rpc"
+require_relative "../../rpc"
 
 module Plait
   module Suites

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "../arguments"
+require_relative "../command"
+require_relative "../../rpc"
+
+module Plait
+  module CLI
+    class Rpc < Command
+      # The client that options describe.
+      module Connecting
+        # Seconds.
+        TIMEOUT = 30
+        # Where the secret is: on the command line everybody on the machine could read it.
+        SECRET = "PLAIT_RPC_SECRET"
+
+        private
+
+        # @param url [String, Io::Endpoint]
+        # @yieldparam client [RPC::Client] that waits for no server that is gone
+        # @return [Object] what the block returns
+        def with_client(url, &block)
+          tls = options["cacert"] ? { ca_file: Arguments.text("--cacert", options["cacert"]) } : {}
+          RPC::Client.open(url, timeout: timeout, reconnect: 0, secret: ENV.fetch(SECRET, nil), tls: tls, &block)
+        end
+
+        def timeout = options["timeout"] ? Arguments.positive("--timeout", options["timeout"]) : TIMEOUT
+      end
+    end
+  end
+end
