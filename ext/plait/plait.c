@@ -18,6 +18,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     pthread_atfork(NULL, NULL, count_fork);
     plait_init_http1(plait);
     plait_init_messagepack_rpc(plait);
+    plait_init_resp(plait);
     plait_init_connect(plait);
     plait_init_deadlines();
     plait_init_scheduler(plait);

@@ -12,6 +12,7 @@ void plait_init_http1(VALUE plait);
 void plait_init_messagepack_rpc(VALUE plait);
 void plait_init_pool(VALUE plait);
 void plait_init_reactor(VALUE plait);
+void plait_init_resp(VALUE plait);
 void plait_init_response(void);
 void plait_init_rpc_line(VALUE plait);
 void plait_init_scheduler(VALUE plait);

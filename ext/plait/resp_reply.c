@@ -1,0 +1,155 @@
+/* Replies: how many values are left, and how many bytes of a string are to be skipped; no more is known of them. */
+#include <string.h>
+
+#include "resp.h"
+
+enum { DIGITS = 18 };
+
+void resp_reply_start(struct resp_reply *reply, const struct resp_limits *limits) {
+    *reply = (struct resp_reply){.limits = limits, .left = 1};
+}
+
+static int fail(struct resp_reply *reply, int rule) {
+    reply->stage = RESP_R_BROKEN;
+    reply->rule = (uint8_t)rule;
+    return -rule;
+}
+
+/* One value is complete. */
+static void complete(struct resp_reply *reply) {
+    reply->stage = --reply->left ? RESP_R_TYPE : RESP_R_DONE;
+}
+
+/* ---- each stage takes some bytes, at least one; returns 1, or a rule, negated ---- */
+
+static int take_type(struct resp_reply *reply, char byte) {
+    if (!reply->type) reply->type = byte;
+    reply->current = byte;
+    reply->number = 0;
+    reply->digits = 0;
+    reply->negative = false;
+    switch (byte) {
+    case '+': case '-': case ':': case ',': case '(': case '#': case '_':
+        reply->stage = RESP_R_LINE;
+        return 1;
+    case '$': case '!': case '=': case '*': case '~': case '>': case '%': case '|':
+        reply->stage = RESP_R_NUMBER;
+        return 1;
+    default: return fail(reply, RESP_E_TYPE);
+    }
+}
+
+static bool is_string(char type) {
+    return type == '$' || type == '!' || type == '=';
+}
+
+static int broken_number(struct resp_reply *reply) {
+    return fail(reply, is_string(reply->current) ? RESP_E_BULK_LENGTH : RESP_E_LENGTH);
+}
+
+static int take_digit(struct resp_reply *reply, char byte) {
+    unsigned digit = (unsigned char)byte - (unsigned)'0';
+    if (byte == '-' && !reply->digits && !reply->negative) {
+        reply->negative = true;
+        return 1;
+    }
+    if (byte == '\r' && reply->digits) {
+        bool nil = reply->negative && reply->number == 1 && (reply->current == '$' || reply->current == '*');
+        if (reply->negative && !nil) return broken_number(reply);
+        reply->stage = RESP_R_LF;
+        return 1;
+    }
+    if (digit > 9 || reply->digits == DIGITS) return broken_number(reply);
+
+    reply->number = reply->number * 10 + digit;
+    reply->digits++;
+    return 1;
+}
+
+/* Behind the header of a string or an aggregate, or at the end of a line. */
+static int end_header(struct resp_reply *reply) {
+    if (!reply->digits || reply->negative) {
+        complete(reply);
+        return 1;
+    }
+    if (is_string(reply->current)) {
+        if (reply->number > reply->limits->bulk) return fail(reply, RESP_E_BULK_LIMIT);
+
+        reply->skip = reply->number;
+        reply->stage = reply->skip ? RESP_R_BULK : RESP_R_BULK_CR;
+        return 1;
+    }
+    bool pairs = reply->current == '%' || reply->current == '|';
+    if (reply->number > reply->limits->elements) return fail(reply, RESP_E_ELEMENTS_LIMIT);
+    uint64_t elements = pairs ? reply->number * 2 : reply->number;
+    reply->elements += elements;
+    if (reply->elements > reply->limits->elements) return fail(reply, RESP_E_ELEMENTS_LIMIT);
+
+    /* What has attributes comes behind them. */
+    reply->left += elements + (reply->current == '|');
+    complete(reply);
+    return 1;
+}
+
+static int take_line(struct resp_reply *reply, const char *data, size_t size, size_t *taken) {
+    const char *end = memchr(data, '\r', size);
+    *taken = end ? (size_t)(end - data) + 1 : size;
+    if (end) reply->stage = RESP_R_LF;
+    return 1;
+}
+
+static int take_lf(struct resp_reply *reply, char byte) {
+    return byte == '\n' ? end_header(reply) : fail(reply, RESP_E_LINE_END);
+}
+
+static int take_bulk(struct resp_reply *reply, size_t size, size_t *taken) {
+    *taken = reply->skip < size ? (size_t)reply->skip : size;
+    reply->skip -= *taken;
+    if (!reply->skip) reply->stage = RESP_R_BULK_CR;
+    return 1;
+}
+
+static int take_bulk_cr(struct resp_reply *reply, char byte) {
+    if (byte != '\r') return fail(reply, RESP_E_BULK_END);
+    reply->stage = RESP_R_BULK_LF;
+    return 1;
+}
+
+static int take_bulk_lf(struct resp_reply *reply, char byte) {
+    if (byte != '\n') return fail(reply, RESP_E_BULK_END);
+    complete(reply);
+    return 1;
+}
+
+static int take(struct resp_reply *reply, const char *data, size_t size, size_t *taken) {
+    *taken = 1;
+    switch (reply->stage) {
+    case RESP_R_TYPE: return take_type(reply, *data);
+    case RESP_R_NUMBER: return take_digit(reply, *data);
+    case RESP_R_LINE: return take_line(reply, data, size, taken);
+    case RESP_R_LF: return take_lf(reply, *data);
+    case RESP_R_BULK: return take_bulk(reply, size, taken);
+    case RESP_R_BULK_CR: return take_bulk_cr(reply, *data);
+    default: return take_bulk_lf(reply, *data);
+    }
+}
+
+int resp_reply_scan(struct resp_reply *reply, const char *data, size_t size, size_t *used) {
+    size_t at = 0;
+    int result = 1;
+    if (reply->stage == RESP_R_BROKEN) result = -(int)reply->rule;
+    while (result == 1 && at < size && reply->stage != RESP_R_DONE) {
+        size_t taken;
+        result = take(reply, data + at, size - at, &taken);
+        if (result == 1) at += taken;
+    }
+    reply->at += at;
+    *used = at;
+    if (result < 0) return result;
+    return reply->stage == RESP_R_DONE ? RESP_REPLY : RESP_MORE;
+}
+
+int resp_reply_finish(struct resp_reply *reply) {
+    if (reply->stage == RESP_R_BROKEN) return -(int)reply->rule;
+    return reply->at ? fail(reply, RESP_E_TRUNCATED) : 0;
+}

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+
+module Plait
+  module Protocols
+    module RESP
+      # How much of a command or a reply is taken before the peer has broken a rule that names the limit.
+      class Limits
+        # In the order of struct resp_limits.
+        DEFAULTS = { bulk: 512 << 20, command: 1 << 30, elements: 1 << 30, arguments: 1 << 20, line: 64 << 10 }.freeze
+        # What the engine's integers hold.
+        LARGEST = { bulk: 1 << 48, command: 1 << 48, elements: 1 << 48, arguments: (1 << 32) - 1, line: (1 << 32) - 1 }.freeze
+
+        # @return [Integer] bytes of an argument, or of a string in a reply
+        attr_reader :bulk
+        # @return [Integer] bytes of a command as it comes
+        attr_reader :command
+        # @return [Integer] of all aggregates of a reply together; a pair of a map counts as two
+        attr_reader :elements
+        # @return [Integer] of a command, its name counted
+        attr_reader :arguments
+        # @return [Integer] bytes of an inline command
+        attr_reader :line
+
+        # @param limits [Hash{Symbol => Integer}] those that differ from DEFAULTS
+        # @raise [UsageError]
+        def initialize(**limits)
+          DEFAULTS.merge(limits).each do |name, value|
+            check(name, value)
+            instance_variable_set(:"@#{name}", value)
+          end
+          freeze
+        end
+
+        # @return [Array<Integer>] in the order of DEFAULTS
+        def to_a = [bulk, command, elements, arguments, line]
+
+        # @param name [Symbol]
+        # @return [Integer]
+        def [](name) = to_a[DEFAULTS.keys.index(name)]
+
+        private
+
+        def check(name, value)
+          raise UsageError, "no limit #{name.inspect}; there are #{DEFAULTS.keys.join(", ")}" unless DEFAULTS.key?(name)
+
+          largest = LARGEST.fetch(name)
+          return if value.is_a?(Integer) && value.between?(0, largest)
+
+          raise UsageError, "the limit #{name} must be an Integer from 0 to #{largest}, not #{value.inspect}"
+        end
+      end
+    end
+  end
+end
