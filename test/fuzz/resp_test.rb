@@ -17,7 +17,7 @@ class RESPFuzzTest < Minitest::Test
   def test_no_input_breaks_the_engine
     Sanitized.build(File.join(__dir__, "resp_fuzz.c"), "resp") do |program|
       corpus = File.join(File.dirname(program), "corpus")
-      File.binwrite(corpus, SAMPLES.map { |bytes| "#{bytes.bytesize}\n".b << bytes << "\n" }.join)
+      File.binwrite(corpus, SAMPLES.map { |bytes| "0 0 #{bytes.bytesize}\n".b << bytes << "\n" }.join)
       told = Sanitized.run(program, corpus, SEED, SECONDS.to_s)
       assert_operator(told.to_i, :>, 1000, told)
     end
