@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <ruby.h>
 #include <ruby/thread.h>
 
 #include "plait.h"
