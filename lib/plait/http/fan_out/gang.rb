@@ -62,7 +62,7 @@ module Plait
 
         # @return [Response, Outcome] the answer to an item
         # @api private
-        def call(index, item, number, **)
+        def call(index, item, number, made:) # rubocop:disable Lint/UnusedMethodArgument -- a ** would be a Hash for each
           response = @lanes[number].call(item)
           response.index = index
           @outcomes ? Outcome.new(index: index, item: item, value: response) : response

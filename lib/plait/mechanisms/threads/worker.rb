@@ -12,6 +12,9 @@ module Plait
       class Worker
         # Seconds that a cancelled body has for its `ensure` blocks before its thread is killed.
         GRACE = 2.0
+        NEVER = { Interruption => :never }.freeze
+        IMMEDIATE = { Interruption => :immediate }.freeze
+        private_constant :NEVER, :IMMEDIATE
 
         # Interrupts several workers at once and waits for them together.
         # @param workers [Array<Worker>]
@@ -24,7 +27,7 @@ module Plait
         # @raise [ThreadError] when the system gives no thread
         def initialize(number, attempt, queue, finished)
           # Masked from its first instruction on: a thread inherits the mask of its creator.
-          @thread = Thread.handle_interrupt(Interruption => :never) do
+          @thread = Thread.handle_interrupt(NEVER) do
             Thread.new { work(number, attempt, queue, finished) }
           end
           @thread.name = "plait worker #{number}"
@@ -52,7 +55,7 @@ module Plait
           while (task = queue.pop)
             index, item, made = task
             attempts = made + 1
-            outcome = Thread.handle_interrupt(Interruption => :immediate) do
+            outcome = Thread.handle_interrupt(IMMEDIATE) do
               attempt.call(index, item, number, made: made) { |current, _| attempts = current }
             end
             finished << outcome
