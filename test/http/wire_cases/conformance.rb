@@ -3,19 +3,26 @@
 require_relative "../../conformance/http1_responses"
 
 module WireCases
-  # Each sample of a response, in one piece and byte by byte, read as a whole and piece by piece.
+  # Each sample of a response, in one piece, byte by byte and with delays, read as a whole and piece by piece.
   module Conformance
     HTTP1 = Plait::Protocols::HTTP1
     # Keeps pieces apart, so that each receive gets one.
     PACKETS = Socket.const_defined?(:SOCK_SEQPACKET) ? :SEQPACKET : :STREAM
-    DELIVERIES = { whole: nil, byte_by_byte: 1 }.freeze
+    DELIVERIES = {
+      whole: ->(socket, bytes) { socket.write(bytes) },
+      byte_by_byte: ->(socket, bytes) { bytes.each_char { |byte| socket.write(byte) } },
+      with_delays: lambda do |socket, bytes|
+        size = [bytes.bytesize / 4, 1].max
+        0.step(bytes.bytesize - 1, size) { |at| socket.write(bytes.byteslice(at, size)) && sleep(0.001) }
+      end
+    }.freeze
     KINDS = { "HEAD" => 1, "CONNECT" => 2 }.freeze
     # Names in a sample that are a response's too.
     TOLD = %i[status reason version].freeze
 
     ::Conformance::HTTP1_RESPONSES.each do |sample|
-      DELIVERIES.each do |how, size|
-        define_method("test_#{sample.name.tr(" ", "_")}_#{how}") { check(sample, size) }
+      DELIVERIES.each_key do |how|
+        define_method("test_#{sample.name.tr(" ", "_")}_#{how}") { check(sample, how) }
       end
     end
 
@@ -25,19 +32,19 @@ module WireCases
 
     private
 
-    def check(sample, size)
-      deliver(sample, size) { |wire, kind| wire.call(HEAD, nil, kind, PATIENT, nil) }
-      deliver(sample, size) do |wire, kind|
+    def check(sample, how)
+      deliver(sample, how) { |wire, kind| wire.call(HEAD, nil, kind, PATIENT, nil) }
+      deliver(sample, how) do |wire, kind|
         wire.open(HEAD, nil, kind, PATIENT, nil).tap { |response| response.body = pieces(wire).join }
       end
     end
 
     # What has no end of its own is ended by the peer, and must not pass for whole.
-    def deliver(sample, size, &ask)
-      ours, theirs = UNIXSocket.pair(size ? PACKETS : :STREAM)
+    def deliver(sample, how, &ask)
+      ours, theirs = UNIXSocket.pair(how == :byte_by_byte ? PACKETS : :STREAM)
       wire = wire_class.new(ours, endpoint: ENDPOINT, limits: HTTP1::Limits.new(**sample.limits))
       ends = sample.eof || sample.expected[:ends] == :more
-      sender = Thread.new { dribble(theirs, sample.bytes, size, ends) }
+      sender = Thread.new { dribble(theirs, sample.bytes, how, ends) }
       assert_outcome(wire, sample, kind(sample), ask)
     ensure
       wire&.close
@@ -46,8 +53,8 @@ module WireCases
     end
 
     # The wire may have seen enough before.
-    def dribble(socket, bytes, size, ends)
-      size ? bytes.each_char { |byte| socket.write(byte) } : socket.write(bytes)
+    def dribble(socket, bytes, how, ends)
+      DELIVERIES.fetch(how).call(socket, bytes)
       socket.close_write if ends
     rescue SystemCallError
       nil
