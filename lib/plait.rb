@@ -15,6 +15,7 @@ require_relative "plait/mechanisms/time_limit"
 # @example
 #   Plait.map(urls, on: :fibers, limit: 256) { |url| Net::HTTP.get(URI(url)) }
 module Plait
+  autoload :DB, File.expand_path("plait/db", __dir__)
   autoload :HTTP, File.expand_path("plait/http", __dir__)
   autoload :Pool, File.expand_path("plait/db/pool", __dir__)
   autoload :RPC, File.expand_path("plait/rpc", __dir__)
@@ -89,12 +90,14 @@ module Plait
     end
 
     # Runs a blocking call on a thread while the calling fiber waits; outside of fibers it is a plain call.
+    # @param stop [#call, nil] called when the fiber no longer waits (a timeout, a cancellation) and the block still runs: ends
+    #   a call in C that no interruption of its thread reaches, by closing what it waits for
     # @return [Object] what the block returns
     # @raise [UsageError]
-    def offload(&block)
+    def offload(stop: nil, &block)
       raise UsageError, "Plait.offload needs a block" unless block
 
-      Fiber.respond_to?(:current_scheduler) && Fiber.current_scheduler ? offloaded(&block) : yield
+      Fiber.respond_to?(:current_scheduler) && Fiber.current_scheduler ? offloaded(stop, &block) : yield
     end
 
     # Runs the same block under several mechanisms and measures them side by side.
@@ -135,9 +138,9 @@ module Plait
       size.is_a?(Integer) && size.positive? ? [size, CROWD].min : nil
     end
 
-    def offloaded(&block)
+    def offloaded(stop, &block)
       require_relative "plait/mechanisms/offload"
-      Mechanisms::Offload.call(&block)
+      Mechanisms::Offload.call(stop: stop, &block)
     end
   end
 end

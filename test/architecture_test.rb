@@ -21,6 +21,7 @@ class ArchitectureTest < Minitest::Test
     },
     late_requires: {
       "lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
+      "lib/plait/db.rb" => "a driver is for programs that use its database",
       "lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "lib/plait/rpc/client/dialer.rb" => "OpenSSL is for programs that speak TLS",
       "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
@@ -39,7 +40,10 @@ class ArchitectureTest < Minitest::Test
   }.freeze
 
   # They join Plait to a gem that the application brings.
-  JOINTS = %w[lib/plait/http/faraday lib/plait/http/http2 lib/plait/http/webmock.rb].freeze
+  JOINTS = %w[
+    lib/plait/http/faraday lib/plait/http/http2 lib/plait/http/webmock.rb
+    lib/plait/db/mysql2 lib/plait/db/trilogy lib/plait/db/postgres lib/plait/db/sqlite lib/plait/db/redis lib/plait/db/mongo
+  ].freeze
 
   %i[strangers dangling forbidden_requires forbidden_libraries forbidden_constants forbidden_names unrequired_names
      late_requires autoloads misnamed prints circles].each do |rule|

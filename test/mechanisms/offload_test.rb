@@ -121,6 +121,24 @@ class OffloadTest < Minitest::Test
     end
   end
 
+  # As a call in C that takes no interruption: it ends when what it waits for is closed.
+  def test_what_interruptions_do_not_reach_is_stopped
+    waited_for = Queue.new
+    assert_no_leaks do
+      assert_raises(Plait::TimeoutError) do
+        in_fiber { Plait.timeout(0.05) { Plait.offload(stop: -> { waited_for.close }) { wait_deafly(waited_for) } } }
+      end
+    end
+    assert_predicate(waited_for, :closed?)
+  end
+
+  def test_what_ends_by_itself_is_not_stopped
+    in_fiber { assert_equal(1, Plait.offload(stop: -> { flunk }) { 1 }) }
+    assert_equal(1, Plait.offload(stop: -> { flunk }) { 1 })
+  end
+
+  def wait_deafly(queue) = Thread.handle_interrupt(Object => :never) { Thread.new { queue.pop }.join }
+
   # Computing in Ruby is interrupted as well as waiting.
   def test_a_block_that_computes
     assert_no_leaks { assert_raises(Plait::TimeoutError) { in_fiber { Plait.timeout(0.05) { Plait.offload { loop { 1 } } } } } }

@@ -78,6 +78,9 @@ module Plait
       end
     end
 
+    # @return [Boolean] whether the current fiber is in a block of {with}
+    def lent? = !Thread.current[@key].nil? && !inherited?(Thread.current[@key])
+
     # As {with}, for who keeps it for longer than a block, on any thread or fiber: each must come back by {checkin} or
     # {discard}.
     # @return [Object] a connection

@@ -9,12 +9,13 @@ module Plait
       SHARING = Mutex.new
       private_constant :SHARING
 
+      # @param stop [#call, nil] see {Plait.offload}
       # @return [Object] what the block returns; outside of a fiber scheduler it just runs
-      def self.call(&block)
+      def self.call(stop: nil, &block)
         scheduler = Fiber.current_scheduler
         return yield unless scheduler
 
-        scheduler.respond_to?(:offload_pool) ? scheduler.offload_pool.call(&block) : shared.call(&block)
+        scheduler.respond_to?(:offload_pool) ? scheduler.offload_pool.call(stop: stop, &block) : shared.call(stop: stop, &block)
       end
 
       # For the fibers of other schedulers; a scheduler of ours has, and closes, a pool of its own.

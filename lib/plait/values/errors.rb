@@ -4,7 +4,8 @@
 #
 #   Plait::Error
 #   ├── UsageError               the call itself is wrong; nothing was run
-#   │   └── UnknownMechanism
+#   │   ├── UnknownMechanism
+#   │   └── DB::ConnectionInUse   a second fiber or thread on a connection that is in the middle of a call
 #   ├── UnsupportedError         this machine, Ruby or mechanism can't; the message says why and what to do
 #   │   ├── UnmarshalableError   a value can't travel between processes
 #   │   ├── UnshareableError     a block or a value can't be shared with a ractor
@@ -38,6 +39,7 @@
 #   ├── WriteError               a report can't be written; what was measured is still there
 #   │
 #   │   Those of one room stand in its files:
+#   ├── DB::RolledBack                          a transaction that no longer exists was used; nothing of it was done
 #   ├── Lab::FreshProcess::Failed               a trial has no result: it raised, or its process died or hung
 #   ├── Suites::Origin::StartError              the embedded origin did not come up
 #   ├── Suites::UnreachableOrigin               the site of --url does not answer with a success

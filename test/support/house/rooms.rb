@@ -63,7 +63,9 @@ module Support
       "protocols" => %w[msgpack],
       "mechanisms" => %w[io-event concurrent-ruby timeout],
       # Of Ruby's own, which other gems may bring in newer versions.
-      "http" => %w[net-http net-protocol uri],
+      "atomic_file" => %w[securerandom],
+      "http" => %w[net-http net-protocol securerandom uri],
+      "db" => %w[uri],
       "suites" => %w[net-http net-protocol uri],
       "lab" => %w[memory_profiler vega json bigdecimal],
       "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width]

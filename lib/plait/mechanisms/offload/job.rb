@@ -11,8 +11,10 @@ module Plait
         # Seconds that an interrupted block has for its `ensure` parts before its thread is killed.
         GRACE = 2.0
 
-        def initialize(block)
+        # @param stop [#call, nil] ends a call in C that no interruption reaches
+        def initialize(block, stop = nil)
           @block = block
+          @stop = stop
           @done = Thread::Queue.new # a fiber that pops it waits in its scheduler
           @lock = Mutex.new
         end
@@ -71,6 +73,7 @@ module Plait
         def stop
           return unless interrupt_thread
 
+          @stop&.call
           killer = start_killer
           await_stop
         ensure

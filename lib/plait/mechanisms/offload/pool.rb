@@ -30,11 +30,12 @@ module Plait
           @pid = Process.pid
         end
 
+        # @param stop [#call, nil] see {Plait.offload}
         # @return [Object] what the block returns
         # @raise [Exception] what it raises
         # @raise [OffloadRefused] when the pool is closed
-        def call(&block)
-          job = Job.new(block)
+        def call(stop: nil, &block)
+          job = Job.new(block, stop)
           enqueue(job)
           job.wait
         end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "aside"
+require_relative "batches"
+require_relative "database"
+require_relative "driver"
+require_relative "mysql"
+require_relative "result"
+require_relative "session"
+
+Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
+require_relative "mysql2/client"
+
+module Plait
+  module DB
+    # MySQL and MariaDB by mysql2. A plain query is awaited by Ruby, its values are put into the text; what the driver awaits
+    # in C is done aside, see {Aside}.
+    class Mysql2 < Session
+      include Mysql
+
+      ROWS = { as: :array }.freeze
+      PREPARED = { as: :array, cache_rows: true }.freeze
+      STREAM = { as: :array, stream: true, cache_rows: false }.freeze
+      private_constant :ROWS, :PREPARED, :STREAM
+
+      # @return [Database]
+      def self.open(address, options) = Database.new(self, address, options)
+
+      private
+
+      def open
+        about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
+                  password: @address.password, database: @address.database, connect_timeout: 10, **@options }.compact
+        about = about.except(:host, :port) if about[:socket]
+        Aside.call { Client.new(about) }
+      end
+
+      def ask(driver, sql, values)
+        found = driver.query(fill(driver, sql, values), ROWS)
+        result(driver, found)
+      end
+
+      def ask_prepared(driver, sql, values)
+        Aside.call(stop: -> { driver.cut }) do
+          statement = prepared(sql) { driver.prepare(sql) }
+          found = statement.execute(*values, **PREPARED)
+          rows = found ? [found.fields, found.to_a] : [[], []]
+          Result.new(*rows, affected: statement.affected_rows, last_id: statement.last_id)
+        end
+      end
+
+      def discard(statement) = statement.close
+
+      def result(driver, found)
+        return Result.new(found.fields, found.to_a, affected: found.size) if found
+
+        Result.new([], [], affected: driver.affected_rows, last_id: driver.last_id)
+      end
+
+      # The rows that nobody has taken stand between the connection and its next call.
+      def each_row(driver, sql, values, &block)
+        sql = fill(driver, sql, values)
+        Aside.fibers? ? each_row_aside(driver, sql, &block) : each_row_here(driver, sql, &block)
+      end
+
+      def each_row_here(driver, sql)
+        found = driver.query(sql, STREAM) or return
+        columns = found.fields
+        found.each { |row| yield columns.zip(row).to_h }
+      end
+
+      def each_row_aside(driver, sql, &block)
+        source = ->(&take) { each_row_here(driver, sql, &take) }
+        Batches.new(size: Aside::ROWS, stop: -> { driver.cut }, &source).each(&block)
+      end
+
+      def ping(driver) = Aside.call(stop: -> { driver.cut }) { driver.ping }
+
+      def answer?(error) = error.is_a?(::Mysql2::Error) && !error.is_a?(::Mysql2::Error::ConnectionError) && !timeout?(error)
+
+      # The driver's own, as opposed to the server's "lock wait timeout".
+      def timeout?(error) = error.is_a?(::Mysql2::Error::TimeoutError) && error.error_number.nil?
+
+      def idle?(driver) = !driver.closed?
+
+      # The driver does not tell whether a transaction is open.
+      def tidy?(_driver) = false
+
+      def rolled_back?(error) = error.is_a?(::Mysql2::Error) && deadlock?(error.error_number)
+
+      def identify(driver) = @id = driver.thread_id
+
+      def break_off(_driver) = kill(@id)
+
+      # The server is told nothing when it is collected.
+      def forget(driver) = driver.automatic_close = false
+    end
+  end
+end

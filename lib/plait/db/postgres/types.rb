@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "pg"
+require_relative "../session"
+
+module Plait
+  module DB
+    class Postgres < Session
+      # Ruby's classes for the server's types: numbers, true and false, times and dates, JSON, bytes; all else is text.
+      module Types
+        KINDS = {
+          ::PG::TextDecoder::Boolean => [16], ::PG::TextDecoder::Bytea => [17], ::PG::TextDecoder::Integer => [20, 21, 23, 26],
+          ::PG::TextDecoder::Float => [700, 701], ::PG::TextDecoder::Numeric => [1700], ::PG::TextDecoder::Date => [1082],
+          ::PG::TextDecoder::TimestampWithoutTimeZone => [1114], ::PG::TextDecoder::TimestampWithTimeZone => [1184],
+          ::PG::TextDecoder::JSON => [114, 3802]
+        }.freeze
+        private_constant :KINDS
+
+        # By the numbers of the types built into the server (pg_type.dat), which never change: nothing has to be asked.
+        # @return [PG::TypeMapByOid]
+        def self.map
+          ::PG::TypeMapByOid.new.tap do |map|
+            map.default_type_map = ::PG::TypeMapAllStrings.new
+            KINDS.each { |decoder, oids| oids.each { |oid| map.add_coder(decoder.new(oid: oid, format: 0)) } }
+          end
+        end
+      end
+    end
+  end
+end

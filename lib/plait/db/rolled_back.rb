@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "../values/errors"
+
+module Plait
+  module DB
+    # A transaction that no longer exists was used, or was to be committed. Nothing of it was done.
+    class RolledBack < Error
+      REASONS = {
+        closed: "its connection was closed in the middle of a call",
+        failed: "one of its statements had failed"
+      }.freeze
+      private_constant :REASONS
+
+      # @param reason [StandardError, Symbol] the driver's error; :closed or :failed
+      # @return [RolledBack]
+      def self.because(reason)
+        why = REASONS.fetch(reason) { "the server said: #{reason.message}" }
+        new("this transaction was rolled back, since #{why}. Let the error end its block, and run the whole block again")
+      end
+    end
+  end
+end

@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+require_relative "aside"
+require_relative "result"
+require_relative "transactions"
+
+module Plait
+  module DB
+    # A connection in the pool: the calls of {Database} on one connection of a driver. A bridge says how they are done.
+    class Session
+      include Transactions
+
+      # Prepared statements that a connection keeps.
+      STATEMENTS = 256
+
+      # @param address [Address]
+      # @param options [Hash{Symbol => Object}] of the driver
+      def initialize(address, options)
+        @address = address
+        @options = options
+        @statements = {}
+        @driver = begin_anew
+      end
+
+      # @return [Result]
+      def query(sql, *values) = call { |driver| ask(driver, sql, values) }
+
+      # @return [Result]
+      def execute(sql, *values) = call { |driver| ask_prepared(driver, sql, values) }
+
+      # @yieldparam row [Hash{String => Object}]
+      # @return [void]
+      def stream(sql, *values, &block)
+        call { |driver| each_row(driver, sql, values, &block) }
+        nil
+      end
+
+      # @yieldparam driver [Object]
+      # @return [Object] what the block returns
+      def lend
+        value = yield connection
+        tidy if outside? && @driver
+        value
+      rescue StandardError
+        hang_up if outside? && @driver && !tidy?(@driver)
+        raise
+      end
+
+      # @return [Boolean] whether the server still answers
+      def working? = Plait.timeout(PATIENCE) { call { |driver| ping(driver) } }
+
+      # @return [Boolean] whether it is as good as new although a block was left by this error
+      def fit?(_error) = !@driver.nil? && outside? && idle?(@driver)
+
+      # It is the parent's, after a fork.
+      def abandon = @driver && forget(@driver)
+
+      # @return [void]
+      def close
+        driver, @driver = @driver, nil
+        leave(driver) if driver
+      end
+
+      private
+
+      # Seconds for a server to answer the question whether it is there.
+      PATIENCE = 5
+      private_constant :PATIENCE
+
+      # What a bridge says:
+
+      # @return [Object] a connection of the driver
+      def open = raise(NotImplementedError)
+
+      # @return [Result]
+      def ask(_driver, _sql, _values) = raise(NotImplementedError)
+
+      # @return [Result]
+      def ask_prepared(_driver, _sql, _values) = raise(NotImplementedError)
+
+      # Gives each row to the block.
+      def each_row(_driver, _sql, _values) = raise(NotImplementedError)
+
+      # Runs a statement without values or rows.
+      def control(driver, sql) = ask(driver, sql, [])
+
+      # @return [Boolean]
+      def ping(_driver) = raise(NotImplementedError)
+
+      # @return [Boolean] whether an error is the server's answer, after which the next one can be asked
+      def answer?(_error) = raise(NotImplementedError)
+
+      # @return [Boolean] whether nothing is under way: no answer, no transaction
+      def idle?(_driver) = raise(NotImplementedError)
+
+      # @return [Boolean] the same, after a block that had it for itself
+      def tidy?(driver) = idle?(driver)
+
+      # @return [Boolean] whether an error says that the server has rolled back the whole transaction
+      def rolled_back?(_error) = false
+
+      # Learns of a new connection what {break_off} needs.
+      def identify(_driver) = nil
+
+      # Tells the server that nobody waits for what it is at. The connection is closed after that.
+      def break_off(_driver) = nil
+
+      # Gives up a connection without a word to the server.
+      def forget(_driver) = nil
+
+      # And what they share:
+
+      def begin_anew = open.tap { |driver| identify(driver) }
+
+      # Whatever ends a call in its middle ends its connection.
+      def call
+        value = yield connection
+        whole = true
+        value
+      rescue StandardError => e
+        whole = answer?(e)
+        lose(e) if rolled_back?(e)
+        raise
+      ensure
+        hang_up(cut: e.nil?) unless whole
+      end
+
+      # @return [Object] the driver's; a new one when the last was hung up
+      # @raise [RolledBack]
+      def connection
+        check_transaction
+        @driver ||= begin_anew
+      end
+
+      # What a block has left open is undone.
+      def tidy = tidy?(@driver) || call { |driver| control(driver, "ROLLBACK") }
+
+      # @param cut [Boolean] whether the server may be at something still
+      def hang_up(cut: false)
+        driver, @driver = @driver, nil
+        @statements = {}
+        lose(:closed)
+        part(driver, cut) if driver
+      end
+
+      def part(driver, cut)
+        break_off(driver) if cut
+      rescue StandardError
+        nil
+      ensure
+        leave(driver)
+      end
+
+      # What a connection says of its end is of no interest.
+      def leave(driver)
+        driver.close
+      rescue StandardError
+        nil
+      end
+
+      # @return [Object] what the block returns, or has returned for this statement before; the oldest goes when there are many
+      def prepared(sql)
+        @statements.fetch(sql) do
+          discard(@statements.delete(@statements.first.first)) if @statements.size >= STATEMENTS
+          @statements[sql] = yield
+        end
+      end
+
+      # Gives up a prepared statement.
+      def discard(_statement) = nil
+    end
+  end
+end

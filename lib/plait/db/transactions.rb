@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "rolled_back"
+require_relative "transaction"
+
+module Plait
+  module DB
+    # Transactions and savepoints of a {Session}.
+    #
+    # A transaction is lost when its connection was hung up (in the middle of a call, by a timeout) or the server has rolled it
+    # back by itself (a deadlock). A block that rescues that and goes on must not get any further: its next statement would be
+    # outside of the transaction, and take effect by itself.
+    module Transactions
+      # @yieldparam transaction [Transaction]
+      # @return [Object] what the block returns
+      def transaction(&block) = outside? ? outermost(&block) : savepoint(&block)
+
+      private
+
+      def outside? = depth.zero?
+
+      def depth = @depth ||= 0
+
+      # @param reason [StandardError, Symbol] see {RolledBack.because}
+      def lose(reason) = outside? || (@lost ||= reason)
+
+      # @raise [RolledBack]
+      def check_transaction
+        raise RolledBack.because(@lost) if @lost
+      end
+
+      def outermost(&block)
+        call { |driver| control(driver, "BEGIN") }
+        nested(method(:roll_back)) { within(&block).tap { call { |driver| commit(driver) } } }
+      ensure
+        @lost = nil
+      end
+
+      def savepoint(&block)
+        name = "plait_#{depth}"
+        call { |driver| control(driver, "SAVEPOINT #{name}") }
+        undo = -> { call { |driver| control(driver, "ROLLBACK TO SAVEPOINT #{name}") } }
+        nested(undo) { within(&block).tap { call { |driver| control(driver, "RELEASE SAVEPOINT #{name}") } } }
+      end
+
+      # After a kill or a timeout nobody can wait for the server: it rolls back when it sees the connection end.
+      def nested(undo)
+        @depth += 1
+        value = yield
+        whole = true
+        value
+      rescue StandardError
+        raise
+      rescue Exception # rubocop:disable Lint/RescueException
+        hang_up
+        raise
+      ensure
+        attempt(undo) unless whole || @lost
+        @depth -= 1
+      end
+
+      # The error that has ended the block is the one to be told.
+      def attempt(undo)
+        undo.call
+      rescue StandardError
+        hang_up
+      end
+
+      def within
+        transaction = Transaction.new(self)
+        yield transaction
+      ensure
+        transaction&.over
+      end
+
+      def roll_back = @driver && !tidy?(@driver) && call { |driver| control(driver, "ROLLBACK") }
+
+      def commit(driver) = control(driver, "COMMIT")
+    end
+  end
+end
