@@ -18,5 +18,8 @@ module Plait
 
     # @return [Boolean]
     def self.available? = REASON.nil?
+
+    # @return [String, nil] its file
+    def self.path = $LOADED_FEATURES.find { |file| file.match?(%r{/plait/plait\.\w+\z}) && !file.end_with?(".rb") }
   end
 end

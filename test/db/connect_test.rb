@@ -12,7 +12,7 @@ class DBConnectTest < Minitest::Test
 
   # Nothing of a bundle is found when RubyGems is told of none.
   def test_a_missing_driver
-    { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg" }.each do |scheme, gem|
+    { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg", "sqlite" => "sqlite3" }.each do |scheme, gem|
       result = Support::FreshRuby.run(<<~RUBY)
         require "plait"
         module Kernel

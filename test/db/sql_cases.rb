@@ -42,6 +42,7 @@ module SqlCases
   def url = raise(NotImplementedError)
   def holder(_number) = "?"
   def sleeping(seconds) = "SELECT SLEEP(#{seconds})"
+  def raw(connection, sql) = connection.query(sql)
 
   def need(gem)
     require gem
@@ -227,7 +228,7 @@ module SqlCases
 
   def case_two_on_one_connection_is_an_error
     errors = db.with do |connection|
-      Plait.map(1..4, on: @on, on_error: :collect) { connection.query(sleeping(0.2)) }.filter_map(&:error)
+      Plait.map(1..4, on: @on, on_error: :collect) { raw(connection, sleeping(0.2)) }.filter_map(&:error)
     rescue StandardError => e
       [e]
     end

@@ -19,6 +19,8 @@ module Plait
 
       def outside? = depth.zero?
 
+      def inside? = !outside?
+
       def depth = @depth ||= 0
 
       # @param reason [StandardError, Symbol] see {RolledBack.because}
@@ -30,7 +32,7 @@ module Plait
       end
 
       def outermost(&block)
-        call { |driver| control(driver, "BEGIN") }
+        call { |driver| control(driver, begin_statement) }
         nested(method(:roll_back)) { within(&block).tap { call { |driver| commit(driver) } } }
       ensure
         @lost = nil
@@ -74,6 +76,8 @@ module Plait
       end
 
       def roll_back = @driver && !tidy?(@driver) && call { |driver| control(driver, "ROLLBACK") }
+
+      def begin_statement = "BEGIN"
 
       def commit(driver) = control(driver, "COMMIT")
     end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "aside"
+require_relative "database"
+require_relative "driver"
+require_relative "session"
+require_relative "../values/errors"
+
+Plait::DB::Driver.load("redis-client", "~> 0.22", "redis_client") { require "redis_client" }
+require_relative "redis/client"
+
+module Plait
+  module DB
+    # Redis by redis-client, which waits in Ruby: nothing blocks the loop.
+    #
+    #   db.query("GET", "key")                                        # => "value"
+    #   db.transaction { |tx| tx.query("INCR", "a"); tx.query("INCR", "b") }   # => [1, 1]
+    #   db.stream("SCAN", "MATCH", "user:*") { |key| … }              # or HSCAN, SSCAN, ZSCAN with a key
+    class Redis < Session
+      SCANS = %w[scan hscan sscan zscan].freeze
+      private_constant :SCANS
+
+      # @return [Database]
+      def self.open(address, options) = Database.new(self, address, options)
+
+      # Nothing is sent before the block has come to its end, and all of it is done or nothing.
+      # @yieldparam transaction [Commands]
+      # @return [Array] the answers
+      def transaction
+        call do |driver|
+          driver.multi { |multi| yield Commands.new(multi) }
+        end
+      end
+
+      # What is to be done in a transaction.
+      class Commands
+        # @param multi [RedisClient::Multi]
+        def initialize(multi)
+          @multi = multi
+        end
+
+        # @return [nil] the answer comes with those of the others
+        def query(...) = @multi.call(...)
+      end
+
+      private
+
+      def open = Client.new(url: @address.url.sub(/\?.*/m, ""), **@options)
+
+      def ask(driver, name, values) = driver.call(name, *values)
+
+      def ask_prepared(driver, name, values) = ask(driver, name, values)
+
+      def each_row(driver, name, values)
+        scan = name.to_s.downcase
+        raise UsageError, "stream takes #{SCANS.join(", ").upcase}, not #{name}" unless SCANS.include?(scan)
+
+        count = 0
+        driver.public_send(scan, *values) do |*element|
+          Aside.breathe if ((count += 1) % Aside::ROWS).zero?
+          yield(*element)
+        end
+      end
+
+      def ping(driver) = driver.call("PING") == "PONG"
+
+      # What was never sent leaves the connection as it was.
+      def answer?(error) = error.is_a?(::RedisClient::CommandError) || error.is_a?(UsageError)
+
+      def idle?(_driver) = true
+
+      def forget(driver) = driver.close
+    end
+  end
+end

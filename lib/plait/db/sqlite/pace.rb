@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "sqlite3"
+require_relative "../../native"
+require_relative "../../values/deadline"
+require_relative "../guard"
+require_relative "../session"
+
+module Plait
+  module DB
+    class Sqlite < Session
+      # The guard of a connection, and its turns: what SQLite calls back while it works. No exception may pass through SQLite,
+      # so what ends a turn (a timeout, a cancellation, a kill) waits until SQLite has come back.
+      class Pace < Guard
+        # Seconds of computing after which others get their turn.
+        SLICE = 0.002
+        # Seconds between two looks at a lock, from the first on.
+        PAUSES = [0.001, 0.002, 0.005, 0.01].freeze
+        NEVER = { Object => :never }.freeze
+        private_constant :PAUSES, :NEVER
+
+        class << self
+          # Has {turn} called while a connection computes. Without the extension, or where the driver loads no extensions,
+          # SQLite keeps everybody waiting until it has its answer.
+          # @param connection [Connection]
+          # @return [void]
+          def install(connection)
+            return unless Native.available? && connection.respond_to?(:load_extension)
+
+            connection.enable_load_extension(true)
+            connection.load_extension(Native.path)
+            connection.enable_load_extension(false)
+          rescue ::SQLite3::Exception
+            nil
+          end
+
+          # Called by the extension in the middle of a statement, on the stack of its fiber.
+          # @return [Boolean] whether the statement has to end
+          def turn
+            pace = Thread.current[:plait_sqlite_pace]
+            pace ? pace.turn : false
+          end
+        end
+
+        # @return [Object] what the block returns
+        # @raise [Exception] what has ended a turn
+        def hold
+          super do
+            outer = Thread.current[:plait_sqlite_pace]
+            Thread.current[:plait_sqlite_pace] = self
+            yield
+          ensure
+            Thread.current[:plait_sqlite_pace] = outer
+          end
+        rescue ::SQLite3::Exception
+          raise_kept
+          raise
+        end
+
+        # As {hold}, around what is SQLite's alone. What comes for a thread has to wait until SQLite has come back: leaving a
+        # narrower block of `handle_interrupt` would let it in. To a fiber it comes in the middle of its wait.
+        # @return [Object] what the block returns
+        def step(&block) = hold { Fiber.current_scheduler ? yield : Thread.handle_interrupt(NEVER, &block) }
+
+        # @return [Boolean] whether the statement has to end
+        def turn
+          Fiber.current_scheduler ? rest(0) : keep { Thread.pass }
+          ended?
+        end
+
+        # @param tries [Integer] so far
+        # @param limit [Float] seconds
+        # @return [Boolean] whether to try again
+        def await_lock(tries, limit)
+          @limit = Deadline.after(limit) if tries.zero?
+          return false if @limit.expired?
+
+          rest(PAUSES.fetch(tries, PAUSES.last))
+          !ended?
+        end
+
+        private
+
+        def rest(seconds) = keep { sleep(seconds) }
+
+        def ended? = !@kept.nil? || Thread.pending_interrupt?
+
+        def keep
+          yield
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          @kept = e
+        end
+
+        def raise_kept
+          kept, @kept = @kept, nil
+          raise kept if kept
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/redis_server"
+require "plait/db"
+
+class DBRedisTest < Minitest::Test
+  def setup
+    require "redis_client"
+    @db = Plait::DB.connect(Support::RedisServer.shared.url, size: 4, read_timeout: 5)
+    @db.query("FLUSHDB")
+  rescue LoadError
+    skip("the gem redis-client is not installed: bundle install --with drivers")
+  end
+
+  def teardown
+    @db&.close
+  end
+
+  attr_reader :db
+
+  def self.under_each(name, &block)
+    %i[threads fibers].each do |on|
+      define_method(:"test_#{name}_on_#{on}") do
+        Plait.run(on: on) { instance_exec(on, &block) }
+      end
+    end
+  end
+
+  under_each("commands") do
+    assert_equal("OK", db.query("SET", "a", 1))
+    assert_equal("1", db.query("GET", "a"))
+    assert_equal("1", db.execute("GET", "a"))
+    assert_raises(RedisClient::WrongTypeError) { db.query("LPUSH", "a", 2) }
+    assert_equal("1", db.with { |client| client.call("GET", "a") })
+    db.with { |client| assert_kind_of(RedisClient, client) }
+    assert_equal([1, 0], db.statistics.values_at(:idle, :busy))
+  end
+
+  under_each("a_transaction") do
+    assert_equal([1, 2], db.transaction { |tx| 2.times { tx.query("INCR", "n") } })
+    assert_raises(KeyError) { db.transaction { |tx| tx.query("INCR", "n") || raise(KeyError) } }
+    catch(:out) { db.transaction { |tx| tx.query("INCR", "n") || throw(:out) } }
+    assert_equal("2", db.query("GET", "n"))
+  end
+
+  under_each("a_stream") do
+    db.query("MSET", *(1..1200).flat_map { |n| ["k#{n}", n] })
+    keys = []
+    db.stream("SCAN", "MATCH", "k*") { |key| keys << key }
+    assert_equal((1..1200).map { |n| "k#{n}" }.sort, keys.uniq.sort)
+    db.query("HSET", "h", "a", 1, "b", 2)
+    pairs = {}
+    db.stream("HSCAN", "h") { |field, value| pairs[field] = [value, db.query("GET", "k1")] }
+    assert_equal({ "a" => %w[1 1], "b" => %w[2 1] }, pairs)
+    assert_raises(Plait::UsageError) { db.stream("KEYS", "*") { flunk } }
+  end
+
+  under_each("a_command_that_is_cut") do
+    3.times { assert_raises(Plait::TimeoutError) { Plait.timeout(0.05) { db.query("BLPOP", "none", 30) } } }
+    assert_equal("PONG", db.query("PING"))
+    db.query("RPUSH", "none", "x")
+    assert_equal("x", db.query("LPOP", "none"))
+  end
+
+  under_each("two_on_one_connection_is_an_error") do |on|
+    errors = db.with do |client|
+      Plait.map(1..4, on: on, on_error: :collect) { client.call("BLPOP", "none", 0.2) }.filter_map(&:error)
+    end
+    refute_empty(errors)
+    errors.each { |error| assert_kind_of(Plait::DB::ConnectionInUse, error) }
+  end
+
+  under_each("no_answer_is_anybody_elses") do |on|
+    random = Random.new(8)
+    wrong = Queue.new
+    items = Array.new(200) { |n| [n, random.rand(0.0005..0.01)] }
+    Plait.map(items, on: on, limit: 12, on_error: :collect) do |n, limit|
+      answer = Plait.timeout(limit) do
+        db.query("BLPOP", "none", 0.004) if n.even?
+        db.query("ECHO", n)
+      end
+      wrong << n if answer != n.to_s
+    end
+    assert_equal(0, wrong.size)
+    assert_equal([0, 0], db.statistics.values_at(:busy, :waiting))
+  end
+
+  def test_a_server_that_is_gone
+    Support::RedisServer.start do |server|
+      Plait::DB.connect(server.url) do |mine|
+        assert_equal("PONG", mine.query("PING"))
+        server.restart(:KILL) { assert_raises(RedisClient::ConnectionError) { mine.query("PING") } }
+        assert_equal("PONG", mine.query("PING"))
+      end
+    end
+  end
+end
