@@ -26,6 +26,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_reactor(plait);
     plait_init_selector(plait);
 #endif
+    plait_init_placement(plait);
     plait_init_pool(plait);
     plait_init_response();
     plait_init_wire(plait);

@@ -10,6 +10,7 @@ void plait_init_connect(VALUE plait);
 void plait_init_deadlines(void);
 void plait_init_http1(VALUE plait);
 void plait_init_messagepack_rpc(VALUE plait);
+void plait_init_placement(VALUE plait);
 void plait_init_pool(VALUE plait);
 void plait_init_reactor(VALUE plait);
 void plait_init_resp(VALUE plait);

@@ -11,6 +11,7 @@ module Support
       "libmariadb-dev" => %w[mariadb_config mysql_config],
       "libpq-dev" => %w[pg_config],
       "redis-server" => %w[redis-server valkey-server],
+      "nutcracker" => %w[nutcracker],
       "mariadb-server" => %w[mariadbd mysqld],
       "postgresql" => %w[postgres /usr/lib/postgresql/*/bin/postgres],
       "nginx" => %w[nginx],
