@@ -35,8 +35,9 @@ module Bench
       # @see Goal
       def goal(**options) = @parts[:goals] << Goal.new(**options)
 
+      # @param gems [Array<String>] what it needs besides: a soft dependency
       # @yieldparam trial [Trial]
-      def plait(name = "plait", &body) = add(name, :plait, ["plait"], body)
+      def plait(name = "plait", gems: [], &body) = add(name, :plait, ["plait", *gems], body)
 
       # @param name [String]
       # @param gems [Array<String>] what must be installed for it

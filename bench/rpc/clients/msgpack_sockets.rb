@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "msgpack"
+require "socket"
+require_relative "client"
+
+module Bench
+  module RPC
+    module Clients
+      # What one writes oneself in ten lines: the gem msgpack over a socket, a thread for each connection.
+      class MsgpackSockets < Client
+        BACKLOG = 4096
+
+        class << self
+          def serve(service, tell)
+            listener = TCPServer.new("127.0.0.1", 0)
+            listener.listen(BACKLOG)
+            tell.call(listener.addr[1])
+            loop { Thread.new(listener.accept) { |socket| answer(socket, service) } }
+          end
+
+          private
+
+          def answer(socket, service)
+            socket.setsockopt(:TCP, :NODELAY, true)
+            MessagePack::Unpacker.new(socket).each do |_, id, method, arguments|
+              socket.write([1, id, nil, service.public_send(method, *arguments)].to_msgpack)
+            end
+          rescue IOError, SystemCallError
+            socket.close
+          end
+        end
+
+        def initialize(port)
+          super
+          @socket = TCPSocket.new("127.0.0.1", port)
+          @socket.setsockopt(:TCP, :NODELAY, true)
+          @unpacker = MessagePack::Unpacker.new(@socket)
+        end
+
+        def get(size) = call(:get, size)
+
+        def put(bytes) = call(:put, bytes)
+
+        def add(left, right) = call(:add, left, right)
+
+        private
+
+        def call(method, *arguments)
+          @socket.write([0, 1, method, arguments].to_msgpack)
+          @unpacker.read.last
+        end
+
+        def together(calls)
+          @socket.write(calls.map { |method, *arguments| [0, 1, method, arguments].to_msgpack }.join)
+          calls.map { @unpacker.read.last }
+        end
+      end
+    end
+  end
+end

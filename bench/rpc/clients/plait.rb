@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "plait"
+require_relative "client"
+
+module Bench
+  module RPC
+    module Clients
+      # Plait's client and server.
+      class Plait < Client
+        def self.serve(service, tell, on: :threads)
+          server = ::Plait::RPC::Server.new(service, on: on)
+          tell.call(server.listen("127.0.0.1", 0).port)
+          server.run
+        end
+
+        def self.shared? = true
+
+        def initialize(port)
+          super
+          @client = ::Plait::RPC::Client.new("127.0.0.1", port)
+        end
+
+        def get(size) = @client.call(:get, size)
+
+        def put(bytes) = @client.call(:put, bytes)
+
+        def add(left, right) = @client.call(:add, left, right)
+
+        private
+
+        def together(calls) = calls.map { |call| @client.call_async(*call) }.map(&:value)
+      end
+
+      # The same, in fibers on both sides.
+      class PlaitFibers < Plait
+        class << self
+          def serve(service, tell) = super(service, tell, on: :fibers)
+
+          def surround(&block) = ::Plait.run(on: :fibers, &block)
+
+          def at_once(clients, &block) = ::Plait.map(clients, on: :fibers, limit: clients.size, &block)
+        end
+      end
+    end
+  end
+end
