@@ -70,8 +70,23 @@ module ServerCases
       slow.socket.write([0, 1, "big", [100_000]].to_msgpack * 200)
       wait_until { count(:done) >= 1 }
       assert_serves
-      assert_equal([[1, 1, nil, 100_000]], slow.hear_many(200).map { |answer| [*answer.first(3), answer.last.bytesize] }.uniq)
+      assert_all_come(slow)
       assert_serves(slow)
+    end
+
+    # What was held back goes on whenever it takes more, also when it does so in the very moment in which it is held back.
+    def test_peers_that_take_what_they_are_sent_bit_by_bit
+      serve(outbox: 64 * 1024)
+      12.times do
+        talker = connect
+        talker.socket.write([0, 1, "big", [100_000]].to_msgpack * 200)
+        assert_all_come(talker)
+      end
+    end
+
+    def assert_all_come(talker)
+      answers = talker.hear_many(200).map { |answer| [*answer.first(3), answer.last.bytesize] }
+      assert_equal([[1, 1, nil, 100_000]], answers.uniq)
     end
 
     # One sends more than all can do; another one's call does not wait behind all of it.

@@ -53,7 +53,9 @@ module Plait
         def closed(connection, _error) = @board.remove(connection.session)
 
         # @return [void]
-        def unsent(connection) = @board.unsent(connection.session)
+        def unsent(connection)
+          @crew.call if @board.unsent(connection.session)
+        end
 
         # Somebody waits for an answer of that connection's peer.
         # @return [Object] the block's value

@@ -103,10 +103,11 @@ module Plait
         def send_to(connection) = connection.flush || unsent(connection.session)
 
         # The peer does not take what is sent.
-        # @return [void]
+        # @return [Boolean] whether somebody has to attend to it
         def unsent(peer)
           @lock.exclusively do
             arm(peer, peer.halted ? :full : :idle) if @peers.key?(peer) && !peer.attended
+            @resumed.any?
           end
         end
 
@@ -187,12 +188,17 @@ module Plait
         def arm(peer, state)
           peer.halted = nil unless state == :full
           unsent = peer.connection.unsent.positive?
+          return resume(peer) if overlooked?(peer)
+
           events = (state == :full ? 0 : READABLE) | (unsent ? WRITABLE : 0)
           queue = queue_for(state, unsent)
           @reactor.rearm(peer, events, queue, !progress?(peer, queue)) unless events.zero?
         rescue IOError
           nil # it was closed meanwhile
         end
+
+        # It has taken all in the very moment in which it was found not to: no event will tell.
+        def overlooked?(peer) = (peer.held || peer.halted == :unread) && !peer.connection.congested?
 
         def queue_for(state, unsent)
           return STALLED if unsent
