@@ -15,6 +15,7 @@ class IoEndpointTest < Minitest::Test
     "tcp://host:8080/" => [:tcp, "host", 8080, nil, "tcp://host:8080"],
     "TLS://[fe80::1]:443" => [:tls, "fe80::1", 443, nil, "tls://[fe80::1]:443"],
     "ssl://host:443" => [:tls, "host", 443, nil, "tls://host:443"],
+    "udp://host:53" => [:udp, "host", 53, nil, "udp://host:53"],
     "unix:///run/app.sock" => [:unix, nil, nil, "/run/app.sock", "unix:///run/app.sock"]
   }.each do |text, expected|
     define_method("test_parses_#{text}") do

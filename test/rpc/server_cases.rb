@@ -4,6 +4,7 @@ require "plait/rpc"
 require_relative "server_cases/bad_input"
 require_relative "server_cases/bounds"
 require_relative "server_cases/calls"
+require_relative "server_cases/datagrams"
 require_relative "server_cases/endings"
 require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
@@ -15,6 +16,7 @@ module ServerCases
   include BadInput
   include Bounds
   include Calls
+  include Datagrams
   include Endings
   include Misbehaviour
   include Nesting

@@ -63,6 +63,7 @@ module Plait
       # As {connect}, without the handshake: what a proxy needs to be told comes before it.
       # @return [Socket]
       def tcp(endpoint, deadline: nil, phases: nil)
+        raise UsageError, "#{endpoint} is for datagrams; a stream needs tcp://, tls:// or unix://" if endpoint.udp?
         return timed(phases, :connect=) { direct(endpoint, endpoint.family, endpoint.sockaddr, deadline) } if endpoint.sockaddr
 
         addresses = timed(phases, :resolve=) { addresses_of(endpoint, deadline) }

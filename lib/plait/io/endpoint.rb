@@ -5,10 +5,10 @@ require_relative "../values/errors"
 
 module Plait
   module Io
-    # Whom to connect to, or where to listen: a host and a port, perhaps with TLS, or the path of a UNIX socket. Frozen,
-    # and equal to another one that says the same.
+    # Whom to connect to, or where to listen: a host and a port, perhaps with TLS, or the path of a UNIX socket; or, for
+    # datagrams, a host and a port of UDP. Frozen, and equal to another one that says the same.
     class Endpoint
-      SCHEMES = { "tcp" => :tcp, "tls" => :tls, "ssl" => :tls, "unix" => :unix }.freeze
+      SCHEMES = { "tcp" => :tcp, "tls" => :tls, "ssl" => :tls, "udp" => :udp, "unix" => :unix }.freeze
       FORMS = "host:port, [IPv6]:port, tcp://host:port, tls://host:port and unix:///path"
       PORTS = (0..65_535)
       # A host and a port; an IPv6 address stands in brackets, or its last colon could not be told from the port's.
@@ -54,7 +54,7 @@ module Plait
         def malformed(text) = "#{text.inspect} is no endpoint; there are #{FORMS}"
       end
 
-      # @return [Symbol] :tcp, :tls or :unix
+      # @return [Symbol] :tcp, :tls, :udp or :unix
       attr_reader :scheme
       # @return [String, nil] a name or an address, IPv6 without brackets; nil for a UNIX socket
       attr_reader :host
@@ -88,6 +88,9 @@ module Plait
 
       # @return [Boolean]
       def unix? = @scheme == :unix
+
+      # @return [Boolean] whether it is for datagrams; all others are for streams
+      def udp? = @scheme == :udp
 
       # @return [Boolean] whether the host is an IP address
       def literal? = !unix? && (ipv6? || IPV4.match?(@host))

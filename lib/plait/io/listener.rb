@@ -40,6 +40,7 @@ module Plait
         # @return [Listener]
         # @raise [ListenError]
         def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil)
+          raise UsageError, "#{endpoint} is for datagrams; connections need tcp://, tls:// or unix://" if endpoint.udp?
           raise UsageError, "#{endpoint} speaks TLS: give tls: a Plait::Io::TLS::Server" if endpoint.tls? && !tls
 
           io = Binding.new(endpoint, reuse_port: reuse_port, mode: mode).listen(backlog)

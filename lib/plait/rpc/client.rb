@@ -23,7 +23,9 @@ module Plait
       private_constant :TRIES
 
       class << self
-        # @param url [String, Io::Endpoint] "tcp://host:port", "unix:///path", "tls://host:port"
+        # @param url [String, Io::Endpoint] "tcp://host:port", "unix:///path", "tls://host:port", or "udp://host:port": there each
+        #   message is a datagram, of 65,507 bytes at most, and a call or its answer may get lost: then it is late, as
+        #   {ReadTimeout} says, and is not made again
         # @param options [Hash] see {#initialize}
         # @yieldparam factory [MessagePack::Factory] to register extension types
         # @return [Client]

@@ -39,9 +39,9 @@ module Plait
       # @param served [Boolean] only {#read_available} reads, and nobody waits for the peer to read
       # @param raw [Boolean] see {Protocols::MessagePackRPC::Writer}
       def initialize(io, parser, connection, room:, served:, raw:)
-        @wire = PureWire.new(io, parser)
+        @wire = make_wire(io, parser)
         @parser = parser
-        @writer = Protocols::MessagePackRPC::Writer.new(raw: raw)
+        @writer = make_writer(raw)
         @connection = connection
         @room = room
         @served = served
@@ -205,6 +205,10 @@ module Plait
       end
 
       private
+
+      def make_wire(socket, parser) = PureWire.new(socket, parser)
+
+      def make_writer(raw) = Protocols::MessagePackRPC::Writer.new(raw: raw)
 
       def check_open
         raise @connection.complaint("belongs to the parent process") if foreign?

@@ -6,6 +6,7 @@ require_relative "server/introspection"
 require_relative "server/options"
 require_relative "server/prefork"
 require_relative "server/shift"
+require_relative "../io/datagrams"
 require_relative "../io/endpoint"
 require_relative "../io/listener"
 require_relative "../values/deadline"
@@ -76,14 +77,16 @@ module Plait
       # Opens a socket; connections wait there until {#run}.
       # @overload listen(host, port, **options)
       # @overload listen(url, **options)
-      #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801"
+      #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801", or
+      #     "udp://127.0.0.1:18800": there, each request, notification and answer is a datagram, of 65,507 bytes at most. An
+      #     address of a sender is easily forged, so don't offer it to the world.
       # @param tls [Io::TLS::Server, nil] for tls://; it may demand certificates of its clients
       # @param options [Hash] see {Io::Listener.open}
       # @return [Io::Endpoint] with the port that was given
       # @raise [ListenError]
       def listen(host, port = nil, tls: nil, **options)
         endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
-        @listeners << Io::Listener.open(endpoint, tls: tls, **options)
+        @listeners << (endpoint.udp? ? take_datagrams(endpoint, options) : Io::Listener.open(endpoint, tls: tls, **options))
         @listeners.last.endpoint
       end
 
@@ -126,6 +129,12 @@ module Plait
       def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
       private
+
+      def take_datagrams(endpoint, options)
+        raise UsageError, "#{endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret
+
+        Io::Datagrams.open(endpoint, **options)
+      end
 
       def serve
         return serve_by_processes if @options.processes?

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../connection"
+require_relative "../datagram/line"
+require_relative "../line"
 require_relative "../../io/connector"
+require_relative "../../io/datagrams"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 
@@ -23,8 +26,9 @@ module Plait
         # @raise [RemoteError] it does not take the secret
         def connect(deadline)
           deadline = sooner(deadline, Deadline.after(@options.connect_timeout))
-          socket = connector.connect(@endpoint, deadline: deadline)
-          connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, **@options.for_connection)
+          socket = open_socket(deadline)
+          connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, line: line(socket),
+                                              **@options.for_connection)
           introduce(connection, deadline)
           reside(connection) if dispatcher
           connection
@@ -36,6 +40,15 @@ module Plait
         private
 
         def sooner(*deadlines) = deadlines.compact.min_by(&:at)
+
+        def open_socket(deadline)
+          return connector.connect(@endpoint, deadline: deadline) unless @endpoint.udp?
+          raise UsageError, "#{@endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret
+
+          Io::Datagrams.connect(@endpoint, deadline: deadline)
+        end
+
+        def line(socket) = @endpoint.udp? ? Datagram::Line : Line.for(socket)
 
         def connector = @connector ||= Io::Connector.new(**@options.connector, tls: (tls if @endpoint.tls?))
 

@@ -29,11 +29,15 @@ module Plait
 
         def take_events
           while (event = @parser.next_event)
-            case event
-            when :response then take_answer
-            when :large then look_at_large
-            when :request, :notification then (@arrived ||= []) << [@parser.id, @parser.method_name, @parser.params]
-            end
+            take_event(event)
+          end
+        end
+
+        def take_event(event)
+          case event
+          when :response then take_answer
+          when :large then look_at_large
+          when :request, :notification then (@arrived ||= []) << [@parser.id, @parser.method_name, @parser.params]
           end
         end
 

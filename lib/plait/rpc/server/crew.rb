@@ -174,8 +174,11 @@ module Plait
         # It may take long: what is to be sent leaves, and somebody else leads.
         def make_way
           @board.flush
-          help { !@leading && !@bench.called? }
+          help { (!@leading || work_left?) && !@bench.called? }
         end
+
+        # That the leader has not seen come.
+        def work_left? = @backlog.size.positive? && @running < @limit
 
         # It won't. Should it do so, somebody has an eye on it.
         def stay_awake

@@ -44,11 +44,16 @@ module Plait
           end
         end
 
+        # Nobody else comes in.
         # @return [void]
         def close
           @closed = true
           @listener.close
         end
+        alias turn_away close
+
+        # @return [Boolean] whether there is something to do besides its connections
+        def busy? = false
 
         private
 

@@ -4,8 +4,10 @@ require_relative "backlog"
 require_relative "crew"
 require_relative "dispatcher"
 require_relative "door"
+require_relative "letterbox"
 require_relative "lock"
 require_relative "switchboard"
+require_relative "../../io/datagrams"
 require_relative "../../values/deadline"
 
 module Plait
@@ -31,7 +33,7 @@ module Plait
           @dispatcher = Dispatcher.new(@lock, @board, @backlog, handler, options.secret)
           @crew = Crew.new(@lock, @board, @backlog, options.runner.new(handler), options.limit) { start { @crew.work } }
           @dispatcher.crew = @crew
-          @doors = listeners.map { |listener| Door.new(listener, options, @dispatcher, @board, @crew, scores: scores) }
+          @doors = listeners.map { |listener| door(listener, options, scores) }
         end
 
         # Serves until the bell rings, and then until all is answered or the time for that is up.
@@ -58,6 +60,12 @@ module Plait
 
         private
 
+        def door(listener, options, scores)
+          return Letterbox.new(listener, options, @dispatcher, @crew) if listener.is_a?(Io::Datagrams)
+
+          Door.new(listener, options, @dispatcher, @board, @crew, scores: scores)
+        end
+
         # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
         def start
           @scope.async do
@@ -70,11 +78,11 @@ module Plait
 
         # What was sent before is answered, and what comes now refused: who has no answer then was not heard.
         def drain(deadline)
-          @doors.each(&:close)
+          @doors.each(&:turn_away)
           @board.peers.each { |peer| @board.attend(peer) }
           @dispatcher.stop
           @crew.call
-          until (peers = @board.peers).empty? || deadline.expired?
+          until ((peers = @board.peers).empty? && @doors.none?(&:busy?)) || deadline.expired?
             peers.each { |peer| peer.connection.close("the server has stopped") unless peer.busy? }
             sleep(LOOK)
           end
