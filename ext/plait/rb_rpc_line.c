@@ -340,6 +340,10 @@ static VALUE line_unsent(VALUE self) {
     return ULL2NUM(plait_line_unsent(plait_line_of(self)));
 }
 
+static VALUE line_sending(VALUE self) {
+    return plait_line_of(self)->sending ? Qtrue : Qfalse;
+}
+
 static VALUE line_sent(VALUE self) {
     return ULL2NUM(plait_line_of(self)->sent);
 }
@@ -420,6 +424,7 @@ static void define(VALUE rpc) {
     rb_define_method(line, "run", line_run, 0);
     rb_define_method(line, "finish", line_finish, 1);
     rb_define_method(line, "unsent", line_unsent, 0);
+    rb_define_method(line, "sending?", line_sending, 0);
     rb_define_method(line, "sent", line_sent, 0);
     rb_define_method(line, "received", line_received, 0);
     rb_define_method(line, "congested?", line_congested, 0);

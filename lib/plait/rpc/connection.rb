@@ -195,6 +195,9 @@ module Plait
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @line.unsent
 
+      # @return [Boolean] whether somebody sends in this moment, who will see to what is left
+      def sending? = @line.sending?
+
       # @return [Integer] bytes given to the kernel, ever
       def sent = @line.sent
 

@@ -179,6 +179,9 @@ module Plait
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @wire.unsent + @writer.bytesize
 
+      # @return [Boolean] whether somebody is about to send what there is, and will see to what is left
+      def sending? = false
+
       # @return [Integer] bytes given to the kernel, ever
       def sent = @wire.sent
 

@@ -153,7 +153,10 @@ module Plait
         # @return [Symbol] as Connection#read_available
         def serve(peer)
           connection = peer.connection
-          connection.flush if connection.unsent.positive?
+          if connection.unsent.positive?
+            Thread.pass if connection.sending? # he needs the GVL to go on
+            connection.flush
+          end
           @lock.exclusively { @backlog.release(peer) } if peer.held && !connection.congested?
           connection.read_available
         end
@@ -187,7 +190,7 @@ module Plait
 
         def arm(peer, state)
           peer.halted = nil unless state == :full
-          unsent = peer.connection.unsent.positive?
+          unsent = to_be_sent?(peer, state)
           return resume(peer) if overlooked?(peer)
 
           events = (state == :full ? 0 : READABLE) | (unsent ? WRITABLE : 0)
@@ -199,6 +202,13 @@ module Plait
 
         # It has taken all in the very moment in which it was found not to: no event will tell.
         def overlooked?(peer) = (peer.held || peer.halted == :unread) && !peer.connection.congested?
+
+        # Whoever is sending sees to what is left. But he does not tell when nothing is, and what is not read for having too much
+        # to send goes on then.
+        def to_be_sent?(peer, state)
+          connection = peer.connection
+          connection.unsent.positive? && (state == :full || !connection.sending?)
+        end
 
         def queue_for(state, unsent)
           return STALLED if unsent
