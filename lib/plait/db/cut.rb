@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Plait
+  module DB
+    # Connections of other libraries' pools that were left in the middle of a call.
+    module Cut
+      # PQTRANS_ACTIVE of libpq: a statement is under way.
+      ACTIVE = 1
+      # Seconds for a server to break off a statement.
+      CANCEL_TIMEOUT = 2
+      private_constant :ACTIVE, :CANCEL_TIMEOUT
+
+      module_function
+
+      # @param connection [Object] of a driver
+      # @return [Boolean] whether its next answer would be another statement's, or none
+      def off?(connection)
+        return connection.finished? || busy?(connection) if connection.respond_to?(:transaction_status)
+
+        connection.respond_to?(:closed?) && connection.closed?
+      end
+
+      # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.)
+      # @return [void]
+      def break_off(connection)
+        Plait.timeout(CANCEL_TIMEOUT) { connection.cancel } if connection.respond_to?(:transaction_status) && busy?(connection)
+      rescue StandardError
+        nil
+      end
+
+      def busy?(connection) = !connection.finished? && connection.transaction_status == ACTIVE
+      private_class_method :busy?
+    end
+  end
+end
