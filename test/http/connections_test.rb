@@ -63,6 +63,22 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
+  # Neither on the shelf nor in the pool, and however soon the next request follows.
+  def test_an_answer_that_nobody_has_asked_for_is_nobodys
+    there = Queue.new
+    twice = lambda do |io, request|
+      io.write(answer(request.query))
+      io.write(answer("surplus"))
+      there << true
+    end
+    with_origin("/twice" => twice) do |client, origin|
+      100.times do |number|
+        assert_equal(number.to_s, client.get(origin.url("/twice?#{number}")).body)
+        there.pop
+      end
+    end
+  end
+
   def test_an_unused_one_is_closed_in_time
     with_origin(pool: { idle_timeout: 0.05 }) do |client, origin|
       client.get(origin.url("/x"))

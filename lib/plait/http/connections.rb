@@ -16,9 +16,7 @@ module Plait
       NEVER = { Object => :never }.freeze
       # Requests in a row after which a route has the shelf.
       HOT = 32
-      # Seconds after which an idle connection is asked whether it is stale.
-      CHECK_AFTER = 0.001
-      private_constant :WAITING, :NEVER, :HOT, :CHECK_AFTER
+      private_constant :WAITING, :NEVER, :HOT
 
       # @return [Routes]
       attr_reader :routes
@@ -29,7 +27,7 @@ module Plait
         @routes = Routes.new(options, heads)
         @dialer = Dialer.new(options)
         @limits = options.pool
-        @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: CHECK_AFTER)
+        @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)
         @shelf = Shelf.new
         @on_shelf = @limits[:max_idle] || @limits[:max]
         @waiting = @streak = @reused = 0
@@ -148,10 +146,11 @@ module Plait
         clear(@shelf)
       end
 
+      # However short it was idle: a second answer to the last request would be taken for the one to the next.
       def fresh?(place)
-        idle = Deadline.now - place.since
         @reused += 1
-        idle < CHECK_AFTER || (idle < (@limits[:idle_timeout] || Float::INFINITY) && !place.wire.stale?)
+        idle_timeout = @limits[:idle_timeout]
+        !place.wire.stale? && (idle_timeout.nil? || Deadline.now - place.since < idle_timeout)
       end
 
       # @param place [Shelf::Place, nil] whose connection is of no more use
