@@ -16,6 +16,27 @@ class RactorsTest < Minitest::Test
     end
   end
 
+  # Results, by name.
+  module Made
+    class Text < String; end
+
+    def self.of(kind)
+      case kind
+      when :big then 3**5000
+      when :long then "x" * 100_000
+      when :edge then "y" * 480
+      when :pieces then "z" * 5000
+      when :bytes then "\xFF".b
+      when :utf16 then "u".encode("UTF-16LE")
+      when :with_variable then (+"v").tap { |text| text.instance_variable_set(:@own, :mine) }
+      when :subclass then Text.new("w")
+      else kind
+      end
+    end
+  end
+  KINDS = [nil, true, -7, :big, 0.1, :"ä b", "ä", +"ö", :long, :edge, :pieces, :bytes, :utf16, [1, [2]], Comparable,
+           :with_variable, :subclass].freeze
+
   def setup
     @log = Tempfile.new("plait-ractors")
     @path = @log.path
@@ -99,6 +120,69 @@ class RactorsTest < Minitest::Test
     assert_equal([1, 2, nil, 4, 5, nil, 7, 8, nil], outcomes.map(&:value))
     assert_equal([Plait::WorkerDied], outcomes.values_at(2, 5, 8).map { |outcome| outcome.error.class }.uniq)
     assert_match(/\Athe ractor ended before it answered for item 2: .*`next` returns early/, outcomes[2].error.message)
+  end
+
+  def test_retries_cover_a_worker_that_dies
+    outcomes = assert_nothing_left do
+      map([@path] * 5, limit: 2, on_error: :collect, retries: { count: 2, base: 0.001 }) do |path|
+        File.write(path, "x", mode: "a")
+        File.size(path) < 3 ? Thread.exit : :lived
+      end
+    end
+    assert_equal([:lived] * 5, outcomes.map(&:value))
+    assert_equal(7, outcomes.sum(&:attempts))
+    assert_equal(7, File.size(@path))
+  end
+
+  def test_errors_and_deaths_are_counted_together
+    outcome, = map([@path], on_error: :collect, retries: { count: 3, base: 0.001 }) do |path|
+      File.write(path, "x", mode: "a")
+      File.size(path).odd? ? raise("odd") : Thread.exit
+    end
+    assert_equal([4, 4, Plait::WorkerDied], [File.size(@path), outcome.attempts, outcome.error.class])
+  end
+
+  # Small items wait at the ractors; a long one among them must not hold up any.
+  def test_what_waits_behind_a_long_item_is_run_elsewhere
+    items = Array.new(200) { |index| [index, @path] }
+    values = map(items, limit: 2, timeout: 60) do |index, path|
+      sleep(0.001)
+      sleep(0.002) until index != 100 || File.size(path) == 199
+      File.write(path, "x", mode: "a")
+      index
+    end
+    assert_equal((0...200).to_a, values)
+  end
+
+  def test_nothing_is_run_twice_and_nothing_is_lost
+    items = Array.new(600) { |index| [index, @path] }
+    outcomes = map(items, limit: 3, on_error: :collect) do |index, path|
+      File.write(path, "#{index}\n", mode: "a")
+      sleep((index * 7 % 13) / 10_000.0)
+      (index % 97) == 50 ? Thread.exit : index
+    end
+    doomed = (0...600).select { |index| index % 97 == 50 }
+    assert_equal((0...600).to_a, notes.map(&:to_i).sort)
+    assert_equal([(0...600).to_a - doomed, doomed], [outcomes.filter_map(&:value), outcomes.reject(&:ok?).map(&:index)])
+  end
+
+  # Among items that wait at a ractor.
+  def test_an_item_that_can_not_be_copied_fails_alone
+    items = Array.new(100) { |index| index % 9 == 8 ? Thread.current : index }
+    outcomes = map(items, limit: 2, on_error: :collect) { |item| item }
+    refused, rest = outcomes.partition(&:error)
+    assert_equal([items.grep(Integer), 11], [rest.map(&:value), refused.size])
+    assert(refused.all? { |outcome| outcome.item == Thread.current && outcome.error.is_a?(Plait::UnshareableError) })
+  end
+
+  # Each travels as it would if it were copied.
+  def test_results_of_many_kinds
+    values = map(KINDS) { |kind| Made.of(kind) }
+    expected = KINDS.map { |kind| Made.of(kind) }
+    assert_equal(expected, values)
+    assert_equal(expected.map { |value| [value.class, value.frozen?] }, values.map { |value| [value.class, value.frozen?] })
+    assert_equal(expected.grep(String).map(&:encoding), values.grep(String).map(&:encoding))
+    assert_equal([:mine, Made::Text], [values[-2].instance_variable_get(:@own), values[-1].class])
   end
 
   def test_a_worker_that_dies_ends_the_run

@@ -27,6 +27,9 @@ module Plait
           @wakes_at = NEVER
         end
 
+        # @raise [ThreadError] when the system gives no thread
+        def prepare = @lock.synchronize { @thread ||= Thread.new { watch } }
+
         # @param seconds [Numeric]
         # @param error [Class<TimeoutError>]
         # @return [Object] what the block returns
@@ -46,6 +49,7 @@ module Plait
         private
 
         def run(alarm, &block)
+          prepare
           set(alarm)
           Thread.handle_interrupt(Interruption => :immediate, &block)
         ensure
@@ -56,7 +60,6 @@ module Plait
         # per limit, not once per item.
         def set(alarm)
           @lock.synchronize do
-            @thread ||= Thread.new { watch }
             @alarms << alarm
             @changed.signal if alarm.at < @wakes_at
           end

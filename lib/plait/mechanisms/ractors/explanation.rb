@@ -98,6 +98,14 @@ module Plait
             build("`retries:` can't be copied into a ractor", reason, "Name error classes in `on:`, not lambdas")
           end
 
+          # @param reason [Exception] from the system
+          # @return [UnsupportedError]
+          def of_refusal(reason)
+            kind = reason.is_a?(ThreadError) ? "threads or processes (ulimit -u, pids.max)" : "open files (ulimit -n)"
+            UnsupportedError.new("can't start a ractor (#{reason.message}): too many #{kind}; raise what is allowed, or " \
+                                 "lower limit:")
+          end
+
           private
 
           def build(what, reason, advice = advice_for(words(reason)))

@@ -18,7 +18,7 @@ module Plait
         def attach(_number, _ractor) = nil
 
         # Waits. For one thread only.
-        # @return [Array(Integer, Array), Array(Integer, nil), nil]
+        # @return [Array(Integer, Array), Array(Integer, Integer), nil]
         def receive = @address.receive
 
         # Makes {#receive} return nil.
@@ -42,7 +42,8 @@ module Plait
             send(yield(e))
           end
 
-          def gone = send(nil)
+          # @param attempts [Integer]
+          def gone(attempts) = send(attempts)
 
           private
 

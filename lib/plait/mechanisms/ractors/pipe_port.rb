@@ -9,9 +9,15 @@ module Plait
       # the main ractor waits at the pipe and not at a ractor: up to Ruby 3.2 all threads of a ractor share one place to
       # wait at (`sync.wait` in ractor_core.h), and a thread of ours there would take, or lose, what the program's own
       # Ractor#take or Ractor.receive waits for. The pipe costs nothing that could be measured (3.1.2: 50 µs with and
-      # without).
+      # without). Small plain results go through it as they are.
       class PipePort
+        # What a ractor writes: its number, or that and one of these; its attempts when it is gone, or the bytes of the
+        # report that are still to come; the bytes that follow.
+        HEADER = "LLL"
+        SIZE = 12
         GONE = 1 << 31
+        # A piece of the report follows.
+        ENCLOSED = 1 << 30
         WAKE = GONE - 1
         ONE_PLACE = RUBY_VERSION < "3.3"
         # For the same reason, pools take one at a time.
@@ -23,6 +29,7 @@ module Plait
         def initialize
           @reader, @writer = IO.pipe(binmode: true)
           @ractors = {}
+          @pieces = Hash.new { |pieces, number| pieces[number] = String.new }
         end
 
         # @return [IO] for Ractor.new, which copies it
@@ -33,17 +40,21 @@ module Plait
         def attach(number, ractor) = @ractors[number] = ractor
 
         # Waits. For one thread only.
-        # @return [Array(Integer, Array), Array(Integer, nil), nil]
+        # @return [Array(Integer, Array), Array(Integer, Integer), Array(Integer, nil), nil]
         def receive
-          code = @reader.read(4).unpack1("L")
-          return if code == WAKE
-          return [code - GONE, nil] if code >= GONE
+          loop do
+            code, count, bytes = @reader.read(SIZE).unpack(HEADER)
+            return if code == WAKE
+            return [code - GONE, count] if code >= GONE
+            return [code, take(@ractors.fetch(code))] if code < ENCLOSED
 
-          [code, take(@ractors.fetch(code))]
+            @pieces[code - ENCLOSED] << @reader.read(bytes)
+            return [code - ENCLOSED, Marshal.load(@pieces.delete(code - ENCLOSED))] if count.zero?
+          end
         end
 
         # Makes {#receive} return nil.
-        def wake = @writer.write_nonblock([WAKE].pack("L"))
+        def wake = @writer.write_nonblock([WAKE, 0, 0].pack(HEADER))
 
         def close
           @reader.close
@@ -71,6 +82,13 @@ module Plait
 
         # In the ractor.
         class Far
+          # Bytes that every system writes into a pipe in one piece (POSIX's PIPE_BUF), without the header.
+          PIECE = 512 - SIZE
+          # Bytes that go through the pipe rather than through Ractor.yield.
+          SMALL = 16_384
+          # Seconds between two looks at a pipe that is full.
+          FULL = 0.0005
+
           def initialize(writer, number)
             @writer = writer
             @number = number
@@ -80,24 +98,61 @@ module Plait
           # @yieldparam error [StandardError] why it can't be copied
           # @yieldreturn [Array] what to offer instead
           def put(report)
+            bytes = enclosed(report)
+            return post(bytes) if bytes
+
             announce(@number)
             ::Ractor.yield(report)
           rescue StandardError => e
             ::Ractor.yield(yield(e))
           end
 
-          def gone
-            announce(@number + GONE)
+          # @param attempts [Integer]
+          def gone(attempts)
+            announce(@number + GONE, attempts)
             @writer.close
           end
 
           private
 
+          def post(bytes)
+            rest = bytes.bytesize
+            until rest.zero?
+              piece = bytes.byteslice(-rest, PIECE)
+              announce(@number + ENCLOSED, rest -= piece.bytesize, piece)
+            end
+          end
+
           # The pool may have given this ractor up, and closed. Not `write`: in it Ruby counts the ractor as blocked.
-          def announce(code)
-            @writer.write_nonblock([code].pack("L"))
+          def announce(code, count = 0, piece = "")
+            frame = [code, count, piece.bytesize].pack(HEADER) << piece
+            sleep(FULL) while @writer.write_nonblock(frame, exception: false) == :wait_writable
           rescue Errno::EPIPE
             nil
+          end
+
+          # Nobody waits at the other end of the pipe until such a report is taken; in Ractor.yield the ractor would. (And on
+          # Ruby 3.3.8, when a pool is closed, Ractor.yield and Ractor#take at times never meet.)
+          # @return [String, nil] of what is the same as bytes and as a copy, and small
+          def enclosed(report)
+            _, value, error = report
+            return unless plain?(error) && plain?(value)
+
+            bytes = Marshal.dump(report)
+            bytes if bytes.bytesize <= SMALL
+          end
+
+          def plain?(value)
+            case value
+            when nil, true, false, Float then true
+            when Integer then value.bit_length < SMALL
+            when String then value.bytesize < SMALL && bare?(value)
+            end
+          end
+
+          # A frozen one is shared, not copied.
+          def bare?(text)
+            text.instance_of?(String) && !text.frozen? && text.singleton_methods.empty? && text.instance_variables.empty?
           end
         end
       end

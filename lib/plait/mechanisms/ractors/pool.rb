@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "explanation"
+require_relative "job"
 require_relative "port"
-require_relative "worker"
+require_relative "staff"
 require_relative "../executor"
 require_relative "../mechanism"
 require_relative "../options"
+require_relative "../processes/pace"
 require_relative "../processes/portable_error"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
@@ -14,57 +16,66 @@ require_relative "../../values/outcome"
 module Plait
   module Mechanisms
     class Ractors < Mechanism
-      # Up to `limit` ractors, each started when an item finds none idle.
+      # The items of one run, on their way to ractors and back.
       #
       # Only a thread of its own waits for the ractors; the caller waits at a queue, so that Ctrl-C, Thread#raise and
       # timeouts reach it, and a fiber of an event loop gives way.
+      #
+      # Items that take little wait at the ractors, so that none is idle while its result goes one way and its next item the
+      # other (0.25 ms). One that has nothing more to do gets what waits at others.
       class Pool < Executor
         # Seconds that cancelled blocks have for their `ensure` parts.
         GRACE = 2.0
-        # Seconds that Ruby has to remove a ractor whose block is over.
-        REMOVAL = 1.0
-        ENOUGH = Object.new.freeze
+        # Items that wait at a ractor at most.
+        AHEAD = 4
+        # Seconds between two looks at whether the ractors have ended.
+        FIRST_PAUSE = 0.0001
+        LONGEST_PAUSE = 0.005
 
         # @param body [Body]
         # @param policy [Options]
         # @param limit [Integer]
+        # @raise [UnsupportedError] when the system gives no descriptors or threads
         def initialize(body, policy, limit)
           super()
-          @body = body
           @policy = Options.new(timeout: policy.timeout, deadline: policy.deadline, retries: policy.retries)
-          @limit = limit
-          @pending = 0
-          @hired = 0
-          @live = {}
-          @idle = []
-          @ended = []
-          @news = Thread::Queue.new
           @port = Port.open
+          @staff = Staff.new(body, @policy, @port, limit)
+          @pace = Processes::Pace.new(limit)
+          @pending = 0
+          @backlog = []
+          @ready = []
+          @news = Thread::Queue.new
           @courier = Thread.new { carry }
+        rescue ThreadError, SystemCallError => e
+          @port&.close
+          raise Explanation.of_refusal(e)
         end
 
-        def room? = @pending < @limit
+        def room? = @pending < @staff.limit + (ahead * @staff.size)
 
         # @param arguments [Array] for the block
         # @raise [UnshareableError] if `retries:` can't be copied
+        # @raise [UnsupportedError] when the system gives no ractor
         def submit(index, item, arguments = [item])
-          worker = @idle.pop || hire
           @pending += 1
-          worker.job = [index, item]
-          give(worker, arguments)
+          @backlog << Job.new(index, item, arguments)
+          dispatch
         end
 
-        def ready? = !@news.empty?
+        def ready? = !@ready.empty? || !@news.empty?
 
         def take
-          outcome = digest(@news.pop) until outcome
+          outcome = @ready.shift || digest(@news.pop) until outcome
+          @pending -= 1
           outcome
         end
 
         # @return [Array<Outcome>] what was not taken, and what could not be stopped
         def cancel
           @stopping = true
-          @live.each_value(&:stop)
+          @backlog.clear
+          @staff.stop
           outcomes = await_end
           outcomes + abandon
         end
@@ -74,10 +85,12 @@ module Plait
           @port.wake
           @courier.join
           @port.close
-          await_removal
+          @staff.await_removal
         end
 
         private
+
+        def ahead = [@pace.ahead, AHEAD].min
 
         # In the courier's thread.
         def carry
@@ -88,95 +101,102 @@ module Plait
           @news << e
         end
 
-        # Known to the pool before it starts, so that an interrupt in between leaves nothing behind.
-        def hire
-          worker = @live[@hired] = Worker.new(@hired)
-          @hired += 1
-          worker.start(@body, @policy, @port)
-          worker
-        rescue TypeError, ::Ractor::Error => e
-          @live.delete(worker.number)
-          raise Explanation.of_policy(e)
+        def dispatch
+          return if @stopping
+
+          until @backlog.empty?
+            worker = @staff.find(ahead) or return
+            give(worker, @backlog.shift)
+          end
+          @staff.balance { |idle, job| give(idle, job) }
         end
 
-        def give(worker, arguments)
-          worker.give(worker.job.first, arguments)
+        def give(worker, job)
+          @backlog.unshift(job) unless worker.give(job)
         rescue StandardError => e
-          index, item = worker.job
-          error = Explanation.of_item(item, index, e)
-          @news << [worker.number, Outcome.new(index: index, item: item, error: error, attempts: 0)]
+          error = Explanation.of_item(job.item, job.index, e)
+          @ready << Outcome.new(index: job.index, item: job.item, error: error, attempts: job.made)
         end
 
         # @return [Outcome, nil]
         def digest(news)
           raise news if news.is_a?(Exception)
-          return if news.equal?(ENOUGH)
 
           number, report = news
-          worker = @live[number] or return
-          outcome = report ? outcome_of(worker, report) : farewell(worker)
-          @pending -= 1 if outcome
+          worker = @staff[number] or return
+          outcome = report.is_a?(Array) ? settle(worker, report) : bury(worker, report)
+          dispatch
           outcome
         end
 
-        def outcome_of(worker, report)
-          @idle << worker
-          index, item = worker.job
-          worker.job = nil
-          return report if report.is_a?(Outcome)
-
-          _, value, error, attempts, started_at, finished_at = report
+        def settle(worker, report)
+          index, value, error, attempts, started_at, finished_at = report
+          job = worker.finish(index) or return
+          @pace.record(finished_at - started_at, 1)
           error &&= Explanation.of_error(Processes::PortableError.load(error), index)
-          Outcome.new(index: index, item: item, value: value, error: error, attempts: attempts,
+          Outcome.new(index: index, item: job.item, value: value, error: error, attempts: attempts,
                       started_at: started_at, finished_at: finished_at, worker: worker.number)
         end
 
-        def farewell(worker)
-          @live.delete(worker.number)
-          worker.stop
-          @ended << worker
-          failure(worker, WorkerDied.new(died(worker))) if worker.job && !@stopping
+        # @param attempts [Integer, nil] see {Port}
+        def bury(worker, attempts)
+          waiting = worker.take_all_back unless @stopping
+          @staff.dismiss(worker)
+          return if @stopping
+
+          @backlog.unshift(*waiting)
+          return @staff.do_without(ThreadError.new("it got no thread")) if attempts == Port::UNSTAFFED
+
+          job = worker.jobs.first
+          lose(job, worker, attempts) if job
         end
 
-        def died(worker)
-          "the ractor ended before it answered for item #{worker.job.first}: its block ended the thread it ran in " \
+        def lose(job, worker, attempts)
+          job.made = attempts || (job.made + 1)
+          error = WorkerDied.new(died(job))
+          return failure(job, worker, error) unless @policy.again?(error, job.made)
+
+          @backlog.unshift(job)
+          @staff.balance { |idle, job| give(idle, job) }
+        end
+
+        def died(job)
+          "the ractor ended before it answered for item #{job.index}: its block ended the thread it ran in " \
             "(Thread.exit, Thread#kill); `next` returns early from a block"
         end
 
-        def failure(worker, error)
-          index, item = worker.job
-          Outcome.new(index: index, item: item, error: error, worker: worker.number)
+        def failure(job, worker, error)
+          Outcome.new(index: job.index, item: job.item, error: error, attempts: [job.made, 1].max, worker: worker.number)
         end
 
         def await_end
-          timer = Thread.new { sleep(GRACE) && @news.push(ENOUGH) } unless @live.empty?
-          outcomes = []
-          until @live.empty? && @news.empty?
-            news = @news.pop
-            break if news.equal?(ENOUGH)
-
-            outcomes << digest(news)
-          end
+          limit = Deadline.after(GRACE)
+          outcomes = @ready.slice!(0..)
+          outcomes << digest(@news.pop) while news_before?(limit)
           outcomes.compact
-        ensure
-          timer&.kill&.join
+        end
+
+        # Not by a thread for the time limit: the system may have none to give.
+        def news_before?(limit)
+          pause = FIRST_PAUSE
+          until @staff.empty? || !@news.empty? || limit.expired?
+            sleep(pause)
+            pause = [pause * 2, LONGEST_PAUSE].min
+          end
+          !@news.empty?
         end
 
         # Ruby has no way to end a ractor that doesn't listen.
         def abandon
-          left = @live.values
-          @live.clear
-          left.select(&:job).map { |worker| failure(worker, CancelledError.new(unstoppable(worker))) }
+          @staff.abandon.reject(&:idle?).map do |worker|
+            job = worker.jobs.first
+            failure(job, worker, CancelledError.new(unstoppable(job)))
+          end
         end
 
-        def unstoppable(worker)
-          "item #{worker.job.first} still runs: its block doesn't react to being cancelled, and Ruby can't end a ractor " \
+        def unstoppable(job)
+          "item #{job.index} still runs: its block doesn't react to being cancelled, and Ruby can't end a ractor " \
             "from outside. It was left behind after #{GRACE} s, and this process won't exit before it ends"
-        end
-
-        def await_removal
-          limit = Deadline.after(REMOVAL)
-          sleep(0.0002) until @ended.all?(&:over?) || limit.expired?
         end
       end
     end

@@ -10,7 +10,11 @@ module Plait
       # Where the ractors of one pool put their reports, and one thread of the main ractor takes them. The only place that
       # knows how: Ruby 4.0 has Ractor::Port and no longer Ractor.yield and Ractor#take, which the Rubies before have.
       module Port
-        # A port says `[number, report]`, `[number, nil]` when that ractor is about to end, and nil after `wake`.
+        # The attempts of a ractor that ends because the system gives it no threads.
+        UNSTAFFED = (1 << 32) - 1
+
+        # A port says `[number, report]`; `[number, attempts]` when that ractor is about to end, with those made at the last
+        # item, or nil if they are not known; and nil after `wake`.
         # @return [PipePort, NativePort]
         def self.open = defined?(::Ractor::Port) ? NativePort.new : PipePort.new
 

@@ -2,6 +2,7 @@
 
 require_relative "explanation"
 require_relative "port"
+require_relative "tickets"
 require_relative "timed_attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
@@ -19,12 +20,15 @@ module Plait
         # @param number [Integer] of this worker
         # @param body [Body]
         # @param policy [Options]
-        # @param lifeline [IO] ends this ractor when it becomes readable, in the middle of a block if need be
+        # @param pipes [Array<IO>] one that ends this ractor when it becomes readable, in the middle of a block if need be;
+        #   and that of the pool's {Tickets} for it
         # @param address [Object] of the pool's {Port}
-        def initialize(number, body, policy, lifeline, address)
+        def initialize(number, body, policy, pipes, address)
           @attempt = TimedAttempt.new(body, policy)
-          @lifeline = lifeline
+          @lifeline, tickets = pipes
+          @tickets = Tickets::Far.new(tickets)
           @port = Port.reach(address, number)
+          @attempts = Port::UNSTAFFED
         end
 
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
@@ -32,16 +36,22 @@ module Plait
         def run
           Thread.current.report_on_exception = false
           Thread.handle_interrupt(Interruption => :never) do
-            @listener = listen(Thread.current)
+            prepare
             work
           ensure
             leave
           end
-        rescue Interruption
+        rescue Interruption, ThreadError
           nil
         end
 
         private
+
+        # Starts the threads that it can't do without.
+        def prepare
+          @listener = listen(Thread.current)
+          @attempt.prepare
+        end
 
         # The one way to reach into a running ractor: Ruby has no Ractor#kill, and a thread of another ractor can't be raised
         # into. IO.select, because a thread that Ruby 3.3 has parked at IO#read it at times forgets (M:N threads, 3.3.8).
@@ -54,13 +64,25 @@ module Plait
         end
 
         def work
-          while (index, arguments = interruptible { ::Ractor.receive })
-            report = report_of(interruptible { @attempt.call(index, arguments) })
+          while (_, index, arguments, made = interruptible { next_job })
+            report = report_of(interruptible { attempt(index, arguments, made) })
             break if @told # and the block has swallowed it: nobody waits for its report any more
 
             interruptible { @port.put(report) { |reason| refusal(report, reason) } }
           end
           @leaving = true
+        end
+
+        # @return [Array, nil] of those that wait here, the next one that the pool has not taken back
+        def next_job
+          job = ::Ractor.receive
+          job = ::Ractor.receive until job.nil? || @tickets.valid?(job.first)
+          job
+        end
+
+        def attempt(index, arguments, made)
+          @attempts = made + 1
+          @attempt.call(index, arguments, made: made) { |number, _| @attempts = number }
         end
 
         def interruptible(&block) = Thread.handle_interrupt(Interruption => :immediate, &block)
@@ -78,13 +100,13 @@ module Plait
         # A ractor whose first thread ends before the others is removed a second later (rb_thread_terminate_all in thread.c).
         # Not Thread#join: in a ractor of Ruby 3.3.8 it at times misses the end of the thread.
         def leave
-          @listener.kill unless @leaving
+          @listener&.kill unless @leaving
           others = Thread.list - [Thread.current]
           (others - [@listener]).each(&:kill)
           sleep(LOOK) while others.any?(&:alive?)
-          @lifeline.close
+          [@lifeline, @tickets].each(&:close)
         ensure
-          @port.gone
+          @port.gone(@attempts)
         end
       end
     end

@@ -9,6 +9,8 @@ module Plait
     class Ractors < Mechanism
       # {Attempt} with a clock that works in a ractor.
       class TimedAttempt < Attempt
+        def prepare = (Clock.current.prepare if @timed)
+
         private
 
         def timed(item)
