@@ -24,6 +24,7 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/db.rb" => "a driver is for programs that use its database",
       "lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "lib/plait/rpc/client/dialer.rb" => "OpenSSL is for programs that speak TLS",
+      "lib/plait/rpc/server.rb" => "OpenSSL is for programs that speak TLS",
       "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
       "lib/plait/cli/" => "a command is loaded when it is run: `plait --help` answers at once"
     },

@@ -8,6 +8,7 @@ require_relative "server_cases/datagrams"
 require_relative "server_cases/endings"
 require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
+require_relative "server_cases/security"
 require_relative "server_cases/service"
 require_relative "talker"
 
@@ -20,6 +21,7 @@ module ServerCases
   include Endings
   include Misbehaviour
   include Nesting
+  include Security
 
   RPC = Plait::RPC
 
@@ -36,6 +38,7 @@ module ServerCases
     assert(@thread.join(20), "the server has not ended")
   ensure
     @service.close
+    File.unlink(@authority) if @authority
   end
 
   # By which the test and the methods talk.

@@ -80,13 +80,14 @@ module Plait
       #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801", or
       #     "udp://127.0.0.1:18800": there, each request, notification and answer is a datagram, of 65,507 bytes at most. An
       #     address of a sender is easily forged, so don't offer it to the world.
-      # @param tls [Io::TLS::Server, nil] for tls://; it may demand certificates of its clients
+      # @param tls [Hash, Io::TLS::Server, nil] for tls://, see {Io::TLS::Server#initialize}: certificate and key, and whether
+      #   clients have to show a certificate of theirs
       # @param options [Hash] see {Io::Listener.open}
       # @return [Io::Endpoint] with the port that was given
       # @raise [ListenError]
       def listen(host, port = nil, tls: nil, **options)
         endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
-        @listeners << (endpoint.udp? ? take_datagrams(endpoint, options) : Io::Listener.open(endpoint, tls: tls, **options))
+        @listeners << (endpoint.udp? ? take_datagrams(endpoint, options) : accept(endpoint, tls, options))
         @listeners.last.endpoint
       end
 
@@ -129,6 +130,16 @@ module Plait
       def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
       private
+
+      def accept(endpoint, tls, options)
+        Io::Listener.open(endpoint, tls: tls.is_a?(Hash) ? tls_server(tls) : tls, **options)
+      end
+
+      # OpenSSL takes longer to load than all the rest.
+      def tls_server(options)
+        require_relative "../io/tls"
+        Io::TLS::Server.new(**options)
+      end
 
       def take_datagrams(endpoint, options)
         raise UsageError, "#{endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret

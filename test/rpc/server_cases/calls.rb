@@ -117,24 +117,6 @@ module ServerCases
       assert_equal(['NoMethodError: there is no method "rpc.ping"', nil], call(connect, "rpc.ping"))
     end
 
-    def test_a_secret
-      serve(secret: "sesame")
-      talker = connect
-      assert_match(/\APermissionError: show the secret first/, call(talker, "add", 1, 2).first)
-      assert_match(/\APermissionError: that is not/, call(talker, "rpc.authenticate", "sesam").first)
-      assert_equal([nil, true], call(talker, "rpc.authenticate", "sesame"))
-      assert_serves(talker)
-      assert_match(/\APermissionError/, call(connect, "rpc.ping").first)
-    end
-
-    def test_wrong_secrets
-      serve(secret: "sesame")
-      talker = connect
-      ["", 5, nil].each { |secret| talker.request(1, "rpc.authenticate", secret) }
-      assert_closed(talker)
-      assert_equal(["PermissionError: that is not the secret", nil], call(connect, "rpc.authenticate", "a", "sesame"))
-    end
-
     def test_errors_as_the_peer_knows_them
       serve(errors: :named)
       assert_equal([".CallError.NoMethodError", ['there is no method "nothing"']], call(connect, "nothing"))

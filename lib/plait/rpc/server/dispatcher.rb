@@ -124,12 +124,16 @@ module Plait
           incoming.connection.close("tried #{ATTEMPTS} wrong secrets") if peer.admitted >= ATTEMPTS
         end
 
-        # Digests are compared, whose bytes tell nothing of how much was right.
         def right?(incoming)
           secret, *others = incoming.arguments
-          others.empty? && secret.is_a?(String) && digest(secret) == @secret
+          others.empty? && secret.is_a?(String) && same?(digest(secret), @secret)
         rescue StandardError
           false
+        end
+
+        # In the same time wherever they differ; and being digests, they would tell nothing of how much was right.
+        def same?(one, other)
+          one.each_byte.with_index.reduce(0) { |differences, (byte, index)| differences | (byte ^ other.getbyte(index)) }.zero?
         end
 
         def digest(secret) = Digest::SHA256.digest(secret)

@@ -41,7 +41,7 @@ module Plait
         # @raise [Exception] that ended it
         def run
           @crew.begin
-          @doors.each { |door| start { door.run { |&job| start(&job) } } }
+          @doors.each { |door| start { door.run { |job| start(&job) } } }
           @bell.wait until @bell.rung?
           drain(@bell.deadline)
           raise @failure if @failure
