@@ -18,6 +18,11 @@ module Support
       "haproxy" => %w[haproxy],
       "apache2-bin" => %w[apache2 httpd],
       "neovim" => %w[nvim],
+      "python3-pynvim" => %w[/usr/lib/python3/dist-packages/pynvim],
+      "nodejs" => %w[node],
+      "npm" => %w[npm],
+      "golang-go" => %w[go /usr/lib/go*/bin/go],
+      "golang-github-ugorji-go-codec-dev" => %w[/usr/share/gocode/src/github.com/ugorji/go/codec],
       "chromium" => %w[chromium chromium-browser google-chrome],
       "default-jre-headless" => %w[java]
     }.freeze
