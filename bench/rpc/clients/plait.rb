@@ -29,7 +29,10 @@ module Bench
 
         private
 
-        def together(calls) = calls.map { |call| @client.call_async(*call) }.map(&:value)
+        # All are calls of one method.
+        def together(calls)
+          @client.map(calls.first.first, calls.map { |_, *arguments| arguments }, limit: calls.size)
+        end
       end
 
       # The same, in fibers on both sides.

@@ -49,11 +49,11 @@ module Plait
         @endpoint = endpoint
         @codec = codec || Protocols::MessagePackRPC::Codec.new(raw: raw)
         @dispatcher = dispatcher
-        served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
+        @served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
         @order = Order.new if lifo
-        @lock = Mutex.new unless served
+        @lock = Mutex.new unless @served
         parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
-        @line = line.new(socket, parser, self, room: outbox, served: served, raw: raw)
+        @line = line.new(socket, parser, self, room: outbox, served: @served, raw: raw)
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
@@ -242,7 +242,7 @@ module Plait
       def arrived(id, method_name, params)
         @order&.enter(id) if id
         if @dispatcher
-          Thread.handle_interrupt(NEVER) { @dispatcher.take(Incoming.new(self, id, method_name, params)) }
+          take(Incoming.new(self, id, method_name, params))
         elsif id
           respond_error(id, "this client takes no requests: #{method_name}")
         end
@@ -280,6 +280,11 @@ module Plait
       end
 
       private
+
+      # Who reads for a server has held interrupts back already, see {#read_available}.
+      def take(incoming)
+        @served ? @dispatcher.take(incoming) : Thread.handle_interrupt(NEVER) { @dispatcher.take(incoming) }
+      end
 
       def in_order(id, &answer) = @order ? @order.settle(id, &answer) : yield
 
