@@ -46,9 +46,10 @@ module Plait
       end
 
       # @param arguments [Array] that are not refused
+      # @param _incoming [Incoming, nil] of which they are
       # @yieldparam value [Object] an answer, before the method is over
       # @return [Object]
-      def call(arguments, &block)
+      def call(arguments, _incoming = nil, &block)
         return @object.__send__(@method, *arguments, &block) unless keywords?(arguments)
 
         *positional, named = arguments

@@ -6,6 +6,7 @@ require_relative "connection/order"
 require_relative "future"
 require_relative "incoming"
 require_relative "line"
+require_relative "streaming/call"
 require_relative "../protocols/messagepack_rpc"
 require_relative "../values/errors"
 
@@ -34,6 +35,9 @@ module Plait
       attr_reader :codec
       # @return [Object, nil] the owner's own word about this peer
       attr_accessor :session
+      # @return [Integer, nil] calls of the peer's with streams that are under way
+      # @api private
+      attr_accessor :streaming
 
       # @param socket [BasicSocket, Io::TLS::Socket] connected; the connection's own from now on
       # @param endpoint [Io::Endpoint, String, nil] for messages
@@ -108,6 +112,17 @@ module Plait
         end
         @line.send_off(limit) || raise(late_to_send(nil))
         futures
+      end
+
+      # As {Client#stream}, of this connection: a method may call its caller.
+      # @param method [String, Symbol]
+      # @param arguments [Array]
+      # @param timeout [Numeric, nil] seconds without any progress
+      # @param deadline [Deadline, nil] for the whole
+      # @return [Stream, Object]
+      # @raise (see Client#stream)
+      def stream(method, arguments, timeout: nil, deadline: nil)
+        Streaming::Call.new(method, arguments, timeout: timeout, deadline: deadline).begin(self).finish
       end
 
       # Sends a notification, to which there is no answer.
@@ -232,9 +247,10 @@ module Plait
 
       # @!group What the line tells
 
-      # @return [Boolean] whether the dispatcher can take a request. Who waits for an answer gets it, however much there is to do.
+      # @return [Boolean] whether the dispatcher can take a request. Who waits for an answer, or for a part of a stream, gets it,
+      #   however much there is to do.
       # @api private
-      def room? = @dispatcher.nil? || @dispatcher.room?(self) || pending.positive?
+      def room? = @dispatcher.nil? || @dispatcher.room?(self) || pending.positive? || !streaming.nil?
 
       # A request, or a notification, of the peer.
       # @return [void]

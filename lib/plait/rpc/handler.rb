@@ -4,6 +4,7 @@ require_relative "delayed"
 require_relative "error_format"
 require_relative "exposure"
 require_relative "refusal"
+require_relative "streaming/service"
 
 module Plait
   module RPC
@@ -21,16 +22,23 @@ module Plait
       # @param methods [Array, Hash, nil] see {Exposure}
       # @param errors [Symbol, #call] see {ErrorFormat}
       # @param extra [Hash{String => Callable}] further methods
+      # @param streams [Boolean] whether arguments and results may come in chunks, see {Stream}
       # @param on_error [#call, nil] called with each exception and the {Incoming} it belongs to
       # @raise [UsageError]
-      def initialize(object, methods: nil, errors: :string, extra: {}, on_error: nil)
-        @methods = Exposure.of(object, methods: methods).merge(extra).freeze
+      def initialize(object, methods: nil, errors: :string, extra: {}, streams: false, on_error: nil)
+        @streams = Streaming::Service.new(self) if streams
+        @methods = Exposure.of(object, methods: methods).merge(extra, @streams&.requests || {}).freeze
         @format = ErrorFormat.fetch(errors)
         @on_error = on_error
       end
 
       # @return [Callable, nil]
       def find(name) = @methods[name]
+
+      # A connection is over.
+      # @param connection [Connection]
+      # @return [void]
+      def closed(connection) = @streams&.closed(connection)
 
       # @param error [Exception, Refusal]
       # @return [Array(Object, Object)] what the peer is told: the error, and the result beside it
@@ -63,7 +71,7 @@ module Plait
       end
 
       def call(incoming, callable, arguments, flush)
-        value = callable.call(arguments) { |early| incoming.respond(early) }
+        value = callable.call(arguments, incoming) { |early| incoming.respond(early) }
         done = true
         value.is_a?(Delayed) ? value.attach(incoming) : incoming.respond(value, flush: flush)
       rescue *ERRORS => e

@@ -46,6 +46,7 @@ module Plait
       # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
       # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
       # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}
+      # @param streams [Boolean] whether peers may call methods by {Client#stream}: then a method may return an Enumerator
       # @param introspection [Boolean] whether peers may call rpc.methods, rpc.ping and rpc.stats
       # @param options [Hash]
       # @option options [Symbol, Array<Symbol>] :on :threads, :fibers, :hybrid, :processes, or [:processes, :fibers] …
@@ -65,11 +66,12 @@ module Plait
       # @option options [Integer, nil] :workers processes; as many as there are processors. Each has what is said of `limit`,
       #   `queue` and `connections` for itself
       # @raise [UsageError]
-      def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
+      def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, streams: true,
+                     **options)
         @options = Options.build(options)
         extra = introspection ? Introspection.of(self) : {}
         @handler = handler if handler.is_a?(Handler)
-        @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
+        @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, streams: streams, on_error: on_error)
         @listeners = []
         @bell = Bell.new
       end

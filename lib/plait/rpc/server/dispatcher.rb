@@ -2,6 +2,7 @@
 
 require "digest"
 require_relative "../refusal"
+require_relative "../streaming"
 
 module Plait
   module RPC
@@ -50,7 +51,10 @@ module Plait
         end
 
         # @return [void]
-        def closed(connection, _error) = @board.remove(connection.session)
+        def closed(connection, _error)
+          @board.remove(connection.session)
+          @handler.closed(connection)
+        end
 
         # @return [void]
         def unsent(connection)
@@ -101,12 +105,17 @@ module Plait
         end
 
         def reason(incoming, peer)
-          return Refusal.new(:stopping, "the server is stopping") if @stopping
+          return Refusal.new(:stopping, "the server is stopping") if @stopping && !continuation?(incoming)
           return check(incoming) if @secret && peer.admitted != true
           return Refusal.new(:busy, "#{@backlog.size} requests wait already") unless @backlog.push(incoming)
 
           peer.in_flight += 1
           nil
+        end
+
+        # What belongs to a call that has begun.
+        def continuation?(incoming)
+          incoming.connection.streaming && Streaming::CONTINUATIONS.include?(incoming.method_name)
         end
 
         def check(incoming)

@@ -34,7 +34,10 @@ module Plait
         def to_io = @connection.to_io
 
         # @return [Boolean] whether there is something to be done for it yet
-        def busy? = @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
+        def busy?
+          @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive? ||
+            !@connection.streaming.nil?
+        end
       end
     end
   end

@@ -153,10 +153,8 @@ module Plait
         # @return [Symbol] as Connection#read_available
         def serve(peer)
           connection = peer.connection
-          if connection.unsent.positive?
-            Thread.pass if connection.sending? # he needs the GVL to go on
-            connection.flush
-          end
+          Thread.pass if connection.sending? # who does needs the GVL to go on
+          connection.flush if connection.unsent.positive?
           @lock.exclusively { @backlog.release(peer) } if peer.held && !connection.congested?
           connection.read_available
         end
@@ -206,8 +204,7 @@ module Plait
         # Whoever is sending sees to what is left. But he does not tell when nothing is, and what is not read for having too much
         # to send goes on then.
         def to_be_sent?(peer, state)
-          connection = peer.connection
-          connection.unsent.positive? && (state == :full || !connection.sending?)
+          peer.connection.unsent.positive? && (state == :full || !peer.connection.sending?)
         end
 
         def queue_for(state, unsent)

@@ -29,7 +29,7 @@ module Plait
             def refusal(_arguments) = nil
 
             # @return [Object]
-            def call(arguments)
+            def call(arguments, _incoming = nil)
               later = nil
               value = @dispatcher.dispatch(name, arguments) { |early| early.is_a?(AsyncResult) ? later = early : yield(early) }
               later || value

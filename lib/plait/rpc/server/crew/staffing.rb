@@ -78,7 +78,7 @@ module Plait
               @aside += one
               @running -= one
             end
-            help { !@leading && !@bench.called? } if one.positive?
+            help { !@bench.called? && (!@leading || @backlog.size.positive?) } if one.positive?
           end
         end
       end
