@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "exe/*", "sig/**/*.rbs", "guides/**/*.md", "*.md", "LICENSE", ".yardopts"]
+    Dir["lib/**/*.rb", "ext/**/*.{c,h,inc,rb}", "exe/*", "sig/**/*.rbs", "guides/**/*.md", "*.md", "LICENSE", ".yardopts"]
   end
   spec.bindir = "exe"
   spec.executables = ["plait"]

@@ -21,6 +21,7 @@ module Plait
   autoload :RPC, File.expand_path("plait/rpc", __dir__)
   autoload :Scheduler, File.expand_path("plait/mechanisms/scheduler", __dir__)
   autoload :Lab, File.expand_path("plait/lab", __dir__)
+  autoload :Shard, File.expand_path("plait/shard", __dir__)
   autoload :Suites, File.expand_path("plait/suites", __dir__)
 
   class << self

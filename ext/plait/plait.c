@@ -25,6 +25,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
 #ifdef __linux__
     plait_init_reactor(plait);
     plait_init_selector(plait);
+    plait_init_shard(plait);
 #endif
     plait_init_placement(plait);
     plait_init_pool(plait);

@@ -1,4 +1,4 @@
-/* Plait::Shard::NativePlacement: the hashes and tags of placement.h for Ruby. Its twin is Shard::Placement in pure Ruby. */
+/* Plait::NativeShard::Placement: the hashes and tags of placement.h for Ruby. Its twin is Shard::Placement in pure Ruby. */
 #include "rb_placement.h"
 
 #include "plait.h"
@@ -18,7 +18,7 @@ static size_t holder_size(const void *data) {
 }
 
 static const rb_data_type_t holder_type = {
-    .wrap_struct_name = "Plait::Shard::NativePlacement",
+    .wrap_struct_name = "Plait::NativeShard::Placement",
     .function = {.dmark = holder_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = holder_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
@@ -98,7 +98,7 @@ static VALUE holder_hash_of(VALUE self, VALUE key) {
 }
 
 void plait_init_placement(VALUE plait) {
-    VALUE class = rb_define_class_under(rb_define_module_under(plait, "Shard"), "NativePlacement", rb_cObject);
+    VALUE class = rb_define_class_under(rb_define_module_under(plait, "NativeShard"), "Placement", rb_cObject);
     rb_define_alloc_func(class, holder_allocate);
     rb_define_method(class, "initialize", holder_initialize, 4);
     rb_define_method(class, "node_for", holder_node_for, 1);

@@ -6,7 +6,7 @@
 
 #include "placement.h"
 
-/* Of a NativePlacement, which owns its points. */
+/* Of a NativeShard::Placement, which owns its points. */
 struct placement plait_placement(VALUE self);
 
 #endif

@@ -3,7 +3,7 @@
 # bin/test: jruby
 
 require_relative "../test_helper"
-require "plait/shard/node"
+require "plait/shard"
 
 class ShardNodeTest < Minitest::Test
   Node = Plait::Shard::Node

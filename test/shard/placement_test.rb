@@ -3,7 +3,7 @@
 # bin/test: jruby
 
 require_relative "../test_helper"
-require "plait/shard/placement"
+require "plait/shard"
 
 class ShardPlacementTest < Minitest::Test
   Placement = Plait::Shard::Placement

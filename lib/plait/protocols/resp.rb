@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "resp/command_parser"
+require_relative "resp/decoder"
 require_relative "resp/limits"
 require_relative "resp/reply_scanner"
 require_relative "resp/rules"

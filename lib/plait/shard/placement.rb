@@ -25,14 +25,21 @@ module Plait
         twemproxy: { hash: :fnv1a_64, distribution: :ketama, tag: nil }, # rubocop:disable Naming/VariableNumber -- its name
         cluster: { hash: :slot, distribution: :slots, tag: "{}" }
       }.freeze
+      # In twemproxy's words, and `slot`, the CRC16 of Redis Cluster.
+      # rubocop:disable Naming/VariableNumber -- their names
+      HASHES = %i[
+        crc32a crc32 crc16 slot fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 one_at_a_time hsieh murmur jenkins md5
+      ].freeze
+      # rubocop:enable Naming/VariableNumber
       DISTRIBUTIONS = %i[modula ketama slots].freeze
+      private_constant :Hashes, :Tables, :Tags
 
       # @return [Array<Node>] in the order of their indices
       attr_reader :nodes
 
       # @param nodes [Array<Node, String>]
       # @param rule [Symbol] of RULES
-      # @param changes [Hash] `hash:` (of Hashes::NAMES), `distribution:` (of DISTRIBUTIONS), `tag:` (two delimiters, :last_brace,
+      # @param changes [Hash] `hash:` (of HASHES), `distribution:` (of DISTRIBUTIONS), `tag:` (two delimiters, :last_brace,
       #   :first_brace or nil) where they differ from the rule's
       # @raise [UsageError]
       def initialize(nodes, rule: :redis_sharding, **changes)
@@ -58,8 +65,8 @@ module Plait
       def hash_of(key) = Hashes.public_send(@hash, Tags.part(key.b, @tag))
 
       # @api private
-      # @return [NativePlacement] for the data plane
-      def native = NativePlacement.new(@hash, @tag, @points.flatten.pack("L*"), ring?)
+      # @return [NativeShard::Placement] for the data plane
+      def native = NativeShard::Placement.new(@hash, @tag, @points.flatten.pack("L*"), ring?)
 
       private
 
@@ -73,7 +80,7 @@ module Plait
       end
 
       def check(hash:, distribution:, tag:)
-        one_of(hash, Hashes::NAMES, "hash")
+        one_of(hash, HASHES, "hash")
         one_of(distribution, DISTRIBUTIONS, "distribution")
         return if [nil, :last_brace, :first_brace].include?(tag) || (tag.is_a?(String) && tag.bytesize == 2)
 

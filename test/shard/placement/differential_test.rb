@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
-require "plait/shard/placement"
+require "plait/shard"
 
 # The engine against its twin. Reproducible: PLAIT_SEED=the seed of the message.
 class ShardPlacementDifferentialTest < Minitest::Test
@@ -14,7 +14,7 @@ class ShardPlacementDifferentialTest < Minitest::Test
     skip("there is no extension") unless Plait::Native.available?
   end
 
-  Placement::Hashes::NAMES.each do |hash|
+  Placement::HASHES.each do |hash|
     define_method(:"test_#{hash}") do
       random = Random.new(SEED)
       Placement::DISTRIBUTIONS.product(TAGS) { |distribution, tag| compare(hash, distribution, tag, random) }
@@ -22,9 +22,9 @@ class ShardPlacementDifferentialTest < Minitest::Test
   end
 
   def test_one_that_was_never_initialized
-    assert_raises(ArgumentError) { Plait::Shard::NativePlacement.allocate.node_for("x") }
-    assert_raises(ArgumentError) { Plait::Shard::NativePlacement.new(:md6, nil, "\0" * 8, false) }
-    assert_raises(ArgumentError) { Plait::Shard::NativePlacement.new(:md5, nil, "", false) }
+    assert_raises(ArgumentError) { Plait::NativeShard::Placement.allocate.node_for("x") }
+    assert_raises(ArgumentError) { Plait::NativeShard::Placement.new(:md6, nil, "\0" * 8, false) }
+    assert_raises(ArgumentError) { Plait::NativeShard::Placement.new(:md5, nil, "", false) }
   end
 
   private

@@ -4,14 +4,14 @@ require_relative "../../test_helper"
 require_relative "../../support/nutcracker_server"
 require_relative "../../support/redis_conversation"
 require_relative "../../support/redis_server"
-require "plait/shard/placement"
+require "plait/shard"
 
 # Where other proxies, and Redis itself, put keys.
 class ShardPlacementPeersTest < Minitest::Test
   include Support
 
   Placement = Plait::Shard::Placement
-  HASHES = Placement::Hashes::NAMES - [:slot]
+  HASHES = Placement::HASHES - [:slot]
   KEYS = 40
 
   def test_twemproxy_with_each_of_its_hashes

@@ -10,7 +10,6 @@ module Plait
       module Hashes
         # rubocop:disable Lint/AmbiguousOperatorPrecedence -- shifts, ands and sums bind as in the formulas of C
         # rubocop:disable Naming/VariableNumber -- twemproxy's names
-        NAMES = %i[crc32a crc32 crc16 slot fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 one_at_a_time hsieh murmur jenkins md5].freeze
         MASK = 0xffff_ffff
         JENKINS_MIX = [4, 6, 8, 16, 19, 4].freeze
         JENKINS_FINAL = [14, 11, 25, 16, 4, 14, 24].freeze

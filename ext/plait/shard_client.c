@@ -1,0 +1,436 @@
+/* Connections of clients: commands come in, replies go out in their order. */
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096 };
+
+/* ---- the beginning and the end ---- */
+
+static bool add(struct shard_worker *worker, int socket) {
+    struct shard_client *client = calloc(1, sizeof *client);
+    if (!client) return false;
+
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = client}};
+    if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, socket, &event) != 0) {
+        free(client);
+        return false;
+    }
+    client->kind = SHARD_CLIENT;
+    client->socket = socket;
+    client->events = EPOLLIN;
+    client->after = worker->clients;
+    if (worker->clients) worker->clients->before = client;
+    worker->clients = client;
+    shard_add(worker, FIGURE_CLIENTS, 1);
+    shard_add(worker, FIGURE_ACCEPTED, 1);
+    return true;
+}
+
+/* Without descriptors the event would come again at once, and again. */
+static void go_deaf(struct shard_worker *worker) {
+    struct epoll_event event = {.events = 0, .data = {.ptr = &worker->listener_kind}};
+    epoll_ctl(worker->epoll, EPOLL_CTL_MOD, worker->listener, &event);
+    worker->deaf = true;
+}
+
+static void reject(int socket) {
+    static const char reply[] = "-ERR max number of clients reached\r\n";
+    send(socket, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(socket);
+}
+
+void shard_accept(struct shard_worker *worker) {
+    for (int left = ACCEPTED_AT_ONCE; left; left--) {
+        int socket = accept4(worker->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (socket == -1) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) go_deaf(worker);
+            return;
+        }
+        int on = 1;
+        setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        bool full = worker->figures[FIGURE_CLIENTS] >= worker->shard->settings.clients;
+        if (full || !add(worker, socket)) reject(socket);
+    }
+}
+
+static void drop_input(struct shard_client *client) {
+    shard_buffer_drop(client->in);
+    free(client->spans);
+    client->in = NULL;
+    client->spans = NULL;
+    client->scanning = false;
+}
+
+static void bury(struct shard_worker *worker, struct shard_client *client) {
+    if (client->buried || client->socket != -1 || client->in_flight) return;
+
+    client->buried = true;
+    if (client->before) client->before->after = client->after;
+    else if (worker->clients == client) worker->clients = client->after;
+    if (client->after) client->after->before = client->before;
+    client->after = worker->buried;
+    worker->buried = client;
+}
+
+/* When nobody in this turn can have it any longer. */
+void shard_bury(struct shard_worker *worker) {
+    struct shard_client *kept = NULL;
+    while (worker->buried) {
+        struct shard_client *client = worker->buried;
+        worker->buried = client->after;
+        if (client->touched || client->paused) {
+            client->after = kept;
+            kept = client;
+        } else {
+            free(client);
+        }
+    }
+    worker->buried = kept;
+}
+
+void shard_client_close(struct shard_worker *worker, struct shard_client *client) {
+    if (client->socket == -1) return;
+
+    close(client->socket);
+    client->socket = -1;
+    drop_input(client);
+    shard_rope_clear(&client->out, &worker->blocks);
+    for (struct shard_request *request = client->first; request; request = request->next) {
+        shard_rope_clear(&request->reply, &worker->blocks);
+    }
+    shard_add(worker, FIGURE_CLIENTS, (uint64_t)-1);
+    bury(worker, client);
+}
+
+/* ---- replies ---- */
+
+void shard_client_touch(struct shard_worker *worker, struct shard_client *client) {
+    if (client->touched || client->socket == -1) return;
+
+    client->touched = true;
+    client->next_touched = worker->touched;
+    worker->touched = client;
+}
+
+struct shard_request *shard_request_new(struct shard_worker *worker, struct shard_client *client) {
+    struct shard_request *request = worker->requests;
+    if (request) worker->requests = request->next;
+    else request = malloc(sizeof *request);
+    if (!request) {
+        shard_client_close(worker, client);
+        return NULL;
+    }
+    *request = (struct shard_request){.client = client};
+    if (client->last) client->last->next = request;
+    else client->first = request;
+    client->last = request;
+    client->in_flight++;
+    return request;
+}
+
+/* The next ones whose replies are here, too; and what has come of the one behind them. */
+static void advance(struct shard_worker *worker, struct shard_client *client) {
+    struct shard_request *request;
+    while ((request = client->first) && request->done) {
+        if (request->cut) shard_client_close(worker, client);
+        if (client->socket == -1) shard_rope_clear(&request->reply, &worker->blocks);
+        shard_rope_move(&client->out, &request->reply);
+        client->first = request->next;
+        if (!client->first) client->last = NULL;
+        client->in_flight--;
+        shard_merge_free(request->merge);
+        request->next = worker->requests;
+        worker->requests = request;
+    }
+    if (request) shard_rope_move(&client->out, &request->reply);
+    if (client->socket == -1) bury(worker, client);
+    else shard_client_touch(worker, client);
+}
+
+void shard_request_feed(struct shard_worker *worker, struct shard_request *request, const char *data, size_t size, bool last) {
+    struct shard_client *client = request->client;
+    bool first = client->first == request;
+    if (client->socket != -1) {
+        bool enough = first ? shard_rope_refer(&client->out, &worker->blocks, data, size, NULL)
+                            : shard_rope_copy(&request->reply, &worker->blocks, data, size);
+        size_t unread = first ? client->out.size : request->reply.size;
+        if (!enough || unread > worker->shard->settings.client_bytes) shard_client_close(worker, client);
+        else if (first) shard_client_touch(worker, client);
+    }
+    if (!last) return;
+
+    request->done = true;
+    if (first) advance(worker, client);
+}
+
+void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error, bool begun) {
+    request->cut = begun;
+    shard_add(worker, FIGURE_ERRORS, 1);
+    shard_request_feed(worker, request, error, begun ? 0 : strlen(error), true);
+}
+
+static void watch(struct shard_worker *worker, struct shard_client *client) {
+    uint32_t events = client->paused || client->ending ? 0 : EPOLLIN;
+    if (client->out.first) events |= EPOLLOUT;
+    shard_watch(worker, client->socket, &client->events, events, client);
+}
+
+void shard_client_flush(struct shard_worker *worker, struct shard_client *client) {
+    if (client->socket == -1) return;
+
+    size_t size = client->out.size;
+    int error = shard_rope_write(&client->out, &worker->blocks, client->socket);
+    shard_add(worker, FIGURE_OUT, size - client->out.size);
+    bool lost = error && error != EAGAIN;
+    if (lost || !shard_rope_settle(&client->out, &worker->blocks) || (client->ending && !client->out.first && !client->first)) {
+        shard_client_close(worker, client);
+    } else {
+        watch(worker, client);
+    }
+}
+
+/* ---- commands ---- */
+
+static bool more_spans(struct shard_worker *worker, struct shard_client *client) {
+    uint32_t room = client->command.room * 2;
+    bool own = client->spans != NULL;
+    struct resp_span *spans = realloc(own ? client->spans : worker->spans, room * sizeof *spans);
+    if (!spans) return false;
+
+    client->command.spans = spans;
+    client->command.room = room;
+    if (own) client->spans = spans;
+    else worker->spans = spans;
+    if (!own) worker->span_room = room;
+    return true;
+}
+
+/* The thread's spans are for the next command of anybody: what is known of an incomplete one moves to its own. */
+static bool keep_spans(struct shard_client *client) {
+    struct resp_command *command = &client->command;
+    if (client->spans || command->stage == RESP_AT_START || command->stage == RESP_IN_LINE) return true;
+
+    uint32_t room = command->found < 4 ? 8 : command->found * 2;
+    client->spans = malloc(room * sizeof *client->spans);
+    if (!client->spans) return false;
+
+    memcpy(client->spans, command->spans, command->found * sizeof *client->spans);
+    command->spans = client->spans;
+    command->room = room;
+    return true;
+}
+
+/* It is answered behind all others, then the connection is closed: what follows can't be told from garbage. */
+static void break_off(struct shard_call *call, int rule) {
+    const char *reply = resp_rule(rule)->reply;
+    call->client->ending = true;
+    shard_refuse(call, "ERR Protocol error: %s", reply ? reply : resp_rule(rule)->text);
+}
+
+/* An inline command is dispatched as the array it stands for. */
+static void dispatch_line(struct shard_call *call) {
+    struct shard_worker *worker = call->worker;
+    struct shard_buffer *array = shard_buffer_new(resp_inline_room(call->size));
+    int result = array ? resp_inline(call->data, call->size, array->bytes, &array->size) : 0;
+    if (!array) {
+        shard_client_close(worker, call->client);
+    } else if (result < 0) {
+        break_off(call, result);
+    } else {
+        struct shard_client *client = call->client;
+        resp_command_start(&client->command, &worker->shard->settings.limits, worker->spans, worker->span_room);
+        int event;
+        while ((event = resp_command_scan(&client->command, array->bytes, array->size)) == RESP_SPANS) {
+            if (!more_spans(worker, client)) break;
+        }
+        *call = (struct shard_call){worker, client, NULL, array->bytes, array->size, array, client->command.spans,
+                                    client->command.count};
+        if (event < 0) break_off(call, event);
+        else if (event == RESP_COMMAND && call->count) shard_dispatch(call);
+    }
+    shard_buffer_drop(array);
+}
+
+/* A whole command or line, or a broken one. */
+static void take(struct shard_worker *worker, struct shard_client *client, int event, const char *data,
+                 struct shard_buffer *owner) {
+    struct resp_command *command = &client->command;
+    struct shard_call call = {worker, client, NULL, data, command->at, owner, command->spans, command->count};
+    struct resp_span *spans = client->spans; /* they outlive the client */
+    client->spans = NULL;
+    client->scanning = false;
+    if (event < 0) break_off(&call, event);
+    else if (event == RESP_INLINE) dispatch_line(&call);
+    else if (call.count) shard_dispatch(&call);
+    free(spans);
+}
+
+static bool may_go_on(const struct shard_client *client) {
+    return client->socket != -1 && !client->ending && !client->full && client->in_flight < SHARD_IN_FLIGHT &&
+           client->out.size < SHARD_HIGH;
+}
+
+/* Returns the bytes that are done with. */
+static size_t parse(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                    struct shard_buffer *owner) {
+    size_t at = 0;
+    while (at < size && may_go_on(client)) {
+        struct resp_command *command = &client->command;
+        if (!client->scanning) {
+            resp_command_start(command, &worker->shard->settings.limits, worker->spans, worker->span_room);
+            client->scanning = true;
+        } else if (!client->spans) {
+            command->spans = worker->spans; /* none is known yet, and they may have moved */
+            command->room = worker->span_room;
+        }
+        int event = resp_command_scan(command, data + at, size - at);
+        if (event == RESP_MORE) break;
+        if (event != RESP_SPANS) {
+            size_t done = event < 0 ? size - at : command->at;
+            take(worker, client, event, data + at, owner);
+            at += done;
+        } else if (!more_spans(worker, client)) {
+            shard_client_close(worker, client);
+        }
+    }
+    return at;
+}
+
+/* ---- bytes ---- */
+
+/* A buffer of its own for a command that is not here as a whole, of the size that it is known to have. */
+static bool keep(struct shard_client *client, const char *data, size_t size) {
+    size_t needs = client->scanning ? resp_command_needs(&client->command) : 0;
+    size_t room = size * 2 > needs ? size * 2 : needs;
+    struct shard_buffer *buffer = shard_buffer_new(room < FIRST_ROOM ? FIRST_ROOM : room + ROOM_BEHIND);
+    if (!buffer || (client->scanning && !keep_spans(client))) {
+        shard_buffer_drop(buffer);
+        return false;
+    }
+    memcpy(buffer->bytes, data, size);
+    buffer->size = size;
+    shard_buffer_drop(client->in);
+    client->in = buffer;
+    client->in_at = 0;
+    return true;
+}
+
+static void pause_or_not(struct shard_worker *worker, struct shard_client *client) {
+    if (client->socket == -1 || client->ending || client->paused || may_go_on(client)) return;
+
+    client->paused = true;
+    client->next_paused = worker->paused;
+    worker->paused = client;
+    shard_client_touch(worker, client); /* to be looked at no longer */
+}
+
+/* Of its own buffer. */
+static void parse_kept(struct shard_worker *worker, struct shard_client *client) {
+    struct shard_buffer *in = client->in;
+    in->references++;
+    size_t at = client->in_at + parse(worker, client, in->bytes + client->in_at, in->size - client->in_at, in);
+    if (client->socket != -1 && at == in->size) {
+        shard_buffer_drop(client->in);
+        client->in = NULL;
+    } else if (client->socket != -1) {
+        client->in_at = at;
+        if (client->scanning && !keep_spans(client)) shard_client_close(worker, client);
+    }
+    shard_buffer_drop(in);
+    pause_or_not(worker, client);
+}
+
+static void end_of_input(struct shard_worker *worker, struct shard_client *client, ssize_t size) {
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (size < 0) {
+        shard_client_close(worker, client);
+        return;
+    }
+    /* Who has shut down only its half may still want the answers. */
+    client->ending = true;
+    drop_input(client);
+    shard_client_touch(worker, client);
+}
+
+static void receive_kept(struct shard_worker *worker, struct shard_client *client) {
+    struct shard_buffer *in = client->in;
+    if (in->size == in->room && !keep(client, in->bytes + client->in_at, in->size - client->in_at)) {
+        shard_client_close(worker, client);
+        return;
+    }
+    in = client->in;
+    ssize_t size = recv(client->socket, in->bytes + in->size, in->room - in->size, 0);
+    if (size <= 0) {
+        end_of_input(worker, client, size);
+        return;
+    }
+    in->size += (size_t)size;
+    shard_add(worker, FIGURE_IN, (uint64_t)size);
+    parse_kept(worker, client);
+}
+
+static void receive(struct shard_worker *worker, struct shard_client *client) {
+    size_t room;
+    char *data = shard_room(worker, &room);
+    if (client->socket == -1) return; /* making room has written to it, and found it broken */
+
+    ssize_t size = recv(client->socket, data, room, 0);
+    if (size <= 0) {
+        end_of_input(worker, client, size);
+        return;
+    }
+    worker->used += (size_t)size;
+    shard_add(worker, FIGURE_IN, (uint64_t)size);
+    size_t at = parse(worker, client, data, (size_t)size, NULL);
+    if (client->socket == -1) return;
+    if (client->ending) drop_input(client);
+    else if (at < (size_t)size && !keep(client, data + at, (size_t)size - at)) shard_client_close(worker, client);
+    pause_or_not(worker, client);
+}
+
+void shard_client_readable(struct shard_worker *worker, struct shard_client *client) {
+    if (client->paused || client->ending) {
+        /* Only that it is broken is told of those. */
+        char byte;
+        ssize_t size = recv(client->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (size < 0 && errno != EAGAIN && errno != EINTR) shard_client_close(worker, client);
+    } else if (client->in) {
+        receive_kept(worker, client);
+    } else {
+        receive(worker, client);
+    }
+}
+
+bool shard_resume(struct shard_worker *worker) {
+    struct shard_client *list = worker->paused;
+    bool any = false;
+    worker->paused = NULL;
+    while (list) {
+        struct shard_client *client = list;
+        list = client->next_paused;
+        if (client->full && client->full->out.size < SHARD_HIGH / 2) client->full = NULL;
+        bool may = client->socket == -1 || may_go_on(client);
+        if (!may) {
+            client->next_paused = worker->paused;
+            worker->paused = client;
+            continue;
+        }
+        client->paused = false;
+        if (client->socket == -1) continue;
+        any = true;
+        shard_client_touch(worker, client);
+        if (client->in) parse_kept(worker, client);
+    }
+    return any;
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* Inside of the data plane: what a thread has, and who does what with it. */
+#ifndef PLAIT_SHARD_PLANE_H
+#define PLAIT_SHARD_PLANE_H
+
+#include "shard.h"
+
+#ifdef __linux__
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "shard_rope.h"
+#include "shard_table.h"
+
+enum {
+    SHARD_READ = 256 * 1024,  /* of the read buffer of a thread */
+    SHARD_READ_LEAST = 16384, /* with less left of it, it is begun anew */
+    SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
+    SHARD_IN_FLIGHT = 10000   /* requests of a client */
+};
+
+/* What an event of epoll is about; the first member of each. */
+enum shard_kind { SHARD_BELL, SHARD_LISTENER, SHARD_CLIENT, SHARD_LINK };
+
+/* ---- requests ---- */
+
+struct shard_part {
+    struct shard_buffer *reply; /* as far as it has come */
+};
+
+/* Of a request that goes to several nodes, or whose reply is changed. */
+struct shard_merge {
+    uint8_t way;             /* enum shard_way */
+    uint32_t waiting;        /* parts without a whole reply */
+    uint32_t count;          /* of parts */
+    uint32_t keys;           /* SHARD_MGET: how many */
+    uint16_t *order;         /* SHARD_MGET: for each key the number of its part */
+    uint32_t node;           /* SHARD_SCAN: which is scanned */
+    char *error;             /* the first that has happened, or NULL */
+    struct shard_part parts[];
+};
+
+/* A command of a client that is not answered whole. */
+struct shard_request {
+    struct shard_request *next; /* of its client, in order */
+    struct shard_client *client;
+    struct shard_merge *merge;  /* or NULL */
+    struct shard_rope reply;    /* what has come of it before it was its turn */
+    bool done;                  /* the reply is whole */
+    bool cut;                   /* it never will be: the client has a part of it already */
+};
+
+/* ---- clients ---- */
+
+struct shard_client {
+    enum shard_kind kind;
+    int socket;                          /* -1: closed, but replies for it are still to come */
+    uint32_t events;                     /* that epoll looks for */
+    uint32_t in_flight;                  /* requests without a whole reply, or behind such a one */
+    struct shard_request *first;         /* oldest */
+    struct shard_request *last;
+    struct shard_rope out;
+    struct shard_buffer *in;             /* NULL: no part of a command is waited for */
+    size_t in_at;                        /* where the command that is scanned begins there */
+    struct resp_span *spans;             /* of a command that is not here as a whole, or NULL */
+    struct resp_command command;
+    struct shard_link *full;             /* paused until this one is less full */
+    struct shard_client *before, *after; /* in the list of all */
+    struct shard_client *next_touched;
+    struct shard_client *next_paused;
+    bool scanning;                       /* the command has been begun */
+    bool touched;                        /* in the list of those with something to write */
+    bool paused;                         /* in the list of those that are not read from */
+    bool ending;                         /* nothing more is read; it is closed when all is written */
+    bool buried;                         /* in the list of those to be freed */
+};
+
+/* ---- nodes ---- */
+
+enum shard_link_state { SHARD_DOWN, SHARD_CONNECTING, SHARD_UP };
+
+/* Who waits for a reply. */
+struct shard_waiter {
+    struct shard_request *request;
+    uint32_t part;
+};
+
+/* A connection to a node. */
+struct shard_link {
+    enum shard_kind kind;
+    enum shard_link_state state;
+    int socket;
+    uint32_t events;
+    const struct shard_node *node;
+    struct shard_rope out;
+    struct shard_waiter *waiters; /* a ring */
+    uint32_t room;                /* a power of 2 */
+    uint32_t head;                /* the oldest; counts on */
+    uint32_t tail;
+    struct resp_reply scan;       /* of the oldest one's reply */
+    double since;                 /* when it last made progress */
+    double retry_at;              /* before then it is not tried again */
+};
+
+/* ---- threads ---- */
+
+struct shard_worker {
+    struct shard *shard;
+    pthread_t thread;
+    bool started;
+    enum shard_kind bell_kind;
+    enum shard_kind listener_kind;
+    int epoll;
+    int bell;
+    int listener;
+    bool deaf;                       /* the listener is not looked at until the next tick */
+    double now;                      /* at the beginning of the turn */
+    char *buffer;                    /* SHARD_READ bytes */
+    size_t used;                     /* of them, in this turn */
+    struct resp_span *spans;         /* of commands that are here as a whole */
+    uint32_t span_room;
+    uint32_t *nodes;                 /* of the keys of a command */
+    size_t node_room;
+    uint32_t *counts;                /* for each node: keys of a command, or parts */
+    struct shard_link *links;        /* one for each node */
+    struct shard_client *clients;
+    struct shard_client *touched;
+    struct shard_client *paused;
+    struct shard_client *buried;
+    struct shard_request *requests;  /* free */
+    struct shard_blocks blocks;
+    _Atomic uint64_t figures[7];     /* in the order of struct shard_figures */
+};
+
+enum { FIGURE_CLIENTS, FIGURE_ACCEPTED, FIGURE_COMMANDS, FIGURE_ERRORS, FIGURE_IN, FIGURE_OUT, FIGURE_FAILURES };
+
+struct shard {
+    struct shard_settings settings;
+    struct placement_point *points;
+    uint32_t threads;
+    atomic_bool stopping;
+    struct shard_worker workers[];
+};
+
+/* Only the thread itself writes it: no locked instruction is needed. */
+static inline void shard_add(struct shard_worker *worker, int figure, uint64_t number) {
+    uint64_t value = atomic_load_explicit(&worker->figures[figure], memory_order_relaxed);
+    atomic_store_explicit(&worker->figures[figure], value + number, memory_order_relaxed);
+}
+
+/* ---- shard_worker.c ---- */
+
+void *shard_run(void *worker);
+int shard_worker_open(struct shard_worker *worker);
+void shard_worker_close(struct shard_worker *worker);
+
+/* Tells epoll what to look for, if that is something else than before. */
+void shard_watch(struct shard_worker *worker, int socket, uint32_t *known, uint32_t events, void *owner);
+
+/* Where so many bytes at most can be received; what was received before may be gone if nobody keeps it. */
+char *shard_room(struct shard_worker *worker, size_t *size);
+
+/* Writes all that is waiting, and copies what is borrowed and could not be written. */
+void shard_flush(struct shard_worker *worker);
+
+/* ---- shard_client.c ---- */
+
+void shard_accept(struct shard_worker *worker);
+void shard_client_readable(struct shard_worker *worker, struct shard_client *client);
+void shard_client_flush(struct shard_worker *worker, struct shard_client *client);
+
+/* It has something to write. */
+void shard_client_touch(struct shard_worker *worker, struct shard_client *client);
+
+/* Now; replies for it are dropped as they come. */
+void shard_client_close(struct shard_worker *worker, struct shard_client *client);
+
+/* Goes on with those that were paused and need not be any longer. Returns whether there was one. */
+bool shard_resume(struct shard_worker *worker);
+
+void shard_bury(struct shard_worker *worker);
+
+/* Replies are due in the order of requests. NULL when there is no memory: the client is then closed. */
+struct shard_request *shard_request_new(struct shard_worker *worker, struct shard_client *client);
+
+/* Bytes of its reply; `last`: the end of it. */
+void shard_request_feed(struct shard_worker *worker, struct shard_request *request, const char *data, size_t size, bool last);
+
+/* The reply will not come. `begun`: some of it has been fed. */
+void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error, bool begun);
+
+/* ---- shard_route.c ---- */
+
+/* A command of a client, whole. */
+struct shard_call {
+    struct shard_worker *worker;
+    struct shard_client *client;
+    const struct shard_command *command;
+    const char *data;
+    size_t size;
+    struct shard_buffer *owner; /* of the data; NULL: it lies in the read buffer */
+    const struct resp_span *words;
+    uint32_t count;
+};
+
+/* Sends it where it belongs, or answers. */
+void shard_dispatch(struct shard_call *call);
+
+/* Answers it. */
+void shard_answer(struct shard_call *call, const char *reply, size_t size);
+
+/* Answers with an error; the text is formatted, without its CRLF. */
+__attribute__((format(printf, 2, 3))) void shard_refuse(struct shard_call *call, const char *format, ...);
+
+/* ---- shard_split.c ---- */
+
+void shard_split(struct shard_call *call);
+void shard_send_to_all(struct shard_call *call);
+void shard_scan(struct shard_call *call);
+
+/* Where each key belongs, into worker->nodes; the keys are every `step` words from `first` on. False: no memory. */
+bool shard_place_keys(struct shard_call *call, uint32_t first, uint32_t step, uint32_t *count);
+
+/* ---- shard_merge.c ---- */
+
+/* NULL when there is no memory. */
+struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts);
+void shard_merge_free(struct shard_merge *merge);
+
+/* Bytes of a part's reply. */
+void shard_merge_feed(struct shard_worker *worker, struct shard_request *request, uint32_t part, const char *data,
+                      size_t size, bool last);
+void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, const char *error);
+
+/* ---- shard_local.c ---- */
+
+void shard_answer_here(struct shard_call *call);
+
+/* ---- shard_link.c ---- */
+
+/* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
+bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);
+void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events);
+void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
+
+/* Gives up those that have taken too long. Returns whether there is one that may yet. */
+bool shard_link_check(struct shard_worker *worker, struct shard_link *link);
+void shard_link_close(struct shard_worker *worker, struct shard_link *link);
+
+#endif
+#endif

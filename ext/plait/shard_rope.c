@@ -1,0 +1,207 @@
+/* See shard_rope.h. */
+#include "shard_rope.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Of a block, so that it fills whole pages with its head; pieces in one system call. */
+enum { OWN_ROOM = 8192 - sizeof(struct shard_block), PIECES = 256 };
+
+/* ---- buffers ---- */
+
+struct shard_buffer *shard_buffer_new(size_t room) {
+    struct shard_buffer *buffer = malloc(sizeof *buffer + room);
+    if (!buffer) return NULL;
+
+    buffer->references = 1;
+    buffer->room = room;
+    buffer->size = 0;
+    return buffer;
+}
+
+void shard_buffer_drop(struct shard_buffer *buffer) {
+    if (buffer && --buffer->references == 0) free(buffer);
+}
+
+/* ---- blocks ---- */
+
+static struct shard_block *take(struct shard_block **list, size_t *count, size_t room) {
+    struct shard_block *block = *list;
+    if (block) {
+        *list = block->next;
+        --*count;
+    } else {
+        block = malloc(sizeof *block + room);
+        if (!block) return NULL;
+    }
+    block->next = NULL;
+    block->owner = NULL;
+    block->data = block->bytes;
+    block->size = 0;
+    block->room = room;
+    return block;
+}
+
+static void give_back(struct shard_blocks *blocks, struct shard_block *block) {
+    shard_buffer_drop(block->owner);
+    if (block->room) {
+        block->next = blocks->own;
+        blocks->own = block;
+        blocks->own_count++;
+    } else {
+        block->next = blocks->references;
+        blocks->references = block;
+        blocks->reference_count++;
+    }
+}
+
+static void trim(struct shard_block **list, size_t *count, size_t keep) {
+    while (*count > keep) {
+        struct shard_block *block = *list;
+        *list = block->next;
+        --*count;
+        free(block);
+    }
+}
+
+void shard_blocks_trim(struct shard_blocks *blocks, size_t keep) {
+    trim(&blocks->own, &blocks->own_count, keep);
+    trim(&blocks->references, &blocks->reference_count, keep * 16);
+}
+
+/* ---- ropes ---- */
+
+static void append(struct shard_rope *rope, struct shard_block *block) {
+    if (rope->last) rope->last->next = block;
+    else rope->first = block;
+    rope->last = block;
+}
+
+bool shard_rope_copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size) {
+    rope->size += size;
+    while (size) {
+        struct shard_block *block = rope->last;
+        size_t used = block && block->room ? (size_t)(block->data - block->bytes) + block->size : OWN_ROOM;
+        if (used == OWN_ROOM) {
+            block = take(&blocks->own, &blocks->own_count, OWN_ROOM);
+            if (!block) return false;
+            append(rope, block);
+            used = 0;
+        }
+        size_t part = size < OWN_ROOM - used ? size : OWN_ROOM - used;
+        memcpy(block->bytes + used, data, part);
+        block->size += part;
+        data += part;
+        size -= part;
+    }
+    return true;
+}
+
+bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size,
+                      struct shard_buffer *owner) {
+    struct shard_block *last = rope->last;
+    bool goes_on = last && !last->room && last->owner == owner && last->data + last->size == data;
+    if (!goes_on && size < SHARD_LARGE) return shard_rope_copy(rope, blocks, data, size);
+
+    rope->size += size;
+    if (goes_on) {
+        last->size += size;
+        return true;
+    }
+    struct shard_block *block = take(&blocks->references, &blocks->reference_count, 0);
+    if (!block) return false;
+
+    block->data = data;
+    block->size = size;
+    block->owner = owner;
+    if (owner) owner->references++;
+    else rope->borrowed++;
+    append(rope, block);
+    return true;
+}
+
+static bool borrows(const struct shard_block *block) {
+    return !block->room && !block->owner;
+}
+
+bool shard_rope_settle(struct shard_rope *rope, struct shard_blocks *blocks) {
+    if (!rope->borrowed) return true;
+
+    struct shard_rope settled = {0};
+    bool enough = true;
+    while (rope->first && enough) {
+        struct shard_block *block = rope->first;
+        rope->first = block->next;
+        block->next = NULL;
+        if (borrows(block)) {
+            enough = shard_rope_copy(&settled, blocks, block->data, block->size);
+            give_back(blocks, block);
+        } else {
+            settled.size += block->size;
+            append(&settled, block);
+        }
+    }
+    if (!enough) shard_rope_clear(rope, blocks);
+    *rope = settled;
+    return enough;
+}
+
+void shard_rope_move(struct shard_rope *to, struct shard_rope *from) {
+    if (!from->first) return;
+    if (to->last) to->last->next = from->first;
+    else to->first = from->first;
+    to->last = from->last;
+    to->size += from->size;
+    to->borrowed += from->borrowed;
+    *from = (struct shard_rope){0};
+}
+
+void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks) {
+    while (rope->first) {
+        struct shard_block *block = rope->first;
+        rope->first = block->next;
+        give_back(blocks, block);
+    }
+    *rope = (struct shard_rope){0};
+}
+
+/* ---- writing ---- */
+
+static void consume(struct shard_rope *rope, struct shard_blocks *blocks, size_t size) {
+    rope->size -= size;
+    while (rope->first && size >= rope->first->size) {
+        struct shard_block *block = rope->first;
+        size -= block->size;
+        rope->borrowed -= borrows(block);
+        rope->first = block->next;
+        give_back(blocks, block);
+    }
+    if (!rope->first) {
+        rope->last = NULL;
+    } else {
+        rope->first->data += size;
+        rope->first->size -= size;
+    }
+}
+
+int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int socket) {
+    while (rope->first) {
+        struct iovec pieces[PIECES];
+        struct msghdr message = {.msg_iov = pieces};
+        size_t asked = 0;
+        for (struct shard_block *block = rope->first; block && message.msg_iovlen < PIECES; block = block->next) {
+            pieces[message.msg_iovlen++] = (struct iovec){(void *)block->data, block->size};
+            asked += block->size;
+        }
+        ssize_t written = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return errno;
+
+        consume(rope, blocks, (size_t)written);
+        if ((size_t)written < asked) return EAGAIN;
+    }
+    return 0;
+}

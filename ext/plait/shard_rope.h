@@ -1,0 +1,72 @@
+/*
+ * Bytes on their way out: small pieces are copied one behind another, large ones stay where they are and are referred to. What
+ * is referred to belongs to a counted buffer, or is borrowed from a read buffer until the end of the turn. libc only.
+ */
+#ifndef PLAIT_SHARD_ROPE_H
+#define PLAIT_SHARD_ROPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pieces from this size on are not copied. */
+enum { SHARD_LARGE = 1024 };
+
+/* A buffer that several may refer to, of one thread. */
+struct shard_buffer {
+    uint32_t references;
+    size_t room;
+    size_t size; /* bytes in use */
+    char bytes[];
+};
+
+struct shard_block {
+    struct shard_block *next;
+    struct shard_buffer *owner; /* of what is referred to; NULL: our own bytes, or borrowed ones */
+    const char *data;
+    size_t size;
+    size_t room; /* of our own bytes; 0: a reference */
+    char bytes[];
+};
+
+struct shard_rope {
+    struct shard_block *first;
+    struct shard_block *last;
+    size_t size;     /* bytes in all */
+    size_t borrowed; /* blocks that must be settled before the turn ends */
+};
+
+/* Blocks that are free, of one thread. */
+struct shard_blocks {
+    struct shard_block *own;        /* with bytes of their own */
+    struct shard_block *references; /* without */
+    size_t own_count;
+    size_t reference_count;
+};
+
+/* NULL when there is no memory. */
+struct shard_buffer *shard_buffer_new(size_t room);
+void shard_buffer_drop(struct shard_buffer *buffer);
+
+/* All that return a bool return false when there is no memory; the rope is then to be given up. */
+bool shard_rope_copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size);
+
+/* Copies it where it is small. `owner` may be NULL, then it is borrowed. */
+bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size,
+                      struct shard_buffer *owner);
+
+/* Copies what is borrowed. */
+bool shard_rope_settle(struct shard_rope *rope, struct shard_blocks *blocks);
+
+/* Puts the one behind the other, and leaves it empty. */
+void shard_rope_move(struct shard_rope *to, struct shard_rope *from);
+
+void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks);
+
+/* Writes as much as is taken; 0, or an errno: EAGAIN when some is left. */
+int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int socket);
+
+/* Frees all but a few. */
+void shard_blocks_trim(struct shard_blocks *blocks, size_t keep);
+
+#endif

@@ -1,0 +1,178 @@
+/* Which way a command goes. */
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MESSAGE = 1024, SHOWN = 128 };
+
+static const char ACROSS[] = "CROSSSLOT Keys in request don't hash to the same slot (they are on different nodes)";
+
+/* ---- answers of our own ---- */
+
+void shard_answer(struct shard_call *call, const char *reply, size_t size) {
+    struct shard_client *client = call->client;
+    if (client->socket == -1) return;
+    if (!client->first) {
+        if (shard_rope_copy(&client->out, &call->worker->blocks, reply, size)) shard_client_touch(call->worker, client);
+        else shard_client_close(call->worker, client);
+        return;
+    }
+    struct shard_request *request = shard_request_new(call->worker, client);
+    if (request) shard_request_feed(call->worker, request, reply, size, true);
+}
+
+/* A line has neither CR nor LF in it, whatever the client has sent. */
+static size_t make_line(char *line, size_t size) {
+    for (size_t i = 1; i < size; i++) {
+        if (line[i] == '\r' || line[i] == '\n') line[i] = ' ';
+    }
+    memcpy(line + size, "\r\n", 2);
+    return size + 2;
+}
+
+void shard_refuse(struct shard_call *call, const char *format, ...) {
+    char line[MESSAGE + 2] = "-";
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line + 1, MESSAGE - 1, format, arguments) + 1;
+    va_end(arguments);
+    shard_add(call->worker, FIGURE_ERRORS, 1);
+    shard_answer(call, line, make_line(line, size < MESSAGE ? (size_t)size : MESSAGE - 1));
+}
+
+/* ---- what can't be done, in the words of Redis ---- */
+
+static int shown(struct resp_span word) {
+    return word.size < SHOWN ? (int)word.size : SHOWN;
+}
+
+static void refuse_unknown(struct shard_call *call) {
+    char arguments[SHOWN + 8];
+    size_t size = 0;
+    arguments[0] = 0;
+    for (uint32_t i = 1; i < call->count && size < SHOWN; i++) {
+        int part = call->words[i].size < SHOWN - size ? (int)call->words[i].size : (int)(SHOWN - size);
+        int written = snprintf(arguments + size, sizeof arguments - size, "'%.*s' ", part, call->data + call->words[i].at);
+        size += (size_t)written < sizeof arguments - size ? (size_t)written : sizeof arguments - size - 1;
+    }
+    shard_refuse(call, "ERR unknown command '%.*s', with args beginning with: %s", shown(call->words[0]),
+                 call->data + call->words[0].at, arguments);
+}
+
+static void refuse_subcommand(struct shard_call *call, const struct shard_command *container) {
+    char name[40];
+    size_t size = strlen(container->name);
+    for (size_t i = 0; i <= size; i++) name[i] = (char)(container->name[i] >= 'a' ? container->name[i] - 32 : container->name[i]);
+    shard_refuse(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", shown(call->words[1]), call->data + call->words[1].at, name);
+}
+
+/* ---- to one node ---- */
+
+static void send_to(struct shard_call *call, uint32_t node) {
+    struct shard_worker *worker = call->worker;
+    struct shard_link *link = &worker->links[node];
+    struct shard_request *request = shard_request_new(worker, call->client);
+    if (!request || !shard_link_ask(worker, link, request, 0)) return;
+
+    if (!shard_rope_refer(&link->out, &worker->blocks, call->data, call->size, call->owner)) shard_link_close(worker, link);
+    if (link->out.size > SHARD_HIGH) call->client->full = link;
+}
+
+struct search {
+    const struct shard_call *call;
+    uint32_t node;
+    bool any;
+};
+
+/* Returns 1 when it is on another node than those before it. */
+static int look_at(void *argument, uint32_t place) {
+    struct search *search = argument;
+    const struct shard_call *call = search->call;
+    struct resp_span word = call->words[place];
+    uint32_t node = placement_node(&call->worker->shard->settings.placement, call->data + word.at, word.size);
+    bool other = search->any && node != search->node;
+    search->any = true;
+    search->node = node;
+    return other;
+}
+
+static void route(struct shard_call *call) {
+    const struct shard_command *command = call->command;
+    if (command->key) {
+        struct resp_span key = call->words[command->key];
+        send_to(call, placement_node(&call->worker->shard->settings.placement, call->data + key.at, key.size));
+        return;
+    }
+    struct search search = {.call = call};
+    int across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
+    if (across) shard_refuse(call, "%s", ACROSS);
+    else send_to(call, search.any ? search.node : 0); /* without a key all would say that it is wrong */
+}
+
+static uint32_t find_word(const struct shard_call *call, uint32_t from, const char *name) {
+    while (from < call->count && !shard_word_is(call->data, call->words[from], name)) from++;
+    return from;
+}
+
+/* Others use the connection to the node, too. */
+static void route_streams(struct shard_call *call) {
+    uint32_t streams = find_word(call, 1, "STREAMS");
+    if (find_word(call, 1, "BLOCK") < streams) shard_refuse(call, "ERR '%s' with BLOCK would wait: not through the shard", call->command->name);
+    else route(call);
+}
+
+/* BY and GET name keys by patterns, which may be anywhere. */
+static void route_sort(struct shard_call *call) {
+    struct search search = {.call = call};
+    look_at(&search, 1);
+    for (uint32_t i = 2; i + 1 < call->count; i++) {
+        bool by = shard_word_is(call->data, call->words[i], "BY");
+        struct resp_span pattern = call->words[i + 1];
+        if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
+            if (!shard_word_is(call->data, call->words[i], "STORE")) continue;
+            if (look_at(&search, i + 1)) {
+                shard_refuse(call, "%s", ACROSS);
+                return;
+            }
+        } else if (memchr(call->data + pattern.at, '*', pattern.size)) {
+            shard_refuse(call, "ERR %s option of SORT denied: the keys of its pattern may be on other nodes", by ? "BY" : "GET");
+            return;
+        }
+        i++;
+    }
+    send_to(call, search.node);
+}
+
+/* ---- all ---- */
+
+static void go(struct shard_call *call) {
+    switch (call->command->way) {
+    case SHARD_ROUTED: route(call); break;
+    case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
+    case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: shard_send_to_all(call); break;
+    case SHARD_SCAN: shard_scan(call); break;
+    case SHARD_FIRST: send_to(call, 0); break;
+    case SHARD_STREAMS: route_streams(call); break;
+    case SHARD_SORT: route_sort(call); break;
+    case SHARD_LOCAL: shard_answer_here(call); break;
+    default: shard_refuse(call, "ERR '%s' can't be used through the shard", call->command->name);
+    }
+}
+
+void shard_dispatch(struct shard_call *call) {
+    const struct shard_command *container;
+    shard_add(call->worker, FIGURE_COMMANDS, 1);
+    call->command = shard_command_find(call->data, call->words, call->count, &container);
+    if (!call->command && container) refuse_subcommand(call, container);
+    else if (!call->command) refuse_unknown(call);
+    else if (!shard_command_fits(call->command, call->count)) {
+        shard_refuse(call, "ERR wrong number of arguments for '%s' command", call->command->name);
+    } else go(call);
+}
+
+#endif

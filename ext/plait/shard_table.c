@@ -1,0 +1,165 @@
+/* See shard_table.h. */
+#include "shard_table.h"
+
+#include <string.h>
+#include <strings.h>
+
+static struct shard_command commands[] = {
+#include "shard_commands.inc"
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands, SLOTS = 1024, LONGEST = 40 };
+
+static struct shard_command *slots[SLOTS]; /* open addressing */
+
+/* Those that go another way than to the node of their keys. What has no key and is not here is refused. */
+static const struct {
+    const char *name;
+    enum shard_way way;
+} ways[] = {
+    {"mget", SHARD_MGET}, {"mset", SHARD_MSET}, {"del", SHARD_COUNT}, {"unlink", SHARD_COUNT}, {"exists", SHARD_COUNT},
+    {"touch", SHARD_COUNT}, {"dbsize", SHARD_ALL_COUNT}, {"flushdb", SHARD_ALL_SAME}, {"flushall", SHARD_ALL_SAME},
+    {"config|set", SHARD_ALL_SAME}, {"config|resetstat", SHARD_ALL_SAME}, {"script|load", SHARD_ALL_SAME},
+    {"script|flush", SHARD_ALL_SAME}, {"function|load", SHARD_ALL_SAME}, {"function|delete", SHARD_ALL_SAME},
+    {"function|flush", SHARD_ALL_SAME}, {"keys", SHARD_ALL_ARRAYS}, {"randomkey", SHARD_ALL_ONE}, {"scan", SHARD_SCAN},
+    {"command", SHARD_FIRST}, {"command|count", SHARD_FIRST}, {"command|docs", SHARD_FIRST}, {"command|info", SHARD_FIRST},
+    {"command|list", SHARD_FIRST}, {"command|getkeys", SHARD_FIRST}, {"config|get", SHARD_FIRST}, {"lolwut", SHARD_FIRST},
+    {"script|exists", SHARD_FIRST}, {"function|list", SHARD_FIRST}, {"function|dump", SHARD_FIRST},
+    {"ping", SHARD_LOCAL}, {"echo", SHARD_LOCAL}, {"quit", SHARD_LOCAL}, {"select", SHARD_LOCAL}, {"hello", SHARD_LOCAL},
+    {"reset", SHARD_LOCAL}, {"time", SHARD_LOCAL}, {"client|setname", SHARD_LOCAL}, {"client|getname", SHARD_LOCAL},
+    {"client|setinfo", SHARD_LOCAL}, {"client|id", SHARD_LOCAL}, {"auth", SHARD_LOCAL}, {"sort", SHARD_SORT},
+    {"sort_ro", SHARD_SORT}, {"migrate", SHARD_REFUSED}, {"watch", SHARD_REFUSED},
+    {"xread", SHARD_STREAMS}, {"xreadgroup", SHARD_STREAMS},
+};
+
+static uint32_t hash_of(const char *name, size_t size) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    return hash;
+}
+
+static struct shard_command **slot_of(const char *name, size_t size) {
+    uint32_t at = hash_of(name, size) % SLOTS;
+    while (slots[at] && (strncmp(slots[at]->name, name, size) != 0 || slots[at]->name[size])) at = (at + 1) % SLOTS;
+    return &slots[at];
+}
+
+static unsigned own_way(const struct shard_command *command) {
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(ways[i].name, command->name) == 0) return ways[i].way;
+    }
+    bool waits = command->flags & (SHARD_BLOCKING | SHARD_PUBSUB);
+    return command->count == 0 || waits ? SHARD_REFUSED : SHARD_ROUTED;
+}
+
+static int own_key(const struct shard_command *command) {
+    const struct shard_spec *spec = command->specs;
+    bool simple = command->count == 1 && !spec->keyword && spec->find == SHARD_RANGE && spec->first == 0;
+    return simple ? spec->start : 0;
+}
+
+/* Before any thread can ask. */
+__attribute__((constructor)) static void fill_slots(void) {
+    for (size_t i = 0; i < COMMANDS; i++) {
+        commands[i].way = own_way(&commands[i]);
+        commands[i].key = own_key(&commands[i]);
+        *slot_of(commands[i].name, strlen(commands[i].name)) = &commands[i];
+    }
+}
+
+/* In lower case; returns false for a word that no name is as long as. */
+static bool append(char *name, size_t *size, const char *word, size_t length) {
+    if (*size + length > LONGEST) return false;
+    for (size_t i = 0; i < length; i++) {
+        char byte = word[i];
+        name[(*size)++] = byte >= 'A' && byte <= 'Z' ? (char)(byte + 32) : byte;
+    }
+    return true;
+}
+
+const struct shard_command *shard_command_find(const char *data, const struct resp_span *words, uint32_t count,
+                                               const struct shard_command **container) {
+    char name[LONGEST] = "";
+    size_t size = 0;
+    *container = NULL;
+    if (!append(name, &size, data + words->at, words->size)) return NULL;
+
+    const struct shard_command *command = *slot_of(name, size);
+    if (!command || memchr(name, '|', size)) return NULL;
+    if (!(command->flags & SHARD_CONTAINER) || count < 2) return command;
+
+    *container = command;
+    append(name, &size, "|", 1);
+    if (!append(name, &size, data + words[1].at, words[1].size)) return NULL;
+    return *slot_of(name, size);
+}
+
+bool shard_command_fits(const struct shard_command *command, uint32_t count) {
+    return command->arity < 0 ? count >= (uint32_t)-command->arity : count == (uint32_t)command->arity;
+}
+
+bool shard_word_is(const char *data, struct resp_span word, const char *name) {
+    return word.size == strlen(name) && strncasecmp(data + word.at, name, word.size) == 0;
+}
+
+/* ---- keys ---- */
+
+/* Where the keys of a specification begin; 0: it does not apply. */
+static int64_t beginning(const struct shard_spec *spec, const char *data, const struct resp_span *words, int64_t count) {
+    if (!spec->keyword) return spec->start < count ? spec->start : 0;
+
+    int64_t at = spec->start > 0 ? spec->start : count + spec->start;
+    int64_t step = spec->start > 0 ? 1 : -1;
+    for (; at > 0 && at < count; at += step) {
+        if (shard_word_is(data, words[at], spec->keyword)) return at + 1 < count ? at + 1 : 0;
+    }
+    return 0;
+}
+
+/* A number of keys; anything else is none. */
+static int64_t number_of(const char *word, size_t size) {
+    int64_t number = 0;
+    if (size == 0 || size > 9) return 0;
+    for (size_t i = 0; i < size; i++) {
+        if (word[i] < '0' || word[i] > '9') return 0;
+        number = number * 10 + (word[i] - '0');
+    }
+    return number;
+}
+
+struct range {
+    int64_t first;
+    int64_t last; /* below first: none */
+    int64_t step;
+};
+
+static struct range range_of(const struct shard_spec *spec, const char *data, const struct resp_span *words, int64_t count) {
+    struct range range = {beginning(spec, data, words, count), 0, 1};
+    if (range.first == 0) return (struct range){1, 0, 1};
+    if (spec->find == SHARD_RANGE) {
+        range.step = spec->second;
+        if (spec->first >= 0) range.last = range.first + spec->first;
+        else if (spec->third <= 1) range.last = count + spec->first;
+        else range.last = range.first + (count - range.first) / spec->third + spec->first;
+        return range;
+    }
+    int64_t at = range.first + spec->first;
+    int64_t number = at < count ? number_of(data + words[at].at, words[at].size) : 0;
+    range.step = spec->third;
+    range.first += spec->second;
+    range.last = range.first + (number - 1) * range.step;
+    return range;
+}
+
+int shard_command_keys(const struct shard_command *command, const char *data, const struct resp_span *words, uint32_t count,
+                       int (*each)(void *argument, uint32_t place), void *argument) {
+    int result = 0;
+    for (unsigned i = 0; i < command->count && !result; i++) {
+        struct range range = range_of(&command->specs[i], data, words, count);
+        if (range.last >= count) range.last = count - 1;
+        for (int64_t place = range.first; place <= range.last && !result; place += range.step) {
+            result = each(argument, (uint32_t)place);
+        }
+    }
+    return result;
+}

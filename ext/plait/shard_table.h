@@ -1,0 +1,72 @@
+/*
+ * The commands of Redis: where their keys are, from the answer of a server to COMMAND (shard_commands.inc), and the way that the
+ * shard goes with each. libc only.
+ */
+#ifndef PLAIT_SHARD_TABLE_H
+#define PLAIT_SHARD_TABLE_H
+
+#include "resp.h"
+
+enum {
+    SHARD_WRITE = 1,
+    SHARD_READONLY = 2,
+    SHARD_BLOCKING = 4,
+    SHARD_PUBSUB = 8,
+    SHARD_ADMIN = 16,
+    SHARD_CONTAINER = 32, /* it has commands of its own, named by its first argument */
+    SHARD_UNCLEAR = 64    /* it may name more keys than the specifications tell */
+};
+
+enum { SHARD_RANGE, SHARD_KEYNUM };
+
+/* As Redis specifies keys: where they begin, and how many there are. */
+struct shard_spec {
+    const char *keyword; /* they begin behind it, looked for from `start` on; NULL: they begin at `start` */
+    int start;
+    int find;   /* SHARD_RANGE: lastkey, keystep, limit; SHARD_KEYNUM: keynumidx, firstkey, keystep */
+    int first;
+    int second;
+    int third;
+};
+
+enum shard_way {
+    SHARD_ROUTED,     /* to the node of its keys */
+    SHARD_MGET,       /* split; values in the order of the keys */
+    SHARD_MSET,       /* split; pairs */
+    SHARD_COUNT,      /* split; a sum */
+    SHARD_ALL_COUNT,  /* to all nodes; a sum */
+    SHARD_ALL_SAME,   /* to all nodes; the answer of one, if none is an error */
+    SHARD_ALL_ARRAYS, /* to all nodes; one array */
+    SHARD_ALL_ONE,    /* to all nodes; one that is not nil */
+    SHARD_SCAN,       /* to one node after another */
+    SHARD_FIRST,      /* to the first node: all would answer the same */
+    SHARD_LOCAL,      /* answered here */
+    SHARD_STREAMS,    /* routed, unless it waits */
+    SHARD_SORT,       /* routed, unless it names keys that can't be seen */
+    SHARD_REFUSED
+};
+
+struct shard_command {
+    const char *name; /* "get", "object|encoding" */
+    int arity;        /* arguments, the name counted; below 0: at least so many */
+    unsigned flags;
+    unsigned count; /* of specs */
+    struct shard_spec specs[3];
+    unsigned way; /* enum shard_way; filled in before main */
+    int key;      /* where its only key is; 0: it has none, or more */
+};
+
+/* The command, or NULL. `container`: what has no such command, or NULL. */
+const struct shard_command *shard_command_find(const char *data, const struct resp_span *words, uint32_t count,
+                                               const struct shard_command **container);
+
+bool shard_command_fits(const struct shard_command *command, uint32_t count);
+
+/* Calls back with the place of each key among the words; ends with the first result that is not 0, and returns it. */
+int shard_command_keys(const struct shard_command *command, const char *data, const struct resp_span *words, uint32_t count,
+                       int (*each)(void *argument, uint32_t place), void *argument);
+
+/* Whether a word is that, whatever the case. */
+bool shard_word_is(const char *data, struct resp_span word, const char *name);
+
+#endif

@@ -1,0 +1,170 @@
+/* A thread of the data plane: waits, and takes turns. */
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVENTS = 256, TICK = 50 /* ms */, KEPT_BLOCKS = 64, FIRST_SPANS = 64 };
+
+static double seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+void shard_watch(struct shard_worker *worker, int socket, uint32_t *known, uint32_t events, void *owner) {
+    if (*known == events) return;
+
+    struct epoll_event event = {.events = events, .data = {.ptr = owner}};
+    epoll_ctl(worker->epoll, EPOLL_CTL_MOD, socket, &event);
+    *known = events;
+}
+
+char *shard_room(struct shard_worker *worker, size_t *size) {
+    if (SHARD_READ - worker->used < SHARD_READ_LEAST) shard_flush(worker);
+    *size = SHARD_READ - worker->used;
+    return worker->buffer + worker->used;
+}
+
+/* Nodes first: what they are asked is under way while the clients are written to. */
+void shard_flush(struct shard_worker *worker) {
+    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &worker->links[i]);
+    while (worker->touched) {
+        struct shard_client *client = worker->touched;
+        worker->touched = client->next_touched;
+        client->touched = false;
+        shard_client_flush(worker, client);
+    }
+    /* Nothing refers to the buffer any longer. */
+    worker->used = 0;
+}
+
+static void take_event(struct shard_worker *worker, const struct epoll_event *event) {
+    enum shard_kind *kind = event->data.ptr;
+    if (*kind == SHARD_BELL) return;
+    if (*kind == SHARD_LISTENER) {
+        shard_accept(worker);
+    } else if (*kind == SHARD_LINK) {
+        shard_link_event(worker, event->data.ptr, event->events);
+    } else {
+        struct shard_client *client = event->data.ptr;
+        if (client->socket == -1) return;
+        if (event->events & EPOLLOUT) shard_client_touch(worker, client);
+        if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) shard_client_readable(worker, client);
+    }
+}
+
+/* Returns how long to wait at most for the next turn. */
+static int check_times(struct shard_worker *worker) {
+    bool due = worker->deaf;
+    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) due |= shard_link_check(worker, &worker->links[i]);
+    return due ? TICK : -1;
+}
+
+static void listen_again(struct shard_worker *worker) {
+    if (!worker->deaf) return;
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &worker->listener_kind}};
+    epoll_ctl(worker->epoll, EPOLL_CTL_MOD, worker->listener, &event);
+    worker->deaf = false;
+}
+
+static void take_turn(struct shard_worker *worker, const struct epoll_event *events, int count) {
+    worker->now = seconds();
+    if (count == 0) listen_again(worker);
+    for (int i = 0; i < count; i++) take_event(worker, &events[i]);
+    do shard_flush(worker);
+    while (shard_resume(worker));
+    shard_bury(worker);
+    shard_blocks_trim(&worker->blocks, KEPT_BLOCKS);
+}
+
+void *shard_run(void *argument) {
+    struct shard_worker *worker = argument;
+    struct epoll_event events[EVENTS];
+    while (!atomic_load_explicit(&worker->shard->stopping, memory_order_acquire)) {
+        int patience = check_times(worker);
+        /* What failing links have answered is written before anybody sleeps. */
+        if (worker->touched) patience = 0;
+        int count = epoll_wait(worker->epoll, events, EVENTS, patience);
+        if (count < 0 && errno != EINTR) break;
+        take_turn(worker, events, count < 0 ? 0 : count);
+    }
+    return NULL;
+}
+
+/* ---- the beginning and the end ---- */
+
+static int look_at(struct shard_worker *worker, int descriptor, enum shard_kind *kind) {
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = kind}};
+    return epoll_ctl(worker->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno;
+}
+
+int shard_worker_open(struct shard_worker *worker) {
+    uint32_t nodes = worker->shard->settings.node_count;
+    worker->bell_kind = SHARD_BELL;
+    worker->listener_kind = SHARD_LISTENER;
+    worker->epoll = epoll_create1(EPOLL_CLOEXEC);
+    worker->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->epoll == -1 || worker->bell == -1) return errno;
+
+    worker->buffer = malloc(SHARD_READ);
+    worker->spans = malloc(FIRST_SPANS * sizeof *worker->spans);
+    worker->span_room = FIRST_SPANS;
+    worker->counts = calloc(nodes, sizeof *worker->counts);
+    worker->links = calloc(nodes, sizeof *worker->links);
+    if (!worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
+
+    for (uint32_t i = 0; i < nodes; i++) {
+        worker->links[i].kind = SHARD_LINK;
+        worker->links[i].socket = -1;
+        worker->links[i].node = &worker->shard->settings.nodes[i];
+    }
+    int error = look_at(worker, worker->bell, &worker->bell_kind);
+    return error ? error : look_at(worker, worker->listener, &worker->listener_kind);
+}
+
+static void forget_lists(struct shard_worker *worker) {
+    for (struct shard_client *client = worker->touched; client; client = client->next_touched) client->touched = false;
+    for (struct shard_client *client = worker->paused; client; client = client->next_paused) client->paused = false;
+    worker->touched = worker->paused = NULL;
+}
+
+static void close_all(struct shard_worker *worker) {
+    forget_lists(worker);
+    while (worker->clients) {
+        struct shard_client *client = worker->clients;
+        worker->clients = client->after;
+        if (client->socket != -1) shard_client_close(worker, client);
+    }
+    for (uint32_t i = 0; worker->links && i < worker->shard->settings.node_count; i++) {
+        shard_link_close(worker, &worker->links[i]);
+    }
+    forget_lists(worker);
+    shard_bury(worker);
+}
+
+void shard_worker_close(struct shard_worker *worker) {
+    close_all(worker);
+    shard_blocks_trim(&worker->blocks, 0);
+    while (worker->requests) {
+        struct shard_request *request = worker->requests;
+        worker->requests = request->next;
+        free(request);
+    }
+    free(worker->links);
+    free(worker->counts);
+    free(worker->nodes);
+    free(worker->spans);
+    free(worker->buffer);
+    if (worker->bell != -1) close(worker->bell);
+    if (worker->epoll != -1) close(worker->epoll);
+    if (worker->listener != -1) close(worker->listener);
+}
+
+#endif

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+namespace :shard do
+  desc "Make the table of the keys' places in commands from the redis-server that is installed"
+  task :commands do
+    require "minitest"
+    $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+    require_relative "../test/support/redis_conversation"
+    require_relative "../test/support/redis_server"
+    require "plait/shard/command_table"
+
+    Support::RedisServer.start do |server|
+      reply = Support::RedisConversation.open(server.port) { |redis| redis.call("COMMAND") }
+      table = Plait::Shard::CommandTable.new(Plait::Protocols::RESP::Decoder.decode(reply))
+      path = File.expand_path("../ext/plait/shard_commands.inc", __dir__)
+      File.write(path, table.to_c)
+      puts("#{path}: #{table.entries.size} commands")
+    end
+  end
+end

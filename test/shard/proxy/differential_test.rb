@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "nodes"
+require_relative "random_commands"
+
+# The same commands through the proxy before four nodes, and on one plain server: the same replies, in order, whatever the cuts.
+# Reproducible: PLAIT_SEED=the seed of the message; PLAIT_ROUNDS goes on for longer.
+class ShardProxyDifferentialTest < Minitest::Test
+  include ShardNodes
+
+  ROUNDS = Integer(ENV.fetch("PLAIT_ROUNDS", "150"))
+  SEED = Integer(ENV.fetch("PLAIT_SEED", "50"))
+
+  def test_one_after_another = rounds(threads: 1, clients: 1)
+
+  def test_several_clients_on_several_threads = rounds(threads: 2, clients: 5)
+
+  private
+
+  # Each client has keys of its own.
+  def rounds(threads:, clients:)
+    call(plain.port, "FLUSHALL")
+    with_proxy(threads: threads) do |proxy|
+      Array.new(clients) do |number|
+        Thread.new { compare(proxy, RandomCommands.new(SEED + number, prefix: "#{number}:"), ROUNDS / clients) }
+      end.each(&:value)
+    end
+  end
+
+  def compare(proxy, random, rounds)
+    converse(proxy.port) do |ours|
+      converse(plain.port) do |theirs|
+        rounds.times do
+          commands = random.commands
+          expected = theirs.pipeline(commands)
+          random.pieces(commands.map { |words| encode(*words) }.join).each { |piece| ours.write(piece) }
+          commands.zip(expected) { |words, reply| assert_equal(reply, ours.reply, "PLAIT_SEED=#{SEED} #{words.inspect[0, 200]}") }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "proxy/nodes"
+
+class ShardProxyTest < Minitest::Test
+  include ShardNodes
+
+  Proxy = Plait::Shard::Proxy
+
+  def test_start_and_stop
+    nodes
+    assert_no_leaks do
+      proxy = Proxy.new(nodes: addresses, listen: "127.0.0.1:0", threads: 2)
+      refute_predicate(proxy, :running?)
+      assert_same(proxy, proxy.start)
+      assert_equal("+OK\r\n", call(proxy.port, "SET", "k", "v"))
+      assert_raises(Plait::UsageError) { proxy.start }
+      proxy.stop
+      refute_predicate(proxy, :running?)
+      assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", proxy.port) }
+      proxy.stop
+    end
+  end
+
+  def test_it_starts_again
+    proxy = Proxy.new(nodes: addresses, listen: "127.0.0.1:0")
+    2.times do
+      proxy.start
+      assert_equal("+PONG\r\n", call(proxy.port, "PING"))
+      proxy.stop
+    end
+  end
+
+  def test_stopped_with_clients_and_requests_under_way
+    nodes
+    assert_no_leaks do
+      with_proxy(threads: 2) do |proxy|
+        clients = Array.new(8) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
+        clients.each { |client| client.write((encode("SET", "k", "v" * 3000) * 50) + encode("MGET", "a", "b", "c")[0..-5]) }
+        proxy.stop
+        clients.each { |client| nil while client.reply }
+        clients.each(&:close)
+      end
+    end
+  end
+
+  def test_one_that_nobody_stops
+    nodes
+    Proxy.new(nodes: addresses, listen: "127.0.0.1:0").start
+    3.times { GC.start }
+  end
+
+  def test_a_fork_leaves_the_parents_alone
+    with_proxy do |proxy|
+      Process.wait(fork { exit!(proxy.running? || proxy.stop ? 1 : 0) })
+      assert_equal([0, "+PONG\r\n"], [Process.last_status.exitstatus, call(proxy.port, "PING")])
+    end
+  end
+
+  def test_figures
+    with_proxy(threads: 2) do |proxy|
+      converse(proxy.port) do |redis|
+        redis.pipeline([%w[SET a 1], %w[MGET a b c d e], %w[NO]])
+        figures = proxy.figures
+        assert_equal([1, 1, 3, 1, 0], figures.values_at(:clients, :accepted, :commands, :errors, :node_failures))
+        assert_operator(figures[:bytes_in], :>, 80)
+      end
+      wait_until { proxy.figures[:clients].zero? }
+    end
+  end
+
+  def test_wrong_options
+    assert_match(/listen: is HOST:PORT/, refused(listen: "x"))
+    assert_match(/threads are from 1 to 256/, refused(threads: 0))
+    assert_match(/no option timeouts; there are hash/, refused(timeouts: 1))
+    assert_match(/timeout: is seconds, at least 0/, refused(timeout: "1"))
+    assert_match(/clients: is a number, at least 0, not -1/, refused(clients: -1))
+    assert_match(/no placement :x/, refused(placement: :x))
+  end
+
+  def test_addresses_that_are_none
+    TCPServer.open("127.0.0.1", 0) do |taken|
+      proxy = Proxy.new(nodes: %w[127.0.0.1:1], listen: "127.0.0.1:#{taken.addr[1]}")
+      assert_raises(Plait::ListenError) { proxy.start }
+    end
+    assert_raises(Plait::ResolveError) { Proxy.new(nodes: %w[nowhere.invalid:1], listen: "127.0.0.1:0").start }
+  end
+
+  private
+
+  def refused(**options) = assert_raises(Plait::UsageError) { Proxy.new(nodes: %w[a:1], **options) }.message
+end
