@@ -16,14 +16,16 @@ module Sanitized
   module_function
 
   # @param source [String] path of the file with main
-  # @param engine [String] the files of ext/plait that begin with it are linked
+  # @param engines [String, Array<String>] the files of ext/plait that begin with one of them are linked
+  # @param flags [Array<String>]
   # @yieldparam program [String] its path, while the block runs
   # @raise [Minitest::Skip] without a compiler that can do it
-  def build(source, engine)
+  def build(source, engines, flags: FLAGS)
     Dir.mktmpdir("plait-test-") do |folder|
-      skip_unless_it_works(folder)
+      skip_unless_it_works(folder, flags)
       program = File.join(folder, "program")
-      compile(source, *Dir["#{ENGINES}/#{engine}*.c"], "-I#{ENGINES}", program)
+      files = Array(engines).flat_map { |engine| Dir["#{ENGINES}/#{engine}*.c"] }
+      compile(flags, source, *files, "-I#{ENGINES}", "-pthread", program)
       yield program
     end
   end
@@ -37,20 +39,20 @@ module Sanitized
     out
   end
 
-  def compile(*arguments, program)
-    out, status = Open3.capture2e(COMPILER.path!, *FLAGS, *arguments, "-o", program)
+  def compile(flags, *arguments, program)
+    out, status = Open3.capture2e(COMPILER.path!, *flags, *arguments, "-o", program)
     raise Minitest::Assertion, "does not compile:\n#{out}" unless status.success?
   end
 
   # A compiler may come without the sanitizers' libraries.
-  def skip_unless_it_works(folder)
+  def skip_unless_it_works(folder, flags)
     source = File.join(folder, "empty.c")
     File.write(source, "int main(void) { return 0; }\n")
-    compile(source, File.join(folder, "empty"))
+    compile(flags, source, File.join(folder, "empty"))
     run(File.join(folder, "empty"))
   rescue Minitest::Assertion => e
     raise if e.is_a?(Minitest::Skip)
 
-    raise Minitest::Skip, "#{COMPILER.path} can't use ASan and UBSan: #{e.message.lines.first(3).join}"
+    raise Minitest::Skip, "#{COMPILER.path} can't use #{flags.grep(/sanitize=/).first}: #{e.message.lines.first(3).join}"
   end
 end

@@ -26,11 +26,10 @@ module Plait
         cluster: { hash: :slot, distribution: :slots, tag: "{}" }
       }.freeze
       # In twemproxy's words, and `slot`, the CRC16 of Redis Cluster.
-      # rubocop:disable Naming/VariableNumber -- their names
+      # rubocop:disable-next Naming/VariableNumber -- their names
       HASHES = %i[
         crc32a crc32 crc16 slot fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 one_at_a_time hsieh murmur jenkins md5
       ].freeze
-      # rubocop:enable Naming/VariableNumber
       DISTRIBUTIONS = %i[modula ketama slots].freeze
       private_constant :Hashes, :Tables, :Tags
 
