@@ -19,6 +19,7 @@ module Plait
   autoload :HTTP, File.expand_path("plait/http", __dir__)
   autoload :Pool, File.expand_path("plait/db/pool", __dir__)
   autoload :RPC, File.expand_path("plait/rpc", __dir__)
+  autoload :Server, File.expand_path("plait/server", __dir__)
   autoload :Scheduler, File.expand_path("plait/mechanisms/scheduler", __dir__)
   autoload :Lab, File.expand_path("plait/lab", __dir__)
   autoload :Shard, File.expand_path("plait/shard", __dir__)

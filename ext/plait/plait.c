@@ -26,6 +26,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_reactor(plait);
     plait_init_selector(plait);
     plait_init_shard(plait);
+    plait_init_server(plait);
 #endif
     plait_init_placement(plait);
     plait_init_pool(plait);

@@ -1,0 +1,493 @@
+/*
+ * Plait::Server::NativeCore: the workers of a server. Each, a thread or a fiber, takes connections that are ready, and runs
+ * the app for those with a complete request. When none is ready, one of them waits for all, and the others are parked.
+ *
+ * Before the app is called somebody else is called, who takes over if the app waits. If it doesn't, the same worker goes on
+ * with the next connection, without any switch in between.
+ */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <math.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/io.h>
+#include <ruby/thread.h>
+#include <string.h>
+
+#include "rb_selector.h"
+
+/* Connections served before it is seen to interrupts, such as the end of a thread's time slice. */
+enum { CHECK_EVERY = 64 };
+
+/* Seconds after which other fibers are let run, as Scheduler::SLICE. */
+static const double SLICE = 0.004;
+
+static ID id_call, id_push, id_pop, id_autoclose, id_for_fd, id_fail, id_finished, id_close, id_new;
+static VALUE response_finished_key;
+
+/* ---- the object ---- */
+
+static void server_mark(void *data) {
+    const struct rb_server *server = data;
+    rb_gc_mark(server->app);
+    rb_gc_mark(server->reply);
+    rb_gc_mark(server->spawner);
+    rb_gc_mark(server->parking);
+    rb_gc_mark(server->io);
+    for (int index = 0; index < SERVER_LISTENERS; index++) {
+        rb_gc_mark(server->listeners[index].small);
+        rb_gc_mark(server->listeners[index].large);
+        rb_gc_mark(server->listeners[index].name);
+        rb_gc_mark(server->listeners[index].port);
+    }
+}
+
+static void server_free(void *data) {
+    struct rb_server *server = data;
+    if (server->generation == plait_generation()) server_close(&server->engine);
+    xfree(server);
+}
+
+static size_t server_size(const void *data) {
+    return sizeof(struct rb_server) + server_bytes(&((const struct rb_server *)data)->engine);
+}
+
+static const rb_data_type_t server_type = {
+    .wrap_struct_name = "Plait::Server::NativeCore",
+    .function = {.dmark = server_mark, .dfree = server_free, .dsize = server_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+struct rb_server *plait_server_of(VALUE self) {
+    return rb_check_typeddata(self, &server_type);
+}
+
+static VALUE server_allocate(VALUE class) {
+    struct rb_server *server;
+    VALUE self = TypedData_Make_Struct(class, struct rb_server, &server_type, server);
+    server->engine.epoll = server->engine.bell = -1;
+    server->self = self;
+    server->io = Qnil;
+    server->app = server->reply = server->spawner = server->parking = Qnil;
+    server->generation = plait_generation();
+    return self;
+}
+
+/* ---- settings ---- */
+
+static VALUE setting(VALUE settings, const char *name) {
+    return rb_hash_fetch(settings, ID2SYM(rb_intern(name)));
+}
+
+static double seconds_of(VALUE settings, const char *name) {
+    VALUE value = setting(settings, name);
+    return NIL_P(value) ? INFINITY : NUM2DBL(value);
+}
+
+static uint32_t number_of(VALUE settings, const char *name) {
+    VALUE value = setting(settings, name);
+    return NIL_P(value) ? UINT32_MAX : NUM2UINT(value);
+}
+
+static struct http1_limits limits_of(VALUE settings) {
+    struct http1_limits limits = http1_default_limits;
+    VALUE body = setting(settings, "body");
+    limits.body = NIL_P(body) ? UINT64_MAX : NUM2ULL(body);
+    limits.start_line = number_of(settings, "start_line");
+    limits.head = number_of(settings, "head");
+    limits.headers = number_of(settings, "headers");
+    limits.chunk_extensions = number_of(settings, "chunk_extensions");
+    limits.trailer = number_of(settings, "trailer");
+    return limits;
+}
+
+static struct server_settings settings_of(VALUE settings) {
+    struct server_settings engine = {.limits = limits_of(settings)};
+    engine.seconds[SERVER_IDLE] = seconds_of(settings, "idle_timeout");
+    engine.seconds[SERVER_HEAD] = seconds_of(settings, "head_timeout");
+    engine.seconds[SERVER_BODY] = seconds_of(settings, "body_timeout");
+    engine.seconds[SERVER_STALLED] = seconds_of(settings, "write_timeout");
+    engine.seconds[SERVER_LINGER] = 2;
+    engine.spool = NUM2SIZET(setting(settings, "spool"));
+    VALUE folder = setting(settings, "folder");
+    engine.folder = StringValueCStr(folder);
+    engine.connections = number_of(settings, "connections");
+    engine.requests = number_of(settings, "requests");
+    return engine;
+}
+
+/* new(app, reply, spawner, settings): the Hash is the caller's to keep, see NativeCore in Ruby */
+static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE spawner, VALUE settings) {
+    struct rb_server *server = plait_server_of(self);
+    struct server_settings engine = settings_of(settings);
+    int error = server_open(&server->engine, &engine);
+    if (error != 0) rb_syserr_fail(error, "epoll");
+
+    rb_update_max_fd(server->engine.epoll);
+    rb_update_max_fd(server->engine.bell);
+    server->app = app;
+    server->reply = reply;
+    server->spawner = spawner;
+    server->parking = rb_funcall(rb_path2class("Thread::Queue"), id_new, 0);
+    server->limit = NUM2LONG(setting(settings, "limit"));
+    server->queue = NUM2LONG(setting(settings, "queue"));
+    rb_ivar_set(self, rb_intern("@settings"), settings);
+    return self;
+}
+
+/* listen(io, scheme, name, port): Strings */
+static VALUE server_listen_to(VALUE self, VALUE io, VALUE scheme, VALUE name, VALUE port) {
+    struct rb_server *server = plait_server_of(self);
+    int number = plait_descriptor_of(io);
+    int index = server->engine.listening;
+    if (index == SERVER_LISTENERS) rb_raise(rb_eArgError, "a server has %d listening sockets at most", SERVER_LISTENERS);
+
+    struct rb_server_listener *listener = &server->listeners[index];
+    listener->name = rb_str_new_frozen(name);
+    listener->port = rb_str_new_frozen(port);
+    plait_server_listener(listener, rb_str_new_frozen(scheme));
+    int error = server_listen(&server->engine, number);
+    if (error != 0) rb_syserr_fail(error, "epoll_ctl");
+    return self;
+}
+
+/* ---- workers ---- */
+
+static void spawn(struct rb_server *server) {
+    server->awake = true;
+    server->workers++;
+    rb_funcall(server->spawner, id_call, 0);
+}
+
+/* There is always one worker more than may run the app, so that somebody can wait for the connections. */
+static void call_somebody(struct rb_server *server) {
+    if (server->polling || server->awake || server->stopped) return;
+    if (server->parked > 0) {
+        server->awake = true;
+        server->parked--;
+        rb_funcall(server->parking, id_push, 1, Qtrue);
+    } else if (server->workers <= server->limit) {
+        spawn(server);
+    }
+}
+
+static void park(struct rb_server *server) {
+    server->parked++;
+    rb_funcall(server->parking, id_pop, 0);
+    server->awake = false;
+}
+
+struct poll {
+    struct rb_server *server;
+    struct epoll_event events[SERVER_BATCH];
+    int count; /* of events; -1 with error */
+    int error;
+};
+
+static void *sleep_without_gvl(void *argument) {
+    struct poll *poll = argument;
+    poll->count = server_sleep(&poll->server->engine, poll->events, -1);
+    poll->error = errno;
+    return NULL;
+}
+
+/* It does not sleep while anything is pending, be it a turn that others are to have: so that is seen to each time. */
+static void sleep_on_thread(struct poll *poll) {
+    rb_nogvl(sleep_without_gvl, poll, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+}
+
+static VALUE epoll_as_io(struct rb_server *server) {
+    if (!NIL_P(server->io)) return server->io;
+
+    VALUE io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(server->engine.epoll));
+    rb_funcall(io, id_autoclose, 1, Qfalse);
+    return server->io = io;
+}
+
+static VALUE wait_for_connections(VALUE argument) {
+    struct poll *poll = (struct poll *)argument;
+    VALUE scheduler = rb_fiber_scheduler_current();
+    if (NIL_P(scheduler)) {
+        sleep_on_thread(poll);
+    } else {
+        rb_fiber_scheduler_io_wait(scheduler, epoll_as_io(poll->server), INT2FIX(1), Qnil);
+        poll->server->yielded = plait_now();
+    }
+    return Qnil;
+}
+
+static VALUE end_wait(VALUE argument) {
+    ((const struct poll *)argument)->server->polling = false;
+    return Qnil;
+}
+
+static void take(struct poll *poll) {
+    if (poll->count > 0) server_take(&poll->server->engine, poll->events, poll->count, plait_now());
+    if (poll->count == -1 && poll->error != EINTR) rb_syserr_fail(poll->error, "epoll_wait");
+    poll->count = 0;
+}
+
+/* While others run the app in their fibers, these have to be let go on too. */
+static bool others_wait(const struct rb_server *server) {
+    return server->running > 0 || plait_now() - server->yielded > SLICE;
+}
+
+static void poll_connections(struct rb_server *server) {
+    struct poll poll = {.server = server, .error = EINTR};
+    bool fibers = !NIL_P(rb_fiber_scheduler_current());
+    if (!fibers || !others_wait(server)) poll.count = server_sleep(&server->engine, poll.events, 0);
+    if (poll.count <= 0) {
+        poll.count = -1;
+        server->polling = true;
+        rb_ensure(wait_for_connections, (VALUE)&poll, end_wait, (VALUE)&poll);
+        if (fibers && server->engine.epoll != -1) poll.count = server_sleep(&server->engine, poll.events, 0);
+    }
+    take(&poll);
+    rb_thread_check_ints();
+}
+
+/* ---- a request ---- */
+
+struct server_connection *plait_server_connection(const struct exchange *exchange) {
+    const struct server *engine = &exchange->server->engine;
+    struct server_connection *connection = server_find(engine, exchange->number, exchange->generation);
+    return connection && connection->requests == exchange->serial ? connection : NULL;
+}
+
+static VALUE run_app(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    plait_server_input(exchange);
+    plait_server_respond(exchange, rb_funcallv(exchange->server->app, id_call, 1, &exchange->env));
+    return Qnil;
+}
+
+static VALUE report(VALUE argument) {
+    const struct exchange *exchange = (const struct exchange *)argument;
+    rb_funcall(exchange->server->reply, id_fail, 2, exchange->env, rb_errinfo());
+    return Qnil;
+}
+
+/* What is no error of the app's (a kill, a cancellation) goes on its way. */
+static bool is_error(VALUE error) {
+    if (!RB_TYPE_P(error, T_OBJECT) && !rb_obj_is_kind_of(error, rb_eException)) return false;
+    return rb_obj_is_kind_of(error, rb_eStandardError) || rb_obj_is_kind_of(error, rb_eScriptError) ||
+           rb_obj_is_kind_of(error, rb_eNoMemError) || rb_obj_is_kind_of(error, rb_eSystemExit) ||
+           rb_obj_is_kind_of(error, rb_eSysStackError);
+}
+
+/* Returns the state to go on with, or 0. */
+static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
+    *error = rb_errinfo();
+    struct server_connection *connection = plait_server_connection(exchange);
+    bool ours = RTEST(*error) && !RB_SPECIAL_CONST_P(*error) && RB_BUILTIN_TYPE(*error) != T_IMEMO && is_error(*error);
+    if (!ours) {
+        if (connection) server_drop(&exchange->server->engine, connection);
+        return state;
+    }
+    int ignored = 0;
+    rb_protect(report, (VALUE)exchange, &ignored);
+    rb_set_errinfo(Qnil);
+    connection = plait_server_connection(exchange);
+    if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
+    else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_now());
+    return 0;
+}
+
+static VALUE call_finished(VALUE argument) {
+    struct exchange *exchange = ((struct exchange **)argument)[0];
+    VALUE error = ((VALUE *)argument)[1];
+    VALUE callables = rb_hash_lookup(exchange->env, response_finished_key);
+    if (!NIL_P(exchange->input)) rb_funcall(exchange->input, id_close, 0);
+    if (RB_TYPE_P(callables, T_ARRAY) && RARRAY_LEN(callables) > 0) {
+        rb_funcall(exchange->server->reply, id_finished, 5, callables, exchange->env, exchange->status, exchange->headers, error);
+    }
+    return Qnil;
+}
+
+static void run(struct rb_server *server, struct server_connection *connection, const struct server_request *request) {
+    struct exchange exchange = {.server = server, .number = connection->number, .generation = connection->generation,
+                                .minor = connection->minor, .serial = connection->requests + 1, .status = Qnil,
+                                .headers = Qnil, .persistent = request->head->persistent};
+    plait_server_env(&exchange, connection, request);
+    if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
+
+    server->running++;
+    int state = 0;
+    VALUE error = Qnil;
+    call_somebody(server);
+    rb_protect(run_app, (VALUE)&exchange, &state);
+    if (state != 0) {
+        state = handle_failure(&exchange, state, &error);
+    } else if ((connection = plait_server_connection(&exchange))) {
+        server_finish(&server->engine, connection, !exchange.close, plait_now());
+    }
+    server->running--;
+    void *arguments[2] = {&exchange, (void *)error};
+    int failed = 0;
+    rb_protect(call_finished, (VALUE)arguments, &failed);
+    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
+    if (state != 0) rb_jump_tag(state);
+    RB_GC_GUARD(exchange.env);
+}
+
+static void refuse(struct rb_server *server, struct server_connection *connection) {
+    server->engine.counts.refused++;
+    server_refuse(&server->engine, connection, 503, "the server is busy", "retry-after: 1\r\n", plait_now());
+}
+
+static void serve(struct rb_server *server, struct server_connection *connection) {
+    struct server_request request;
+    if (server_receive(&server->engine, connection, &request, plait_now()) != SERVER_REQUEST) return;
+    if (server->running < server->limit) return run(server, connection, &request);
+    if ((long)server->engine.held >= server->queue) return refuse(server, connection);
+    if (server_hold(&server->engine, connection, &request) != 0) server_drop(&server->engine, connection);
+}
+
+/* Lets others have their turn now and then, however much there is to do. */
+static void see_to_others(struct rb_server *server) {
+    if (++server->served % CHECK_EVERY == 0) rb_thread_check_ints();
+    VALUE scheduler = rb_fiber_scheduler_current();
+    if (NIL_P(scheduler) || plait_now() - server->yielded < SLICE) return;
+
+    server->yielded = plait_now();
+    rb_fiber_scheduler_kernel_sleep(scheduler, INT2FIX(0));
+}
+
+static VALUE work(VALUE argument) {
+    struct rb_server *server = (struct rb_server *)argument;
+    server->awake = false;
+    while (!server->stopped) {
+        struct server_connection *connection = NULL;
+        if (server->running < server->limit) connection = server_next_waiting(&server->engine);
+        if (!connection) connection = server_next(&server->engine);
+        if (connection) {
+            serve(server, connection);
+            see_to_others(server);
+        } else if (server->polling) {
+            park(server);
+        } else {
+            poll_connections(server);
+        }
+    }
+    return Qnil;
+}
+
+static VALUE leave(VALUE argument) {
+    struct rb_server *server = (struct rb_server *)argument;
+    server->workers--;
+    call_somebody(server);
+    return Qnil;
+}
+
+/* work: a worker's life; the first one is begun by `begin`, the others by the spawner */
+static VALUE server_work(VALUE self) {
+    struct rb_server *server = plait_server_of(self);
+    return rb_ensure(work, (VALUE)server, leave, (VALUE)server);
+}
+
+static VALUE server_begin_work(VALUE self) {
+    spawn(plait_server_of(self));
+    return self;
+}
+
+/* ---- from outside ---- */
+
+/* sweep: ends what takes too long */
+static VALUE server_sweep_now(VALUE self) {
+    server_sweep(&plait_server_of(self)->engine, plait_now());
+    return self;
+}
+
+/* drain: takes no further connections, closes idle ones, and each of the others after its request */
+static VALUE server_begin_to_end(VALUE self) {
+    struct rb_server *server = plait_server_of(self);
+    server_deafen(&server->engine);
+    server_drain(&server->engine);
+    return self;
+}
+
+/* halt: the workers leave, as far as they aren't in the app */
+static VALUE server_halt(VALUE self) {
+    struct rb_server *server = plait_server_of(self);
+    server->stopped = true;
+    server_wake(&server->engine);
+    for (; server->parked > 0; server->parked--) rb_funcall(server->parking, id_push, 1, Qtrue);
+    return self;
+}
+
+/* close: closes all connections. Nobody may be at work. */
+static VALUE server_close_all(VALUE self) {
+    server_close(&plait_server_of(self)->engine);
+    return Qnil;
+}
+
+static void count(VALUE hash, const char *name, uint64_t number) {
+    rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM(number));
+}
+
+static VALUE server_statistics(VALUE self) {
+    const struct rb_server *server = plait_server_of(self);
+    const struct server_counts *counts = &server->engine.counts;
+    VALUE hash = rb_hash_new();
+    count(hash, "connections", server->engine.count);
+    count(hash, "idle", server->engine.idle);
+    count(hash, "accepted", counts->accepted);
+    count(hash, "requests", counts->requests);
+    count(hash, "running", (uint64_t)server->running);
+    count(hash, "waiting", server->engine.held);
+    count(hash, "workers", (uint64_t)server->workers);
+    count(hash, "malformed", counts->malformed);
+    count(hash, "expired", counts->expired);
+    count(hash, "refused", counts->refused);
+    count(hash, "exhausted", counts->exhausted);
+    return hash;
+}
+
+/* ---- wiring ---- */
+
+/* NativeServer.define_core(server): once its classes in Ruby are there */
+static VALUE define_core(VALUE self, VALUE server_class) {
+    plait_server_define_env(server_class);
+    plait_server_define_exchange(server_class);
+    VALUE core = rb_define_class_under(server_class, "NativeCore", rb_cObject);
+    rb_define_alloc_func(core, server_allocate);
+    rb_define_method(core, "initialize", server_initialize, 4);
+    rb_define_method(core, "listen", server_listen_to, 4);
+    rb_define_method(core, "begin", server_begin_work, 0);
+    rb_define_method(core, "work", server_work, 0);
+    rb_define_method(core, "sweep", server_sweep_now, 0);
+    rb_define_method(core, "drain", server_begin_to_end, 0);
+    rb_define_method(core, "halt", server_halt, 0);
+    rb_define_method(core, "close", server_close_all, 0);
+    rb_define_method(core, "statistics", server_statistics, 0);
+    return self;
+}
+
+/* NativeServer.reason(status) */
+static VALUE reason_of(VALUE self, VALUE status) {
+    (void)self;
+    return rb_str_new_cstr(server_reason(NUM2INT(status)));
+}
+
+void plait_init_server(VALUE plait) {
+    id_call = rb_intern("call");
+    id_push = rb_intern("push");
+    id_pop = rb_intern("pop");
+    id_autoclose = rb_intern("autoclose=");
+    id_for_fd = rb_intern("for_fd");
+    id_fail = rb_intern("fail");
+    id_finished = rb_intern("finished");
+    id_close = rb_intern("close");
+    id_new = rb_intern("new");
+    response_finished_key = rb_interned_str_cstr("rack.response_finished");
+    rb_gc_register_mark_object(response_finished_key);
+    plait_server_init_env();
+    plait_server_init_respond();
+    VALUE native = rb_define_module_under(plait, "NativeServer");
+    rb_define_singleton_method(native, "define_core", define_core, 1);
+    rb_define_singleton_method(native, "reason", reason_of, 1);
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* Plait::Server::NativeCore: what its files share. */
+#ifndef PLAIT_RB_SERVER_H
+#define PLAIT_RB_SERVER_H
+
+#ifdef __linux__
+
+#include "plait.h"
+#include "server.h"
+
+/* What the env of a request through one listener begins as. */
+struct rb_server_listener {
+    VALUE small;       /* a template of env */
+    VALUE large;       /* the same, with room for more keys */
+    VALUE name, port;  /* where it listens: Strings */
+    struct {
+        uint8_t family, bytes[16];
+    } peer;            /* whose REMOTE_ADDR is in the templates */
+    char host[256];    /* the Host whose fields are in the templates */
+    size_t host_size;  /* 0: none */
+    const char *port_of_scheme;
+};
+
+struct rb_server {
+    struct server engine;
+    VALUE self;
+    VALUE app;
+    VALUE reply;   /* Server::Reply: writes what is no Hash with an Array */
+    VALUE spawner; /* #call: has another worker begin, soon */
+    VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
+    VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
+    struct rb_server_listener listeners[SERVER_LISTENERS];
+    double yielded; /* when other fibers were last let run */
+    long limit;    /* apps running at once */
+    long queue;    /* complete requests that wait for a worker */
+    long workers, running, parked;
+    unsigned generation; /* of processes */
+    unsigned served;     /* since interrupts were looked at */
+    bool awake;    /* somebody was called who has not come yet */
+    bool polling;  /* somebody waits for all connections */
+    bool stopped;
+};
+
+/* One request, while its app runs: on the worker's stack. */
+struct exchange {
+    struct rb_server *server;
+    int number;          /* with generation and serial: whose request it is */
+    uint32_t generation;
+    uint32_t serial;
+    VALUE env;
+    VALUE handle;        /* Server::Exchange */
+    VALUE status, headers;
+    VALUE body;          /* of the request: a String, or nil */
+    VALUE input;         /* the IO of one that is in a file, or nil */
+    int file;            /* its descriptor, or -1 */
+    bool to_head;        /* the request's method is HEAD */
+    bool persistent;     /* as the request would have it */
+    bool close;          /* as the answer would have it */
+    uint8_t minor;
+};
+
+struct rb_server *plait_server_of(VALUE self);
+
+/* NULL when it is gone: closed, or no longer ours. */
+struct server_connection *plait_server_connection(const struct exchange *exchange);
+
+void plait_server_init_env(void);
+void plait_server_define_env(VALUE server_class);
+void plait_server_define_exchange(VALUE server_class);
+void plait_server_init_respond(void);
+
+/* Makes the templates. */
+void plait_server_listener(struct rb_server_listener *listener, VALUE scheme);
+
+/* Sets env and all that follows from the request. Calls no method: nobody else can come in between. */
+void plait_server_env(struct exchange *exchange, const struct server_connection *connection,
+                      const struct server_request *request);
+
+/* The rest of it, that calls methods. */
+void plait_server_input(struct exchange *exchange);
+
+/* Sends what the app has returned. */
+void plait_server_respond(struct exchange *exchange, VALUE response);
+
+VALUE plait_server_handle(const struct exchange *exchange);
+
+#endif
+#endif

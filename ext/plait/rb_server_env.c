@@ -1,0 +1,352 @@
+/*
+ * The env of a request: a copy of a template, whose keys are frozen, and in which what stays the same from one request to
+ * the next is set already (the host, the peer's address, the method of most).
+ */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include <arpa/inet.h>
+#include <ruby/encoding.h>
+#include <ruby/io.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Fields that templates have room for besides their own keys. */
+enum { SMALL = 2, LARGE = 40 };
+
+/* X(variable, key) */
+#define KEYS(X)                                                                                                           \
+    X(request_method, "REQUEST_METHOD")                                                                                   \
+    X(script_name, "SCRIPT_NAME")                                                                                         \
+    X(path_info, "PATH_INFO")                                                                                             \
+    X(query_string, "QUERY_STRING")                                                                                       \
+    X(server_name, "SERVER_NAME")                                                                                         \
+    X(server_port, "SERVER_PORT")                                                                                         \
+    X(server_protocol, "SERVER_PROTOCOL")                                                                                 \
+    X(remote_addr, "REMOTE_ADDR")                                                                                         \
+    X(url_scheme, "rack.url_scheme")                                                                                      \
+    X(input, "rack.input")                                                                                                \
+    X(errors, "rack.errors")                                                                                              \
+    X(hijack_possible, "rack.hijack?")                                                                                    \
+    X(hijack, "rack.hijack")                                                                                              \
+    X(response_finished, "rack.response_finished")                                                                        \
+    X(http_host, "HTTP_HOST")                                                                                             \
+    X(content_length, "CONTENT_LENGTH")                                                                                   \
+    X(http_version, "HTTP_VERSION")
+
+#define DECLARE(variable, key) static VALUE key_##variable;
+KEYS(DECLARE)
+#undef DECLARE
+
+static VALUE known_keys[HTTP1_FIELD_COUNT];
+static VALUE get, post, http10, empty, no_input, string_io;
+static ID id_new, id_for_fd;
+
+static VALUE text(const char *data, size_t size) {
+    return rb_str_new(data, (long)size);
+}
+
+static VALUE frozen(const char *data, size_t size) {
+    return rb_obj_freeze(text(data, size));
+}
+
+/* ---- names ---- */
+
+/* "HTTP_X_REQUEST_ID" of "X-Request-Id"; false for one that could be taken for another's ("X_Request_Id"). */
+static bool spell(char *key, const char *name, size_t size) {
+    memcpy(key, "HTTP_", 5);
+    for (size_t index = 0; index < size; index++) {
+        char letter = name[index];
+        if (letter == '_') return false;
+        if (letter >= 'a' && letter <= 'z') letter = (char)(letter - 'a' + 'A');
+        key[5 + index] = letter == '-' ? '_' : letter;
+    }
+    return true;
+}
+
+/* Nil for a name with an underscore. Interned: a client can't fill the memory with them, since what nobody uses goes. */
+static VALUE key_of(const char *name, size_t size) {
+    char key[5 + 256];
+    if (size > sizeof key - 5) return Qnil;
+    return spell(key, name, size) ? rb_interned_str(key, (long)(5 + size)) : Qnil;
+}
+
+/* ---- fields ---- */
+
+static void join(VALUE env, VALUE key, VALUE value, const char *separator) {
+    VALUE before = rb_hash_lookup(env, key);
+    if (!NIL_P(before)) {
+        value = rb_str_append(rb_str_cat_cstr(rb_str_dup(before), separator), value);
+    }
+    rb_hash_aset(env, key, value);
+}
+
+static bool skipped(const struct http1_header *header) {
+    switch (header->known) {
+    case HTTP1_FIELD_HOST: /* in the template, or set beside it */
+    case HTTP1_FIELD_CONTENT_LENGTH:
+    case HTTP1_FIELD_TRANSFER_ENCODING: return true; /* it was taken off */
+    default: return false;
+    }
+}
+
+static void set_fields(VALUE env, const struct server_request *request) {
+    uint64_t seen = 0;
+    for (uint32_t index = 0; index < request->head->count; index++) {
+        const struct http1_header *header = &request->head->table[index];
+        if (skipped(header)) continue;
+
+        VALUE key = known_keys[header->known];
+        bool other = header->known == HTTP1_FIELD_OTHER;
+        if (other) key = key_of(request->data + header->name_at, header->name_size);
+        if (NIL_P(key)) continue;
+
+        VALUE value = text(request->data + header->value_at, header->value_size);
+        uint64_t bit = UINT64_C(1) << header->known;
+        if (!other && !(seen & bit)) rb_hash_aset(env, key, value);
+        else join(env, key, value, header->known == HTTP1_FIELD_COOKIE ? "; " : ", ");
+        seen |= bit;
+    }
+}
+
+/* ---- host ---- */
+
+struct host {
+    const char *data;
+    size_t size;
+};
+
+/* Its port begins behind the last colon that is not within brackets. */
+static size_t name_size(struct host host) {
+    for (size_t at = host.size; at > 0 && host.data[at - 1] != ']'; at--) {
+        if (host.data[at - 1] == ':') return at - 1;
+    }
+    return host.size;
+}
+
+static void set_host(VALUE env, const struct rb_server_listener *listener, struct host host) {
+    size_t size = name_size(host);
+    bool port = size + 1 < host.size;
+    rb_hash_aset(env, key_http_host, frozen(host.data, host.size));
+    rb_hash_aset(env, key_server_name, size > 0 ? frozen(host.data, size) : listener->name);
+    rb_hash_aset(env, key_server_port, port ? frozen(host.data + size + 1, host.size - size - 1)
+                                            : frozen(listener->port_of_scheme, strlen(listener->port_of_scheme)));
+}
+
+/* Most requests have the same. */
+static void remember_host(struct rb_server_listener *listener, struct host host) {
+    if (host.size > sizeof listener->host) return;
+
+    memcpy(listener->host, host.data, host.size);
+    listener->host_size = host.size;
+    set_host(listener->small, listener, host);
+    set_host(listener->large, listener, host);
+}
+
+static bool remembered(const struct rb_server_listener *listener, struct host host) {
+    return host.size > 0 && listener->host_size == host.size && memcmp(listener->host, host.data, host.size) == 0;
+}
+
+/* ---- target ---- */
+
+struct target {
+    struct host path, query, authority;
+};
+
+static struct target target_of(const struct server_request *request) {
+    const char *data = request->data + request->head->target.at;
+    size_t size = request->head->target.size;
+    struct target target = {.path = {"/", 1}};
+    const char *scheme_end = data[0] == '/' ? NULL : memmem(data, size, "://", 3);
+    if (scheme_end) { /* absolute-form, RFC 9112 §3.2.2: its authority is the host, whatever Host says */
+        const char *authority = scheme_end + 3, *end = authority;
+        while (end < data + size && *end != '/' && *end != '?') end++;
+        const char *user = memrchr(authority, '@', (size_t)(end - authority));
+        if (user) authority = user + 1;
+        target.authority = (struct host){authority, (size_t)(end - authority)};
+        size -= (size_t)(end - data);
+        data = end;
+    }
+    const char *mark = memchr(data, '?', size);
+    size_t path = mark ? (size_t)(mark - data) : size;
+    if (path > 0) target.path = (struct host){data, path};
+    if (mark) target.query = (struct host){mark + 1, size - path - 1};
+    return target;
+}
+
+static void set_method(VALUE env, const struct server_request *request, bool *to_head) {
+    const char *method = request->data + request->head->method.at;
+    size_t size = request->head->method.size;
+    if (size == 3 && memcmp(method, "GET", 3) == 0) return;
+
+    *to_head = size == 4 && memcmp(method, "HEAD", 4) == 0;
+    bool is_post = size == 4 && memcmp(method, "POST", 4) == 0;
+    rb_hash_aset(env, key_request_method, is_post ? post : frozen(method, size));
+}
+
+/* ---- peer ---- */
+
+static VALUE address_of(const struct server_connection *connection) {
+    char name[INET6_ADDRSTRLEN] = "127.0.0.1"; /* for UNIX sockets: what reads it wants an IP address */
+    if (connection->family == AF_INET || connection->family == AF_INET6) {
+        inet_ntop(connection->family, connection->address, name, sizeof name);
+    }
+    return rb_obj_freeze(rb_str_new_cstr(name));
+}
+
+static bool same_peer(const struct rb_server_listener *listener, const struct server_connection *connection) {
+    return listener->peer.family == connection->family &&
+           memcmp(listener->peer.bytes, connection->address, sizeof connection->address) == 0;
+}
+
+static void set_peer(struct rb_server_listener *listener, const struct server_connection *connection) {
+    if (same_peer(listener, connection)) return;
+
+    VALUE address = address_of(connection);
+    rb_hash_aset(listener->small, key_remote_addr, address);
+    rb_hash_aset(listener->large, key_remote_addr, address);
+    listener->peer.family = connection->family;
+    memcpy(listener->peer.bytes, connection->address, sizeof connection->address);
+}
+
+/* ---- body ---- */
+
+static VALUE file_of(int file) {
+    lseek(file, 0, SEEK_SET);
+    rb_update_max_fd(file);
+    return rb_funcall(rb_cIO, id_for_fd, 2, INT2NUM(file), rb_str_new_cstr("r+b"));
+}
+
+static void set_length(VALUE env, size_t size) {
+    char digits[24];
+    rb_hash_aset(env, key_content_length, rb_str_new(digits, snprintf(digits, sizeof digits, "%zu", size)));
+}
+
+static void take_body(struct exchange *exchange, const struct server_request *request) {
+    const struct http1_head *head = request->head;
+    exchange->file = request->file;
+    exchange->body = exchange->input = Qnil;
+    bool length = head->seen & (UINT64_C(1) << HTTP1_FIELD_CONTENT_LENGTH);
+    if (head->framing != HTTP1_NO_BODY || length) set_length(exchange->env, request->body_size);
+    if (request->body_size == 0 || request->file != -1) return;
+
+    exchange->body = text(request->body, request->body_size);
+}
+
+void plait_server_input(struct exchange *exchange) {
+    VALUE input;
+    if (exchange->file != -1) input = exchange->input = file_of(exchange->file);
+    else if (!NIL_P(exchange->body)) input = rb_funcall(string_io, id_new, 1, exchange->body);
+    else return;
+
+    exchange->file = -1;
+    rb_hash_aset(exchange->env, key_input, input);
+}
+
+/* ---- the whole ---- */
+
+static struct host host_of(const struct server_request *request, const struct target *target) {
+    if (target->authority.size > 0) return target->authority;
+
+    const struct http1_header *header = http1_head_find(request->head, HTTP1_FIELD_HOST);
+    if (!header) return (struct host){0};
+    return (struct host){request->data + header->value_at, header->value_size};
+}
+
+static void set_place(struct exchange *exchange, struct rb_server_listener *listener, struct host host) {
+    if (remembered(listener, host)) return;
+    if (host.size > 0) return set_host(exchange->env, listener, host);
+
+    rb_hash_delete(exchange->env, key_http_host);
+    rb_hash_aset(exchange->env, key_server_name, listener->name);
+    rb_hash_aset(exchange->env, key_server_port, listener->port);
+}
+
+void plait_server_env(struct exchange *exchange, const struct server_connection *connection,
+                      const struct server_request *request) {
+    struct rb_server_listener *listener = &exchange->server->listeners[connection->listener];
+    struct target target = target_of(request);
+    struct host host = host_of(request, &target);
+    if (host.size > 0 && !remembered(listener, host)) remember_host(listener, host);
+    set_peer(listener, connection);
+    VALUE env = exchange->env = rb_hash_dup(request->head->count > SMALL ? listener->large : listener->small);
+    set_place(exchange, listener, host);
+    set_method(env, request, &exchange->to_head);
+    if (request->head->minor == 0) rb_hash_aset(env, key_server_protocol, http10);
+    rb_hash_aset(env, key_path_info, text(target.path.data, target.path.size));
+    if (target.query.size > 0) rb_hash_aset(env, key_query_string, text(target.query.data, target.query.size));
+    exchange->handle = plait_server_handle(exchange);
+    rb_hash_aset(env, key_hijack, exchange->handle);
+    rb_hash_aset(env, key_response_finished, rb_ary_new());
+    set_fields(env, request);
+    take_body(exchange, request);
+}
+
+/* A Hash keeps its room when it is emptied, and when it is copied. */
+static VALUE hash_with_room(int room) {
+    VALUE hash = rb_hash_new();
+    for (int index = 0; index < room; index++) rb_hash_aset(hash, INT2FIX(index), Qnil);
+    return rb_hash_clear(hash);
+}
+
+static VALUE template(const struct rb_server_listener *listener, VALUE scheme, int room) {
+    VALUE env = hash_with_room(room);
+    rb_hash_aset(env, key_request_method, get);
+    rb_hash_aset(env, key_script_name, empty);
+    rb_hash_aset(env, key_path_info, Qnil);
+    rb_hash_aset(env, key_query_string, empty);
+    rb_hash_aset(env, key_server_name, listener->name);
+    rb_hash_aset(env, key_server_port, listener->port);
+    rb_hash_aset(env, key_server_protocol, rb_interned_str_cstr("HTTP/1.1"));
+    rb_hash_aset(env, key_url_scheme, scheme);
+    rb_hash_aset(env, key_input, no_input);
+    rb_hash_aset(env, key_errors, rb_stderr);
+    rb_hash_aset(env, key_hijack_possible, Qtrue);
+    rb_hash_aset(env, key_hijack, Qnil);
+    rb_hash_aset(env, key_response_finished, Qnil);
+    return env;
+}
+
+void plait_server_listener(struct rb_server_listener *listener, VALUE scheme) {
+    listener->port_of_scheme = strcmp(StringValueCStr(scheme), "https") == 0 ? "443" : "80";
+    listener->small = template(listener, scheme, 0);
+    listener->large = template(listener, scheme, LARGE);
+    listener->host_size = 0;
+    listener->peer.family = UINT8_MAX;
+}
+
+static VALUE constant(VALUE value) {
+    rb_gc_register_mark_object(value);
+    return value;
+}
+
+static void init_known_keys(void) {
+#define SET(name, field, first, last, length)                                                                             \
+    known_keys[HTTP1_FIELD_##name] = constant(key_of(field, length));
+    HTTP1_KNOWN_FIELDS(SET)
+#undef SET
+    known_keys[HTTP1_FIELD_CONTENT_TYPE] = constant(rb_interned_str_cstr("CONTENT_TYPE"));
+}
+
+void plait_server_init_env(void) {
+    id_new = rb_intern("new");
+    id_for_fd = rb_intern("for_fd");
+#define SET(variable, key) key_##variable = constant(rb_interned_str_cstr(key));
+    KEYS(SET)
+#undef SET
+    init_known_keys();
+    get = constant(rb_interned_str_cstr("GET"));
+    post = constant(rb_interned_str_cstr("POST"));
+    http10 = constant(rb_interned_str_cstr("HTTP/1.0"));
+    empty = constant(rb_interned_str_cstr(""));
+}
+
+void plait_server_define_env(VALUE server_class) {
+    rb_require("stringio");
+    string_io = constant(rb_path2class("StringIO"));
+    no_input = constant(rb_funcall(rb_const_get(server_class, rb_intern("NoInput")), id_new, 0));
+}
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * Plait::Server::Exchange: one request's hold on its connection, for what is more than a Hash and an Array. It knows the
+ * connection by number, generation and serial, so that one kept too long reaches nobody.
+ */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+static VALUE exchange_class;
+
+enum { GENERATION_SHIFT = 24 };
+
+VALUE plait_server_handle(const struct exchange *exchange) {
+    uint64_t ticket = (uint64_t)exchange->generation << GENERATION_SHIFT | (uint32_t)exchange->number;
+    return rb_struct_new(exchange_class, exchange->server->self, ULL2NUM(ticket), UINT2NUM(exchange->serial));
+}
+
+static struct server_connection *connection_of(VALUE self, struct rb_server **server) {
+    *server = plait_server_of(RSTRUCT_GET(self, 0));
+    uint64_t ticket = NUM2ULL(RSTRUCT_GET(self, 1));
+    struct exchange exchange = {.server = *server, .serial = NUM2UINT(RSTRUCT_GET(self, 2))};
+    exchange.number = (int)(ticket & ((1 << GENERATION_SHIFT) - 1));
+    exchange.generation = (uint32_t)(ticket >> GENERATION_SHIFT);
+    struct server_connection *connection = plait_server_connection(&exchange);
+    return connection && connection->busy ? connection : NULL;
+}
+
+/* write(parts): an Array of Strings. Returns the bytes that the peer has not taken, or nil when it is gone. */
+static VALUE exchange_write(VALUE self, VALUE array) {
+    struct rb_server *server;
+    struct server_connection *connection = connection_of(self, &server);
+    if (!connection) return Qnil;
+
+    int count = (int)RARRAY_LEN(array);
+    VALUE holder = 0;
+    struct iovec *parts = rb_alloc_tmp_buffer_with_count(&holder, (size_t)count * sizeof *parts + 1, (size_t)count + 1);
+    for (int index = 0; index < count; index++) {
+        VALUE part = RARRAY_AREF(array, index);
+        Check_Type(part, T_STRING);
+        parts[index] = (struct iovec){.iov_base = RSTRING_PTR(part), .iov_len = (size_t)RSTRING_LEN(part)};
+    }
+    ssize_t kept = server_send(&server->engine, connection, parts, count);
+    rb_free_tmp_buffer(&holder);
+    RB_GC_GUARD(array);
+    return kept < 0 ? Qnil : SSIZET2NUM(kept);
+}
+
+/* send_file(descriptor, offset, count): sendfile(2). Returns the bytes sent, 0 when it would wait, nil when it is gone. */
+static VALUE exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
+    struct rb_server *server;
+    struct server_connection *connection = connection_of(self, &server);
+    if (!connection) return Qnil;
+
+    off_t from = NUM2OFFT(offset);
+    ssize_t sent = sendfile(connection->number, NUM2INT(descriptor), &from, NUM2SIZET(count));
+    if (sent == -1 && (errno == EAGAIN || errno == EINTR)) return INT2FIX(0);
+    if (sent == 0) return Qfalse; /* the file is shorter */
+    return sent < 0 ? Qnil : SSIZET2NUM(sent);
+}
+
+/* number: the descriptor, or nil when it is gone. */
+static VALUE exchange_number(VALUE self) {
+    struct rb_server *server;
+    struct server_connection *connection = connection_of(self, &server);
+    return connection ? INT2NUM(connection->number) : Qnil;
+}
+
+/* detach: [descriptor, bytes that were received behind the request], the caller's from now on; nil when it is gone. */
+static VALUE exchange_detach(VALUE self) {
+    struct rb_server *server;
+    struct server_connection *connection = connection_of(self, &server);
+    if (!connection) return Qnil;
+
+    const struct server_intake *intake = connection->intake;
+    VALUE rest = intake ? rb_str_new(intake->data + intake->at, (long)(intake->size - intake->at)) : rb_str_new(NULL, 0);
+    int number = server_detach(&server->engine, connection);
+    server_forget(connection);
+    rb_update_max_fd(number);
+    return rb_assoc_new(INT2NUM(number), rest);
+}
+
+/* begun?: whether something of an answer was sent */
+static VALUE exchange_begun(VALUE self) {
+    struct rb_server *server;
+    const struct server_connection *connection = connection_of(self, &server);
+    return !connection || connection->begun ? Qtrue : Qfalse;
+}
+
+/* version_minor: 0 or 1 */
+static VALUE exchange_minor(VALUE self) {
+    struct rb_server *server;
+    const struct server_connection *connection = connection_of(self, &server);
+    return INT2FIX(connection ? connection->minor : 1);
+}
+
+void plait_server_define_exchange(VALUE server_class) {
+    exchange_class = rb_const_get(server_class, rb_intern("Exchange"));
+    rb_gc_register_mark_object(exchange_class);
+    rb_define_method(exchange_class, "write", exchange_write, 1);
+    rb_define_method(exchange_class, "send_file", exchange_send_file, 3);
+    rb_define_method(exchange_class, "number", exchange_number, 0);
+    rb_define_method(exchange_class, "detach", exchange_detach, 0);
+    rb_define_method(exchange_class, "begun?", exchange_begun, 0);
+    rb_define_method(exchange_class, "minor", exchange_minor, 0);
+}
+
+#endif

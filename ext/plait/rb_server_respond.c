@@ -1,0 +1,296 @@
+/*
+ * Sends what an app has returned. A Hash of headers and an Array of Strings go out by one sendmsg(2) from here; all else is
+ * for Plait::Server::Reply.
+ */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include <stdio.h>
+#include <string.h>
+
+/* Parts of a body whose places lie on the stack. */
+enum { FEW = 16 };
+
+static ID id_stream, id_close;
+static VALUE hijack_key;
+
+/* Bytes of a head on the stack; longer ones lie in a String of their own. */
+enum { HEAD = 2048 };
+
+/* The head of an answer while it is being written: the worker's own, since the app's objects are asked in between. */
+struct answer {
+    struct exchange *exchange;
+    size_t size;     /* of the head */
+    size_t capacity;
+    char *data;
+    VALUE holder;
+    char few[HEAD];
+    int status;
+    long length;     /* Content-Length of the app; -1: none */
+    bool date;       /* the app has set it */
+    bool special;    /* it has something that only Reply can do */
+};
+
+/* ---- the head ---- */
+
+static void make_room(struct answer *answer, size_t more) {
+    if (answer->size + more <= answer->capacity) return;
+
+    size_t capacity = (answer->size + more) * 2;
+    VALUE holder = rb_str_tmp_new((long)capacity);
+    memcpy(RSTRING_PTR(holder), answer->data, answer->size);
+    answer->holder = holder;
+    answer->data = RSTRING_PTR(holder);
+    answer->capacity = capacity;
+}
+
+static void add(struct answer *answer, const char *data, size_t size) {
+    make_room(answer, size);
+    memcpy(answer->data + answer->size, data, size);
+    answer->size += size;
+}
+
+static void add_text(struct answer *answer, const char *data) {
+    add(answer, data, strlen(data));
+}
+
+static void reject(int rule, VALUE name) {
+    VALUE error = rb_path2class("Plait::LocalProtocolError");
+    rb_raise(error, "the app's header %" PRIsVALUE " has %s", rb_inspect(name), http1_rule(rule)->text);
+}
+
+static void add_line(struct answer *answer, VALUE name, const char *value, size_t size) {
+    int rule = http1_check_value(value, size);
+    if (rule < 0) reject(rule, name);
+
+    add(answer, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    add(answer, ": ", 2);
+    add(answer, value, size);
+    add(answer, "\r\n", 2);
+}
+
+/* Before Rack 3 several values of one field were lines of one String. */
+static void add_lines(struct answer *answer, VALUE name, VALUE text) {
+    const char *at = RSTRING_PTR(text), *end = at + RSTRING_LEN(text), *line;
+    while ((line = memchr(at, '\n', (size_t)(end - at)))) {
+        add_line(answer, name, at, (size_t)(line - at));
+        at = line + 1;
+    }
+    add_line(answer, name, at, (size_t)(end - at));
+}
+
+static void add_field(struct answer *answer, VALUE name, VALUE value) {
+    if (NIL_P(value)) return;
+    if (RB_TYPE_P(value, T_ARRAY)) {
+        for (long index = 0; index < RARRAY_LEN(value); index++) add_lines(answer, name, rb_String(RARRAY_AREF(value, index)));
+    } else {
+        value = rb_String(value);
+        add_lines(answer, name, value);
+        RB_GC_GUARD(value);
+    }
+}
+
+static bool has_word(VALUE value, const char *word) {
+    return RB_TYPE_P(value, T_STRING) && strcasestr(RSTRING_PTR(value), word) != NULL;
+}
+
+static long length_of(VALUE name, VALUE value) {
+    VALUE digits = rb_String(value);
+    const char *data = RSTRING_PTR(digits);
+    long size = RSTRING_LEN(digits), length = 0;
+    for (long index = 0; index < size; index++) {
+        if (data[index] < '0' || data[index] > '9') reject(-HTTP1_E_CONTENT_LENGTH, name);
+        length = length * 10 + (data[index] - '0');
+    }
+    if (size == 0 || size > 18) reject(-HTTP1_E_CONTENT_LENGTH, name);
+    RB_GC_GUARD(digits);
+    return length;
+}
+
+static int take_field(VALUE name, VALUE value, VALUE argument) {
+    struct answer *answer = (struct answer *)argument;
+    name = rb_String(name);
+    const char *data = RSTRING_PTR(name);
+    size_t size = (size_t)RSTRING_LEN(name);
+    if (size >= 5 && memcmp(data, "rack.", 5) == 0) {
+        answer->special |= rb_str_equal(name, hijack_key) == Qtrue && RTEST(value);
+        return ST_CONTINUE;
+    }
+    int rule = http1_check_name(data, size);
+    if (rule < 0) reject(rule, name);
+    switch (http1_known_field(data, size)) {
+    case HTTP1_FIELD_CONTENT_LENGTH: if (!NIL_P(value)) answer->length = length_of(name, value); return ST_CONTINUE;
+    case HTTP1_FIELD_TRANSFER_ENCODING:
+    case HTTP1_FIELD_UPGRADE: answer->special = true; return ST_CONTINUE;
+    case HTTP1_FIELD_CONNECTION: answer->exchange->close |= has_word(value, "close"); return ST_CONTINUE;
+    case HTTP1_FIELD_DATE: answer->date = true; break;
+    default: break;
+    }
+    add_field(answer, name, value);
+    RB_GC_GUARD(name);
+    return ST_CONTINUE;
+}
+
+static void begin_head(struct answer *answer) {
+    char line[64];
+    if (answer->status == 200) {
+        add(answer, "HTTP/1.1 200 OK\r\n", 17);
+    } else {
+        add(answer, line, (size_t)snprintf(line, sizeof line, "HTTP/1.1 %d %s\r\n", answer->status,
+                                           server_reason(answer->status)));
+    }
+}
+
+static void end_head(struct answer *answer, long length) {
+    struct exchange *exchange = answer->exchange;
+    char line[48];
+    if (!answer->date) {
+        add(answer, "date: ", 6);
+        add(answer, server_date(), SERVER_DATE);
+        add(answer, "\r\n", 2);
+    }
+    if (length >= 0) add(answer, line, (size_t)snprintf(line, sizeof line, "content-length: %ld\r\n", length));
+    bool closes = exchange->close || !exchange->persistent || exchange->server->engine.draining;
+    if (closes) add_text(answer, "connection: close\r\n");
+    else if (exchange->minor == 0) add_text(answer, "connection: keep-alive\r\n");
+    add(answer, "\r\n", 2);
+    exchange->close = closes;
+}
+
+/* ---- the body ---- */
+
+static bool bodiless(int status) {
+    return status < 200 || status == 204 || status == 304;
+}
+
+static long size_of(VALUE body) {
+    long size = 0;
+    for (long index = 0; index < RARRAY_LEN(body); index++) {
+        VALUE part = RARRAY_AREF(body, index);
+        if (!RB_TYPE_P(part, T_STRING)) rb_raise(rb_eTypeError, "a body yields Strings, not %" PRIsVALUE, rb_obj_class(part));
+        size += RSTRING_LEN(part);
+    }
+    return size;
+}
+
+/* -1: none is sent. Of the answer to HEAD an empty body says nothing. */
+static long length_to_send(const struct answer *answer, long size) {
+    if (answer->status < 200 || answer->status == 204) return -1;
+    bool without = answer->exchange->to_head || answer->status == 304;
+    if (without) return answer->length >= 0 ? answer->length : size > 0 ? size : -1;
+    if (answer->length >= 0 && answer->length != size) {
+        rb_raise(rb_path2class("Plait::LocalProtocolError"),
+                 "the app's content-length is %ld, but its body has %ld bytes", answer->length, size);
+    }
+    return size;
+}
+
+static void transmit(const struct answer *answer, VALUE body, bool with_body) {
+    struct exchange *exchange = answer->exchange;
+    struct server_connection *connection = plait_server_connection(exchange);
+    if (!connection) return;
+
+    long count = with_body ? RARRAY_LEN(body) : 0;
+    struct iovec few[FEW + 1], *parts = few;
+    VALUE holder = 0;
+    if (count > FEW) parts = rb_alloc_tmp_buffer_with_count(&holder, (size_t)(count + 1) * sizeof *parts, (size_t)count);
+    parts[0] = (struct iovec){.iov_base = answer->data, .iov_len = answer->size};
+    for (long index = 0; index < count; index++) {
+        VALUE part = RARRAY_AREF(body, index);
+        parts[index + 1] = (struct iovec){.iov_base = RSTRING_PTR(part), .iov_len = (size_t)RSTRING_LEN(part)};
+    }
+    ssize_t kept = server_send(&exchange->server->engine, connection, parts, (int)count + 1);
+    if (kept < 0) exchange->close = true;
+    if (holder) rb_free_tmp_buffer(&holder);
+}
+
+static void send_array(struct answer *answer, VALUE body) {
+    long size = size_of(body);
+    end_head(answer, length_to_send(answer, size));
+    transmit(answer, body, !answer->exchange->to_head && !bodiless(answer->status));
+    RB_GC_GUARD(body);
+}
+
+static void stream(const struct answer *answer, VALUE response) {
+    struct exchange *exchange = answer->exchange;
+    VALUE persistent = exchange->persistent && !exchange->server->engine.draining ? Qtrue : Qfalse;
+    VALUE keep = rb_funcall(exchange->server->reply, id_stream, 4, exchange->handle, exchange->env, response, persistent);
+    exchange->close = !RTEST(keep);
+    struct server_connection *connection = NIL_P(keep) ? plait_server_connection(exchange) : NULL;
+    if (connection) server_drop(&exchange->server->engine, connection);
+}
+
+/* ---- the whole ---- */
+
+static VALUE triplet(VALUE response) {
+    VALUE array = rb_check_array_type(response);
+    if (!NIL_P(array) && RARRAY_LEN(array) == 3) return array;
+
+    rb_raise(rb_eTypeError, "an app returns [status, headers, body], not %" PRIsVALUE, rb_inspect(response));
+}
+
+static int status_of(VALUE value) {
+    int status = NUM2INT(RB_INTEGER_TYPE_P(value) ? value : rb_Integer(value));
+    if (status >= 100 && status <= 999) return status;
+
+    rb_raise(rb_eArgError, "a status is a number from 100 to 999, not %d", status);
+}
+
+/* A plain Array has nothing to close. */
+static void close_body(VALUE body) {
+    if (rb_obj_class(body) != rb_cArray && rb_respond_to(body, id_close)) rb_funcall(body, id_close, 0);
+}
+
+struct sending {
+    struct answer *answer;
+    VALUE response;
+    VALUE body;
+    bool streamed; /* Reply closes it */
+};
+
+static VALUE send_answer(VALUE argument) {
+    struct sending *sending = (struct sending *)argument;
+    struct answer *answer = sending->answer;
+    VALUE headers = answer->exchange->headers;
+    begin_head(answer);
+    answer->special = !RB_TYPE_P(headers, T_HASH) || answer->status == 101;
+    if (!answer->special) rb_hash_foreach(headers, take_field, (VALUE)answer);
+    VALUE array = answer->special ? Qnil : rb_check_array_type(sending->body);
+    if (!NIL_P(array)) return send_array(answer, array), Qnil;
+
+    sending->streamed = true;
+    stream(answer, sending->response);
+    return Qnil;
+}
+
+static VALUE end_answer(VALUE argument) {
+    const struct sending *sending = (const struct sending *)argument;
+    if (!sending->streamed) close_body(sending->body);
+    return Qnil;
+}
+
+void plait_server_respond(struct exchange *exchange, VALUE response) {
+    VALUE array = triplet(response);
+    VALUE body = RARRAY_AREF(array, 2);
+    struct answer answer;
+    answer = (struct answer){.exchange = exchange, .length = -1, .capacity = HEAD};
+    answer.data = answer.few;
+    struct sending sending = {.answer = &answer, .response = array, .body = body};
+    exchange->status = RARRAY_AREF(array, 0);
+    exchange->headers = RARRAY_AREF(array, 1);
+    if (!plait_server_connection(exchange)) return close_body(body); /* hijacked, or lost */
+
+    answer.status = status_of(exchange->status);
+    rb_ensure(send_answer, (VALUE)&sending, end_answer, (VALUE)&sending);
+    RB_GC_GUARD(array);
+}
+
+void plait_server_init_respond(void) {
+    id_stream = rb_intern("stream");
+    id_close = rb_intern("close");
+    hijack_key = rb_interned_str_cstr("rack.hijack");
+    rb_gc_register_mark_object(hijack_key);
+}
+
+#endif

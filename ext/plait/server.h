@@ -1,0 +1,249 @@
+/*
+ * The connections of an HTTP/1.1 server: an epoll(7) instance that each is registered in once, edge-triggered; what has come
+ * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 88 bytes; only one in
+ * the middle of something has memory besides.
+ *
+ * One thread at a time uses it; only `server_sleep` and `server_wake` may be called while others run.
+ */
+#ifndef PLAIT_SERVER_H
+#define PLAIT_SERVER_H
+
+#ifdef __linux__
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+
+#include "http1.h"
+
+/* Events taken from the kernel at once: so many are served before it is asked again who else is ready. */
+enum { SERVER_BATCH = 64 };
+
+/* Bytes read at once. */
+enum { SERVER_READ = 64 * 1024 };
+
+enum { SERVER_LISTENERS = 16 };
+
+/* No connection's number. */
+enum { SERVER_NONE = -1 };
+
+/* Why a connection may be closed when it takes too long. One in the hands of a worker is in no queue. */
+enum server_queue {
+    SERVER_IDLE,    /* between two requests */
+    SERVER_HEAD,    /* in the middle of a head: the time is for the whole of it */
+    SERVER_BODY,    /* in the middle of a body: the time is for each SERVER_READ bytes */
+    SERVER_STALLED, /* while the peer takes nothing of what waits for it */
+    SERVER_LINGER,  /* all was said, and what the peer still sends is thrown away */
+    SERVER_QUEUES,
+    SERVER_UNQUEUED = SERVER_QUEUES
+};
+
+struct server_settings {
+    struct http1_limits limits;
+    double seconds[SERVER_QUEUES]; /* INFINITY: none */
+    size_t spool;                  /* bytes of a body that are kept in memory; larger ones go to a file */
+    const char *folder;            /* of those files */
+    uint32_t connections;          /* at most; others wait in the kernel */
+    uint32_t requests;             /* on one connection; then it is closed */
+};
+
+struct server_body {
+    char *data;      /* the heap's; NULL: none, or in a file */
+    size_t size;     /* bytes so far */
+    size_t capacity;
+    int file;        /* -1: in memory */
+};
+
+/* What a connection in the middle of a request has received, and the bytes behind it. */
+struct server_intake {
+    char *data;
+    size_t at;       /* bytes before are done with */
+    size_t size;
+    size_t capacity;
+    size_t head_size;          /* 0: the head is not complete; else the bytes of it, from `at` on */
+    size_t moved;              /* bytes of the body since its time began anew */
+    bool complete;             /* the request is complete, its body in `body` */
+    struct http1_head head;    /* its table is `fields` */
+    struct http1_body framing;
+    struct server_body body;
+    struct http1_header fields[]; /* as many as the limit allows */
+};
+
+/* What the peer has not taken yet. */
+struct server_outbox {
+    size_t at;
+    size_t size;
+    size_t capacity;
+    char data[];
+};
+
+struct server_connection {
+    struct server_intake *intake; /* NULL: nothing is there */
+    struct server_outbox *outbox; /* NULL: all was taken */
+    double since;                 /* when it was put at the end of its queue */
+    int number;                   /* its descriptor; SERVER_NONE: there is none */
+    int before, after;            /* its neighbours in the queue */
+    int next_ready;               /* in the list of the ready ones, or of those that wait for a worker */
+    uint32_t generation;          /* of the number: events and tickets carry it */
+    uint32_t requests;            /* so far */
+    uint8_t queue;                /* enum server_queue */
+    uint8_t listener;             /* through which it came */
+    uint8_t minor;                /* of the current request: HTTP/1.minor */
+    bool busy;                    /* a worker has it */
+    bool listed;                  /* it is in the list of the ready ones, or waits for a worker */
+    bool readable;                /* there may be bytes in the kernel */
+    bool ended;                   /* the peer sends nothing more */
+    bool begun;                   /* of the answer to the current request something was sent */
+    bool closing;                 /* to be closed as soon as all is sent */
+    bool lingering;               /* it is in the queue SERVER_LINGER */
+    in_port_t port;               /* the peer's, in network order */
+    uint8_t family;               /* AF_INET, AF_INET6 or AF_UNIX */
+    uint8_t address[16];          /* the peer's */
+};
+
+struct server_list {
+    int first, last; /* numbers, or SERVER_NONE */
+};
+
+struct server_counts {
+    uint64_t accepted, closed, requests, malformed, expired, refused, exhausted;
+};
+
+struct server {
+    int epoll; /* -1: closed */
+    int bell;  /* an eventfd that ends a sleep */
+    int chunks;
+    struct server_connection **table; /* chunks of connections; one never moves */
+    uint32_t count;                   /* connections that are open */
+    uint32_t idle;                    /* of them between two requests */
+    struct server_list ready;
+    struct server_list waiting; /* with a complete request, for a worker */
+    uint32_t held;              /* how many wait */
+    struct server_list queues[SERVER_QUEUES];
+    struct server_settings settings;
+    struct server_counts counts;
+    int listeners[SERVER_LISTENERS];
+    int listening; /* how many; 0: it accepts no more */
+    bool paused;   /* the listeners are not looked at: there is no room */
+    bool draining; /* each connection is closed after its current request */
+    struct http1_head head;     /* of the message in `buffer` */
+    struct http1_header *table_of_head;
+    size_t filled; /* bytes in `buffer` */
+    char buffer[SERVER_READ];
+};
+
+/* A complete request. What it points at is valid until the next call for the server. */
+struct server_request {
+    const struct http1_head *head;
+    const char *data; /* of the head: its slices count from here */
+    const char *body;
+    size_t body_size;
+    size_t size; /* bytes of it from `data` on: the head, and the body if it lies behind it */
+    int file;    /* holds the body instead; after server_begin it is the caller's; -1: none */
+};
+
+enum server_result {
+    SERVER_REQUEST, /* a complete request */
+    SERVER_WAIT,    /* nothing complete yet; it waits for more */
+    SERVER_GONE     /* it is closed */
+};
+
+/* Those that return an int return 0 or an errno, if nothing else is said. Times are seconds on any clock. */
+
+int server_open(struct server *server, const struct server_settings *settings);
+
+/* Closes all connections; the listeners are others'. */
+void server_close(struct server *server);
+
+size_t server_bytes(const struct server *server);
+
+/* Accepts from a listening socket that does not block. */
+int server_listen(struct server *server, int listener);
+
+/* Accepts no more. */
+void server_deafen(struct server *server);
+
+/* Lets the listeners be, or looks at them again. */
+void server_pause(struct server *server, bool paused);
+
+/* Fills SERVER_BATCH events; returns how many, or -1. Milliseconds below 0 are for ever. */
+int server_sleep(const struct server *server, struct epoll_event *events, int milliseconds);
+
+/* Takes note of events, accepts. Returns whether somebody has called `server_wake`. */
+bool server_take(struct server *server, const struct epoll_event *events, int count, double now);
+
+/* Ends a sleep; if there is none, the next one. Safe from any thread and from a signal handler. */
+void server_wake(const struct server *server);
+
+/* The next one that is ready, or NULL; it is then the caller's, who ends that by a result, or by server_finish. */
+struct server_connection *server_next(struct server *server);
+
+/* Reads and parses; with SERVER_REQUEST it stays the caller's. Answers what is malformed, by itself. */
+int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now);
+
+/* The request's bytes have been copied: what is behind it is kept for later. ENOMEM: it can't be. */
+int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request);
+
+/* Instead of server_begin: there is no worker for it. Keeps all of it for server_next_waiting. */
+int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request);
+
+struct server_connection *server_next_waiting(struct server *server);
+
+/*
+ * Sends, without waiting, what waits and then these; what the peer doesn't take is kept. Returns the bytes kept, or -errno:
+ * then it is of no more use.
+ */
+ssize_t server_send(struct server *server, struct server_connection *connection, struct iovec *parts, int count);
+
+/* The answer is complete: the connection waits for the next request, or is closed. */
+void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now);
+
+enum { SERVER_DATE = 29 };
+
+/* The time of day as it stands in a Date field, SERVER_DATE bytes. */
+const char *server_date(void);
+
+/* The reason phrase of a status; "Unknown" for one without. */
+const char *server_reason(int status);
+
+/* Answers with a status and a line of text, and closes. `fields`: further ones, each with its CRLF. */
+void server_refuse(struct server *server, struct server_connection *connection, int status, const char *text,
+                   const char *fields, double now);
+
+/* Closes it now. */
+void server_drop(struct server *server, struct server_connection *connection);
+
+/* It is no longer ours; its descriptor stays open, and is returned. The bytes received are in its intake. */
+int server_detach(struct server *server, struct server_connection *connection);
+
+/* Frees what server_detach has left. */
+void server_forget(struct server_connection *connection);
+
+/* By number and generation; NULL when it is gone. */
+struct server_connection *server_find(const struct server *server, int number, uint32_t generation);
+
+/* Closes those that took too long, after a word to those in the middle of a request. */
+void server_sweep(struct server *server, double now);
+
+/* Closes those between two requests, and each of the others after its request. */
+void server_drain(struct server *server);
+
+/* ---- between the files of the engine ---- */
+
+void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now);
+void server_dequeue(struct server *server, struct server_connection *connection);
+void server_make_ready(struct server *server, struct server_connection *connection);
+void server_push(struct server *server, struct server_list *list, struct server_connection *connection);
+struct server_connection *server_shift(struct server *server, struct server_list *list);
+struct server_connection *server_at(const struct server *server, int number);
+struct server_connection *server_admit(struct server *server, int number);
+void server_accept(struct server *server, int index, double now);
+void server_free_intake(struct server_connection *connection);
+void server_free_body(struct server_body *body);
+int server_flush(struct server *server, struct server_connection *connection);
+
+#endif
+#endif

@@ -1,0 +1,55 @@
+/* How connections come in, see server.h. */
+#include "server.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void keep_address(struct server_connection *connection, const struct sockaddr_storage *address) {
+    connection->family = (uint8_t)address->ss_family;
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *ip4 = (const struct sockaddr_in *)address;
+        memcpy(connection->address, &ip4->sin_addr, sizeof ip4->sin_addr);
+        connection->port = ip4->sin_port;
+    } else if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *ip6 = (const struct sockaddr_in6 *)address;
+        memcpy(connection->address, &ip6->sin6_addr, sizeof ip6->sin6_addr);
+        connection->port = ip6->sin6_port;
+    }
+}
+
+/* Returns false when there is nobody to accept, or no room. */
+static bool accept_one(struct server *server, int index, double now) {
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof address;
+    int number = accept4(server->listeners[index], (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (number == -1) {
+        bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (exhausted) server->counts.exhausted++;
+        if (exhausted) server_pause(server, true);
+        return !exhausted && errno != EAGAIN && errno != EINVAL && errno != EBADF;
+    }
+    struct server_connection *connection = server_admit(server, number);
+    if (!connection) {
+        close(number);
+        return true;
+    }
+    connection->listener = (uint8_t)index;
+    keep_address(connection, &address);
+    server->counts.accepted++;
+    server_enqueue(server, connection, SERVER_IDLE, now);
+    return true;
+}
+
+/* Until nobody is left: with a bound the kernel's queue overflows under a burst. */
+void server_accept(struct server *server, int index, double now) {
+    while (index < server->listening) {
+        if (server->count >= server->settings.connections) return server_pause(server, true);
+        if (!accept_one(server, index, now)) return;
+    }
+}
+
+#endif

@@ -1,0 +1,399 @@
+/* What comes on a connection: reading, parsing, and what is kept in between, see server.h. */
+#include "server.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- what is kept ---- */
+
+void server_free_body(struct server_body *body) {
+    free(body->data);
+    if (body->file != -1) close(body->file);
+    *body = (struct server_body){.file = -1};
+}
+
+void server_free_intake(struct server_connection *connection) {
+    struct server_intake *intake = connection->intake;
+    if (!intake) return;
+
+    server_free_body(&intake->body);
+    free(intake->data);
+    free(intake);
+    connection->intake = NULL;
+}
+
+static struct server_intake *intake_of(const struct server *server, struct server_connection *connection) {
+    if (connection->intake) return connection->intake;
+
+    uint32_t fields = server->settings.limits.headers;
+    struct server_intake *intake = calloc(1, sizeof *intake + fields * sizeof(struct http1_header));
+    if (!intake) return NULL;
+
+    http1_head_init(&intake->head, HTTP1_REQUEST, &server->settings.limits, intake->fields, fields);
+    http1_head_start(&intake->head, HTTP1_TO_ANY);
+    intake->body.file = -1;
+    connection->intake = intake;
+    return intake;
+}
+
+static int grow(char **data, size_t *capacity, size_t size) {
+    if (size <= *capacity) return 0;
+
+    size_t larger = *capacity * 2 > size ? *capacity * 2 : size;
+    char *moved = realloc(*data, larger);
+    if (!moved) return ENOMEM;
+
+    *data = moved;
+    *capacity = larger;
+    return 0;
+}
+
+static int keep(struct server_intake *intake, const char *data, size_t size) {
+    if (intake->at == intake->size) intake->at = intake->size = 0;
+    if (grow(&intake->data, &intake->capacity, intake->size + size) != 0) return ENOMEM;
+
+    memcpy(intake->data + intake->size, data, size);
+    intake->size += size;
+    return 0;
+}
+
+/* Nothing of it can be used twice: what it holds is a fresh head, or nothing. */
+static void restart(struct server_intake *intake) {
+    http1_head_start(&intake->head, HTTP1_TO_ANY);
+    intake->head_size = intake->moved = 0;
+    intake->complete = false;
+}
+
+static void copy_head(struct server_intake *intake, const struct http1_head *head) {
+    struct http1_header *table = intake->head.table;
+    memcpy(table, head->table, head->count * sizeof *table);
+    intake->head = *head;
+    intake->head.table = table;
+}
+
+/* ---- bodies ---- */
+
+static int open_file(const char *folder) {
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file != -1 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/plait-XXXXXX", folder) >= (int)sizeof path) return -1;
+    file = mkostemp(path, O_CLOEXEC);
+    if (file != -1) unlink(path);
+    return file;
+}
+
+static int write_all(int file, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(file, data, size);
+        if (written == -1 && errno == EINTR) continue;
+        if (written <= 0) return errno;
+        data += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+static int spool(const struct server *server, struct server_body *body) {
+    body->file = open_file(server->settings.folder);
+    if (body->file == -1) return errno;
+
+    int error = write_all(body->file, body->data, body->size);
+    free(body->data);
+    body->data = NULL;
+    body->capacity = 0;
+    return error;
+}
+
+static int store(const struct server *server, struct server_body *body, const char *data, size_t size) {
+    if (body->file == -1 && body->size + size > server->settings.spool) {
+        int error = spool(server, body);
+        if (error != 0) return error;
+    }
+    body->size += size;
+    if (body->file != -1) return write_all(body->file, data, size);
+    if (grow(&body->data, &body->capacity, body->size) != 0) return ENOMEM;
+
+    memcpy(body->data + body->size - size, data, size);
+    return 0;
+}
+
+/* A broken rule, negated, or an errno; 0 is good. */
+struct fed {
+    int rule;
+    int error;
+    size_t consumed;
+};
+
+static struct fed feed(const struct server *server, struct server_intake *intake, const char *data, size_t size) {
+    struct fed fed = {0};
+    struct http1_piece piece;
+    while (!intake->complete && fed.consumed < size) {
+        int event = http1_body_next(&intake->framing, data + fed.consumed, size - fed.consumed, &piece);
+        if (event < 0) {
+            fed.rule = event;
+            return fed;
+        }
+        if (event == HTTP1_DATA) fed.error = store(server, &intake->body, data + fed.consumed + piece.at, piece.size);
+        if (fed.error != 0) return fed;
+        intake->complete = event == HTTP1_DONE;
+        fed.consumed += event == HTTP1_MORE ? size - fed.consumed : piece.consumed;
+    }
+    if (http1_body_done(&intake->framing)) intake->complete = true;
+    return fed;
+}
+
+/* ---- a message ---- */
+
+static int gone(struct server *server, struct server_connection *connection) {
+    server_drop(server, connection);
+    return SERVER_GONE;
+}
+
+static int malformed(struct server *server, struct server_connection *connection, ptrdiff_t result, double now) {
+    const struct http1_rule *rule = http1_rule(result);
+    server->counts.malformed++;
+    server_refuse(server, connection, rule->status, rule->text, "", now);
+    return SERVER_GONE;
+}
+
+static int no_memory(struct server *server, struct server_connection *connection, double now) {
+    server_refuse(server, connection, 503, "the server has no room for this request", "retry-after: 5\r\n", now);
+    return SERVER_GONE;
+}
+
+static enum server_queue queue_of(const struct server_intake *intake) {
+    if (!intake || (intake->at == intake->size && intake->head_size == 0)) return SERVER_IDLE;
+    return intake->head_size > 0 ? SERVER_BODY : SERVER_HEAD;
+}
+
+static int wait_for_more(struct server *server, struct server_connection *connection, double now) {
+    struct server_intake *intake = connection->intake;
+    enum server_queue queue = queue_of(intake);
+    connection->busy = false;
+    if (queue == SERVER_IDLE) server_free_intake(connection);
+    bool anew = queue == SERVER_BODY && intake->moved >= SERVER_READ;
+    if (anew) intake->moved = 0;
+    if (connection->queue != queue || anew) server_enqueue(server, connection, queue, now);
+    return SERVER_WAIT;
+}
+
+static int complete(struct server *server, struct server_connection *connection, const struct http1_head *head) {
+    server_dequeue(server, connection);
+    connection->minor = head->minor;
+    server->counts.requests++;
+    return SERVER_REQUEST;
+}
+
+static int give_kept(struct server *server, struct server_connection *connection, struct server_request *request) {
+    const struct server_intake *intake = connection->intake;
+    *request = (struct server_request){.head = &intake->head, .data = intake->data + intake->at, .size = intake->head_size,
+                                       .body = intake->body.data, .body_size = intake->body.size, .file = intake->body.file};
+    return complete(server, connection, &intake->head);
+}
+
+/* What of the body is there lies in `data`; the head is in the intake, at its beginning. */
+static int take_body(struct server *server, struct server_connection *connection, struct server_request *request,
+                     const char *data, size_t size, double now) {
+    struct server_intake *intake = connection->intake;
+    struct fed fed = feed(server, intake, data, size);
+    if (fed.rule < 0) return malformed(server, connection, fed.rule, now);
+    if (fed.error != 0) return no_memory(server, connection, now);
+
+    intake->moved += fed.consumed;
+    if (fed.consumed < size && keep(intake, data + fed.consumed, size - fed.consumed) != 0) {
+        return no_memory(server, connection, now);
+    }
+    return intake->complete ? give_kept(server, connection, request) : SERVER_WAIT;
+}
+
+static bool tell_to_go_on(struct server *server, struct server_connection *connection) {
+    static char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct iovec part = {.iov_base = line, .iov_len = sizeof line - 1};
+    return server_send(server, connection, &part, 1) >= 0;
+}
+
+/* The body is chunked, or not there as a whole. */
+static int begin_body(struct server *server, struct server_connection *connection, struct server_request *request,
+                      const struct http1_body *framing, double now) {
+    size_t head_size = request->size, rest = request->body_size;
+    struct server_intake *intake = connection->intake;
+    bool kept = intake != NULL;
+    if (!kept) {
+        intake = intake_of(server, connection);
+        if (!intake || keep(intake, request->data, head_size) != 0) return no_memory(server, connection, now);
+        copy_head(intake, request->head);
+    }
+    intake->head_size = head_size;
+    intake->framing = *framing;
+    if (kept) intake->size = intake->at + head_size; /* what is behind it is moved to where it belongs */
+    bool asked = intake->head.expect_continue && rest == 0;
+    if (asked && !tell_to_go_on(server, connection)) return gone(server, connection);
+    if (!kept) return take_body(server, connection, request, request->body, rest, now);
+
+    char *copy = malloc(rest + 1);
+    if (!copy) return no_memory(server, connection, now);
+    memcpy(copy, request->body, rest);
+    int result = take_body(server, connection, request, copy, rest, now);
+    free(copy);
+    return result;
+}
+
+/* `head` has been parsed: it is `size` bytes of the `available` ones at `data`. */
+static int take_head(struct server *server, struct server_connection *connection, struct server_request *request,
+                     const struct http1_head *head, const char *data, size_t size, size_t available, double now) {
+    *request = (struct server_request){.head = head, .data = data, .size = size, .file = -1};
+    if (head->framing == HTTP1_NO_BODY) return complete(server, connection, head);
+
+    struct http1_body framing;
+    int error = http1_body_start(&framing, head);
+    if (error < 0) return malformed(server, connection, error, now);
+
+    request->body = data + size;
+    request->body_size = available - size;
+    if (head->framing == HTTP1_LENGTH && head->content_length <= request->body_size) {
+        request->body_size = (size_t)head->content_length;
+        request->size += request->body_size;
+        return complete(server, connection, head);
+    }
+    return begin_body(server, connection, request, &framing, now);
+}
+
+static int parse_kept(struct server *server, struct server_connection *connection, struct server_request *request,
+                      double now) {
+    struct server_intake *intake = connection->intake;
+    const char *data = intake->data + intake->at;
+    size_t size = intake->size - intake->at;
+    ptrdiff_t parsed = http1_head_parse(&intake->head, data, size);
+    if (parsed < 0) return malformed(server, connection, parsed, now);
+    if (parsed == 0) return SERVER_WAIT;
+    return take_head(server, connection, request, &intake->head, data, (size_t)parsed, size, now);
+}
+
+static int parse_fresh(struct server *server, struct server_connection *connection, struct server_request *request,
+                       double now) {
+    http1_head_start(&server->head, HTTP1_TO_ANY);
+    ptrdiff_t parsed = http1_head_parse(&server->head, server->buffer, server->filled);
+    if (parsed < 0) return malformed(server, connection, parsed, now);
+    if (parsed > 0) {
+        return take_head(server, connection, request, &server->head, server->buffer, (size_t)parsed, server->filled, now);
+    }
+    struct server_intake *intake = intake_of(server, connection);
+    if (!intake || keep(intake, server->buffer, server->filled) != 0) return no_memory(server, connection, now);
+
+    copy_head(intake, &server->head);
+    return SERVER_WAIT;
+}
+
+static int parse(struct server *server, struct server_connection *connection, struct server_request *request, double now) {
+    struct server_intake *intake = connection->intake;
+    if (!intake) return parse_fresh(server, connection, request, now);
+    if (intake->head_size > 0) return take_body(server, connection, request, server->buffer, server->filled, now);
+    if (keep(intake, server->buffer, server->filled) != 0) return no_memory(server, connection, now);
+    return parse_kept(server, connection, request, now);
+}
+
+/* ---- reading ---- */
+
+static ssize_t receive(struct server *server, struct server_connection *connection) {
+    ssize_t size;
+    do {
+        size = recv(connection->number, server->buffer, SERVER_READ, MSG_DONTWAIT);
+    } while (size == -1 && errno == EINTR);
+    if (size == -1 && errno == EAGAIN) connection->readable = false;
+    if (size > 0) server->filled = (size_t)size;
+    /* Less than there was room for was all; what comes later is told by another event. */
+    if (size > 0 && size < SERVER_READ && !connection->ended) connection->readable = false;
+    return size;
+}
+
+/* What the peer still sends is of no interest; but if it were not read, a reset would overtake what we have said. */
+static int linger(struct server *server, struct server_connection *connection) {
+    for (int times = 0; connection->readable; times++) {
+        ssize_t size = receive(server, connection);
+        if (size == 0 || (size == -1 && errno != EAGAIN)) return gone(server, connection);
+        if (times >= 16) break;
+    }
+    connection->busy = false;
+    if (connection->readable) server_make_ready(server, connection);
+    return SERVER_WAIT;
+}
+
+static int send_first(struct server *server, struct server_connection *connection, double now) {
+    size_t before = connection->outbox->size - connection->outbox->at;
+    if (server_flush(server, connection) != 0) return gone(server, connection);
+    if (!connection->outbox) {
+        server_finish(server, connection, !connection->closing, now);
+        return SERVER_WAIT;
+    }
+    connection->busy = false;
+    bool moved = connection->outbox->size - connection->outbox->at < before;
+    if (moved || connection->queue != SERVER_STALLED) server_enqueue(server, connection, SERVER_STALLED, now);
+    return SERVER_WAIT;
+}
+
+int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now) {
+    if (connection->outbox) return send_first(server, connection, now);
+    if (connection->lingering) return linger(server, connection);
+
+    int result = SERVER_WAIT;
+    struct server_intake *intake = connection->intake;
+    if (intake && intake->complete) return give_kept(server, connection, request);
+    if (intake && intake->head_size == 0 && intake->at < intake->size) result = parse_kept(server, connection, request, now);
+    else if (intake && intake->head_size == 0) server_free_intake(connection);
+
+    for (int times = 0; result == SERVER_WAIT && connection->readable && times < 16; times++) {
+        ssize_t size = receive(server, connection);
+        if (size == 0 || (size == -1 && errno != EAGAIN)) return gone(server, connection);
+        if (size > 0) result = parse(server, connection, request, now);
+    }
+    if (result != SERVER_WAIT) return result;
+
+    wait_for_more(server, connection, now);
+    if (connection->readable) server_make_ready(server, connection); /* others had to wait long enough */
+    return SERVER_WAIT;
+}
+
+/* ---- handing over ---- */
+
+int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request) {
+    struct server_intake *intake = connection->intake;
+    connection->requests++;
+    connection->begun = false;
+    if (intake) {
+        intake->at += request->size;
+        intake->body.file = -1; /* the caller's */
+        server_free_body(&intake->body);
+        restart(intake);
+        if (intake->at == intake->size) server_free_intake(connection);
+        return 0;
+    }
+    size_t rest = server->filled - request->size;
+    if (rest == 0) return 0;
+
+    intake = intake_of(server, connection);
+    return intake ? keep(intake, request->data + request->size, rest) : ENOMEM;
+}
+
+int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request) {
+    struct server_intake *intake = connection->intake;
+    if (!intake) {
+        intake = intake_of(server, connection);
+        if (!intake || keep(intake, request->data, server->filled) != 0) return ENOMEM;
+    } else if (!intake->complete) {
+        restart(intake);
+    }
+    server->held++;
+    server_push(server, &server->waiting, connection);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* What goes out on a connection, see server.h. */
+#include "server.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Parts that sendmsg(2) takes at once. */
+enum { PARTS = IOV_MAX };
+
+const char *server_date(void) {
+    static char date[SERVER_DATE + 1];
+    static time_t written = -1;
+    time_t now = time(NULL);
+    if (now == written) return date;
+
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    written = now;
+    return date;
+}
+
+static size_t total(const struct iovec *parts, int count) {
+    size_t size = 0;
+    for (int index = 0; index < count; index++) size += parts[index].iov_len;
+    return size;
+}
+
+/* Advances the parts by what was sent; returns how many are done. */
+static int advance(struct iovec *parts, int count, size_t sent) {
+    int done = 0;
+    while (done < count && sent >= parts[done].iov_len) sent -= parts[done++].iov_len;
+    if (done < count) {
+        parts[done].iov_base = (char *)parts[done].iov_base + sent;
+        parts[done].iov_len -= sent;
+    }
+    return done;
+}
+
+static ssize_t transmit(int number, struct iovec *parts, int count) {
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)(count < PARTS ? count : PARTS)};
+    ssize_t sent;
+    do {
+        sent = sendmsg(number, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (sent == -1 && errno == EINTR);
+    return sent;
+}
+
+static struct server_outbox *room_for(struct server_connection *connection, size_t size) {
+    struct server_outbox *outbox = connection->outbox;
+    if (outbox && outbox->at > outbox->size / 2) {
+        memmove(outbox->data, outbox->data + outbox->at, outbox->size - outbox->at);
+        outbox->size -= outbox->at;
+        outbox->at = 0;
+    }
+    size_t needed = (outbox ? outbox->size : 0) + size;
+    if (outbox && needed <= outbox->capacity) return outbox;
+
+    struct server_outbox *larger = realloc(outbox, sizeof *larger + needed);
+    if (!larger) return NULL;
+    if (!outbox) larger->at = larger->size = 0;
+    larger->capacity = needed;
+    return connection->outbox = larger;
+}
+
+static ssize_t keep(struct server_connection *connection, const struct iovec *parts, int count) {
+    size_t size = total(parts, count);
+    if (size == 0 && !connection->outbox) return 0;
+
+    struct server_outbox *outbox = room_for(connection, size);
+    if (!outbox) return -ENOMEM;
+    for (int index = 0; index < count; index++) {
+        memcpy(outbox->data + outbox->size, parts[index].iov_base, parts[index].iov_len);
+        outbox->size += parts[index].iov_len;
+    }
+    return (ssize_t)(outbox->size - outbox->at);
+}
+
+int server_flush(struct server *server, struct server_connection *connection) {
+    (void)server;
+    struct server_outbox *outbox = connection->outbox;
+    while (outbox && outbox->at < outbox->size) {
+        struct iovec part = {.iov_base = outbox->data + outbox->at, .iov_len = outbox->size - outbox->at};
+        ssize_t sent = transmit(connection->number, &part, 1);
+        if (sent == -1) return errno == EAGAIN ? 0 : errno;
+        outbox->at += (size_t)sent;
+    }
+    free(outbox);
+    connection->outbox = NULL;
+    return 0;
+}
+
+ssize_t server_send(struct server *server, struct server_connection *connection, struct iovec *parts, int count) {
+    connection->begun = true;
+    if (connection->outbox) {
+        int error = server_flush(server, connection);
+        if (error != 0) return -error;
+    }
+    while (count > 0 && !connection->outbox) {
+        ssize_t sent = transmit(connection->number, parts, count);
+        if (sent == -1 && errno != EAGAIN) return -errno;
+        if (sent == -1) break;
+        int done = advance(parts, count, (size_t)sent);
+        parts += done;
+        count -= done;
+    }
+    return keep(connection, parts, count);
+}
+
+/* A reset would overtake what was said if the peer has sent what nobody has read. */
+static void close_gently(struct server *server, struct server_connection *connection, double now) {
+    bool unread = connection->readable || connection->intake;
+    if (!unread || connection->ended || shutdown(connection->number, SHUT_WR) != 0) return server_drop(server, connection);
+
+    server_free_intake(connection);
+    connection->lingering = true;
+    server_enqueue(server, connection, SERVER_LINGER, now);
+    connection->readable = true;
+    server_make_ready(server, connection);
+}
+
+void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now) {
+    connection->busy = false;
+    if (!persistent || server->draining || connection->requests >= server->settings.requests) connection->closing = true;
+    if (connection->outbox) return server_enqueue(server, connection, SERVER_STALLED, now);
+    if (connection->closing) return close_gently(server, connection, now);
+
+    bool more = connection->intake != NULL;
+    server_enqueue(server, connection, more ? SERVER_HEAD : SERVER_IDLE, now);
+    if (more || connection->readable || connection->ended) {
+        connection->readable |= connection->ended;
+        server_make_ready(server, connection);
+    }
+}
+
+void server_refuse(struct server *server, struct server_connection *connection, int status, const char *text,
+                   const char *fields, double now) {
+    char answer[1024];
+    int size = snprintf(answer, sizeof answer,
+                        "HTTP/1.1 %d %s\r\ndate: %s\r\ncontent-type: text/plain\r\ncontent-length: %zu\r\n"
+                        "connection: close\r\n%s\r\n%s\n",
+                        status, server_reason(status), server_date(), strlen(text) + 1, fields, text);
+    struct iovec part = {.iov_base = answer, .iov_len = (size_t)size < sizeof answer ? (size_t)size : sizeof answer - 1};
+    if (server_send(server, connection, &part, 1) < 0) return server_drop(server, connection);
+
+    connection->readable = true; /* it may be in the middle of sending */
+    connection->ended = false;
+    server_finish(server, connection, false, now);
+}
+
+#endif

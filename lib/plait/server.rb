@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+module Plait
+  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  class Server; end # rubocop:disable Lint/EmptyClass
+end
+
+require_relative "server/bell"
+require_relative "server/options"
+require_relative "server/shift"
+require_relative "io/endpoint"
+require_relative "io/listener"
+require_relative "native"
+require_relative "values/deadline"
+require_relative "values/errors"
+
+module Plait # rubocop:disable Style/OneClassPerFile -- see above
+  # Serves a Rack app over HTTP/1.1, on threads, fibers, or fibers with a thread pool: by one option, and without a line
+  # changed in the app. Connections between two requests cost a descriptor and a hundred bytes.
+  #
+  # @example
+  #   server = Plait::Server.new(app, on: :fibers, bind: "tcp://127.0.0.1:9292")
+  #   trap(:TERM) { server.stop }
+  #   server.run
+  class Server
+    # Seconds that a server which ends gives to the requests it has begun.
+    DRAIN = 30
+    # Connections that wait to be accepted, as far as the kernel allows.
+    BACKLOG = 4096
+
+    # @param app [#call] a Rack app
+    # @param bind [String, Array<String>, nil] where to listen, see {#listen}
+    # @param options [Hash]
+    # @option options [Symbol] :on :threads, :fibers, :hybrid
+    # @option options [Integer, nil] :limit requests that run at once
+    # @option options [Integer] :queue complete requests that wait for that; further ones are answered 503 with Retry-After
+    # @option options [Integer, nil] :connections at most; others wait in the kernel
+    # @option options [Integer, nil] :requests on one connection; then it is closed
+    # @option options [Hash, Protocols::HTTP1::Limits] :limits of what is received
+    # @option options [Integer] :spool bytes of a request's body from which it is kept in a file
+    # @option options [String, nil] :folder of these files
+    # @option options [Numeric, nil] :idle_timeout seconds between two requests
+    # @option options [Numeric, nil] :head_timeout seconds for the whole head of a request
+    # @option options [Numeric, nil] :body_timeout seconds for each 64 KiB of a request's body
+    # @option options [Numeric, nil] :write_timeout seconds that a peer may take nothing of an answer
+    # @option options [Numeric] :handshake_timeout seconds for TLS
+    # @raise [UsageError]
+    # @raise [ListenError]
+    # @raise [UnsupportedError] without the C extension, or on another system than Linux
+    def initialize(app, bind: nil, **options)
+      raise UsageError, "an app answers to call(env), #{app.inspect} does not" unless app.respond_to?(:call)
+
+      check_support
+      @app = app
+      @options = Options.build(options)
+      @listeners = []
+      @bell = Bell.new
+      Array(bind).each { |where| listen(where) }
+    end
+
+    # Opens a socket; connections wait there until {#run}.
+    # @param where [String, Io::Endpoint] as "tcp://127.0.0.1:9292", "unix:///run/app.sock"
+    # @param options [Hash] see {Io::Listener.open}
+    # @return [Io::Endpoint] with the port that was given
+    # @raise [ListenError]
+    def listen(where, **options)
+      @listeners << Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, **options)
+      @listeners.last.endpoint
+    end
+
+    # @return [Array<Io::Endpoint>]
+    def endpoints = @listeners.map(&:endpoint)
+
+    # Serves until {#stop}.
+    # @return [void]
+    # @raise [UsageError] when it listens nowhere, or has run before
+    def run
+      raise UsageError, "the server listens nowhere: call listen first" if @listeners.empty?
+      raise UsageError, "a server runs once" if @ran
+
+      @ran = true
+      serve
+    ensure
+      @shift&.close
+      @listeners.each(&:close) if @ran
+    end
+
+    # {#run} in a thread of its own.
+    # @return [Thread]
+    def start
+      Thread.new { run }.tap { |thread| thread.name = "plait server" }
+    end
+
+    # Ends {#run}: nothing new is taken, what was begun is answered, as far as there is time, and all connections are closed.
+    # Does not wait for that. From any thread, fiber or signal handler.
+    # @param within [Numeric] seconds
+    # @return [void]
+    def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
+
+    # @return [Hash{Symbol => Integer}] as counted until now
+    def statistics = @shift&.statistics || {}
+
+    def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
+
+    private
+
+    def check_support
+      return if self.class.const_defined?(:NativeCore, false) && Plait.const_defined?(:NativeServer)
+
+      raise UnsupportedError, "Plait::Server needs the C extension on Linux (#{Native::REASON || "this is another system"})"
+    end
+
+    def serve
+      Plait.run(on: @options.on, on_error: :collect) do |scope|
+        @shift = Shift.new(scope, @app, @options, @listeners, @bell)
+        @shift.run
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../values/errors"
+
+module Plait
+  class Server
+    # One request's hold on its connection. It knows whose it is: kept longer than its request it reaches nobody.
+    #
+    # The core that has made it (see {NativeCore}) gives it:
+    # - `write(parts)`: sends Strings without waiting; the bytes that the peer has not taken yet, or nil when it is gone
+    # - `send_file(descriptor, offset, count)`: sends of a file what can be sent without waiting; the bytes, 0 when none
+    #   could be, false when the file is shorter, nil when the connection is gone
+    # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `begun?`: whether some of an answer was sent
+    # - `detach`: its descriptor and what was received behind the request: the caller's from then on
+    Exchange = Struct.new(:core, :ticket, :serial)
+
+    # See {Exchange} above.
+    class Exchange
+      # What an app finds as `rack.hijack`: the connection is its own from then on.
+      # @return [Socket]
+      # @raise [ConnectionClosed] when it is gone
+      def call
+        @hijacked ||= socket(*(detach or raise ConnectionClosed, "the connection of this request is gone"))
+      end
+
+      # @return [Socket] to wait by; the connection stays the core's
+      def io
+        @io ||= Socket.for_fd(number).tap { |socket| socket.autoclose = false }
+      end
+
+      def inspect = "#<#{self.class}>"
+
+      private
+
+      def socket(number, rest)
+        socket = Socket.for_fd(number)
+        socket.sync = true
+        socket.ungetbyte(rest) unless rest.empty?
+        socket
+      end
+    end
+  end
+end

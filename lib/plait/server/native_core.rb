@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "exchange"
+require_relative "no_input"
+require_relative "../native"
+
+module Plait
+  class Server
+    NativeServer.define_core(self) if Native.available? && Plait.const_defined?(:NativeServer)
+
+    # The connections of a server and its workers, in C: ext/plait/rb_server.c.
+    #
+    # - `new(app, reply, spawner, settings)`: the spawner has a further worker begin, which calls `work`
+    # - `listen(io, scheme, name, port)`: accepts there
+    # - `begin`: the first worker; `work`: the life of one, until `halt`
+    # - `sweep`: ends what takes too long; to be called now and then
+    # - `drain`: takes nothing new; `halt`: the workers leave; `close`: closes what is left
+    # - `statistics`: a Hash of counts
+    class NativeCore
+      def inspect = "#<#{self.class}>"
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "../protocols/http1"
+require_relative "../values/errors"
+
+module Plait
+  class Server
+    # How much a server takes on at once, and for how long it waits.
+    Options = Struct.new(:on, :limit, :queue, :connections, :requests, :limits, :spool, :folder, :idle_timeout, :head_timeout,
+                         :body_timeout, :write_timeout, :handshake_timeout, keyword_init: true)
+
+    # See {Server#initialize}.
+    class Options
+      DEFAULTS = {
+        on: :hybrid, limit: nil, queue: 1024, connections: nil, requests: nil, limits: {}, spool: 128 * 1024, folder: nil,
+        idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, handshake_timeout: 10
+      }.freeze
+      # Apps running at once, where nothing is said: a thread costs more than a fiber.
+      LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
+
+      # @param options [Hash]
+      # @return [Options]
+      # @raise [UsageError]
+      def self.build(options)
+        unknown = options.keys - DEFAULTS.keys
+        raise UsageError, "no option #{unknown.first}: of a server; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
+
+        new(**DEFAULTS, **options).complete.freeze
+      end
+
+      # @return [self]
+      # @raise [UsageError]
+      # @api private
+      def complete
+        check
+        self.limit ||= LIMITS.fetch(on)
+        self.folder ||= Dir.tmpdir
+        self.limits = Protocols::HTTP1::Limits.new(**limits) if limits.is_a?(Hash)
+        self
+      end
+
+      # @return [Hash{Symbol => Object}] as {NativeCore} takes them
+      def settings
+        names = Protocols::HTTP1::Limits::DEFAULTS.keys
+        to_h.merge(names.zip(limits.to_a).to_h)
+      end
+
+      private
+
+      def check
+        unless LIMITS.key?(on)
+          raise UsageError, "a server runs on: :threads, :fibers or :hybrid, not #{on.inspect}; for processes say workers:"
+        end
+
+        %i[limit queue connections requests spool].each { |name| check_number(name, Integer) }
+        %i[idle_timeout head_timeout body_timeout write_timeout handshake_timeout].each { |name| check_number(name, Numeric) }
+      end
+
+      def check_number(name, kind)
+        value = self[name]
+        return if value.nil? && (DEFAULTS[name].nil? || kind == Numeric)
+        return if value.is_a?(kind) && value.positive?
+
+        raise UsageError, "#{name}: is #{kind == Integer ? "a number" : "seconds"} above 0, not #{value.inspect}"
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "answer"
+require_relative "tunnel"
+
+module Plait
+  class Server
+    # What the core leaves to Ruby: answers that are more than a Hash and an Array, and errors of the app.
+    class Reply
+      # @param options [Options]
+      def initialize(options)
+        @options = options
+      end
+
+      # Sends an answer, piece by piece, and closes its body.
+      # @param exchange [Exchange]
+      # @param response [Array(Integer, #each, Object)]
+      # @param persistent [Boolean] whether the connection may be used again
+      # @return [Boolean, nil] whether it can be; nil: the peer is gone
+      # @raise [Exception] what the body raises
+      def stream(exchange, env, response, persistent)
+        status, headers, body = response
+        answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
+        send_body(answer, env, headers, body)
+        answer.finish
+      rescue Answer::Lost
+        nil # nobody is there any more who could be told
+      ensure
+        body.close if body.respond_to?(:close)
+      end
+
+      # @param error [Exception] that the app has raised
+      # @return [void]
+      def fail(env, error)
+        errors = env["rack.errors"]
+        errors.puts("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}: #{error.full_message(highlight: false)}")
+        errors.flush
+      end
+
+      # Calls what wants to know that the request is over, the last one first.
+      # @return [void]
+      def finished(callables, env, status, headers, error)
+        callables.reverse_each do |callable|
+          callable.call(env, status, headers, error)
+        rescue StandardError => e
+          self.fail(env, e)
+        end
+      end
+
+      private
+
+      def send_body(answer, env, headers, body)
+        hijack = headers["rack.hijack"] if headers.respond_to?(:[])
+        return answer.hand_over(hijack) if hijack
+        return answer.send_nothing if answer.bodiless?
+        return answer.send_file(body.to_path) if body.respond_to?(:to_path) && env["REQUEST_METHOD"] != "HEAD"
+        return body.each { |part| answer << part } if body.respond_to?(:each)
+
+        answer.hand_over(body)
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "bell"
+require_relative "native_core"
+require_relative "options"
+require_relative "reply"
+require_relative "../io/listener"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+
+module Plait
+  class Server
+    # A server at work, from its start to its end, in one process.
+    class Shift
+      # Seconds between two looks at who takes too long, and at who is done while the server ends.
+      SWEEP = 1
+      LOOK = 0.01
+
+      # @param scope [Scope] in which all of it runs
+      # @param app [#call]
+      # @param options [Options]
+      # @param listeners [Array<Io::Listener>]
+      # @param bell [Bell] rings when it shall end
+      def initialize(scope, app, options, listeners, bell)
+        @scope = scope
+        @bell = bell
+        @core = NativeCore.new(app, Reply.new(options), -> { start { @core.work } }, options.settings)
+        listeners.each { |listener| admit_from(listener) }
+      end
+
+      # Serves until the bell rings, and then until all is answered or the time for that is up.
+      # @return [void]
+      # @raise [Exception] that ended it
+      def run
+        @core.begin
+        @bell.wait(SWEEP) { @core.sweep }
+        drain(@bell.deadline)
+        raise @failure if @failure
+      ensure
+        @core.halt
+        @scope.cancel
+      end
+
+      # @return [void]
+      def close = @core.close
+
+      # @return [Hash{Symbol => Integer}]
+      def statistics = @core.statistics
+
+      private
+
+      # What is accepted inherits its options.
+      def admit_from(listener)
+        endpoint = listener.endpoint
+        return @core.listen(listener.io, "http", "localhost", "80") if endpoint.unix?
+
+        listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+        @core.listen(listener.io, "http", endpoint.host, endpoint.port.to_s)
+      end
+
+      # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
+      def start
+        @scope.async do
+          yield
+        rescue StandardError => e
+          @failure ||= e
+          @bell.ring(Deadline.after(0))
+        end
+      end
+
+      def drain(deadline)
+        @core.drain
+        sleep(LOOK) until @core.statistics.fetch(:connections).zero? || deadline.expired?
+      end
+    end
+  end
+end

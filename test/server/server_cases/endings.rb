@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module ServerCases
+  # How a server ends.
+  module Endings
+    def test_nothing_is_left_behind
+      assert_no_leaks do
+        serve_text
+        3.times { assert_serves }
+        idle = connect
+        idle.get
+        @callers.each(&:close)
+        @server.stop(within: 1)
+        assert(@thread.join(20))
+      end
+    end
+
+    def test_what_was_begun_is_answered
+      arrived = Thread::Queue.new
+      gate = Thread::Queue.new
+      serve { (arrived << true) && gate.pop && [200, {}, ["done"]] }
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      idle = connect
+      arrived.pop
+      @server.stop(within: 20)
+      assert_closed(idle)
+      gate << true
+      answer = caller.hear
+      assert_equal(%w[done close], [answer.body, answer.fields["connection"]])
+      assert(@thread.join(20))
+    end
+
+    def test_an_app_that_does_not_end_is_ended
+      arrived = Thread::Queue.new
+      serve { (arrived << true) && sleep }
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      arrived.pop
+      @server.stop(within: 0.1)
+      assert(@thread.join(20), "it goes on")
+      assert_closed(caller)
+    end
+
+    def test_a_server_runs_once
+      serve_text
+      assert_serves
+      assert_raises(Plait::UsageError) { @server.run }
+    end
+
+    def test_stopped_before_it_runs
+      server = Plait::Server.new(->(_) { [200, {}, []] }, on: mechanism, bind: "tcp://127.0.0.1:0")
+      server.stop(within: 0)
+      assert_nil(server.run)
+    end
+  end
+end

@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+module ServerCases
+  # What an app finds in its env.
+  module Requests
+    CHUNKED = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    # Serves what tells the test its env.
+    def serve_env(**options)
+      @envs = Thread::Queue.new
+      serve(**options) do |env|
+        @envs << env.merge("body" => env["rack.input"].read)
+        [200, {}, []]
+      end
+    end
+
+    # @return [Hash] the env of a request in raw bytes
+    def env_of(bytes)
+      serve_env unless @server
+      answer = connect.send(bytes).hear(to_head: bytes.start_with?("HEAD"))
+      assert_equal(200, answer.status, -> { @errors.empty? ? answer.body : @errors.next })
+      @envs.pop
+    end
+
+    def test_the_env_of_a_request
+      env = env_of("GET /a%20b/c?x=1&y HTTP/1.1\r\nHost: example.com:8080\r\nX-Some-Thing: 7\r\nCookie: a=1\r\n\r\n")
+      expected = {
+        "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => "/a%20b/c", "QUERY_STRING" => "x=1&y",
+        "SERVER_NAME" => "example.com", "SERVER_PORT" => "8080", "SERVER_PROTOCOL" => "HTTP/1.1",
+        "HTTP_HOST" => "example.com:8080", "HTTP_X_SOME_THING" => "7", "HTTP_COOKIE" => "a=1",
+        "REMOTE_ADDR" => "127.0.0.1", "rack.url_scheme" => "http", "rack.hijack?" => true, "body" => ""
+      }
+      assert_equal(expected, env.slice(*expected.keys))
+    end
+
+    def test_hosts
+      serve_env
+      { "example.com" => %w[example.com 80], "[::1]:81" => %w[[::1] 81], "[::1]" => %w[[::1] 80], "a:8" => %w[a 8] }
+        .each do |host, expected|
+          env = env_of("GET / HTTP/1.1\r\nHost: #{host}\r\n\r\n")
+          assert_equal([host, *expected], env.values_at("HTTP_HOST", "SERVER_NAME", "SERVER_PORT"))
+        end
+    end
+
+    def test_no_host
+      env = env_of("GET / HTTP/1.0\r\n\r\n")
+      assert_equal([nil, "127.0.0.1", @endpoint.port.to_s, "HTTP/1.0"],
+                   env.values_at("HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL"))
+    end
+
+    def test_a_host_of_one_request_is_not_the_next_ones
+      env_of("GET / HTTP/1.1\r\nHost: secret.example\r\n\r\n")
+      refute_includes(env_of("GET / HTTP/1.0\r\n\r\n").values, "secret.example")
+    end
+
+    def test_fields_that_come_more_than_once
+      fields = ["X-A: 1", "x-a: 2", "Cookie: a=1", "Cookie: b=2", "Accept: x", "Accept: y"]
+      env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{fields.join("\r\n")}\r\n\r\n")
+      assert_equal(["1, 2", "a=1; b=2", "x, y"], env.values_at("HTTP_X_A", "HTTP_COOKIE", "HTTP_ACCEPT"))
+    end
+
+    # "X_A" and "X-A" would be one key: whoever checks one of them upstream has not seen the other.
+    def test_a_name_with_an_underscore_is_ignored
+      env = env_of("GET / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\nX_A: 2\r\nContent_Length: 5\r\n\r\n")
+      assert_equal(["1", nil], env.values_at("HTTP_X_A", "CONTENT_LENGTH"))
+    end
+
+    def test_many_fields
+      fields = (1..100).to_h { |number| ["X-Field-#{number}", number.to_s] }
+      env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n")
+      fields.each { |name, value| assert_equal(value, env["HTTP_#{name.upcase.tr("-", "_")}"]) }
+    end
+
+    def test_forms_of_the_target
+      serve_env
+      env = env_of("GET http://other.example:81/p?q=1 HTTP/1.1\r\nHost: example.com\r\n\r\n")
+      assert_equal(%w[/p q=1 other.example 81 other.example:81],
+                   env.values_at("PATH_INFO", "QUERY_STRING", "SERVER_NAME", "SERVER_PORT", "HTTP_HOST"))
+      assert_equal("/", env_of("GET http://other.example HTTP/1.1\r\nHost: a\r\n\r\n")["PATH_INFO"])
+      assert_equal("*", env_of("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")["PATH_INFO"])
+    end
+
+    def test_methods
+      serve_env
+      %w[GET HEAD POST PUT PATCH DELETE PROPFIND].each do |name|
+        env = env_of("#{name} / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+        assert_equal([name, "0"], env.values_at("REQUEST_METHOD", "CONTENT_LENGTH"))
+      end
+    end
+
+    def test_a_body
+      env = env_of("POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello")
+      assert_equal(%w[hello 5 text/plain], env.values_at("body", "CONTENT_LENGTH", "CONTENT_TYPE"))
+      refute(env.key?("HTTP_CONTENT_TYPE"))
+    end
+
+    def test_a_chunked_body_is_a_body_of_known_length
+      env = env_of("#{CHUNKED}5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nX-T: 1\r\n\r\n")
+      assert_equal(["hello world", "11", nil], env.values_at("body", "CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING"))
+    end
+
+    def test_byte_by_byte
+      serve_env
+      caller = connect
+      ["GET /1 HTTP/1.1\r\nHost: a\r\n\r\n",
+       "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+       "POST /3 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"].each do |bytes|
+        bytes.each_char { |byte| caller.send(byte) }
+        assert_equal(200, caller.hear.status)
+      end
+      assert_equal([["/1", ""], ["/2", "abc"], ["/3", "abc"]], Array.new(3) { @envs.pop.values_at("PATH_INFO", "body") })
+    end
+
+    def test_a_large_body_goes_through_a_file
+      body = Random.new(1).bytes(3_000_000)
+      serve_env(spool: 100_000)
+      head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{body.bytesize}\r\n\r\n"
+      assert_equal(body, env_of(head + body)["body"])
+      chunked = body.scan(/.{1,70000}/mn).map { |part| "#{part.bytesize.to_s(16)}\r\n".b << part << "\r\n" }.join
+      assert_equal(body, env_of(CHUNKED.b << chunked << "0\r\n\r\n")["body"])
+    end
+
+    def test_go_on
+      serve_env
+      caller = connect.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+      assert_equal(100, caller.hear.status)
+      assert_equal(200, caller.send("ok").hear.status)
+      assert_equal("ok", @envs.pop["body"])
+    end
+
+    def test_no_invitation_for_what_is_there
+      serve_env
+      caller = connect.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nok")
+      assert_equal(200, caller.hear.status)
+    end
+
+    def test_pipelined_requests_in_order
+      serve { |env| [200, {}, [env["PATH_INFO"], env["rack.input"].read]] }
+      requests = (1..300).map do |number|
+        next "GET /#{number} HTTP/1.1\r\nHost: a\r\n\r\n" if number.odd?
+
+        "POST /#{number} HTTP/1.1\r\nHost: a\r\nContent-Length: #{number}\r\n\r\n#{"x" * number}"
+      end
+      caller = connect.send(requests.join)
+      (1..300).each { |number| assert_equal("/#{number}#{"x" * number if number.even?}", caller.hear.body) }
+    end
+
+    def test_on_a_unix_socket
+      Dir.mktmpdir do |folder|
+        serve_env(at: "unix://#{folder}/server")
+        assert_equal("127.0.0.1", env_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n")["REMOTE_ADDR"])
+      end
+    end
+
+    def test_over_ip6
+      serve_env(at: "tcp://[::1]:0")
+      assert_equal("::1", env_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n")["REMOTE_ADDR"])
+    rescue Plait::ListenError
+      skip("this machine has no IPv6")
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "tempfile"
+
+module ServerCases
+  # Answers in pieces, files, and connections that apps take over.
+  module Streams
+    # A body that is no Array.
+    class Pieces
+      def initialize(*parts, &raising)
+        @parts = parts
+        @raising = raising
+      end
+
+      def each(&block)
+        @parts.each(&block)
+        @raising&.call
+      end
+    end
+
+    def test_pieces_are_chunks
+      serve { [200, {}, Pieces.new("a", "", "bc" * 100)] }
+      caller = connect
+      2.times do
+        answer = caller.get
+        assert_equal(["a#{"bc" * 100}", "chunked"], [answer.body, answer.fields["transfer-encoding"]])
+      end
+    end
+
+    def test_pieces_of_a_known_length
+      serve { [200, { "content-length" => "3" }, Pieces.new("a", "bc")] }
+      caller = connect
+      2.times { assert_equal(["abc", nil], [(answer = caller.get).body, answer.fields["transfer-encoding"]]) }
+    end
+
+    def test_pieces_for_old_clients
+      serve { [200, {}, Pieces.new("a", "b")] }
+      assert_match(/connection: close\r\n.*\r\n\r\nab\z/m, connect.send("GET / HTTP/1.0\r\n\r\n").rest)
+    end
+
+    def test_pieces_to_head
+      serve { [200, {}, Pieces.new("a", "b")] }
+      caller = connect
+      2.times { assert_equal(200, caller.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").hear(to_head: true).status) }
+    end
+
+    def test_pieces_as_they_come
+      pieces = Thread::Queue.new
+      serve { [200, {}, Enumerator.new { |out| 3.times { out << pieces.pop } }] }
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      %w[one two three].each do |word|
+        pieces << word
+        received = +""
+        received << caller.raw until received.include?(word)
+      end
+    end
+
+    def test_a_body_that_raises_in_the_middle
+      serve { |env| [200, {}, env["PATH_INFO"] == "/" ? [] : Pieces.new("a") { raise "half" }] }
+      bytes = connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").rest
+      assert_includes(bytes, "1\r\na\r\n")
+      refute_includes(bytes, "0\r\n\r\n", "what is cut is not taken for whole")
+      assert_includes(@errors.next, "half")
+      assert_serves
+    end
+
+    def test_a_body_of_another_length
+      serve(lint: false) { |env| [200, { "content-length" => "3" }, Pieces.new(*env["PATH_INFO"][1..].chars)] }
+      assert(connect.send("GET /ab HTTP/1.1\r\nHost: a\r\n\r\n").rest.end_with?("\r\n\r\nab"))
+      assert_includes(@errors.next, "content-length is 3")
+      assert(connect.send("GET /abcd HTTP/1.1\r\nHost: a\r\n\r\n").rest.end_with?("\r\n\r\nabc"))
+      assert_includes(@errors.next, "goes on after that")
+    end
+
+    def test_a_slow_reader_is_waited_for
+      part = "x" * 100_000
+      written = 0
+      pieces = Enumerator.new { |out| 400.times { (written += 1) && (out << part) } }
+      serve { |env| [200, {}, env["PATH_INFO"] == "/" ? [] : pieces] }
+      caller = connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+      wait_until { written.positive? && assert_serves }
+      assert_operator(written, :<, 400, "all was written to somebody who reads nothing")
+      assert_equal(40_000_000, caller.hear.body.bytesize)
+    end
+
+    def test_a_body_that_is_called
+      body = lambda do |stream|
+        stream.write("Hello")
+        stream << ", " << "World"
+        stream.close
+      end
+      serve { [200, {}, body] }
+      caller = connect
+      2.times { assert_equal("Hello, World", caller.get.body) }
+    end
+
+    def test_a_file
+      Tempfile.create("served") do |file|
+        file.write(content = Random.new(3).bytes(3_000_000))
+        file.flush
+        body = Struct.new(:to_path) { def each = yield("not this") }
+        serve(lint: false) { [200, {}, body.new(file.path)] }
+        caller = connect
+        2.times { assert_equal([content, "3000000"], [(answer = caller.get).body, answer.fields["content-length"]]) }
+      end
+    end
+
+    def test_full_hijack
+      taken = Thread::Queue.new
+      serve(lint: false) do |env|
+        next [200, {}, []] if env["PATH_INFO"] == "/"
+
+        taken << env["rack.hijack"].call
+        [200, {}, []]
+      end
+      caller = connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\nearly")
+      socket = taken.pop
+      assert_equal("early", socket.readpartial(10))
+      caller.send("ping")
+      assert_equal("ping", socket.readpartial(10))
+      socket.write("raw")
+      socket.close
+      assert_equal("raw", caller.rest)
+      assert_serves
+    end
+
+    def test_partial_hijack
+      serve do
+        [101, { "connection" => "Upgrade", "upgrade" => "echo", "rack.hijack" => lambda { |stream|
+          stream.write("#{stream.read(3)}!")
+          stream.close
+        } }, []]
+      end
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+      answer = caller.hear
+      assert_equal([101, "Upgrade", "echo"], [answer.status, *answer.fields.values_at("connection", "upgrade")])
+      assert_equal("hey!", caller.send("hey").rest)
+    end
+
+    # The env may live on; the connection may be at its next request.
+    def test_a_hijack_that_comes_too_late
+      env = nil
+      serve { |now| (env ||= now) && [200, {}, []] }
+      caller = connect
+      2.times { caller.get }
+      assert_raises(Plait::ConnectionClosed) { env["rack.hijack"].call }
+      assert_equal(200, caller.get.status)
+    end
+  end
+end
