@@ -100,6 +100,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @return [Hash{Symbol => Integer}] as counted until now
     def statistics = @shift&.statistics || {}
 
+    # @return [String]
     def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
     private

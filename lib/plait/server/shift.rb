@@ -2,6 +2,7 @@
 
 require "socket"
 require_relative "bell"
+require_relative "hybrid"
 require_relative "native_core"
 require_relative "options"
 require_relative "reply"
@@ -25,6 +26,7 @@ module Plait
       def initialize(scope, app, options, listeners, bell)
         @scope = scope
         @bell = bell
+        app = Hybrid.new(app) if options.on == :hybrid
         @core = NativeCore.new(app, Reply.new(options), -> { start { @core.work } }, options.settings)
         listeners.each { |listener| admit_from(listener) }
       end
