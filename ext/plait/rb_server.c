@@ -213,7 +213,7 @@ static VALUE wait_for_connections(VALUE argument) {
         sleep_on_thread(poll);
     } else {
         rb_fiber_scheduler_io_wait(scheduler, epoll_as_io(poll->server), INT2FIX(1), Qnil);
-        poll->server->yielded = plait_now();
+        poll->server->yielded = plait_server_now();
     }
     return Qnil;
 }
@@ -224,14 +224,14 @@ static VALUE end_wait(VALUE argument) {
 }
 
 static void take(struct poll *poll) {
-    if (poll->count > 0) server_take(&poll->server->engine, poll->events, poll->count, plait_now());
+    if (poll->count > 0) server_take(&poll->server->engine, poll->events, poll->count, plait_server_now());
     if (poll->count == -1 && poll->error != EINTR) rb_syserr_fail(poll->error, "epoll_wait");
     poll->count = 0;
 }
 
 /* While others run the app in their fibers, these have to be let go on too. */
 static bool others_wait(const struct rb_server *server) {
-    return server->running > 0 || plait_now() - server->yielded > SLICE;
+    return server->running > 0 || plait_server_now() - server->yielded > SLICE;
 }
 
 static void poll_connections(struct rb_server *server) {
@@ -291,7 +291,7 @@ static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
     rb_set_errinfo(Qnil);
     connection = plait_server_connection(exchange);
     if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
-    else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_now());
+    else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
     return 0;
 }
 
@@ -321,7 +321,7 @@ static void run(struct rb_server *server, struct server_connection *connection, 
     if (state != 0) {
         state = handle_failure(&exchange, state, &error);
     } else if ((connection = plait_server_connection(&exchange))) {
-        server_finish(&server->engine, connection, !exchange.close, plait_now());
+        server_finish(&server->engine, connection, !exchange.close, plait_server_now());
     }
     server->running--;
     void *arguments[2] = {&exchange, (void *)error};
@@ -334,12 +334,12 @@ static void run(struct rb_server *server, struct server_connection *connection, 
 
 static void refuse(struct rb_server *server, struct server_connection *connection) {
     server->engine.counts.refused++;
-    server_refuse(&server->engine, connection, 503, "the server is busy", "retry-after: 1\r\n", plait_now());
+    server_refuse(&server->engine, connection, 503, "the server is busy", "retry-after: 1\r\n", plait_server_now());
 }
 
 static void serve(struct rb_server *server, struct server_connection *connection) {
     struct server_request request;
-    if (server_receive(&server->engine, connection, &request, plait_now()) != SERVER_REQUEST) return;
+    if (server_receive(&server->engine, connection, &request, plait_server_now()) != SERVER_REQUEST) return;
     if (server->running < server->limit) return run(server, connection, &request);
     if ((long)server->engine.held >= server->queue) return refuse(server, connection);
     if (server_hold(&server->engine, connection, &request) != 0) server_drop(&server->engine, connection);
@@ -349,9 +349,9 @@ static void serve(struct rb_server *server, struct server_connection *connection
 static void see_to_others(struct rb_server *server) {
     if (++server->served % CHECK_EVERY == 0) rb_thread_check_ints();
     VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || plait_now() - server->yielded < SLICE) return;
+    if (NIL_P(scheduler) || plait_server_now() - server->yielded < SLICE) return;
 
-    server->yielded = plait_now();
+    server->yielded = plait_server_now();
     rb_fiber_scheduler_kernel_sleep(scheduler, INT2FIX(0));
 }
 
@@ -396,7 +396,7 @@ static VALUE server_begin_work(VALUE self) {
 
 /* sweep: ends what takes too long */
 static VALUE server_sweep_now(VALUE self) {
-    server_sweep(&plait_server_of(self)->engine, plait_now());
+    server_sweep(&plait_server_of(self)->engine, plait_server_now());
     return self;
 }
 

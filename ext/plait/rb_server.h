@@ -58,6 +58,13 @@ struct exchange {
     uint8_t minor;
 };
 
+/* Monotonic seconds, to some milliseconds: asked several times a request. */
+static inline double plait_server_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
 struct rb_server *plait_server_of(VALUE self);
 
 /* NULL when it is gone: closed, or no longer ours. */

@@ -205,10 +205,23 @@ static void transmit(const struct answer *answer, VALUE body, bool with_body) {
     if (holder) rb_free_tmp_buffer(&holder);
 }
 
+/* Small parts cost less to copy than to name to the kernel. */
+static bool append(struct answer *answer, VALUE body, long size) {
+    if (answer->size + (size_t)size > answer->capacity) return false;
+
+    for (long index = 0; index < RARRAY_LEN(body); index++) {
+        VALUE part = RARRAY_AREF(body, index);
+        add(answer, RSTRING_PTR(part), (size_t)RSTRING_LEN(part));
+    }
+    return true;
+}
+
 static void send_array(struct answer *answer, VALUE body) {
     long size = size_of(body);
     end_head(answer, length_to_send(answer, size));
-    transmit(answer, body, !answer->exchange->to_head && !bodiless(answer->status));
+    bool with_body = !answer->exchange->to_head && !bodiless(answer->status);
+    if (with_body && append(answer, body, size)) with_body = false;
+    transmit(answer, body, with_body);
     RB_GC_GUARD(body);
 }
 

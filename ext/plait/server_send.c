@@ -45,11 +45,18 @@ static int advance(struct iovec *parts, int count, size_t sent) {
     return done;
 }
 
-static ssize_t transmit(int number, struct iovec *parts, int count) {
+static ssize_t transmit_once(int number, struct iovec *parts, int count) {
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    if (count == 1) return send(number, parts->iov_base, parts->iov_len, flags);
+
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)(count < PARTS ? count : PARTS)};
+    return sendmsg(number, &message, flags);
+}
+
+static ssize_t transmit(int number, struct iovec *parts, int count) {
     ssize_t sent;
     do {
-        sent = sendmsg(number, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent = transmit_once(number, parts, count);
     } while (sent == -1 && errno == EINTR);
     return sent;
 }
