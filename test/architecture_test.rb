@@ -44,7 +44,7 @@ class ArchitectureTest < Minitest::Test
   JOINTS = %w[
     lib/plait/http/faraday lib/plait/http/http2 lib/plait/http/webmock.rb
     lib/plait/db/mysql2 lib/plait/db/trilogy lib/plait/db/postgres lib/plait/db/sqlite lib/plait/db/redis lib/plait/db/mongo
-    lib/plait/db/active_record lib/plait/db/sequel
+    lib/plait/db/active_record lib/plait/db/sequel lib/plait/suites/mongo_server
     lib/plait/rpc/compat
   ].freeze
 

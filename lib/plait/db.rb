@@ -31,8 +31,8 @@ module Plait
     # @param url [String] "mysql2://…", "trilogy://…", "postgres://…", "mongodb://…", "sqlite:FILE" or "redis://…", as
     #   "scheme://user:password@host:port/database?option=value"
     # @param options [Hash] of the pool, see {Pool#initialize}; all others, and those in the URL, are the driver's own
-    # @yieldparam database [Database] closed after the block
-    # @return [Database]; with a block: what the block returns
+    # @yieldparam database [Database, Mongo] closed after the block
+    # @return [Database, Mongo]; with a block: what the block returns
     # @raise [UsageError] when the URL or an option of the pool is wrong
     # @raise [UnsupportedError] when the driver's gem is missing
     def self.connect(url, **options)

@@ -12,7 +12,8 @@ class DBConnectTest < Minitest::Test
 
   # Nothing of a bundle is found when RubyGems is told of none.
   def test_a_missing_driver
-    { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg", "sqlite" => "sqlite3" }.each do |scheme, gem|
+    { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg", "sqlite" => "sqlite3",
+      "redis" => "redis_client", "mongodb" => "mongo" }.each do |scheme, gem|
       result = Support::FreshRuby.run(<<~RUBY)
         require "plait"
         module Kernel
@@ -32,7 +33,7 @@ class DBConnectTest < Minitest::Test
           puts e.message
         end
       RUBY
-      assert_match(/\Athis database needs the gem #{gem}: add `gem "#{gem}"/, result.out, result.err)
+      assert_match(/\Athis database needs the gem #{gem.tr("_", "-")}: add `gem "#{gem.tr("_", "-")}"/, result.out, result.err)
     end
   end
 end

@@ -49,7 +49,7 @@ module Support
                libraries: PLAIN + WAITING + PLACES + %w[memory_profiler vega io/event],
                never: SOCKETS),
       Room.new(name: "suites", uses: %w[lab protocols io] + BELOW + VERBS.keys,
-               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
+               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event bson], never: []),
       Room.new(name: "cli", uses: %w[lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event thor tty-progressbar unicode/display_width],
                never: []),

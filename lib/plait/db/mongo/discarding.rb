@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "mongo"
+
+module Plait
+  module DB
+    class Mongo
+      # Closes a connection that was cut in the middle of a call. The driver would use it again, and whoever gets it would get
+      # an error instead of an answer: it compares the numbers of requests.
+      module Discarding
+        # As the driver's own.
+        def with_connection(...)
+          super do |connection|
+            yield connection
+          rescue StandardError
+            raise
+          rescue Exception # rubocop:disable Lint/RescueException
+            connection.disconnect!(reason: :error)
+            raise
+          end
+        end
+
+        ::Mongo::Server::ConnectionPool.prepend(self)
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "bson"
+require_relative "change"
+require_relative "filter"
+require_relative "pipeline"
+require_relative "refused"
+
+module Plait
+  module Suites
+    class MongoServer
+      # Documents by their `_id`, in memory.
+      class Collection
+        DUPLICATE_KEY = 11_000
+        private_constant :DUPLICATE_KEY
+
+        # @return [Hash{String => Hash}] by name
+        attr_reader :indexes
+
+        def initialize(name)
+          @name = name
+          @documents = {}
+          @indexes = { "_id_" => { "v" => 2, "key" => { "_id" => 1 }, "name" => "_id_", "unique" => true } }
+        end
+
+        # @return [Array<Hash>]
+        def find(filter, sort: nil, skip: nil, limit: nil)
+          found = candidates(filter).select { |document| Filter.matches?(document, filter) }
+          found = Pipeline.sort(found, sort) if sort
+          found = found.drop(skip) if skip&.positive?
+          limit&.positive? ? found.first(limit) : found
+        end
+
+        # @return [Array<Hash>]
+        def aggregate(stages) = Pipeline.run(@documents.values, stages)
+
+        # @raise [Refused] when a unique key is taken
+        def insert(document)
+          document = { "_id" => BSON::ObjectId.new }.merge(document) unless document.key?("_id")
+          check_unique(document, nil)
+          @documents[document["_id"]] = document
+        end
+
+        # @return [Array(Integer, Integer, Object)] documents found, documents changed, the `_id` of a new one
+        def update(filter, change, multi: false, upsert: false)
+          found = find(filter, limit: multi ? nil : 1)
+          return [0, 0, upsert ? insert(Change.apply(plain(filter), change))["_id"] : nil] if found.empty?
+
+          changed = found.count do |document|
+            fresh = Change.apply(document, change)
+            check_unique(fresh, document)
+            fresh != document && @documents[document["_id"]] = fresh
+          end
+          [found.size, changed, nil]
+        end
+
+        # @param limit [Integer] 0: all
+        # @return [Integer] documents that were deleted
+        def delete(filter, limit)
+          find(filter, limit: limit).each { |document| @documents.delete(document["_id"]) }.size
+        end
+
+        private
+
+        # By its key a document is found without looking at all others.
+        def candidates(filter)
+          key = filter["_id"]
+          return @documents.values if key.nil? || key.is_a?(Hash)
+
+          @documents.key?(key) ? [@documents[key]] : []
+        end
+
+        def plain(filter) = filter.reject { |name, value| name.start_with?("$") || value.is_a?(Hash) }
+
+        def check_unique(document, own)
+          @indexes.each_value do |index|
+            next unless index["unique"]
+
+            key = index["key"].keys.to_h { |path| [path, Filter.value(document, path)] }
+            next if find(key).all? { |other| other.equal?(own) }
+
+            raise Refused.new(DUPLICATE_KEY, "E11000 duplicate key error collection: #{@name} index: #{index["name"]} " \
+                                             "dup key: #{key}")
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/mongo_server"
+require "plait/db"
+
+class DBMongoTest < Minitest::Test
+  def setup
+    require "mongo"
+    @db = Plait::DB.connect(Support::MongoServer.url, size: 4)
+    @db.with { |client| client[:pairs].drop }
+    documents = (1..5).map { |n| { _id: n, word: "w#{n}", odd: n.odd?, sub: { n: n * 10 } } }
+    @db.with { |client| client[:pairs].insert_many(documents) }
+  rescue LoadError
+    skip("the gem mongo is not installed: bundle install --with drivers")
+  end
+
+  def teardown
+    @db&.close
+  end
+
+  attr_reader :db
+
+  def pairs = db.with { |client| client[:pairs] }
+
+  def ids(filter, **options) = pairs.find(filter, options).map { |document| document["_id"] }
+
+  def self.under_each(name, &block)
+    %i[threads fibers].each do |on|
+      define_method(:"test_#{name}_on_#{on}") { Plait.run(on: on) { instance_exec(on, &block) } }
+    end
+  end
+
+  under_each("commands") do
+    assert_equal(5, db.query(count: "pairs")["n"])
+    assert_equal(1.0, db.query(ping: 1)["ok"])
+    error = assert_raises(::Mongo::Error::OperationFailure) { db.query(nonsense: 1) }
+    assert_equal(59, error.code)
+  end
+
+  under_each("finding") do
+    assert_equal([2], ids({ word: "w2" }))
+    assert_equal([4, 5], ids({ _id: { "$gt" => 3 } }))
+    assert_equal([1, 2, 5], ids({ "$or" => [{ _id: { "$lte" => 2 } }, { "sub.n" => 50 }] }))
+    assert_equal([5, 3], ids({ odd: true }, sort: { _id: -1 }, limit: 2))
+    assert_equal([3], ids({ _id: { "$in" => [3, 9] }, none: { "$exists" => false } }))
+    assert_nil(pairs.find(_id: 77).first)
+  end
+
+  under_each("changing") do
+    assert_equal(1, pairs.update_one({ _id: 1 }, { "$set" => { word: "new" }, "$inc" => { "n" => 2 } }).modified_count)
+    assert_equal(["new", 2], pairs.find(_id: 1).first.values_at("word", "n"))
+    assert_equal(3, pairs.update_many({ odd: true }, { "$push" => { list: 1 } }).matched_count)
+    assert_equal(9, pairs.update_one({ _id: 9 }, { "$set" => { word: "up" } }, upsert: true).upserted_id)
+    assert_equal(2, pairs.delete_many(_id: { "$gte" => 5 }).deleted_count)
+    assert_equal([1, 2, 3, 4], ids({}))
+  end
+
+  under_each("unique_keys") do
+    pairs.indexes.create_one({ word: 1 }, unique: true)
+    error = assert_raises(::Mongo::Error::OperationFailure) { pairs.insert_one(_id: 6, word: "w1") }
+    assert_match(/E11000/, error.message)
+    assert_raises(::Mongo::Error::OperationFailure) { pairs.insert_one(_id: 1) }
+    assert_equal(5, pairs.count_documents)
+  end
+
+  under_each("aggregating") do
+    stages = [{ "$match" => { _id: { "$lt" => 5 } } },
+              { "$group" => { _id: "$odd", n: { "$sum" => 1 }, most: { "$max" => "$_id" }, mean: { "$avg" => "$sub.n" } } },
+              { "$sort" => { most: 1 } }]
+    expected = [[true, 2, 3, 20.0], [false, 2, 4, 30.0]].map { |values| %w[_id n most mean].zip(values).to_h }
+    assert_equal(expected, pairs.aggregate(stages).map(&:to_h))
+    assert_equal([{ "all" => 5 }], pairs.aggregate([{ "$count" => "all" }]).map(&:to_h))
+  end
+
+  under_each("a_stream_with_a_cursor") do
+    db.with { |client| client[:many].drop }
+    db.with { |client| client[:many].insert_many((0...1000).map { |n| { _id: n } }) }
+    seen = []
+    db.stream("many", {}, sort: { _id: 1 }, batch_size: 150) { |document| seen << document["_id"] }
+    assert_equal((0...1000).to_a, seen)
+    db.stream("many", {}, batch_size: 10) { break }
+    assert_equal(1000, db.query(count: "many")["n"])
+  end
+
+  under_each("no_answer_is_anybody_elses") do |on|
+    skip("a real MongoDB does not sleep when asked") if Support::MongoServer.real?
+    random = Random.new(8)
+    items = Array.new(120) { |n| [n, random.rand(0.002..0.05)] }
+    outcomes = Plait.map(items, on: on, limit: 12, on_error: :collect) do |n, limit|
+      Plait.timeout(limit) { pairs.find({ _id: (n % 5) + 1 }, comment: "sleep 0.01").first["_id"] }
+    end
+    outcomes.each_with_index { |outcome, n| assert_equal((n % 5) + 1, outcome.value) if outcome.ok? }
+    assert_equal([Plait::TimeoutError], outcomes.filter_map(&:error).map(&:class).uniq)
+    assert_equal(0, db.statistics[:busy])
+    assert_equal(5, db.query(count: "pairs")["n"])
+  end
+
+  def test_options_of_the_pool_are_the_drivers
+    assert_equal(4, db.with { |client| client.options[:max_pool_size] })
+    error = assert_raises(Plait::UsageError) { Plait::DB.connect(Support::MongoServer.url, max_lifetime: 5) }
+    assert_match(/max_lifetime: is unknown to MongoDB's driver/, error.message)
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require_relative "root"
+require_relative "server"
+
+module Support
+  # A MongoDB: the one that PLAIT_MONGODB_URL names, else Plait's own small server in a process of its own.
+  class MongoServer < Server
+    # @return [String] of a database to be filled
+    def self.url = ENV.fetch("PLAIT_MONGODB_URL") { shared.url }
+
+    # @return [Boolean]
+    def self.real? = ENV.key?("PLAIT_MONGODB_URL")
+
+    def url = "mongodb://#{host}:#{port}/plait_test"
+
+    private
+
+    def command
+      [RbConfig.ruby, "-I#{ROOT}/lib", "-e", <<~RUBY]
+        require "plait/suites/mongo_server"
+        Plait::Suites::MongoServer.new(port: #{port}).run
+      RUBY
+    end
+
+    def ready? = listening?
+  end
+end
