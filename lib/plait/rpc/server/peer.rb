@@ -30,6 +30,17 @@ module Plait
           @in_flight = @owed = 0
         end
 
+        # @param bytes [Integer] received or sent, ever
+        # @param enough [Integer] of them within its time
+        # @return [Boolean] whether its time begins anew
+        def moved?(bytes, enough)
+          return false if @mark && bytes - @mark < enough
+
+          @fresh = false
+          @mark = bytes
+          true
+        end
+
         # @return [IO] for the reactor
         def to_io = @connection.to_io
 

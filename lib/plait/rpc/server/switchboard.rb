@@ -216,18 +216,10 @@ module Plait
         # @return [Boolean] whether its time begins anew
         def progress?(peer, queue)
           case queue
-          when STALLED then moved?(peer, peer.connection.sent, 1)
-          when PARTIAL then moved?(peer, peer.connection.received, peer.fresh ? 0 : PROGRESS)
+          when STALLED then peer.moved?(peer.connection.sent, 1)
+          when PARTIAL then peer.moved?(peer.connection.received, peer.fresh ? 0 : PROGRESS)
           else true
           end
-        end
-
-        def moved?(peer, bytes, enough)
-          return false if peer.mark && bytes - peer.mark < enough
-
-          peer.fresh = false
-          peer.mark = bytes
-          true
         end
 
         def next_sweep
