@@ -65,6 +65,11 @@ module ServerCases
       assert(@thread.join(20))
     end
 
+    def test_no_streams_by_datagrams
+      error = ask(datagrams, [0, 1, "rpc.stream", [1, 1]])[2]
+      assert_equal("Plait::UnsupportedError: streams need a connection: this came by a datagram", error)
+    end
+
     def test_no_secrets_by_datagrams
       server = RPC::Server.new(@service, on: mechanism, secret: "sesame")
       error = assert_raises(Plait::UsageError) { server.listen("udp://127.0.0.1:0") }

@@ -60,6 +60,9 @@ module Plait
         # @return [Integer]
         def pending = 0
 
+        # @return [nil] nothing comes in chunks
+        def streaming = nil
+
         # @return [Boolean]
         def congested? = false
 

@@ -2,6 +2,7 @@
 
 require_relative "../../values/errors"
 require_relative "../callable"
+require_relative "../datagram/reply"
 require_relative "../refusal"
 require_relative "../stream"
 require_relative "../streaming"
@@ -63,7 +64,11 @@ module Plait
         end
 
         # @return [Integer, false] the version that is known here; false: there are too many
-        def open(incoming, version, id) = version != VERSION || enter(incoming, id) ? VERSION : false
+        def open(incoming, version, id)
+          raise UnsupportedError, "streams need a connection: this came by a datagram" if incoming.connection.is_a?(Datagram::Reply)
+
+          version != VERSION || enter(incoming, id) ? VERSION : false
+        end
 
         # Runs the method; where its result is a stream it stays until all of it is written, or nobody wants it any more.
         def call(incoming, id, method, arguments, index = nil)
