@@ -17,10 +17,15 @@ module Plait
     # `require "plait/rpc/compat"` instead of "msgpack/rpc": a program written for the gem msgpack-rpc runs, by Plait's client and
     # server. What is different is told in guides/rpc.md.
     module Compat
+      # The first element of a request.
       REQUEST = 0
+      # That of an answer.
       RESPONSE = 1
+      # That of a notification.
       NOTIFY = 2
+      # Never sent; programs may name it.
       NO_METHOD_ERROR = 1
+      # Never sent; programs may name it.
       ARGUMENT_ERROR = 2
     end
   end

@@ -69,6 +69,7 @@ module Plait
         true
       end
 
+      # @return [String]
       def inspect = "#<#{self.class} #{@method_name} #{notification? ? "notification" : @id}#{" answered" if @answered}>"
 
       private

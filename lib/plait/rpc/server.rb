@@ -129,6 +129,7 @@ module Plait
       # @return [Array<Integer>] the ids of its worker processes, where it has some
       def workers = @options.processes? && @work ? @work.pids : []
 
+      # @return [String]
       def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
       private

@@ -42,18 +42,23 @@ module Plait
         # @return [String]
         def dump = [@port].pack("n") + IPAddr.new(@host[/[^%]+/]).hton
 
+        # @return [String, Object] what is written: {#dump}, packed
         def to_msgpack(out = +"") = dump.to_msgpack(out)
 
         # @return [String]
         def to_s = unpack.join(":")
 
+        # @return [Integer] in the order of their bytes
         def <=>(other) = dump <=> other.dump
 
+        # @return [Boolean] whether they are the same host and port
         def ==(other) = other.instance_of?(Address) && unpack == other.unpack
         alias eql? ==
 
+        # @return [Integer] equal for equal ones
         def hash = unpack.hash
 
+        # @return [String]
         def inspect = "#<#{self.class} #{self}>"
       end
     end
