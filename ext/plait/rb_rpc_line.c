@@ -110,10 +110,26 @@ static double limit_of(VALUE limit) {
     return NIL_P(limit) ? INFINITY : NUM2DBL(limit);
 }
 
+static bool overfull(const struct line *line) {
+    return NIL_P(line->over) && plait_line_unsent(line) > line->room;
+}
+
+/*
+ * Much is said, and whether the peer takes it is not known yet: it is tried before more is said. Who sends may be waiting for the
+ * GVL, for a tenth of a second and in vain, unless he is given it.
+ */
+static void try_to_send(struct line *line) {
+    while (line->sending && overfull(line)) rb_thread_schedule();
+    if (!line->unsent && overfull(line)) plait_line_flush(line);
+}
+
 /* Waits until there is room for another frame. Returns whether there is in time. */
 static bool await_room(VALUE self, double limit) {
     struct line *line = plait_line_of(self);
-    if (!line->unsent || plait_line_unsent(line) <= line->room) return true;
+    if (!overfull(line)) return true;
+    try_to_send(line);
+    if (!line->unsent || !overfull(line)) return true;
+    if (line->served) rb_funcall(line->connection, id_unsent_left, 0);
 
     struct member member = plait_line_member(WANT_ROOM, limit);
     return plait_line_stay(self, &member, NULL, NULL);
@@ -267,7 +283,9 @@ static VALUE line_look(VALUE self) {
 
 static VALUE flush_answer(VALUE self, VALUE flush) {
     struct line *line = plait_line_of(self);
-    if (RTEST(flush) && !plait_line_flush_soon(line)) drain(self, INFINITY);
+    bool full = overfull(line);
+    if (full) try_to_send(line);
+    if (full && line->served ? line->unsent : RTEST(flush) && !plait_line_flush_soon(line)) drain(self, INFINITY);
     return Qnil;
 }
 
@@ -352,9 +370,10 @@ static VALUE line_received(VALUE self) {
     return ULL2NUM(plait_line_of(self)->received);
 }
 
+/* congested?: who sends just now will say himself that the peer takes no more, should it come to that */
 static VALUE line_congested(VALUE self) {
     const struct line *line = plait_line_of(self);
-    return line->unsent && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;
+    return line->unsent && !line->sending && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;
 }
 
 static VALUE line_pending(VALUE self) {

@@ -246,7 +246,7 @@ module Plait
           next true if @over
 
           yield
-          flush ? flush_soon : true
+          flush || unsent > @room ? flush_soon : true
         end
         drain unless done
       end

@@ -155,13 +155,13 @@ module Plait
           connection = peer.connection
           Thread.pass if connection.sending? # who does needs the GVL to go on
           connection.flush if connection.unsent.positive?
-          @lock.exclusively { @backlog.release(peer) } if peer.held && !connection.congested?
+          @lock.exclusively { @backlog.release(peer) } if waiting?(peer)
           connection.read_available
         end
 
         # @return [Boolean] else nobody attends to it any more
         def again?(peer, state)
-          return !(peer.again = false) if peer.again && state != :closed
+          return !(peer.again = false) if (peer.again || waiting?(peer)) && state != :closed
 
           peer.attended = false
           return false if state == :closed || !@peers.key?(peer)
@@ -170,6 +170,9 @@ module Plait
           arm(peer, state)
           false
         end
+
+        # @return [Boolean] whether requests of its own were held back until now, when it has read what it was sent
+        def waiting?(peer) = peer.held && !peer.connection.congested?
 
         # @return [Symbol, nil] nil: there is room again
         def halt(peer)
@@ -199,7 +202,7 @@ module Plait
         end
 
         # It has taken all in the very moment in which it was found not to: no event will tell.
-        def overlooked?(peer) = (peer.held || peer.halted == :unread) && !peer.connection.congested?
+        def overlooked?(peer) = waiting?(peer) || (peer.halted == :unread && !peer.connection.congested?)
 
         # Whoever is sending sees to what is left. But he does not tell when nothing is, and what is not read for having too much
         # to send goes on then.
