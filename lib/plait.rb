@@ -49,8 +49,8 @@ module Plait
     # an endless source is fine. It is asked in the calling thread (on fibers in one of their own, with the caller's
     # fiber-locals): while it waits for its next item, the others go on, and nothing is handed over, since the source may be
     # in the middle of something that the caller uses too. What is to be handed over at once although further items come
-    # late, such as those of a queue, belongs into tasks of {run}. An enumeration that was begun by `next` ends when it is
-    # gone through, not when it is dropped.
+    # late, such as those of a queue, belongs into tasks of {run}. An enumeration that was begun by `next` and dropped
+    # ends when Ruby collects it.
     # @yieldparam item [Object]
     # @return [Enumerator<Outcome>] in the order in which they finish; leaving it early cancels the rest
     def each_result(items, on:, **options, &block)

@@ -4,6 +4,7 @@ require "timeout"
 require_relative "attempt"
 require_relative "failure"
 require_relative "interruption"
+require_relative "last_will"
 require_relative "options"
 require_relative "../values/errors"
 require_relative "../values/outcome"
@@ -32,6 +33,7 @@ module Plait
       def each(&consumer)
         @consumer = consumer
         @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit))
+        LastWill.of(self, @executor)
         @pending = 0
         complete = false
         feed
@@ -163,6 +165,7 @@ module Plait
         @executor.cancel unless complete
       ensure
         @executor&.close
+        LastWill.revoke(self)
       end
 
       def all_failed(errors)

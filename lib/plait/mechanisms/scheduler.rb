@@ -119,6 +119,14 @@ module Plait
       @strands.push(job)
     end
 
+    # @return [Boolean] whether fibers wait for a job
+    # @api private
+    def fibers_to_spare? = @strands.idle?
+
+    # Ends those that wait for a job.
+    # @api private
+    def end_spare_fibers = @strands.close(finish: true)
+
     # Called by a job when its `run` is over.
     # @api private
     def finished

@@ -21,6 +21,15 @@ module Plait
 
       # Starts a worker only when an item finds none idle, so that few items start few threads.
       class Workers < Executor
+        # @return [Proc] ends workers that nobody waits for
+        def self.remains(queue, workers)
+          lambda do
+            queue.clear
+            queue.close
+            Worker.stop(workers)
+          end
+        end
+
         def initialize(attempt, limit)
           super()
           @attempt = attempt
@@ -41,7 +50,7 @@ module Plait
         def submit(index, item)
           start_worker if @pending >= @workers.size && @workers.size < @limit
           @pending += 1
-          @queue << [index, item, 0]
+          @queue << [@attempt, index, item, 0]
         end
 
         def ready? = !@finished.empty?
@@ -59,6 +68,8 @@ module Plait
           Worker.stop(@workers)
           Array.new(@finished.size) { @finished.pop }
         end
+
+        def remains = Workers.remains(@queue, @workers)
 
         def close
           @queue.close
@@ -78,7 +89,7 @@ module Plait
         end
 
         def hire(number = @workers.size)
-          @workers[number] = Worker.new(number, @attempt, @queue, @finished)
+          @workers[number] = Worker.new(number, @queue, @finished)
         end
 
         # One that its item has ended: others may wait for it, and that item may be tried again.
@@ -86,7 +97,7 @@ module Plait
           return false unless @workers[outcome.worker]&.obituary.equal?(outcome)
 
           again = @attempt.policy.again?(outcome.error, outcome.attempts)
-          @queue << [outcome.index, outcome.item, outcome.attempts] if again
+          @queue << [@attempt, outcome.index, outcome.item, outcome.attempts] if again
           replace(outcome.worker)
           again
         end

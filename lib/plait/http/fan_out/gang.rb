@@ -31,7 +31,7 @@ module Plait
         # @yieldparam answer [Response, Outcome] the Response has the index of its item
         # @return [void]
         def each
-          @lanes.size.times { |number| @workers << Mechanisms::Threads::Worker.new(number, self, self, @answers) }
+          @lanes.size.times { |number| @workers << Mechanisms::Threads::Worker.new(number, self, @answers) }
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
@@ -51,12 +51,12 @@ module Plait
 
         # @!group For its workers
 
-        # @return [Array(Integer, Object, Integer), nil] the next item, which has not been tried
+        # @return [Array(Gang, Integer, Object, Integer), nil] the next item, which has not been tried
         # @api private
         def pop
           @lock.synchronize do
             index = @at += 1
-            [index, @items[index], 0] if index < @items.size
+            [self, index, @items[index], 0] if index < @items.size
           end
         end
 

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
 require_relative "../mechanism"
-require_relative "../no_thread"
-require_relative "../scheduler"
 require_relative "../time_limit"
 require_relative "crew"
+require_relative "loop_thread"
 
 module Plait
   module Mechanisms
@@ -21,7 +19,8 @@ module Plait
         def initialize(attempt, limit, offload: false)
           super(attempt, limit)
           @finished = Thread::Queue.new
-          begin_loop(offload)
+          @loop_thread = LoopThread.new(@finished, @runs, offload: offload)
+          @loop = @loop_thread.loop
         end
 
         def ready? = !@finished.empty?
@@ -45,47 +44,11 @@ module Plait
 
         def interrupt(...) = @loop.interrupt(...)
 
-        def close
-          @runs.empty? ? @loop.soon { @over = true } : @thread.kill
-          @thread.join
-        end
+        def remains = @loop_thread.method(:close)
+
+        def close = @loop_thread.close
 
         private
-
-        def begin_loop(offload)
-          begun = Thread::Queue.new
-          @thread = Thread.new { work(begun, offload) }
-          @thread.name = "plait event loop"
-          @thread.report_on_exception = false
-          @loop = begun.pop || @thread.value # which raises why there is none
-        rescue ThreadError => e
-          raise NoThread.for("an event loop", e)
-        ensure
-          @thread&.kill unless @loop
-        end
-
-        def work(begun, offload)
-          own = Scheduler.new(offload: offload)
-          Fiber.set_scheduler(own)
-          begun << own
-          turn_over(own)
-        ensure
-          begun.close
-          @finished.close
-          own&.abandon unless @runs.empty?
-          Fiber.set_scheduler(nil)
-        end
-
-        # What breaks the loop ends the run, whose fibers then want the loop for their `ensure` parts.
-        def turn_over(own)
-          limit = nil
-          begin
-            own.run_until { @over }
-          rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
-            @finished << e unless limit
-            retry if Deadline.now < (limit ||= Deadline.now + GRACE)
-          end
-        end
 
         def start(run) = @loop.soon { @loop.spawn(run) }
 

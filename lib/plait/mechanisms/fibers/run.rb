@@ -30,6 +30,7 @@ module Plait
         ensure
           @fiber = nil
           @crew.finish(self, outcome)
+          @crew = @attempt = @item = nil # the loop, which is used again, may still refer to this
         end
 
         # One that has not begun never will.

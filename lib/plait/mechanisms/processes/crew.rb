@@ -20,6 +20,13 @@ module Plait
         # Seconds to go on trying meanwhile: they get nothing.
         PATIENCE = 0.05
 
+        # @param slots [Array<Worker, nil>] of a crew that is gone
+        # @return [Proc] ends them
+        def self.remains(slots) = -> { ChildProcess.stop(slots.compact.map(&:child)) }
+
+        # @return [Array<Worker, nil>] always the same object
+        attr_reader :slots
+
         # @param widths [Array<Integer>] items at once, of the worker of each slot
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
         # @yieldparam width [Integer]

@@ -75,6 +75,8 @@ module Plait
           @ready.slice!(0..)
         end
 
+        def remains = Crew.remains(@crew.slots)
+
         def close = @crew.disband(terminate: @load.positive?) { nil }
 
         # @return [Boolean] whether items wait that no worker has

@@ -88,6 +88,9 @@ module Plait
           @staff.await_removal
         end
 
+        # (It has a copy of the block.)
+        def remains = method(:close)
+
         private
 
         def ahead = [@pace.ahead, AHEAD].min

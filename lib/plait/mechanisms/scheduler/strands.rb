@@ -36,6 +36,9 @@ module Plait
       # @return [Array] what the native loop looks at; always the same object
       attr_reader :jobs
 
+      # @return [Boolean] whether a fiber waits for a job
+      def idle? = !@idle.empty?
+
       # @return [Boolean] whether a job waits for a fiber
       def pending? = !@jobs.empty?
 

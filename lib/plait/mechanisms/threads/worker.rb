@@ -24,11 +24,14 @@ module Plait
           workers.each { |worker| worker.finish(limit) }
         end
 
+        # While it waits for an item it refers to nothing of the run but the two queues.
+        # @param queue [#pop] of [attempt, index, item, attempts made]
+        # @param finished [#<<]
         # @raise [ThreadError] when the system gives no thread
-        def initialize(number, attempt, queue, finished)
+        def initialize(number, queue, finished)
           # Masked from its first instruction on: a thread inherits the mask of its creator.
           @thread = Thread.handle_interrupt(NEVER) do
-            Thread.new { work(number, attempt, queue, finished) }
+            Thread.new { work(number, queue, finished) }
           end
           @thread.name = "plait worker #{number}"
           @thread.report_on_exception = false
@@ -49,22 +52,30 @@ module Plait
 
         private
 
-        # An interruption may arrive only while the body runs: anywhere else it would lose an outcome. Nothing can come
-        # between an outcome's being handed over and the item's being forgotten: Ruby looks for a kill at neither.
-        def work(number, attempt, queue, finished)
+        def work(number, queue, finished)
           while (task = queue.pop)
-            index, item, made = task
-            attempts = made + 1
-            outcome = Thread.handle_interrupt(IMMEDIATE) do
-              attempt.call(index, item, number, made: made) { |current, _| attempts = current }
-            end
-            finished << outcome
+            perform(number, task, finished)
             task = nil
           end
         rescue Interruption
-          task = nil
+          nil
+        end
+
+        # An interruption may arrive only while the body runs: anywhere else it would lose an outcome. Nothing can come
+        # between an outcome's being handed over and the item's being over: Ruby looks for a kill at neither.
+        def perform(number, task, finished)
+          attempt, index, item, made = task
+          attempts = made + 1
+          outcome = Thread.handle_interrupt(IMMEDIATE) do
+            attempt.call(index, item, number, made: made) { |current, _| attempts = current }
+          end
+          finished << outcome
+          over = true
+        rescue Interruption
+          over = true
+          raise
         ensure
-          finished << bury(index, item, number, attempts) if task
+          finished << bury(index, item, number, attempts) unless over
         end
 
         def bury(index, item, number, attempts)
