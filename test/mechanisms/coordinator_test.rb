@@ -49,6 +49,14 @@ class CoordinatorTest < Minitest::Test
     assert_equal("deep (item 0: 7, in item 0: \"outer\")", error.message)
   end
 
+  def test_an_error_object_that_is_raised_again_says_only_where_it_was_raised_last
+    kept = RuntimeError.new("kept")
+    messages = [7, 8].map do |item|
+      assert_raises(RuntimeError) { Plait.map([item], on: :sequence) { raise kept } }.message
+    end
+    assert_equal(["kept (item 0: 7)", "kept (item 0: 8)"], messages)
+  end
+
   def test_errors_with_a_message_of_their_own_name_their_item_too
     own = Class.new(StandardError) { def message = "mine" }
     assert_equal("mine (item 0: 1)", assert_raises(own) { Plait.map([1], on: :sequence) { raise own } }.message)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../values/deadline"
+
 module Plait
   # Extends the exception that ends a run: it keeps its own class, so that `rescue KeyError` works, and says which item
   # it belongs to.
@@ -41,7 +43,8 @@ module Plait
       @index = outcome.index
       @attempts = outcome.attempts
       @suppressed = suppressed
-      @places = [*@places, "item #{@index}: #{Failure.shorten(@item)}#{tries}"]
+      @places = [*(@places if passing?(outcome)), "item #{@index}: #{Failure.shorten(@item)}#{tries}"]
+      @placed_at = Deadline.now
     end
 
     # @return [String] the error's own text, and the item it belongs to
@@ -71,6 +74,10 @@ module Plait
     end
 
     private
+
+    # Else it is an object that somebody keeps and raises again: what it belonged to then says nothing now.
+    # @return [Boolean] whether a run inside of this item has marked it
+    def passing?(outcome) = @placed_at && outcome.started_at && @placed_at >= outcome.started_at
 
     def placed(text)
       text = Failure.readable(text.to_s)
