@@ -248,9 +248,11 @@ class HTTPFanOutTest < Minitest::Test
   def test_so_many_to_one_origin_however_it_is_written_and_whatever_fails
     with_origin do |client, origin|
       host = "127.0.0.1:#{origin.port}"
-      requests = (1..50).flat_map { |i| ["http://#{host}/x?#{i}", { url: "HTTP://#{host}/x?#{i}" }, "no url", "http://127.0.0.1:1/"] }
+      requests = (1..50).flat_map do |i|
+        ["http://#{host}/x?#{i}", { url: "HTTP://#{host}/x?#{i}" }, "no url", "http://127.0.0.1:1/", "http://\xFF"]
+      end
       outcomes = client.fan_out(requests, limit: 16, per_origin: 1, on_error: :collect)
-      assert_equal(200, outcomes.size)
+      assert_equal(250, outcomes.size)
       assert_equal(100, outcomes.count(&:ok?))
       assert_equal(1, origin.connections)
       assert_raises(Plait::UsageError) { client.fan_out(requests, per_origin: 0) }

@@ -48,6 +48,7 @@ class HTTPProxyTest < Minitest::Test
 
   # [what is given] => [error, message]
   {
+    "http://u:p\xFF@h\xFF" => [Plait::UsageError, %r{"http://…@h\ufffd" is no address of a proxy}],
     "" => [Plait::UsageError, /"" is no address of a proxy; give http:/], "http://" => [Plait::UsageError, /no address/],
     "http://h:1/path" => [Plait::UsageError, /no address/], "http://h:99999" => [Plait::UsageError, /99999.*no port/],
     "ftp://h" => [Plait::UsageError, %r{the proxy ftp://h: "ftp" is no scheme of a proxy; give http:}],

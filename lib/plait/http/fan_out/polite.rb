@@ -124,7 +124,7 @@ module Plait
 
           prefix = url.to_s[PREFIX]
           prefix ? (@known[prefix] ||= look_up(prefix)) : @base&.origin&.prefix
-        rescue UsageError
+        rescue UsageError, ArgumentError, Encoding::CompatibilityError # the last two of bytes that are no text, or wide ones
           nil
         end
 

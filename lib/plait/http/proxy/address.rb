@@ -17,14 +17,16 @@ module Plait
           # @return [Address]
           # @raise [UsageError] whose message has no password in it
           def parse(text, forms)
-            parts = FORM.match(text.strip) or raise UsageError, "#{safe(text).inspect} is no address of a proxy; give #{forms}"
+            parts = FORM.match(text.strip) if text.valid_encoding?
+            raise UsageError, "#{safe(text).inspect} is no address of a proxy; give #{forms}" unless parts
+
             new((parts[:scheme] || "http").downcase, parts[:place], decode(parts[:userinfo]))
           end
 
           private
 
           # Whatever the password has in it.
-          def safe(text) = text.sub(%r{\A([a-z0-9+.-]*://)?.*@}im, '\1…@')
+          def safe(text) = text.scrub.sub(%r{\A([a-z0-9+.-]*://)?.*@}im, '\1…@')
 
           def decode(userinfo)
             return if userinfo.nil? || userinfo.empty?
