@@ -196,7 +196,9 @@ int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int s
             pieces[message.msg_iovlen++] = (struct iovec){(void *)block->data, block->size};
             asked += block->size;
         }
-        ssize_t written = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        /* One piece, as most often: a message's head need not be copied into the kernel. */
+        ssize_t written = message.msg_iovlen == 1 ? send(socket, pieces[0].iov_base, asked, MSG_NOSIGNAL | MSG_DONTWAIT)
+                                                  : sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return errno;
 

@@ -10,7 +10,11 @@ static struct shard_command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands, SLOTS = 1024, LONGEST = 40 };
 
-static struct shard_command *slots[SLOTS]; /* open addressing */
+/* Open addressing; a name's size first, which most others differ in. */
+static struct {
+    size_t size;
+    struct shard_command *command;
+} slots[SLOTS];
 
 /* Those that go another way than to the node of their keys. What has no key and is not here is refused. */
 static const struct {
@@ -38,10 +42,12 @@ static uint32_t hash_of(const char *name, size_t size) {
     return hash;
 }
 
-static struct shard_command **slot_of(const char *name, size_t size) {
+static uint32_t slot_of(const char *name, size_t size) {
     uint32_t at = hash_of(name, size) % SLOTS;
-    while (slots[at] && (strncmp(slots[at]->name, name, size) != 0 || slots[at]->name[size])) at = (at + 1) % SLOTS;
-    return &slots[at];
+    while (slots[at].command && (slots[at].size != size || memcmp(slots[at].command->name, name, size) != 0)) {
+        at = (at + 1) % SLOTS;
+    }
+    return at;
 }
 
 static unsigned own_way(const struct shard_command *command) {
@@ -63,7 +69,10 @@ __attribute__((constructor)) static void fill_slots(void) {
     for (size_t i = 0; i < COMMANDS; i++) {
         commands[i].way = own_way(&commands[i]);
         commands[i].key = own_key(&commands[i]);
-        *slot_of(commands[i].name, strlen(commands[i].name)) = &commands[i];
+        size_t size = strlen(commands[i].name);
+        uint32_t at = slot_of(commands[i].name, size);
+        slots[at].size = size;
+        slots[at].command = &commands[i];
     }
 }
 
@@ -84,14 +93,14 @@ const struct shard_command *shard_command_find(const char *data, const struct re
     *container = NULL;
     if (!append(name, &size, data + words->at, words->size)) return NULL;
 
-    const struct shard_command *command = *slot_of(name, size);
+    const struct shard_command *command = slots[slot_of(name, size)].command;
     if (!command || memchr(name, '|', size)) return NULL;
     if (!(command->flags & SHARD_CONTAINER) || count < 2) return command;
 
     *container = command;
     append(name, &size, "|", 1);
     if (!append(name, &size, data + words[1].at, words[1].size)) return NULL;
-    return *slot_of(name, size);
+    return slots[slot_of(name, size)].command;
 }
 
 bool shard_command_fits(const struct shard_command *command, uint32_t count) {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, TICK = 50 /* ms */, KEPT_BLOCKS = 64, FIRST_SPANS = 64 };
+enum { EVENTS = 256, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64 };
 
 static double seconds(void) {
     struct timespec time;
