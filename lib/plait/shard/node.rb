@@ -8,6 +8,7 @@ module Plait
     class Node
       # twemproxy leaves the port out of the name where it is memcached's.
       NAMELESS_PORT = 11_211
+      # Of an address, as {parse} takes it.
       FORM = /\A(?:\[(?<v6>[^\]]+)\]|(?<host>[^:\s\[\]]+)):(?<port>\d+)(?::(?<weight>\d+))?(?:\s+(?<name>\S+))?\z/
 
       # @return [String]

@@ -30,8 +30,8 @@ module Plait
       HASHES = %i[
         crc32a crc32 crc16 slot fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 one_at_a_time hsieh murmur jenkins md5
       ].freeze
+      # From a hash to a node.
       DISTRIBUTIONS = %i[modula ketama slots].freeze
-      private_constant :Hashes, :Tables, :Tags
 
       # @return [Array<Node>] in the order of their indices
       attr_reader :nodes

@@ -16,10 +16,12 @@ module Plait
       # @return [Integer] native threads
       attr_reader :threads
 
+      # Of the options that are not about the placement.
       DEFAULTS = {
         connect_timeout: 1.0, timeout: 10.0, retry: 0.5, client_bytes: 256 << 20, clients: 50_000
       }.freeze
       BACKLOG = 1024
+      private_constant :BACKLOG
 
       # Starts one, and stops it after the block.
       # @yieldparam proxy [Proxy]

@@ -145,6 +145,7 @@ module Plait
         def md5(key) = Digest::MD5.digest(key).unpack1("V")
         # rubocop:enable Lint/AmbiguousOperatorPrecedence, Naming/VariableNumber
       end
+      private_constant :Hashes
     end
   end
 end

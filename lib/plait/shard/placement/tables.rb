@@ -44,6 +44,7 @@ module Plait
         def single(number) = [number].pack("f").unpack1("f")
         private_class_method :digests, :single
       end
+      private_constant :Tables
     end
   end
 end

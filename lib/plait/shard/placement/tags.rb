@@ -33,6 +33,7 @@ module Plait
         end
         private_class_method :behind, :between
       end
+      private_constant :Tags
     end
   end
 end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "command"
+
+module Plait
+  module CLI
+    # `plait shard`
+    class Shard < Command
+      USAGE = "shard"
+      SUMMARY = "Put several Redis servers behind one address, so that they work at the same time"
+      ABOUT = <<~TEXT
+        A proxy between Redis clients and several redis-servers: each key belongs to one of them, commands with many keys are
+        split, and all answers come in order. Redis runs commands on one thread; behind the proxy each server has its own.
+
+        Data that another proxy has placed is found: --placement says by which rule. redis_sharding is that of the original
+        redis-sharding, redis_sharding_perl that of its version in Perl, twemproxy that of nutcracker (with --hash,
+        --distribution and --tag as in its file), cluster the slots of Redis Cluster, dealt out evenly.
+
+        With --demo it starts redis-servers of its own, in a temporary folder, and ends them with itself. Ctrl-C ends it.
+      TEXT
+
+      OPTIONS = {
+        nodes: { banner: "HOST:PORT,...", desc: "the servers; HOST:PORT:WEIGHT gives one more keys or fewer" },
+        listen: { banner: "HOST:PORT", default: "127.0.0.1:6380", desc: "where clients connect; port 0 is any free one" },
+        threads: { banner: "N", default: "1", desc: "native threads that move the bytes" },
+        placement: { banner: "RULE", default: "redis_sharding",
+                     desc: "redis_sharding, redis_sharding_perl, twemproxy or cluster" },
+        hash: { banner: "NAME", desc: "crc32a, fnv1a_64, murmur ..., where it differs from the rule's" },
+        distribution: { banner: "NAME", desc: "modula, ketama or slots, where it differs from the rule's" },
+        tag: { banner: "{}", desc: "the part of a key between these two is what counts" },
+        timeout: { banner: "SECONDS", default: "10", desc: "for a server that was asked to send something; 0 is any time" },
+        demo: { banner: "[N]", lazy: "4", desc: "start N redis-servers (default: 4) instead of --nodes" },
+        quiet: { type: :boolean, desc: "no live figures" }
+      }.freeze
+      EXAMPLES = {
+        "plait shard --demo" => "four servers behind 127.0.0.1:6380; try redis-cli -p 6380",
+        "plait shard --nodes 10.0.0.1:6379,10.0.0.2:6379 --listen 0.0.0.0:6380 --threads 2" => "servers that are there",
+        "plait shard --nodes a:6379,b:6379 --placement twemproxy --hash murmur" => "in the place of a nutcracker"
+      }.freeze
+
+      def call
+        require_relative "shard/run"
+        require_relative "shard/settings"
+        terminal.quiet = options["quiet"]
+        Run.new(Settings.new(options), terminal).call
+      end
+    end
+  end
+end

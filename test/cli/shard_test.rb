@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../shard/proxy/nodes"
+require "plait/cli"
+require_relative "support/command_line"
+
+class ShardCommandTest < Minitest::Test
+  include Support::CommandLine
+  include ShardNodes
+
+  def test_before_servers_that_are_there
+    listening("shard", "--nodes", addresses.join(","), "--listen", "127.0.0.1:0", "--threads", "2") do |port, _pid|
+      assert_equal("+OK\r\n", call(port, "MSET", "a", "1", "b", "2", "c", "3"))
+      assert_equal("*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n", call(port, "MGET", "a", "b", "c"))
+    end
+  end
+
+  def test_it_ends_well_by_sigterm_and_says_what_it_has_done
+    result = listening("shard", "--nodes", addresses.first, "--listen", "127.0.0.1:0", signal: :TERM) do |port, _pid, err|
+      converse(port) { |redis| redis.pipeline([%w[PING], %w[NONSENSE]]) }
+      wait_until { File.read(err).include?("commands/s") }
+    end
+    assert_equal(0, result.code, result.err)
+    assert_match(/^1 clients were served with 2 commands; 1 were answered with an error of the proxy$/, result.out)
+    assert_match(%r{^\d clients, 2 commands/s, 0.0 MB/s in, 0.0 MB/s out, 1 errors, 0 failures of nodes$}, result.err)
+  end
+
+  def test_the_demonstration_starts_its_own_servers_and_ends_them
+    nodes = []
+    listening("shard", "--demo", "3", "--listen", "127.0.0.1:0", "--quiet") do |port, _pid, _err, line|
+      nodes = line.scan(/127\.0\.0\.1:(\d+)/).flatten.drop(1).map(&:to_i)
+      assert_equal([3, ":0\r\n"], [nodes.size, call(port, "DBSIZE")])
+    end
+    nodes.each { |port| assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) } }
+  end
+
+  def test_without_redis_server_it_says_how_to_get_it
+    result = plait("shard", "--demo", env: { "PATH" => File.dirname(RbConfig.ruby) }, prelude: "ENV['PATH'] = '/nonexistent'")
+    assert_equal(69, result.code)
+    assert_match(/no redis-server was found: sudo apt-get install redis-server/, result.err)
+  end
+
+  def test_wrong_options
+    { [] => /say which servers: --nodes/, %w[--nodes x] => /the node "x" is not of the form HOST:PORT/,
+      %w[--nodes a:1 --demo] => /--demo starts its own/, %w[--nodes a:1 --threads x] => /--threads x: not a whole number/,
+      %w[--demo 0] => /--demo 0: must be 1 or more/, %w[--nodes a:1 --placement x] => /no placement :x/,
+      %w[--nodes a:1 --tag {] => /the tag is two/, %w[--nodes a:1 --listen x] => /listen: is HOST:PORT/ }.each do |words, message|
+      result = plait("shard", *words)
+      assert_equal(2, result.code, words.join(" "))
+      assert_match(message, result.err)
+    end
+  end
+
+  private
+
+  # @yieldparam port [Integer], pid [Integer], the file of its errors [String], its first line [String]
+  def listening(*arguments, signal: :INT)
+    plait_running(*arguments) do |pid, out, err|
+      line = wait_until(timeout: 60) { File.read(out)[/^listening on .*\n/] || !alive?(pid) }
+      assert_kind_of(String, line, File.read(err))
+      yield(Integer(line[/:(\d+) for/, 1]), pid, err, line)
+      Process.kill(signal, pid)
+    end
+  end
+
+  def alive?(pid) = !File.read("/proc/#{pid}/stat").split(") ").last.start_with?("Z")
+end
