@@ -102,6 +102,8 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
 
     close(client->socket);
     client->socket = -1;
+    client->left = 0;
+    shard_stream_leave(worker, client);
     drop_input(client);
     shard_rope_clear(&client->out, &worker->blocks);
     for (struct shard_request *request = client->first; request; request = request->next) {
@@ -275,8 +277,23 @@ static void take(struct shard_worker *worker, struct shard_client *client, int e
 }
 
 static bool may_go_on(const struct shard_client *client) {
-    return client->socket != -1 && !client->ending && !client->full && client->in_flight < SHARD_IN_FLIGHT &&
+    return client->socket != -1 && !(client->alone && client->first) && !client->ending && !client->full && client->in_flight < SHARD_IN_FLIGHT &&
            client->out.size < SHARD_HIGH;
+}
+
+/* Returns whether what is here of a command is on its way, and the rest will follow. */
+static bool stream(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                   struct shard_buffer *owner) {
+    if (!shard_stream_wanted(client, data, size)) return false;
+
+    client->alone = client->first != NULL;
+    if (client->alone) return false;
+
+    shard_stream_begin(worker, client, data, size, owner);
+    free(client->spans);
+    client->spans = NULL;
+    client->scanning = false;
+    return true;
 }
 
 /* Returns the bytes that are done with. */
@@ -285,6 +302,12 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
     size_t at = 0;
     while (at < size && may_go_on(client)) {
         struct resp_command *command = &client->command;
+        client->alone = false;
+        if (client->left) {
+            at += shard_stream_pass(worker, client, data + at, size - at, owner);
+            client->alone = client->left == 0;
+            continue;
+        }
         if (!client->scanning) {
             resp_command_start(command, &worker->shard->settings.limits, worker->spans, worker->span_room);
             client->scanning = true;
@@ -293,7 +316,10 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
             command->room = worker->span_room;
         }
         int event = resp_command_scan(command, data + at, size - at);
-        if (event == RESP_MORE) break;
+        if (event == RESP_MORE) {
+            if (stream(worker, client, data + at, size - at, owner)) at = size;
+            break;
+        }
         if (event != RESP_SPANS) {
             size_t done = event < 0 ? size - at : command->at;
             take(worker, client, event, data + at, owner);
@@ -351,7 +377,7 @@ static void parse_kept(struct shard_worker *worker, struct shard_client *client)
 
 static void end_of_input(struct shard_worker *worker, struct shard_client *client, ssize_t size) {
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (size < 0) {
+    if (size < 0 || client->left) {
         shard_client_close(worker, client);
         return;
     }

@@ -58,22 +58,32 @@ static void disconnect(struct shard_worker *worker, struct shard_link *link) {
     shard_rope_clear(&link->out, &worker->blocks);
 }
 
-/* All that wait are told why. Those that were asked may have been obeyed. */
-static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
-    bool asked = link->state == SHARD_UP;
+static void fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
     bool begun = link->scan.at > 0;
-    char error[MESSAGE];
-    snprintf(error, sizeof error, "-ERR node %s %s%s\r\n", link->node->label, why,
-             asked ? "; whether it has done what it was asked is unknown" : "; nothing was done");
+    if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
+    link->sender = NULL;
     disconnect(worker, link);
-    if (!asked) link->retry_at = worker->now + settings_of(worker)->retry;
-    shard_add(worker, FIGURE_FAILURES, 1);
     while (busy(link)) {
         struct shard_waiter waiter = link->waiters[link->head++ & (link->room - 1)];
         fail_waiter(worker, waiter.request, error, begun);
         begun = false;
     }
     resp_reply_start(&link->scan, &settings_of(worker)->limits);
+}
+
+void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error) {
+    fail_all(worker, link, error);
+}
+
+/* All that wait are told why. Those that were asked may have been obeyed. */
+static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
+    bool asked = link->state == SHARD_UP;
+    char error[MESSAGE];
+    snprintf(error, sizeof error, "-ERR node %s %s%s\r\n", link->node->label, why,
+             asked ? "; whether it has done what it was asked is unknown" : "; nothing was done");
+    if (!asked) link->retry_at = worker->now + settings_of(worker)->retry;
+    shard_add(worker, FIGURE_FAILURES, 1);
+    fail_all(worker, link, error);
 }
 
 static void give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number) {
@@ -212,7 +222,7 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
 }
 
 void shard_link_close(struct shard_worker *worker, struct shard_link *link) {
-    give_up(worker, link, "is no longer asked");
+    fail_all(worker, link, "-ERR the shard no longer asks this node\r\n");
     free(link->waiters);
     link->waiters = NULL;
     link->room = link->head = link->tail = 0;

@@ -16,7 +16,8 @@ enum {
     SHARD_READ = 256 * 1024,  /* of the read buffer of a thread */
     SHARD_READ_LEAST = 16384, /* with less left of it, it is begun anew */
     SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
-    SHARD_IN_FLIGHT = 10000   /* requests of a client */
+    SHARD_IN_FLIGHT = 10000,  /* requests of a client */
+    SHARD_STREAM = 64 * 1024  /* an argument of which so many bytes are still to come is forwarded while it arrives */
 };
 
 /* What an event of epoll is about; the first member of each. */
@@ -65,12 +66,15 @@ struct shard_client {
     struct resp_span *spans;             /* of a command that is not here as a whole, or NULL */
     struct resp_command command;
     struct shard_link *full;             /* paused until this one is less full */
+    struct shard_link *stream;           /* what comes is passed on to it, or NULL */
+    uint64_t left;                       /* bytes to come of an argument that is passed on, or dropped */
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
     struct shard_client *next_paused;
     bool scanning;                       /* the command has been begun */
     bool touched;                        /* in the list of those with something to write */
     bool paused;                         /* in the list of those that are not read from */
+    bool alone;                          /* nothing is read before all is answered */
     bool ending;                         /* nothing more is read; it is closed when all is written */
     bool buried;                         /* in the list of those to be freed */
 };
@@ -88,6 +92,8 @@ struct shard_waiter {
 /* A connection to a node. */
 struct shard_link {
     enum shard_kind kind;
+    struct shard_link *next;      /* in the list of those that are for streams */
+    struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
     enum shard_link_state state;
     int socket;
     uint32_t events;
@@ -115,6 +121,8 @@ struct shard_worker {
     int listener;
     bool deaf;                       /* the listener is not looked at until the next tick */
     double now;                      /* at the beginning of the turn */
+    unsigned long freed;             /* large pieces of memory, when that was last looked at */
+    double trim_at;                  /* when memory is given back to the system; 0: there is none to give */
     char *buffer;                    /* SHARD_READ bytes */
     size_t used;                     /* of them, in this turn */
     struct resp_span *spans;         /* of commands that are here as a whole */
@@ -123,6 +131,7 @@ struct shard_worker {
     size_t node_room;
     uint32_t *counts;                /* for each node: keys of a command, or parts */
     struct shard_link *links;        /* one for each node */
+    struct shard_link *streams;      /* connections for one command at a time */
     struct shard_client *clients;
     struct shard_client *touched;
     struct shard_client *paused;
@@ -236,6 +245,26 @@ void shard_merge_fail(struct shard_worker *worker, struct shard_request *request
 
 void shard_answer_here(struct shard_call *call);
 
+/* ---- shard_stream.c ---- */
+
+/* Whether what is scanned, of which `size` bytes are here, had better be forwarded while it arrives. */
+bool shard_stream_wanted(const struct shard_client *client, const char *data, size_t size);
+
+/* Only when all that the client has asked for before is answered. */
+void shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                        struct shard_buffer *owner);
+
+/* While client->left: returns the bytes that belonged to it. */
+size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                         struct shard_buffer *owner);
+
+/* The client is closed with bytes still to come. */
+void shard_stream_leave(struct shard_worker *worker, struct shard_client *client);
+
+/* Returns whether there is a connection that has to be looked at again. */
+bool shard_streams_check(struct shard_worker *worker);
+void shard_streams_close(struct shard_worker *worker);
+
 /* ---- shard_link.c ---- */
 
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
@@ -246,6 +275,9 @@ void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
 /* Gives up those that have taken too long. Returns whether there is one that may yet. */
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link);
 void shard_link_close(struct shard_worker *worker, struct shard_link *link);
+
+/* Ends the connection in the middle of a command; whoever waits is answered with that. */
+void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);
 
 #endif
 #endif

@@ -12,6 +12,15 @@ enum { OWN_ROOM = 8192 - sizeof(struct shard_block), PIECES = 256 };
 
 /* ---- buffers ---- */
 
+/* From the size on that glibc takes from the system, at first; it takes larger ones for its own later. */
+enum { LARGE_MEMORY = 128 * 1024 };
+
+static _Thread_local unsigned long large_freed;
+
+unsigned long shard_large_freed(void) {
+    return large_freed;
+}
+
 struct shard_buffer *shard_buffer_new(size_t room) {
     struct shard_buffer *buffer = malloc(sizeof *buffer + room);
     if (!buffer) return NULL;
@@ -23,7 +32,9 @@ struct shard_buffer *shard_buffer_new(size_t room) {
 }
 
 void shard_buffer_drop(struct shard_buffer *buffer) {
-    if (buffer && --buffer->references == 0) free(buffer);
+    if (!buffer || --buffer->references) return;
+    large_freed += buffer->room >= LARGE_MEMORY;
+    free(buffer);
 }
 
 /* ---- blocks ---- */
@@ -68,6 +79,7 @@ static void trim(struct shard_block **list, size_t *count, size_t keep) {
 }
 
 void shard_blocks_trim(struct shard_blocks *blocks, size_t keep) {
+    large_freed += blocks->own_count > keep * 2;
     trim(&blocks->own, &blocks->own_count, keep);
     trim(&blocks->references, &blocks->reference_count, keep * 16);
 }

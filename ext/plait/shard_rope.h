@@ -66,6 +66,9 @@ void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks);
 /* Writes as much as is taken; 0, or an errno: EAGAIN when some is left. */
 int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int socket);
 
+/* Large pieces of memory that this thread has freed so far: the allocator may have kept them. */
+unsigned long shard_large_freed(void);
+
 /* Frees all but a few. */
 void shard_blocks_trim(struct shard_blocks *blocks, size_t keep);
 

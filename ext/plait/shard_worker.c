@@ -4,6 +4,9 @@
 #ifdef __linux__
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -11,6 +14,8 @@
 #include <unistd.h>
 
 enum { EVENTS = 256, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64 };
+
+static const double QUIET = 0.3; /* seconds */
 
 static double seconds(void) {
     struct timespec time;
@@ -35,6 +40,7 @@ char *shard_room(struct shard_worker *worker, size_t *size) {
 /* Nodes first: what they are asked is under way while the clients are written to. */
 void shard_flush(struct shard_worker *worker) {
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &worker->links[i]);
+    for (struct shard_link *link = worker->streams; link; link = link->next) shard_link_flush(worker, link);
     while (worker->touched) {
         struct shard_client *client = worker->touched;
         worker->touched = client->next_touched;
@@ -60,10 +66,27 @@ static void take_event(struct shard_worker *worker, const struct epoll_event *ev
     }
 }
 
+/* When a burst is over. malloc keeps what was freed, otherwise, as long as something lies above it. */
+static bool give_memory_back(struct shard_worker *worker) {
+    unsigned long freed = shard_large_freed();
+    if (freed != worker->freed) worker->trim_at = worker->now + QUIET;
+    worker->freed = freed;
+    if (worker->trim_at == 0) return false;
+    if (worker->now < worker->trim_at) return true;
+
+    worker->trim_at = 0;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    return false;
+}
+
 /* Returns how long to wait at most for the next turn. */
 static int check_times(struct shard_worker *worker) {
     bool due = worker->deaf;
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) due |= shard_link_check(worker, &worker->links[i]);
+    due |= shard_streams_check(worker);
+    due |= give_memory_back(worker);
     return due ? TICK : -1;
 }
 
@@ -145,6 +168,7 @@ static void close_all(struct shard_worker *worker) {
     for (uint32_t i = 0; worker->links && i < worker->shard->settings.node_count; i++) {
         shard_link_close(worker, &worker->links[i]);
     }
+    shard_streams_close(worker);
     forget_lists(worker);
     shard_bury(worker);
 }

@@ -1,0 +1,152 @@
+/*
+ * A command whose last argument is large goes to its node while it arrives, on a connection that is nobody else's meanwhile: a
+ * slow sender keeps nobody waiting. Two connections have no order between them, so that the client's commands before it are
+ * answered first, and those behind it wait for its answer.
+ */
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+#include <stdlib.h>
+
+enum { TERMINATOR = 2 };
+
+static const double IDLE = 5; /* seconds until a connection that nobody needs is closed */
+
+/* ---- connections ---- */
+
+static bool is_free(const struct shard_link *link) {
+    return link->head == link->tail && !link->out.first && link->state != SHARD_CONNECTING;
+}
+
+static struct shard_link *take_link(struct shard_worker *worker, uint32_t number) {
+    const struct shard_node *node = &worker->shard->settings.nodes[number];
+    for (struct shard_link *link = worker->streams; link; link = link->next) {
+        if (link->node == node && is_free(link)) return link;
+    }
+    struct shard_link *link = calloc(1, sizeof *link);
+    if (!link) return NULL;
+
+    link->kind = SHARD_LINK;
+    link->socket = -1;
+    link->node = node;
+    link->next = worker->streams;
+    worker->streams = link;
+    return link;
+}
+
+bool shard_streams_check(struct shard_worker *worker) {
+    bool due = false;
+    struct shard_link **at = &worker->streams;
+    while (*at) {
+        struct shard_link *link = *at;
+        if (is_free(link) && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
+            *at = link->next;
+            shard_link_close(worker, link);
+            free(link);
+            continue;
+        }
+        if (link->sender && !link->out.first) link->since = worker->now; /* it is the client that is slow */
+        shard_link_check(worker, link);
+        due = true;
+        at = &link->next;
+    }
+    return due;
+}
+
+void shard_streams_close(struct shard_worker *worker) {
+    while (worker->streams) {
+        struct shard_link *link = worker->streams;
+        worker->streams = link->next;
+        shard_link_close(worker, link);
+        free(link);
+    }
+}
+
+/* ---- commands ---- */
+
+/* What one key and its last argument make up; its key is here. */
+static const struct shard_command *streamable(const struct resp_command *scan, const char *data) {
+    const struct shard_command *container;
+    const struct shard_command *command = shard_command_find(data, scan->spans, scan->found, &container);
+    if (!command || command->way != SHARD_ROUTED || !shard_command_fits(command, scan->count)) return NULL;
+    return command->key && (uint32_t)command->key + 1 < scan->found ? command : NULL;
+}
+
+bool shard_stream_wanted(const struct shard_client *client, const char *data, size_t size) {
+    const struct resp_command *scan = &client->command;
+    if (scan->stage != RESP_IN_BULK || scan->found != scan->count) return false;
+    return resp_command_needs(scan) - size >= SHARD_STREAM && streamable(scan, data);
+}
+
+void shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                        struct shard_buffer *owner) {
+    const struct resp_command *scan = &client->command;
+    struct resp_span key = scan->spans[streamable(scan, data)->key];
+    uint32_t node = placement_node(&worker->shard->settings.placement, data + key.at, key.size);
+    struct shard_link *link = take_link(worker, node);
+    struct shard_request *request = link ? shard_request_new(worker, client) : NULL;
+    if (!request) {
+        shard_client_close(worker, client);
+        return;
+    }
+    shard_add(worker, FIGURE_COMMANDS, 1);
+    client->left = resp_command_needs(scan) - size;
+    if (!shard_link_ask(worker, link, request, 0)) return; /* the rest is read and dropped */
+
+    link->sender = client;
+    client->stream = link;
+    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, owner)) shard_client_close(worker, client);
+}
+
+static void drop(struct shard_worker *worker, struct shard_client *client, const char *error) {
+    struct shard_link *link = client->stream;
+    if (link) shard_link_abandon(worker, link, error);
+}
+
+void shard_stream_leave(struct shard_worker *worker, struct shard_client *client) {
+    drop(worker, client, "-ERR the client has gone\r\n");
+}
+
+/* Its own end of the argument is not passed on before it is known to be one. */
+static bool take_terminator(struct shard_client *client, const char *data, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (data[i] != (client->left == TERMINATOR ? '\r' : '\n')) return false;
+        client->left--;
+    }
+    return true;
+}
+
+/* The node is on the wire in the middle of an argument: only the end of the connection tells it that no more will come. */
+static void break_off(struct shard_worker *worker, struct shard_client *client) {
+    static const char error[] = "-ERR Protocol error: expected CRLF behind an argument\r\n";
+    client->ending = true;
+    client->left = 0;
+    if (client->stream) drop(worker, client, error);
+    shard_client_touch(worker, client);
+}
+
+size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                         struct shard_buffer *owner) {
+    uint64_t rest = client->left - (client->left > TERMINATOR ? TERMINATOR : client->left);
+    size_t body = size < rest ? size : (size_t)rest;
+    size_t end = size - body < client->left - body ? size - body : (size_t)(client->left - body);
+    struct shard_link *link = client->stream;
+    client->left -= body;
+    bool enough = !link || !body || shard_rope_refer(&link->out, &worker->blocks, data, body, owner);
+    if (!take_terminator(client, data + body, end)) {
+        break_off(worker, client);
+        return size;
+    }
+    if (link && enough && client->left == 0) enough = shard_rope_copy(&link->out, &worker->blocks, "\r\n", TERMINATOR);
+    if (!enough) shard_client_close(worker, client);
+    if (client->left == 0 && client->stream) {
+        client->stream = NULL;
+        link->sender = NULL;
+        link->since = worker->now;
+    }
+    if (link && enough && link->out.size > SHARD_HIGH) client->full = link;
+    return body + end;
+}
+
+#endif
