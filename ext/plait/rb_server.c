@@ -16,6 +16,7 @@
 #include <ruby/thread.h>
 #include <string.h>
 
+#include "rb_scheduler.h"
 #include "rb_selector.h"
 
 /* Connections served before it is seen to interrupts, such as the end of a thread's time slice. */
@@ -36,6 +37,7 @@ static void server_mark(void *data) {
     rb_gc_mark(server->spawner);
     rb_gc_mark(server->parking);
     rb_gc_mark(server->io);
+    rb_gc_mark(server->scheduler);
     for (int index = 0; index < SERVER_LISTENERS; index++) {
         rb_gc_mark(server->listeners[index].small);
         rb_gc_mark(server->listeners[index].large);
@@ -69,7 +71,7 @@ static VALUE server_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, struct rb_server, &server_type, server);
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
-    server->io = Qnil;
+    server->io = server->scheduler = Qnil;
     server->app = server->reply = server->spawner = server->parking = Qnil;
     server->generation = plait_generation();
     return self;
@@ -162,8 +164,7 @@ static void spawn(struct rb_server *server) {
 }
 
 /* There is always one worker more than may run the app, so that somebody can wait for the connections. */
-static void call_somebody(struct rb_server *server) {
-    if (server->polling || server->awake || server->stopped) return;
+static void call_now(struct rb_server *server) {
     if (server->parked > 0) {
         server->awake = true;
         server->parked--;
@@ -171,6 +172,26 @@ static void call_somebody(struct rb_server *server) {
     } else if (server->workers <= server->limit) {
         spawn(server);
     }
+}
+
+static void call_somebody(struct rb_server *server) {
+    if (server->polling || server->awake || server->stopped) return;
+
+    struct native *native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
+    if (!native || !plait_native_ends_waits(native)) return call_now(server);
+    if (!server->noted) plait_native_push(native, server->self);
+    server->noted = true;
+}
+
+/*
+ * transfer: called by the loop of fibers, between two of them, after `call_somebody`. If the app has not waited, the worker
+ * waits for connections himself by now, and nobody has to be called: that saves two switches each time.
+ */
+static VALUE server_look(VALUE self) {
+    struct rb_server *server = plait_server_of(self);
+    server->noted = false;
+    if (!server->polling && !server->awake && !server->stopped) call_now(server);
+    return Qnil;
 }
 
 static void park(struct rb_server *server) {
@@ -208,11 +229,10 @@ static VALUE epoll_as_io(struct rb_server *server) {
 
 static VALUE wait_for_connections(VALUE argument) {
     struct poll *poll = (struct poll *)argument;
-    VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler)) {
+    if (NIL_P(poll->server->scheduler)) {
         sleep_on_thread(poll);
     } else {
-        rb_fiber_scheduler_io_wait(scheduler, epoll_as_io(poll->server), INT2FIX(1), Qnil);
+        rb_fiber_scheduler_io_wait(poll->server->scheduler, epoll_as_io(poll->server), INT2FIX(1), Qnil);
         poll->server->yielded = plait_server_now();
     }
     return Qnil;
@@ -236,7 +256,7 @@ static bool others_wait(const struct rb_server *server) {
 
 static void poll_connections(struct rb_server *server) {
     struct poll poll = {.server = server, .error = EINTR};
-    bool fibers = !NIL_P(rb_fiber_scheduler_current());
+    bool fibers = !NIL_P(server->scheduler);
     if (!fibers || !others_wait(server)) poll.count = server_sleep(&server->engine, poll.events, 0);
     if (poll.count <= 0) {
         poll.count = -1;
@@ -348,16 +368,16 @@ static void serve(struct rb_server *server, struct server_connection *connection
 /* Lets others have their turn now and then, however much there is to do. */
 static void see_to_others(struct rb_server *server) {
     if (++server->served % CHECK_EVERY == 0) rb_thread_check_ints();
-    VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler) || plait_server_now() - server->yielded < SLICE) return;
+    if (NIL_P(server->scheduler) || plait_server_now() - server->yielded < SLICE) return;
 
     server->yielded = plait_server_now();
-    rb_fiber_scheduler_kernel_sleep(scheduler, INT2FIX(0));
+    rb_fiber_scheduler_kernel_sleep(server->scheduler, INT2FIX(0));
 }
 
 static VALUE work(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->awake = false;
+    server->scheduler = rb_fiber_scheduler_current();
     while (!server->stopped) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);
@@ -457,6 +477,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "listen", server_listen_to, 4);
     rb_define_method(core, "begin", server_begin_work, 0);
     rb_define_method(core, "work", server_work, 0);
+    rb_define_method(core, "transfer", server_look, 0);
     rb_define_method(core, "sweep", server_sweep_now, 0);
     rb_define_method(core, "drain", server_begin_to_end, 0);
     rb_define_method(core, "halt", server_halt, 0);

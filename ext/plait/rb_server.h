@@ -27,6 +27,7 @@ struct rb_server {
     VALUE reply;   /* Server::Reply: writes what is no Hash with an Array */
     VALUE spawner; /* #call: has another worker begin, soon */
     VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
+    VALUE scheduler; /* of the workers, if they are fibers; else nil */
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     double yielded; /* when other fibers were last let run */
@@ -36,6 +37,7 @@ struct rb_server {
     unsigned generation; /* of processes */
     unsigned served;     /* since interrupts were looked at */
     bool awake;    /* somebody was called who has not come yet */
+    bool noted;    /* the loop will look whether somebody has to be called */
     bool polling;  /* somebody waits for all connections */
     bool stopped;
 };

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require_relative "support/contest"
+
+Bench::Harness.define("hello-1000") do |bench|
+  bench.title "Hello world, 1,000 connections kept alive"
+  bench.size :connections, full: 1_000
+  bench.size :seconds, full: 2, quick: 1
+  contest = Bench::Server::Contest.new(bench)
+  bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+  bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.12
+  contest.plait :fibers
+  contest.also :threads
+  contest.also :hybrid
+  contest.peer "iodine", 1
+  contest.peer "puma", 5
+  contest.floor
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "open3"
+require_relative "../../harness/processors"
+
+module Bench
+  module Server
+    # wrk, the load generator, on the processor of the origins.
+    module Wrk
+      PROGRAM = ENV.fetch("PATH", "").split(":").map { |path| File.join(path, "wrk") }.find { |file| File.executable?(file) }
+      MILLISECONDS = { "us" => 1e-3, "ms" => 1.0, "s" => 1e3, "m" => 6e4 }.freeze
+
+      # What it has seen.
+      Report = Struct.new(:requests, :p99, :errors)
+
+      module_function
+
+      # @param port [Integer]
+      # @param connections [Integer]
+      # @param seconds [Integer]
+      # @param fields [Array<String>] of each request, besides Host
+      # @return [Report]
+      def load(port, connections, seconds, fields: [])
+        command = [PROGRAM, "-t1", "-c#{connections}", "-d#{seconds}", "--latency", "--timeout", "30",
+                   *fields.flat_map { |field| ["-H", field] }, "http://127.0.0.1:#{port}/"]
+        output, status = Open3.capture2e(*Harness::Processors.for_origin, *command)
+        raise "wrk failed: #{output}" unless status.success?
+
+        Report.new(Integer(output[/(\d+) requests in/, 1]), p99(output), errors(output))
+      end
+
+      def p99(output)
+        number, unit = output.match(/99%\s+([\d.]+)(us|ms|s|m)$/).captures
+        Float(number) * MILLISECONDS.fetch(unit)
+      end
+
+      def errors(output)
+        output[/Non-2xx or 3xx responses: (\d+)/, 1].to_i + output[/Socket errors: (.*)/, 1].to_s.scan(/\d+/).sum(&:to_i)
+      end
+      private_class_method :p99, :errors
+    end
+  end
+end
