@@ -8,7 +8,7 @@ require_relative "cli/terminal"
 require_relative "values/errors"
 
 module Plait
-  # The command line: `plait lab`, `plait compare`, `plait fetch`, `plait rpc`, `plait shard`, `plait doctor` …
+  # The command line: `plait lab`, `plait compare`, `plait fetch`, `plait rpc`, `plait serve`, `plait shard`, `plait doctor`.
   module CLI
     HELP = %w[-h --help].freeze
 

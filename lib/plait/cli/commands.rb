@@ -8,6 +8,7 @@ require_relative "fetch"
 require_relative "help"
 require_relative "lab"
 require_relative "rpc"
+require_relative "serve"
 require_relative "shard"
 require_relative "suggestion"
 require_relative "suite_names"
@@ -17,7 +18,7 @@ module Plait
   module CLI
     # The table of commands, as Thor dispatches them.
     class Commands < Thor
-      ALL = [Lab, Compare, Fetch, Rpc, Shard, Doctor, Version, Help].freeze
+      ALL = [Lab, Compare, Fetch, Rpc, Serve, Shard, Doctor, Version, Help].freeze
 
       check_unknown_options!
       remove_command :tree, :help

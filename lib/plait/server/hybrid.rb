@@ -6,7 +6,8 @@ module Plait
   class Server
     # Runs the app in its request's fiber as long as it waits there. What has held the loop for long without a single wait
     # gains nothing from a fiber and costs all the others: after two such requests in a row those like it are run on the
-    # thread pool, until one of them is quick there. Alike are requests with the same method and the same first segment of the path.
+    # thread pool, until one of them is quick there. Alike are requests with the same method and the same first segment of
+    # the path.
     class Hybrid
       # Seconds without a wait from which a request counts as blocking.
       BLOCKING = 0.01
@@ -23,6 +24,7 @@ module Plait
       # @return [Array(Integer, Hash, Object)]
       def call(env)
         return @app.call(env) unless (scheduler = Fiber.current_scheduler) && scheduler.respond_to?(:ticks)
+
         blocking?(env) ? aside(env) : here(env, scheduler)
       end
 

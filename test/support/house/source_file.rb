@@ -56,6 +56,7 @@ module Support
       # @return [String] "lab"; "face" for lib/plait.rb and "version" for lib/plait/version.rb, which are no rooms
       def room
         return "face" if path == "lib/plait.rb"
+        return "server" if path.start_with?("lib/rackup/") # where rackup looks for it
 
         path[%r{\Alib/plait/([^/.]+)}, 1] || path[/\A\w+/]
       end
