@@ -77,6 +77,9 @@ static bool write_stream(void) {
 
 static void check_body(const struct server_request *request) {
     char byte = (char)('a' + seen);
+    const char *method = request->data + request->head->method.at;
+    size_t length = request->head->method.size;
+    CHECK((length == 3 && memcmp(method, "GET", 3) == 0) || (length == 4 && memcmp(method, "POST", 4) == 0));
     CHECK(seen < written && request->body_size == bodies[seen]);
     char *copy = malloc(request->body_size + 1);
     if (request->file != -1) {
