@@ -342,10 +342,17 @@ static long run_pushed(const struct selector *selector) {
     return count;
 }
 
-static int run_ready(struct selector *selector) {
+/*
+ * Seconds of a turn after which no further fiber is begun, as with the ready ones of Plait::Scheduler::SLICE: when many have
+ * got their answers at once and each has much to do with it, timers and others come in between.
+ */
+static const double SLICE = 0.004;
+
+/* Returns how many. What time does not allow is for the next turn. */
+static int run_ready(struct selector *selector, double until) {
     int count = 0;
     struct interest *interest;
-    while ((interest = selector->set.ready)) {
+    while ((interest = selector->set.ready) && (count == 0 || plait_now() < until)) {
         epoll_set_remove(interest);
         rb_fiber_transfer(((struct fiber_wait *)interest)->fiber, 0, NULL);
         count++;
@@ -393,23 +400,27 @@ static void fetch_descriptors(const struct selector *selector, const struct epol
     for (int at = 0; at < count; at++) fetch(epoll_set_concerned(&selector->set, &events[at]), 1);
 }
 
-static void run_events(struct selector *selector, const struct epoll_event *events, int count) {
+static void run_events(struct selector *selector, const struct epoll_event *events, int count, double until) {
     fetch_descriptors(selector, events, count);
     for (; count > 0; events++, count--) {
         for (int distance = 3; distance > 0; distance--) fetch_ahead(selector, events, count, distance);
         epoll_set_take(&selector->set, events);
-        run_ready(selector);
+        if (plait_now() < until) run_ready(selector, until);
     }
     epoll_set_end_batch(&selector->set);
 }
 
 void plait_selector_turn(struct selector *selector, double seconds) {
     struct epoll_event events[EPOLL_SET_BATCH];
+    double until = plait_now() + SLICE;
     epoll_set_serve(&selector->set);
-    long busy = run_pushed(selector) + run_ready(selector);
+    long busy = run_pushed(selector) + run_ready(selector, until);
     int count = look(selector, events);
-    if (count == 0 && busy == 0 && seconds != 0) count = sleep_without_gvl(selector, events, seconds);
-    if (count > 0) run_events(selector, events, count);
+    if (count == 0 && busy == 0 && seconds != 0) {
+        count = sleep_without_gvl(selector, events, seconds);
+        until = plait_now() + SLICE;
+    }
+    if (count > 0) run_events(selector, events, count, until);
 }
 
 /* select(seconds): nil is for ever */

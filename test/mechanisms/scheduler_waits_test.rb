@@ -28,6 +28,33 @@ class SchedulerWaitsTest < Minitest::Test
     end
   end
 
+  # Twenty are ready at once, each with 5 ms of work: others come in between, not after all of them.
+  def test_many_that_are_ready_at_once
+    turns = nil
+    in_fiber do
+      pipes = Array.new(20) { IO.pipe }
+      left = pipes.size
+      pipes.map(&:first).each do |reader|
+        Fiber.schedule do
+          reader.read(1)
+          work(0.005)
+          left -= 1
+        end
+      end
+      sleep(0.01)
+      pipes.map(&:last).each { |writer| writer.write("x") }
+      turns = 0
+      (turns += 1) && sleep(0.001) while left.positive?
+      pipes.flatten.each(&:close)
+    end
+    assert_operator(turns, :>, 5)
+  end
+
+  def work(seconds)
+    until_then = SchedulerCases.now + seconds
+    nil while SchedulerCases.now < until_then
+  end
+
   def test_unix_sockets
     Dir.mktmpdir do |folder|
       path = File.join(folder, "s")
