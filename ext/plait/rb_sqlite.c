@@ -1,6 +1,6 @@
 /*
  * A loadable extension of SQLite (https://www.sqlite.org/loadext.html): while a statement of a connection that has loaded it
- * computes, Ruby gets its turn every few milliseconds. The gem sqlite3 keeps Ruby's lock all the time, so that Ruby may be
+ * computes, Ruby gets its turn every millisecond. The gem sqlite3 keeps Ruby's lock all the time, so that Ruby may be
  * called at any moment; it offers no progress handler of its own, and hides SQLite's functions in its library.
  */
 #include "plait.h"
@@ -8,7 +8,7 @@
 /* Steps of SQLite's virtual machine between two looks at the clock: some tens of microseconds. */
 enum { STEPS = 1000 };
 
-static const double SLICE = 0.002;
+static const double SLICE = 0.001;
 
 /* What SQLite hands to its extensions: struct sqlite3_api_routines of sqlite3ext.h. It only ever grows at its end. */
 struct sqlite_routines {

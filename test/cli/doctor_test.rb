@@ -30,6 +30,15 @@ class DoctorCommandTest < Minitest::Test
     end
   end
 
+  def test_databases
+    result = plait("doctor", "--databases")
+    assert_equal [0, ""], [result.code, result.err]
+    assert_match(/^Trilogy$.*^  ✓ query +waits in Ruby, as fibers can; 1\.00 × threads/m, result.out)
+    assert_match(/^  ! large result +is read whole/, result.out)
+    report = JSON.parse(plait("doctor", "--databases", "--json").out)
+    assert_equal %w[trilogy mysql2 postgres sqlite redis mongo], report["checks"].map { |check| check["group"] }.uniq
+  end
+
   def test_wraps_beside_the_names
     result = plait("doctor", env: { "COLUMNS" => "60" })
     long = result.out.lines(chomp: true).reject { |line| line.include?("→") }.select { |line| line.size > 60 }

@@ -10,6 +10,8 @@ require "tmpdir"
 class GuidesTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   PAGES = Dir[File.join(ROOT, "{README.md,guides/**/*.md}")]
+  # What a page needs besides Plait.
+  NEEDS = { "guides/databases.md" => "sqlite3" }.freeze
   PRELUDE = <<~RUBY
     def expect(value, expected, place)
       return if value.inspect == expected
@@ -23,7 +25,10 @@ class GuidesTest < Minitest::Test
     blocks = File.read(page).scan(/^```ruby\n(.*?)^```$/m)
     next if blocks.empty?
 
-    define_method("test_#{name}") { run_page(page, name) }
+    define_method("test_#{name}") do
+      need(NEEDS[name])
+      run_page(page, name)
+    end
   end
 
   def test_a_wrong_value_is_found
@@ -36,6 +41,12 @@ class GuidesTest < Minitest::Test
   end
 
   private
+
+  def need(gem)
+    require gem if gem
+  rescue LoadError
+    skip("the gem #{gem} is not installed: bundle install --with drivers")
+  end
 
   def run_page(page, name)
     program = PRELUDE + Example.new(page, name).program

@@ -20,8 +20,9 @@ module Plait
       # What the pool's options are called there.
       OPTIONS = { size: :max_pool_size, timeout: :wait_queue_timeout, idle_timeout: :max_idle_time }.freeze
       DEFAULTS = { max_pool_size: 16, wait_queue_timeout: 5, server_selection_timeout: 10 }.freeze
+      BATCH = 100
       ELSEWHERE = %i[max_lifetime check_after name].freeze
-      private_constant :OPTIONS, :DEFAULTS, :ELSEWHERE
+      private_constant :OPTIONS, :DEFAULTS, :BATCH, :ELSEWHERE
 
       # @return [Mongo]
       def self.open(address, options) = new(address, options)
@@ -45,11 +46,12 @@ module Plait
 
       # @param collection [String, Symbol]
       # @param filter [Hash]
-      # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`
+      # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`. A batch is decoded in one go, in which
+      #   no other fiber gets its turn
       # @yieldparam document [BSON::Document]
       # @return [void]
       def stream(collection, filter = {}, **options)
-        client[collection].find(filter, options).each_with_index do |document, index|
+        client[collection].find(filter, { batch_size: BATCH, **options }).each_with_index do |document, index|
           Aside.breathe if (index % Aside::ROWS).zero?
           yield document
         end

@@ -33,6 +33,7 @@ module Plait
         about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
                   password: @address.password, database: @address.database, connect_timeout: 10, **@options }.compact
         about = about.except(:host, :port) if about[:socket]
+        about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
         Aside.call { Client.new(about) }
       end
 
@@ -66,8 +67,8 @@ module Plait
 
       def each_row_here(driver, sql)
         found = driver.query(sql, STREAM) or return
-        columns = found.fields
-        found.each { |row| yield columns.zip(row).to_h }
+        columns = found.fields.each(&:freeze)
+        found.each { |row| yield Result.row(columns, row) }
       end
 
       def each_row_aside(driver, sql, &block)

@@ -20,7 +20,7 @@ module Plait
       # @param affected [Integer, nil]
       # @param last_id [Integer, nil]
       def initialize(columns, rows, affected: nil, last_id: nil)
-        @columns = columns
+        @columns = columns.each(&:freeze) # a Hash copies a key that is not
         @rows = rows
         @affected = affected
         @last_id = last_id
@@ -31,8 +31,22 @@ module Plait
       def each
         return to_enum { size } unless block_given?
 
-        @rows.each { |row| yield @columns.zip(row).to_h }
+        @rows.each { |row| yield Result.row(@columns, row) }
         self
+      end
+
+      # Without an object but the Hash: when many results are gone through at once, what is alive is what it costs.
+      # @param columns [Array<String>]
+      # @param row [Array]
+      # @return [Hash{String => Object}]
+      def self.row(columns, row)
+        hash = {}
+        at = 0
+        while at < columns.size
+          hash[columns[at]] = row[at]
+          at += 1
+        end
+        hash
       end
 
       # @return [Integer] rows

@@ -51,10 +51,10 @@ module Plait
 
       def each_row(driver, sql, values)
         statement = driver.prepare(sql)
-        columns = statement.columns
+        columns = statement.columns.each(&:freeze)
         statement.execute(*values).each_with_index do |row, index|
           Aside.breathe if (index % Aside::ROWS).zero?
-          yield columns.zip(row).to_h
+          yield Result.row(columns, row)
         end
       ensure
         statement.close if statement && !statement.closed?

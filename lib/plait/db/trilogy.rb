@@ -40,9 +40,9 @@ module Plait
 
       def each_row(driver, sql, values)
         result = ask(driver, sql, values)
-        result.each_with_index do |row, index|
-          Aside.breathe if (index % Aside::ROWS).zero?
-          yield row
+        result.rows.each_slice(Aside::ROWS) do |rows|
+          Aside.breathe
+          rows.each { |row| yield Result.row(result.columns, row) }
         end
       end
 

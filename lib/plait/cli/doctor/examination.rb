@@ -22,8 +22,13 @@ module Plait
         SCHEMA = 1
         EXAMINERS = [Ruby, Machine, Limits, KernelFeatures, Ways, OptionalGems, Servers, JRuby].freeze
 
+        # @param examiners [Array<Class<Examiner>>]
+        def initialize(examiners = EXAMINERS)
+          @examiners = examiners
+        end
+
         # @return [Array<Check>]
-        def checks = @checks ||= EXAMINERS.flat_map { |examiner| examiner.new.checks }
+        def checks = @checks ||= @examiners.flat_map { |examiner| examiner.new.checks }
 
         # @param terminal [Terminal]
         # @return [Array<String>] for people

@@ -13,7 +13,7 @@ module Plait
       # so what ends a turn (a timeout, a cancellation, a kill) waits until SQLite has come back.
       class Pace < Guard
         # Seconds of computing after which others get their turn.
-        SLICE = 0.002
+        SLICE = 0.001
         # Seconds between two looks at a lock, from the first on.
         PAUSES = [0.001, 0.002, 0.005, 0.01].freeze
         NEVER = { Object => :never }.freeze
