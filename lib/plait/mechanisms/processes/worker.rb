@@ -76,11 +76,14 @@ module Plait
         # @return [IO, nil] when there is something to write
         def items = @outbox.empty? ? nil : @child[:items]
 
+        # Not one by one as it answers: each write to its pipe, and each ring of its bell, wakes somebody up.
         # @return [Integer] items it may be given now
         def room(ahead)
           return 0 if @recalled || !@outbox.empty?
 
-          @width + (@silent ? 0 : ahead) - @tasks.size
+          ahead = 0 if @silent
+          free = @width + ahead - @tasks.size
+          hungry? || free * 2 >= ahead ? free : 0
         end
 
         def hungry? = @tasks.size < @width
