@@ -16,6 +16,11 @@ class DeadlineTest < Minitest::Test
     assert_nil(Plait::Deadline.after(nil))
   end
 
+  def test_an_overrun_is_told_in_the_seconds_that_were_asked_for
+    texts = [0.0999112, 0.199953, 2, 1.25, 0.0021, 119.99998].map { |seconds| Plait::Deadline.overrun(seconds) }
+    assert_equal(%w[0.1 0.2 2 1.25 0.0021 120].map { |seconds| "no end after #{seconds} s" }, texts)
+  end
+
   def test_means_the_same_in_a_fork
     deadline = Plait::Deadline.after(60)
     read, write = IO.pipe

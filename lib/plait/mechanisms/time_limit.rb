@@ -2,6 +2,7 @@
 
 require "timeout"
 require_relative "interruption"
+require_relative "../values/deadline"
 require_relative "../values/errors"
 
 module Plait
@@ -21,7 +22,7 @@ module Plait
       # @return [Object] what the block returns
       # @raise [TimeoutError] of the given class
       def self.enforce(seconds, error = TimeoutError, &block)
-        token = "no end after #{format("%g", seconds)} s"
+        token = Deadline.overrun(seconds)
         raise error, token unless seconds.positive?
 
         begin

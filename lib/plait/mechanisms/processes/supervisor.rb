@@ -82,7 +82,7 @@ module Plait
         end
 
         def overtime(kind, seconds)
-          kind.new("no end after #{format("%g", seconds)} s; it did not let itself be interrupted, " \
+          kind.new("#{Deadline.overrun(seconds)}; it did not let itself be interrupted, " \
                    "so its worker process was killed")
         end
 

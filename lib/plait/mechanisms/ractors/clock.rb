@@ -35,7 +35,7 @@ module Plait
         # @return [Object] what the block returns
         # @raise [TimeoutError] of the given class
         def enforce(seconds, error = TimeoutError, &block)
-          token = "no end after #{format("%g", seconds)} s"
+          token = Deadline.overrun(seconds)
           raise error, token unless seconds.positive?
 
           alarm = Alarm.new(Deadline.now + seconds, Thread.current, token)
