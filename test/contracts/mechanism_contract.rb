@@ -103,6 +103,10 @@ module Contracts
       results.next
     end
 
+    def test_a_limit_may_be_beyond_all_that_a_machine_can_run
+      around_leaks { assert_equal([2], map([1], limit: 2**70) { |item| item * 2 }) }
+    end
+
     def test_never_more_than_the_limit_is_in_flight
       outcomes = each_result(Array.new(12, 0.02)) { |seconds| sleep(seconds) }.to_a
       events = outcomes.flat_map { |outcome| [[outcome.started_at, 1], [outcome.finished_at, -1]] }

@@ -51,7 +51,7 @@ module Plait
       private
 
       def widths(limit)
-        return Array.new(*limit) if limit.is_a?(Array)
+        return Array.new([limit.first, Processes::MOST].min, limit.last) if limit.is_a?(Array)
 
         processes = [limit, @outer.default_limit].min
         Array.new(processes) { |slot| (limit / processes) + (slot < limit % processes ? 1 : 0) }

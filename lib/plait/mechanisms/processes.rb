@@ -15,6 +15,9 @@ module Plait
     # An item is run at most once, unless there are retries. When a worker dies, only the item that it was running is
     # reported as {WorkerDied} (or run again); what waited at it goes to others, and a new worker takes its place.
     class Processes < Mechanism
+      # Workers at most, whatever the limit: each has a place that is looked at for each item, and no machine runs as many.
+      MOST = 10_000
+
       def default_limit = Etc.nprocessors
 
       def unavailable
@@ -24,7 +27,7 @@ module Plait
       end
 
       def executor(attempt, limit:)
-        Pool.new(attempt, Array.new(limit, 1)) { |pipes| Serial.new(attempt, pipes).run }
+        Pool.new(attempt, Array.new([limit, MOST].min, 1)) { |pipes| Serial.new(attempt, pipes).run }
       end
 
       # Each task in a process forked for it.
