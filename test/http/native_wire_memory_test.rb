@@ -68,7 +68,8 @@ if Plait::Native.available?
         [[PARTS, LONG], [CHUNKED.scan(/.{1,40}/m), "hello world"]].each do |parts, body|
           with_wire(parts) do |wire|
             Plait.map([0], on: mechanism) do
-              assert_equal(body, stressed { get(wire) }.body)
+              response = stressed { get(wire, +"/a?b") }
+              assert_equal([body, "/a?b"], [response.body, stressed { response.url }])
               assert_equal(body, stressed { wire.call(HEAD, nil, 0, nil, nil) }.body)
               assert_equal(body, stressed { whole_by_pieces(wire) })
             end
