@@ -473,6 +473,7 @@ void plait_init_rpc_line(VALUE plait) {
     id_unsent_left = rb_intern("unsent_left");
     plait_init_rpc_line_roles();
     plait_init_rpc_line_receive();
+    plait_init_rpc_line_send();
     VALUE native = rb_define_module_under(plait, "NativeRPC");
     rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
 }

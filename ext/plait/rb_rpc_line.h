@@ -135,6 +135,7 @@ void plait_init_rpc_line_receive(void);
 /* ---- rb_rpc_line_send.c ---- */
 
 VALUE plait_line_writer(struct line *line);
+void plait_init_rpc_line_send(void);
 
 /* Bytes that are said and not sent. */
 uint64_t plait_line_unsent(const struct line *line);

@@ -19,19 +19,26 @@
 enum {
     SLOW = 128 * 1024, /* bytes from which on a send is worth giving the GVL to others */
     PARTS = 64,        /* Strings in one sendmsg(2) */
-    KEPT = 16 * 1024   /* bytes of memory that are kept for the next frames, at most */
+    KEPT = 16 * 1024,  /* bytes of memory that are kept for the next frames, at most */
+    SPARES = 64
 };
+
+/* Writers that nobody needs now: of a server's 10,000 lines a few have something to say. */
+static VALUE spares;
 
 /* What one send has come to. */
 enum progress { SENT, WAITS, FAILED };
 
 VALUE plait_line_writer(struct line *line) {
     if (!NIL_P(line->writer)) return line->writer;
+    if (!line->raw && RARRAY_LEN(spares) > 0) return line->writer = rb_ary_pop(spares);
 
     VALUE options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("raw")), line->raw ? Qtrue : Qfalse);
-    return line->writer = rb_class_new_instance_kw(1, &options, rb_path2class("Plait::Protocols::MessagePackRPC::NativeWriter"),
-                                                   RB_PASS_KEYWORDS);
+    VALUE writer = rb_class_new_instance_kw(1, &options, rb_path2class("Plait::Protocols::MessagePackRPC::NativeWriter"),
+                                            RB_PASS_KEYWORDS);
+    if (NIL_P(line->writer)) line->writer = writer; /* else another thread was let in by `initialize`, and has written to its own */
+    return line->writer;
 }
 
 static size_t written(const struct line *line) {
@@ -69,6 +76,19 @@ static void keep_rest(struct line *line, size_t sent) {
     line->part = 0;
 }
 
+/* Its writer is empty. */
+static void release_writer(struct line *line) {
+    if (!line->served) return;
+
+    if (!line->raw && RARRAY_LEN(spares) < SPARES) rb_ary_push(spares, line->writer);
+    line->writer = Qnil;
+}
+
+static void clear(struct line *line, bool keep) {
+    plait_messagepack_rpc_clear(line->writer, keep);
+    release_writer(line);
+}
+
 /* What is in the writer's own String goes from there. */
 static enum progress send_tail(struct line *line, VALUE tail) {
     size_t size = (size_t)RSTRING_LEN(tail);
@@ -81,7 +101,7 @@ static enum progress send_tail(struct line *line, VALUE tail) {
         line->pushed += size;
         line->sent += (uint64_t)sent;
         if ((size_t)sent < size) keep_rest(line, (size_t)sent);
-        else plait_messagepack_rpc_clear(line->writer, !line->served && size <= KEPT);
+        else clear(line, size <= KEPT);
     }
     return judge(line, sent, error, size);
 }
@@ -170,7 +190,7 @@ static void push_written(struct line *line) {
     line->pushed += size;
     if (NIL_P(line->parts)) line->parts = parts;
     else rb_ary_concat(line->parts, parts);
-    if (line->served) line->writer = Qnil;
+    release_writer(line);
 }
 
 static enum progress send_some(struct line *line) {
@@ -201,4 +221,9 @@ bool plait_line_flush(struct line *line) {
 bool plait_line_flush_soon(struct line *line) {
     if ((line->reader && !line->reading) || line->intake) return true;
     return plait_line_flush(line);
+}
+
+void plait_init_rpc_line_send(void) {
+    spares = rb_ary_new_capa(SPARES);
+    rb_gc_register_address(&spares);
 }
