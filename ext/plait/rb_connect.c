@@ -2,10 +2,15 @@
  * Plait::NativeConnect: connect(2) with a second look. A peer on this machine, or close by,
  * has accepted by the time that connect(2) returns, though it says EINPROGRESS. To see that here saves the caller a wait, and
  * so a fiber its switch, and a fan-out a fiber for each connection.
+ *
+ * And accept(2) without the peer's address, which Ruby keeps in two kilobytes each: 10,000 connections would leave 20 MB behind.
  */
 #include <ruby.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -34,7 +39,36 @@ static VALUE connect_begin(VALUE self, VALUE socket, VALUE address) {
     return error == EINPROGRESS || error == EINTR ? Qnil : INT2FIX(error);
 }
 
+/* Neither survives an exec, nor blocks. */
+static int accept_one(int listener) {
+#ifdef SOCK_NONBLOCK
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+#else
+    int descriptor = accept(listener, NULL, NULL);
+    if (descriptor < 0) return descriptor;
+
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+    return descriptor;
+#endif
+}
+
+/* accept(socket, nodelay) => descriptor; nil: nobody has connected. The socket is one that doesn't block. */
+static VALUE connect_accept(VALUE self, VALUE socket, VALUE nodelay) {
+    (void)self;
+    int descriptor = accept_one(plait_descriptor_of(socket));
+    if (descriptor >= 0) {
+        int on = 1;
+        if (RTEST(nodelay)) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        return INT2FIX(descriptor);
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Qnil;
+
+    rb_sys_fail("accept(2)");
+}
+
 void plait_init_connect(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeConnect");
     rb_define_singleton_method(native, "begin", connect_begin, 2);
+    rb_define_singleton_method(native, "accept", connect_accept, 2);
 }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/nonblock"
 require "socket"
 require_relative "endpoint"
 require_relative "listener/binding"
@@ -7,6 +8,7 @@ require_relative "listener/inheritance"
 require_relative "listener/socket_file"
 require_relative "readiness"
 require_relative "stream"
+require_relative "../native"
 require_relative "../values/deadline"
 require_relative "../values/errors"
 
@@ -71,6 +73,7 @@ module Plait
       # @api private
       def initialize(io, scheme: :tcp, tls: nil, backlog: nil, file: nil)
         @io = io
+        @io.nonblock = true
         @tls = tls
         @backlog = backlog
         @file = file
@@ -187,11 +190,19 @@ module Plait
 
       # @return [Socket, nil] nil when nobody is in the backlog
       def accept_now
+        return accept_natively if Native.available?
+
         socket, = @io.accept_nonblock(exception: false)
         return if socket == :wait_readable
 
         socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless @endpoint.unix?
         socket
+      end
+
+      # Its address is asked for by who wants it.
+      def accept_natively
+        descriptor = NativeConnect.accept(@io, !@endpoint.unix?)
+        ::Socket.for_fd(descriptor) if descriptor
       end
 
       # @return [Boolean] whether something came: a connection, or the word to stop
