@@ -1,20 +1,23 @@
 # frozen_string_literal: true
 
+require "json"
 require "rbconfig"
 require_relative "../test_helper"
 
-# A program that serves on two processes, in a group of its own, as from a terminal.
+# A program that serves, in a process group of its own, as from a terminal.
 class ServedProgram
   CODE = <<~RUBY
+    require "json"
     require "plait"
     class Calculator
       def add(a, b) = a + b
+      def big(bytes) = "x" * bytes
     end
-    server = Plait::RPC::Server.new(Calculator.new, on: :processes, workers: 2)
+    server = Plait::RPC::Server.new(Calculator.new, **JSON.parse(ARGV.first, symbolize_names: true).then { |o| o.merge(on: o[:on].to_sym) })
     endpoint = server.listen("127.0.0.1", 0)
     trap(:TERM) { server.stop(within: 5) }
     Thread.new do
-      sleep(0.01) until server.workers.size == 2
+      sleep(0.01) until server.statistics[:workers] && server.workers.size == ARGV.last.to_i
       puts [endpoint.port, *server.workers].join(" ")
       $stdout.flush
     end
@@ -28,11 +31,17 @@ class ServedProgram
   # @return [Integer]
   attr_reader :pid, :port
 
-  def self.start = new.tap(&:start)
+  # @param options [Hash] of the server; `workers` where it runs on processes
+  def self.start(**options) = new(options).tap(&:start)
+
+  def initialize(options)
+    @options = options
+  end
 
   def start
     @said, theirs = IO.pipe
-    @pid = Process.spawn(RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", CODE, out: theirs, err: File::NULL, pgroup: true)
+    @pid = Process.spawn(RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", CODE, @options.to_json,
+                         @options.fetch(:workers, 0).to_s, out: theirs, err: File::NULL, pgroup: true)
     theirs.close
     @port, *@workers = @said.gets.split.map(&:to_i)
   end
@@ -42,6 +51,10 @@ class ServedProgram
     @status ||= Process.wait(@pid, Process::WNOHANG)
     [*(@pid unless @status), *@workers.select { |pid| alive?(pid) }]
   end
+
+  # @param field [String] "VmRSS": what it holds now, "VmHWM": the most that it ever held
+  # @return [Integer] bytes
+  def memory(field = "VmRSS") = File.read("/proc/#{@pid}/status")[/^#{field}:\s+(\d+) kB/, 1].to_i * 1024
 
   def stop
     Process.kill("-KILL", @pid)

@@ -96,7 +96,7 @@ class RPCServerOnProcessesTest < Minitest::Test
   # However the master ends, no process is left: asked to, by Ctrl-C at a terminal, or killed.
   { TERM: "TERM", INT: "-INT", KILL: "KILL" }.each do |name, signal|
     define_method(:"test_ended_by_#{name}") do
-      program = ServedProgram.start
+      program = ServedProgram.start(on: :processes, workers: 2)
       talker = Talker.new(TCPSocket.new("127.0.0.1", program.port)).tap { |one| @talkers << one }
       assert_serves(talker)
       Process.kill(signal, program.pid)

@@ -39,17 +39,32 @@ module ServerCases
       assert_serves(talker)
     end
 
+    # By an end, or by a reset; in a request, in a notification, and in an answer to one of ours.
     def test_cut_at_every_byte
       serve
-      message = [0, 7, "echo", [{ "a" => "b" * 40 }]].to_msgpack
+      neighbour = connect
+      [[0, 7, "echo", [{ "a" => "b" * 40 }]], [2, "note", [{ "a" => "b" * 40 }]]].each do |message|
+        cut(message.to_msgpack) { connect }
+      end
+      cut([1, 0, nil, { "a" => "b" * 40 }].to_msgpack) { connect.tap { |talker| ask_back(talker) } }
+      assert_serves(neighbour)
+      wait_until { count(:connections) == 1 && count(:running).zero? }
+      assert_predicate(@service.notes, :empty?)
+    end
+
+    def cut(message)
       (1...message.bytesize).each do |size|
-        talker = connect
+        talker = yield
+        talker.socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) if size.odd?
         talker.socket.write(message.byteslice(0, size))
         talker.socket.close
       end
-      assert_serves
-      wait_until { count(:connections) == 1 }
-      assert_equal(1, count(:requests))
+    end
+
+    # Has a method of the server's call the peer, and wait for its answer.
+    def ask_back(talker)
+      talker.request(1, "call_back", "who")
+      assert_equal([0, 0, "who", []], talker.hear)
     end
 
     # However it is cut on its way, it is the same message.

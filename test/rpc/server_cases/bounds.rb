@@ -97,12 +97,12 @@ module ServerCases
 
     # One that has gaps between messages only is not slow.
     def test_a_message_now_and_then
-      serve(message_timeout: 0.3)
+      serve(message_timeout: 1.5)
       talker = connect
       message = [0, 1, "add", [1, 2]].to_msgpack
       talker.socket.write(message.byteslice(0, 5))
       5.times do
-        sleep(0.1)
+        sleep(0.4)
         talker.socket.write(message.byteslice(5..) + message.byteslice(0, 5))
         assert_equal([1, 1, nil, 3], talker.hear)
       end

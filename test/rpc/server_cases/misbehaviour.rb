@@ -5,13 +5,16 @@ require "msgpack"
 module ServerCases
   # Methods and peers that do harm: to nobody but themselves.
   module Misbehaviour
+    ENDS = { "kill" => /\AAbandonedError/, "leave" => /\AAbandonedError: the method called exit/, "odd" => /\AAbandonedError/,
+             "forever" => /\ASystemStackError/, "exhausted" => /\ANoMemoryError/,
+             "thrown" => /\AUncaughtThrowError/ }.freeze
+
     def test_methods_that_end_what_runs_them
       serve
       talker = connect
       waiting = connect
       waiting.request(1, "wait", "it")
-      { "kill" => /\AAbandonedError/, "leave" => /\AAbandonedError: the method called exit/, "odd" => /\AAbandonedError/,
-        "forever" => /\ASystemStackError/ }.each do |method, message|
+      ENDS.each do |method, message|
         assert_match(message, call(talker, method).first)
         3.times { call(talker, method) } # a thread that was kept from its end takes no further kill
         assert_serves(talker)
