@@ -49,7 +49,7 @@ module ServerCases
     def test_a_peer_that_never_reads
       serve(write_timeout: 1, outbox: 256 * 1024)
       deaf = connect
-      requests = [0, 1, "big", [60_000]].to_msgpack * 50
+      requests = [0, 1, "big", [60_000]].to_msgpack * 300
       taken = 0
       ended = Plait::Deadline.after(30)
       begin
