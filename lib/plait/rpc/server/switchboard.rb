@@ -155,13 +155,13 @@ module Plait
           connection = peer.connection
           Thread.pass if connection.sending? # who does needs the GVL to go on
           connection.flush if connection.unsent.positive?
-          @lock.exclusively { @backlog.release(peer) } if waiting?(peer)
           connection.read_available
         end
 
         # @return [Boolean] else nobody attends to it any more
         def again?(peer, state)
-          return !(peer.again = false) if (peer.again || waiting?(peer)) && state != :closed
+          @backlog.release(peer) if waiting?(peer) # what was read last may have been sent too
+          return !(peer.again = false) if peer.again && state != :closed
 
           peer.attended = false
           return false if state == :closed || !@peers.key?(peer)
@@ -191,7 +191,7 @@ module Plait
 
         def arm(peer, state)
           peer.halted = nil unless state == :full
-          unsent = to_be_sent?(peer, state)
+          unsent = peer.connection.unsent.positive?
           return resume(peer) if overlooked?(peer)
 
           events = (state == :full ? 0 : READABLE) | (unsent ? WRITABLE : 0)
@@ -203,12 +203,6 @@ module Plait
 
         # It has taken all in the very moment in which it was found not to: no event will tell.
         def overlooked?(peer) = waiting?(peer) || (peer.halted == :unread && !peer.connection.congested?)
-
-        # Whoever is sending sees to what is left. But he does not tell when nothing is, and what is not read for having too much
-        # to send goes on then.
-        def to_be_sent?(peer, state)
-          peer.connection.unsent.positive? && (state == :full || !peer.connection.sending?)
-        end
 
         def queue_for(state, unsent)
           return STALLED if unsent
