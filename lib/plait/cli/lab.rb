@@ -28,8 +28,9 @@ module Plait
         latency: { banner: "SECONDS[,…]",
                    desc: "http: how long the server takes to answer (default: 0.05); a table for each" },
         url: { banner: "URL", desc: "http: ask this site instead of the built-in server" },
-        sizes: { banner: "MB[,…]", desc: "rpc: how large the answers are (default: 1,2,4 … 128)" },
-        trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as the budget goes)" },
+        sizes: { banner: "MB[,…]",
+                 desc: "rpc: how large the answers are (default: 1,4,16,64; the classic table has 1,2,4,8 … 128)" },
+        trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as three minutes go)" },
         **MeasuringOptions::MANNER
       }.freeze
       EXAMPLES = {

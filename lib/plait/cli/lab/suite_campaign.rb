@@ -21,8 +21,6 @@ module Plait
         PARTICULAR = { "scale" => %w[waiting computing all], "requests" => %w[http all], "latency" => %w[http all],
                        "url" => %w[http all], "limit" => %w[http all], "sizes" => %w[rpc all],
                        "trials" => %w[rpc] }.freeze
-        # Those that keep to the budget where none is given.
-        SHORT = ["rpc", SuiteNames::ALL].freeze
         RPC_TRIALS = 10
 
         private
@@ -104,7 +102,7 @@ module Plait
         def manner
           settings = super
           settings[:rounds] = trials if suite == "rpc"
-          settings[:budget] ||= BUDGET if SHORT.include?(suite)
+          settings[:budget] ||= BUDGET if everything? || (suite == "rpc" && options["trials"].nil?)
           settings
         end
       end
