@@ -12,7 +12,7 @@ module Plait
       # since the caller waits for the answer meanwhile.
       class Pump
         # Weight of the chunks that are sent together, where they come faster than they are taken.
-        BATCH = 64 * 1024
+        BATCH = WINDOW
 
         # @return [Exception, nil] what reading has raised
         attr_reader :error
