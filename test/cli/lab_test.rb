@@ -94,6 +94,21 @@ class LabCommandTest < Minitest::Test
     assert_match(/^ +1 MB +2 MB +average$/, result.err)
   end
 
+  NO_MSGPACK = <<~RUBY
+    Object.prepend(Module.new do
+      private def require(name) = name == "msgpack" ? raise(LoadError, "cannot load such file -- msgpack") : super
+    end)
+  RUBY
+  private_constant :NO_MSGPACK
+
+  def test_without_msgpack_the_others_are_measured
+    result = plait("lab", "--scale", "0.001", "--rounds", "1", "--on", "processes+threads", "--json", "--no-html",
+                   prelude: NO_MSGPACK)
+    assert_equal(0, result.code, result.err)
+    assert_match(/^plait: the suite rpc can't be run here: .*needs the gem msgpack .*; it is left out$/, result.err)
+    assert_equal(69, plait("lab", "rpc", prelude: NO_MSGPACK).code)
+  end
+
   def test_all_suites_and_those_without_the_mechanism_left_out
     result = plait("lab", "--scale", "0.001", "--rounds", "1", "--on", "processes+threads", "--json", "--no-html")
     assert_equal 0, result.code, result.err

@@ -70,11 +70,20 @@ module Plait
         # A suite may lack the mechanisms asked for; of several suites it is then left out.
         def chosen(one)
           one.workloads(**sizes, on: mechanisms)
+        rescue UnsupportedError => e
+          raise unless everything?
+
+          leave_out("the suite #{one.name} can't be run here: #{e.message}", e)
         rescue UsageError => e
           raise unless everything? && mechanisms && knows_rest?(one)
 
-          terminal.note("plait: #{e.message}; it is left out")
-          @left_out = e
+          leave_out(e.message, e)
+        end
+
+        # @return [Array] of no workloads
+        def leave_out(why, error)
+          terminal.note("plait: #{why}; it is left out")
+          @left_out = error
           []
         end
 
