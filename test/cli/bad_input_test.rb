@@ -11,7 +11,8 @@ class BadInputTest < Minitest::Test
     refused %w[lba], "unknown command \"lba\"; did you mean \"lab\"?"
     refused %w[waiting], "unknown command \"waiting\"; did you mean \"plait lab waiting\"?"
     refused %w[work.rb], "unknown command \"work.rb\"; did you mean \"plait compare work.rb\"?"
-    refused %w[help quantum], "unknown command \"quantum\". The commands are lab, compare, fetch, shard, doctor, version, help."
+    refused %w[help quantum],
+            "unknown command \"quantum\". The commands are lab, compare, fetch, rpc, serve, shard, doctor, version, help."
     refused %w[version 2], "plait version takes no argument, but there is \"2\" besides"
     refused %w[lab waiting http], "plait lab takes one argument at most, but there is \"http\" besides"
     refused [""], "the command is empty; see plait help"
@@ -47,7 +48,7 @@ class BadInputTest < Minitest::Test
 
   def test_suites
     refused %w[lab wating], "unknown suite \"wating\"; did you mean \"waiting\"?"
-    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, all."
+    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, all."
   end
 
   def test_destinations_that_would_get_mixed_up

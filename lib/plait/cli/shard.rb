@@ -7,7 +7,7 @@ module Plait
     # `plait shard`
     class Shard < Command
       USAGE = "shard"
-      SUMMARY = "Put several Redis servers behind one address, so that they work at the same time"
+      SUMMARY = "Put several Redis servers behind one address: they work at once"
       ABOUT = <<~TEXT
         A proxy between Redis clients and several redis-servers: each key belongs to one of them, commands with many keys are
         split, and all answers come in order. Redis runs commands on one thread; behind the proxy each server has its own.
