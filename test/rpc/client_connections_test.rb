@@ -28,6 +28,18 @@ class RPCClientConnectionsTest < Minitest::Test
     end
   end
 
+  # It was at rest: nobody has seen yet that it is of no more use.
+  def test_a_call_after_the_peer_broke_the_protocol_is_made_on_a_new_connection
+    with_client do |client, server|
+      assert_equal(1, client.call(:add, 1))
+      server.peer.socket.write("\xc1")
+      rest
+
+      assert_equal(2, client.call(:add, 2))
+      assert_equal(2, server.connections)
+    end
+  end
+
   def test_nobody_there
     client = Plait::RPC::Client.new("127.0.0.1", free_port)
     started = Plait::Deadline.now

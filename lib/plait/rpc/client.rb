@@ -214,7 +214,7 @@ module Plait
         tries = 0
         begin
           yield @link.connection(limit)
-        rescue ConnectionClosed => e
+        rescue ConnectionClosed, RemoteProtocolError => e
           raise if !e.retry_safe? || closed? || (tries += 1) >= TRIES
 
           retry

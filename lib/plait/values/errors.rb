@@ -210,6 +210,12 @@ module Plait
       @offset = offset
       @status = status
     end
+
+    # @return [Boolean] whether the peer can't have acted on what was asked, so that asking again does nothing twice
+    def retry_safe? = @retry_safe || false
+
+    # @api private
+    attr_writer :retry_safe
   end
 
   # What the peer has sent is larger than we allow.

@@ -96,6 +96,7 @@ module ConnectionCases
         talker.socket.close
         error = assert_raises(Plait::TruncatedError) { future.value }
         assert_match(/may have run/, error.message)
+        refute_predicate(error, :retry_safe?)
       end
     end
 
@@ -109,6 +110,17 @@ module ConnectionCases
           talker.socket.close
           assert_raises(Plait::ConnectionClosed, Plait::TruncatedError) { future.value }
         end
+      end
+    end
+
+    def test_what_was_not_sent_when_the_peer_broke_the_protocol_may_be_asked_again
+      with_pair do |connection, talker|
+        asking = Thread.new { assert_raises(Plait::RemoteProtocolError) { connection.request(:m, ["x" * 8_000_000]) } }
+        wait_until { connection.unsent.positive? }
+        talker.socket.write("\xc1")
+        error = asking.value
+        assert_predicate(error, :retry_safe?)
+        assert_match(/was not sent/, error.message)
       end
     end
 

@@ -15,7 +15,7 @@ module Plait
         # @api private
         def complaint(reason, retry_safe: true, about: "the call")
           fate = retry_safe ? "#{about} was not sent" : "#{about} has no answer, and may have run"
-          return reason.exception("#{peer}: #{reason.message}; #{fate}") if reason.is_a?(RemoteProtocolError)
+          return broken(reason, fate, retry_safe) if reason.is_a?(RemoteProtocolError)
 
           ConnectionClosed.new("#{ending(reason)}: #{fate}", endpoint: @endpoint, retry_safe: retry_safe)
         end
@@ -28,6 +28,10 @@ module Plait
         end
 
         private
+
+        def broken(reason, fate, retry_safe)
+          reason.exception("#{peer}: #{reason.message}; #{fate}").tap { |error| error.retry_safe = retry_safe }
+        end
 
         def ending(reason)
           case reason
