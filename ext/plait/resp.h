@@ -116,6 +116,12 @@ int resp_command_scan(struct resp_command *command, const char *data, size_t siz
 /* At the end of the input, with `size` bytes of an unfinished command: 0 when there are none, else a rule, negated. */
 int resp_command_finish(struct resp_command *command, size_t size);
 
+/*
+ * Words of an unfinished command, from the second one on, are done with, and so are `bytes` of the data: what is left begins with
+ * the CRLF before the next word. The first span is then empty.
+ */
+void resp_command_drop(struct resp_command *command, uint32_t words, size_t bytes);
+
 /* Bytes the command has at least, as far as is known: what memory for it should have room for. */
 size_t resp_command_needs(const struct resp_command *command);
 

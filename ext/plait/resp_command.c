@@ -145,6 +145,17 @@ int resp_command_finish(struct resp_command *command, size_t size) {
     return size ? fail(command, RESP_E_TRUNCATED, size) : 0;
 }
 
+void resp_command_drop(struct resp_command *command, uint32_t words, size_t bytes) {
+    command->found -= words;
+    command->count -= words;
+    command->at -= bytes;
+    for (uint32_t i = 1; i < command->found; i++) {
+        command->spans[i] = command->spans[i + words];
+        command->spans[i].at -= bytes;
+    }
+    command->spans[0] = (struct resp_span){0, 0};
+}
+
 size_t resp_command_needs(const struct resp_command *command) {
     bool bulk = command->stage == RESP_IN_BULK;
     return command->at + (bulk ? command->spans[command->found - 1].size + CRLF : 0);

@@ -11,7 +11,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096 };
+/* Room for a gathering client is below what malloc takes from the system and gives back each time. */
+enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096, GATHER_ROOM = 112 * 1024 };
 
 /* ---- the beginning and the end ---- */
 
@@ -104,6 +105,7 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
     client->socket = -1;
     client->left = 0;
     shard_stream_leave(worker, client);
+    shard_gather_leave(worker, client);
     drop_input(client);
     shard_rope_clear(&client->out, &worker->blocks);
     for (struct shard_request *request = client->first; request; request = request->next) {
@@ -234,6 +236,7 @@ static bool keep_spans(struct shard_client *client) {
 /* It is answered behind all others, then the connection is closed: what follows can't be told from garbage. */
 static void break_off(struct shard_call *call, int rule) {
     const char *reply = resp_rule(rule)->reply;
+    shard_gather_leave(call->worker, call->client);
     call->client->ending = true;
     shard_refuse(call, "ERR Protocol error: %s", reply ? reply : resp_rule(rule)->text);
 }
@@ -272,6 +275,7 @@ static void take(struct shard_worker *worker, struct shard_client *client, int e
     client->scanning = false;
     if (event < 0) break_off(&call, event);
     else if (event == RESP_INLINE) dispatch_line(&call);
+    else if (client->gather) shard_gather_last(&call);
     else if (call.count) shard_dispatch(&call);
     free(spans);
 }
@@ -317,7 +321,11 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
         }
         int event = resp_command_scan(command, data + at, size - at);
         if (event == RESP_MORE) {
-            if (stream(worker, client, data + at, size - at, owner)) at = size;
+            if (shard_gather_wanted(client, data + at, size - at)) {
+                at += shard_gather(worker, client, data + at, owner);
+            } else if (stream(worker, client, data + at, size - at, owner)) {
+                at = size;
+            }
             break;
         }
         if (event != RESP_SPANS) {
@@ -337,6 +345,7 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
 static bool keep(struct shard_client *client, const char *data, size_t size) {
     size_t needs = client->scanning ? resp_command_needs(&client->command) : 0;
     size_t room = size * 2 > needs ? size * 2 : needs;
+    if (client->gather && room < GATHER_ROOM) room = GATHER_ROOM;
     struct shard_buffer *buffer = shard_buffer_new(room < FIRST_ROOM ? FIRST_ROOM : room + ROOM_BEHIND);
     if (!buffer || (client->scanning && !keep_spans(client))) {
         shard_buffer_drop(buffer);
@@ -382,6 +391,7 @@ static void end_of_input(struct shard_worker *worker, struct shard_client *clien
         return;
     }
     /* Who has shut down only its half may still want the answers. */
+    shard_gather_leave(worker, client);
     client->ending = true;
     drop_input(client);
     shard_client_touch(worker, client);

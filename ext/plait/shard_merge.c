@@ -188,7 +188,7 @@ static const char ODD[] = "-ERR a node has answered with something else than the
 
 static bool put_error(struct sink *sink) {
     const struct shard_merge *merge = sink->request->merge;
-    for (uint32_t part = 0; part < merge->count; part++) {
+    for (uint32_t part = 0; part < merge->count && !merge->gathers; part++) {
         if (!merge->parts[part].reply || fits(merge, reply_of(merge, part))) continue;
         if (reply_of(merge, part).data[0] == '-') put_part(sink, part);
         else put(sink, (struct whole){ODD, sizeof ODD - 1}, NULL);
@@ -206,11 +206,13 @@ static void put_all(struct sink *sink) {
     case SHARD_ALL_ARRAYS: merge_arrays(sink); break;
     case SHARD_ALL_ONE: merge_one(sink); break;
     case SHARD_SCAN: merge_scan(sink); break;
-    default: put_part(sink, 0);
+    default:
+        if (sink->request->merge->gathers) put(sink, (struct whole){"+OK\r\n", 5}, NULL);
+        else put_part(sink, 0);
     }
 }
 
-static void finish_part(struct shard_worker *worker, struct shard_request *request) {
+void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request) {
     if (--request->merge->waiting) return;
 
     struct shard_client *client = request->client;
@@ -243,18 +245,27 @@ static void remember_error(struct shard_merge *merge, const char *error) {
     if (!merge->error) merge->error = strdup(error);
 }
 
+/* The node's next one comes into the same place. */
+static void forget_reply(struct shard_merge *merge, struct shard_part *part) {
+    struct shard_buffer *reply = part->reply;
+    if (!reply) return;
+    if (reply->bytes[0] != '+' && !merge->error) merge->error = strndup(reply->bytes, reply->size);
+    reply->size = 0;
+}
+
 void shard_merge_feed(struct shard_worker *worker, struct shard_request *request, uint32_t part, const char *data,
                       size_t size, bool last) {
     if (request->client->socket != -1 && !keep(&request->merge->parts[part], data, size)) {
         shard_client_close(worker, request->client);
     }
-    if (last) finish_part(worker, request);
+    if (last && request->merge->gathers) forget_reply(request->merge, &request->merge->parts[part]);
+    if (last) shard_merge_finish_part(worker, request);
 }
 
 void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, const char *error) {
     remember_error(request->merge, error);
     shard_add(worker, FIGURE_ERRORS, 1);
-    finish_part(worker, request);
+    shard_merge_finish_part(worker, request);
 }
 
 #endif

@@ -17,7 +17,8 @@ enum {
     SHARD_READ_LEAST = 16384, /* with less left of it, it is begun anew */
     SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
     SHARD_IN_FLIGHT = 10000,  /* requests of a client */
-    SHARD_STREAM = 64 * 1024  /* an argument of which so many bytes are still to come is forwarded while it arrives */
+    SHARD_STREAM = 64 * 1024, /* an argument of which so many bytes are still to come is forwarded while it arrives */
+    SHARD_GATHER = 64 * 1024  /* with so many bytes of an MSET here, its pairs are sent on before the rest has come */
 };
 
 /* What an event of epoll is about; the first member of each. */
@@ -32,6 +33,7 @@ struct shard_part {
 /* Of a request that goes to several nodes, or whose reply is changed. */
 struct shard_merge {
     uint8_t way;             /* enum shard_way */
+    bool gathers;            /* how many parts there will be is not known; the replies of a node are one part after another */
     uint32_t waiting;        /* parts without a whole reply */
     uint32_t count;          /* of parts */
     uint32_t keys;           /* SHARD_MGET: how many */
@@ -67,6 +69,7 @@ struct shard_client {
     struct resp_command command;
     struct shard_link *full;             /* paused until this one is less full */
     struct shard_link *stream;           /* what comes is passed on to it, or NULL */
+    struct shard_request *gather;        /* of an MSET that goes on its way while it arrives, or NULL */
     uint64_t left;                       /* bytes to come of an argument that is passed on, or dropped */
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
@@ -172,6 +175,8 @@ char *shard_room(struct shard_worker *worker, size_t *size);
 /* Writes all that is waiting, and copies what is borrowed and could not be written. */
 void shard_flush(struct shard_worker *worker);
 
+struct shard_call;
+
 /* ---- shard_client.c ---- */
 
 void shard_accept(struct shard_worker *worker);
@@ -225,6 +230,12 @@ __attribute__((format(printf, 2, 3))) void shard_refuse(struct shard_call *call,
 
 void shard_split(struct shard_call *call);
 void shard_send_to_all(struct shard_call *call);
+
+/* Pairs of keys and values, to each node those of its keys, for a request that gathers. */
+void shard_send_pairs(struct shard_call *call, struct shard_request *request);
+
+/* A request with so many parts; NULL: there is no memory, and the client is closed. */
+struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts);
 void shard_scan(struct shard_call *call);
 
 /* Where each key belongs, into worker->nodes; the keys are every `step` words from `first` on. False: no memory. */
@@ -241,9 +252,26 @@ void shard_merge_feed(struct shard_worker *worker, struct shard_request *request
                       size_t size, bool last);
 void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, const char *error);
 
+/* A part that needs no reply of a node is done with. */
+void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request);
+
 /* ---- shard_local.c ---- */
 
 void shard_answer_here(struct shard_call *call);
+
+/* ---- shard_gather.c ---- */
+
+/* Whether pairs of an MSET had better be sent on before the rest of it has come; `size` bytes of it are here. */
+bool shard_gather_wanted(const struct shard_client *client, const char *data, size_t size);
+
+/* Returns the bytes that are done with. */
+size_t shard_gather(struct shard_worker *worker, struct shard_client *client, const char *data, struct shard_buffer *owner);
+
+/* The last pairs. */
+void shard_gather_last(struct shard_call *call);
+
+/* No more will come. */
+void shard_gather_leave(struct shard_worker *worker, struct shard_client *client);
 
 /* ---- shard_stream.c ---- */
 

@@ -54,17 +54,20 @@ static void append(struct shard_call *call, struct shard_link *link, const char 
     if (link->out.size > SHARD_HIGH) call->client->full = link;
 }
 
-/* "*3\r\n$3\r\nDEL\r\n": the name as the client has written it. */
-static void begin_part(struct shard_call *call, struct shard_link *link, uint64_t words) {
-    char header[RESP_HEADER];
-    size_t size = resp_write_header(header, '*', words);
-    struct shard_rope *out = &link->out;
+/* "*3\r\n$3\r\nDEL\r\n". */
+static void begin_named(struct shard_call *call, struct shard_link *link, uint64_t words, const char *name, size_t size) {
+    char header[2 * RESP_HEADER];
+    size_t header_size = resp_write_header(header, '*', words);
+    header_size += resp_write_header(header + header_size, '$', size);
     struct shard_blocks *blocks = &call->worker->blocks;
-    struct resp_span name = call->words[0];
-    size_t name_size = resp_write_header(header + size, '$', name.size);
-    bool enough = shard_rope_copy(out, blocks, header, size + name_size) &&
-                  shard_rope_copy(out, blocks, call->data + name.at, name.size + 2);
+    bool enough = shard_rope_copy(&link->out, blocks, header, header_size) &&
+                  shard_rope_copy(&link->out, blocks, name, size) && shard_rope_copy(&link->out, blocks, "\r\n", 2);
     if (!enough) out_of_memory(call->worker, link);
+}
+
+/* The name as the client has written it. */
+static void begin_part(struct shard_call *call, struct shard_link *link, uint64_t words) {
+    begin_named(call, link, words, call->data + call->words[0].at, call->words[0].size);
 }
 
 /*
@@ -102,8 +105,7 @@ static bool remember_order(const struct shard_worker *worker, struct shard_merge
     return parts && merge->order;
 }
 
-/* A request with so many parts; the client is closed when there is no memory. */
-static struct shard_request *begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts) {
+struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts) {
     struct shard_merge *merge = shard_merge_new(way, parts);
     struct shard_request *request = merge ? shard_request_new(call->worker, call->client) : NULL;
     if (request) request->merge = merge;
@@ -121,22 +123,28 @@ static void send_whole(struct shard_call *call, uint32_t node) {
     }
 }
 
-static void send_parts(struct shard_call *call, uint32_t keys, uint32_t step, uint32_t parts) {
+/* To the nodes that have been asked. */
+static void append_words(struct shard_call *call, uint32_t keys, uint32_t step) {
     struct shard_worker *worker = call->worker;
-    enum shard_way way = call->command->way;
-    struct shard_request *request = begin_merge(call, way, parts);
-    if (!request) return;
-    if (way == SHARD_MGET && !remember_order(worker, request->merge, keys)) {
-        for (uint32_t i = 0; i < parts; i++) shard_merge_fail(worker, request, "-ERR out of memory\r\n");
-        return;
-    }
-    ask_nodes(call, request, step);
     for (uint32_t i = 0; i < keys; i++) {
         if (!worker->counts[worker->nodes[i]]) continue;
         size_t size;
         const char *data = whole_word(call, 1 + i * step, step, &size);
         append(call, &worker->links[worker->nodes[i]], data, size);
     }
+}
+
+static void send_parts(struct shard_call *call, uint32_t keys, uint32_t step, uint32_t parts) {
+    struct shard_worker *worker = call->worker;
+    enum shard_way way = call->command->way;
+    struct shard_request *request = shard_begin_merge(call, way, parts);
+    if (!request) return;
+    if (way == SHARD_MGET && !remember_order(worker, request->merge, keys)) {
+        for (uint32_t i = 0; i < parts; i++) shard_merge_fail(worker, request, "-ERR out of memory\r\n");
+        return;
+    }
+    ask_nodes(call, request, step);
+    append_words(call, keys, step);
 }
 
 void shard_split(struct shard_call *call) {
@@ -156,10 +164,29 @@ void shard_split(struct shard_call *call) {
 void shard_send_to_all(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
     uint32_t nodes = worker->shard->settings.node_count;
-    struct shard_request *request = begin_merge(call, call->command->way, nodes);
+    struct shard_request *request = shard_begin_merge(call, call->command->way, nodes);
     for (uint32_t node = 0; request && node < nodes; node++) {
         if (shard_link_ask(worker, &worker->links[node], request, node)) append(call, &worker->links[node], call->data, call->size);
     }
+}
+
+void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
+    struct shard_worker *worker = call->worker;
+    uint32_t keys;
+    if (!shard_place_keys(call, 1, 2, &keys)) {
+        shard_client_close(worker, call->client);
+        return;
+    }
+    for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {
+        uint32_t count = worker->counts[node];
+        if (!count) continue;
+
+        request->merge->waiting++;
+        bool asked = shard_link_ask(worker, &worker->links[node], request, node);
+        if (asked) begin_named(call, &worker->links[node], 1 + 2 * (uint64_t)count, "MSET", 4);
+        worker->counts[node] = asked;
+    }
+    append_words(call, keys, 2);
 }
 
 /* ---- SCAN ---- */
@@ -184,7 +211,7 @@ void shard_scan(struct shard_call *call) {
         return;
     }
     uint32_t node = (uint32_t)(cursor % nodes);
-    struct shard_request *request = begin_merge(call, SHARD_SCAN, 1);
+    struct shard_request *request = shard_begin_merge(call, SHARD_SCAN, 1);
     if (!request) return;
 
     request->merge->node = node;

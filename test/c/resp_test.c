@@ -32,6 +32,20 @@ static void test_spans(void) {
     CHECK(resp_command_scan(&command, data, sizeof data - 1) == RESP_COMMAND);
 }
 
+/* What was passed on of a long command need not be kept. */
+static void test_drop(void) {
+    static const char data[] = "*5\r\n$4\r\nMSET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$2\r\ndd\r\n";
+    struct resp_span spans[5];
+    struct resp_command command;
+    resp_command_start(&command, &resp_default_limits, spans, 5);
+    CHECK(resp_command_scan(&command, data, 37) == RESP_MORE && command.found == 4);
+    resp_command_drop(&command, 2, 26);
+    CHECK(command.found == 2 && command.count == 3 && spans[0].at == 0 && spans[0].size == 0 && spans[1].at == 6);
+    CHECK(data[26] == '\r' && data[26 + spans[1].at] == 'c');
+    CHECK(resp_command_scan(&command, data + 26, sizeof data - 27) == RESP_COMMAND && command.at == sizeof data - 27);
+    CHECK(spans[2].at == 13 && spans[2].size == 2);
+}
+
 static void test_end(void) {
     struct resp_command command;
     resp_command_start(&command, &resp_default_limits, NULL, 0);
@@ -73,6 +87,7 @@ static void test_headers(void) {
 int main(void) {
     test_rules();
     test_spans();
+    test_drop();
     test_end();
     test_inline();
     test_replies();
