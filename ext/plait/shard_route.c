@@ -101,6 +101,12 @@ static int look_at(void *argument, uint32_t place) {
     return other;
 }
 
+/* A script that names no key may use any: on one node it would be silently wrong. */
+static bool names_no_key(const struct shard_call *call) {
+    bool script = strncmp(call->command->name, "eval", 4) == 0 || strncmp(call->command->name, "fcall", 5) == 0;
+    return script && shard_word_is(call->data, call->words[2], "0");
+}
+
 static void route(struct shard_call *call) {
     const struct shard_command *command = call->command;
     if (command->key) {
@@ -111,6 +117,7 @@ static void route(struct shard_call *call) {
     struct search search = {.call = call};
     int across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
     if (across) shard_refuse(call, "%s", ACROSS);
+    else if (names_no_key(call)) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
     else send_to(call, search.any ? search.node : 0); /* without a key all would say that it is wrong */
 }
 

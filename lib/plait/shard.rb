@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "shard/command_table"
+require_relative "shard/configuration"
 require_relative "shard/node"
 require_relative "shard/placement"
 require_relative "shard/proxy"

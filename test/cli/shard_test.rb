@@ -15,6 +15,29 @@ class ShardCommandTest < Minitest::Test
     end
   end
 
+  def test_a_file
+    write("shard.yml", "nodes: [#{addresses.join(", ")}]\nlisten: 127.0.0.1:1\nplacement: cluster\ntimeout: 3\n")
+    listening("shard", "--config", "shard.yml", "--listen", "127.0.0.1:0") do |port, _pid|
+      assert_equal("+OK\r\n", call(port, "MSET", "{a}1", "1", "{a}2", "2"))
+      assert_equal(":1\r\n", call(port, "MSETNX", "{b}1", "1", "{b}2", "2").then { call(port, "EXISTS", "{b}2") })
+    end
+  end
+
+  def test_wrong_files
+    write("list.yml", "- a\n")
+    write("none.yml", "a: [\n")
+    write("odd.yml", "nodes: [a:1]\ntimeouts: 5\n")
+    write("number.yml", "nodes: 5\n")
+    wrong = {
+      "nowhere.yml" => /can't read nowhere.yml: No such file/, "list.yml" => /must be options with values/,
+      "none.yml" => /is not YAML/, "odd.yml" => /no option timeouts/, "number.yml" => /nodes: are a list/
+    }
+    wrong.each do |file, message|
+      result = plait("shard", "--config", file)
+      assert_equal([2, 1], [result.code, result.err.scan(message).size], result.err)
+    end
+  end
+
   def test_it_ends_well_by_sigterm_and_says_what_it_has_done
     result = listening("shard", "--nodes", addresses.first, "--listen", "127.0.0.1:0", signal: :TERM) do |port, _pid, err|
       converse(port) { |redis| redis.pipeline([%w[PING], %w[NONSENSE]]) }

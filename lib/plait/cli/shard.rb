@@ -21,14 +21,14 @@ module Plait
 
       OPTIONS = {
         nodes: { banner: "HOST:PORT,...", desc: "the servers; HOST:PORT:WEIGHT gives one more keys or fewer" },
-        listen: { banner: "HOST:PORT", default: "127.0.0.1:6380", desc: "where clients connect; port 0 is any free one" },
-        threads: { banner: "N", default: "1", desc: "native threads that move the bytes" },
-        placement: { banner: "RULE", default: "redis_sharding",
-                     desc: "redis_sharding, redis_sharding_perl, twemproxy or cluster" },
+        config: { banner: "FILE", desc: "a file of YAML with these options; those that stand here win" },
+        listen: { banner: "HOST:PORT", desc: "where clients connect (default: 127.0.0.1:6380); port 0 is any free one" },
+        threads: { banner: "N", desc: "native threads that move the bytes (default: 1)" },
+        placement: { banner: "RULE", desc: "redis_sharding (the default), redis_sharding_perl, twemproxy or cluster" },
         hash: { banner: "NAME", desc: "crc32a, fnv1a_64, murmur ..., where it differs from the rule's" },
         distribution: { banner: "NAME", desc: "modula, ketama or slots, where it differs from the rule's" },
         tag: { banner: "{}", desc: "the part of a key between these two is what counts" },
-        timeout: { banner: "SECONDS", default: "10", desc: "for a server that was asked to send something; 0 is any time" },
+        timeout: { banner: "SECONDS", desc: "for a server that was asked to send something (default: 10); 0 is any time" },
         demo: { banner: "[N]", lazy: "4", desc: "start N redis-servers (default: 4) instead of --nodes" },
         quiet: { type: :boolean, desc: "no live figures" }
       }.freeze

@@ -43,6 +43,8 @@ module Plait
       # @raise [UsageError]
       def initialize(nodes, rule: :redis_sharding, **changes)
         settings = RULES.fetch(rule) { raise UsageError, "no placement #{rule.inspect}; there are #{RULES.keys.join(", ")}" }
+        raise UsageError, "nodes: are a list, not #{nodes.inspect}" unless nodes.is_a?(Array)
+
         @nodes = arrange(nodes.map { |node| Node.parse(node) }, rule).freeze
         settings = settings.merge(changes)
         check(**settings)

@@ -22,15 +22,15 @@ module Plait
         # @return [Integer] an {ExitStatus}
         def call
           options = @settings.proxy
-          return serve(@settings.nodes, options) unless @settings.demo
+          return serve(**options) unless @settings.demo
 
-          Demo.open(@settings.demo) { |nodes| serve(nodes, options) }
+          Demo.open(@settings.demo) { |nodes| serve(nodes: nodes, **options) }
         end
 
         private
 
-        def serve(nodes, options)
-          Plait::Shard::Proxy.open(nodes: nodes, **options) do |proxy|
+        def serve(**options)
+          Plait::Shard::Proxy.open(**options) do |proxy|
             greet(proxy)
             watch(proxy)
           rescue Interrupt

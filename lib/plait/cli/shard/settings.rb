@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../shard"
 require_relative "../../values/errors"
 require_relative "../arguments"
 require_relative "../command"
@@ -16,31 +17,38 @@ module Plait
         # @raise [UsageError]
         def initialize(options)
           @options = options
+          @file = options["config"] ? Plait::Shard::Configuration.read(options["config"]) : {}
           @demo = Arguments.count("--demo", options["demo"]) if options["demo"]
-          raise UsageError, "--demo starts its own servers: leave out --nodes" if @demo && options["nodes"]
-          raise UsageError, "--demo #{@demo}: must be 64 at most" if @demo && @demo > 64
-          return if @demo || options["nodes"]
+          @demo ? check_demo : check_nodes
+        end
+
+        # @return [Hash{Symbol => Object}] for {Plait::Shard::Proxy}; of a demonstration without nodes
+        # @raise [UsageError]
+        def proxy = @file.merge(nodes, numbers, names, given("listen", "tag"))
+
+        private
+
+        def check_demo
+          raise UsageError, "--demo starts its own servers: leave out --nodes" if @options["nodes"] || @file.key?(:nodes)
+          raise UsageError, "--demo #{@demo}: must be 64 at most" if @demo > 64
+        end
+
+        def check_nodes
+          return if @options["nodes"] || @file.key?(:nodes)
 
           raise UsageError, "say which servers: --nodes HOST:PORT,HOST:PORT, or try plait shard --demo"
         end
 
-        # @return [Array<String>]
-        # @raise [UsageError]
-        def nodes = Arguments.words("--nodes", @options["nodes"])
+        def given(*names) = names.filter_map { |name| [name.to_sym, @options[name]] if @options[name] }.to_h
 
-        # @return [Hash{Symbol => Object}] for {Plait::Shard::Proxy}, but for the nodes
-        # @raise [UsageError]
-        def proxy
-          { listen: @options["listen"], threads: Arguments.count("--threads", @options["threads"]),
-            placement: @options["placement"].tr("-", "_").to_sym, timeout: Arguments.seconds("--timeout", @options["timeout"]),
-            **names, **tag }
+        def nodes = given("nodes").transform_values { |text| Arguments.words("--nodes", text) }
+
+        def names = given("placement", "hash", "distribution").transform_values { |text| text.tr("-", "_").to_sym }
+
+        def numbers
+          given("threads").transform_values { |text| Arguments.count("--threads", text) }
+                          .merge(given("timeout").transform_values { |text| Arguments.seconds("--timeout", text) })
         end
-
-        private
-
-        def names = %w[hash distribution].filter_map { |name| [name.to_sym, @options[name].to_sym] if @options[name] }.to_h
-
-        def tag = @options["tag"] ? { tag: @options["tag"] } : {}
       end
     end
   end
