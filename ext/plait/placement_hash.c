@@ -8,52 +8,19 @@
 
 /* ---- cyclic redundancy checks ---- */
 
-enum { SLICES = 8 };
-
-static uint32_t crc32_tables[SLICES][256]; /* [n][b]: what byte b comes to behind n more of them */
-static uint16_t crc16_table[256];          /* XMODEM */
+static uint16_t crc16_table[256]; /* XMODEM */
 
 /* Before any thread can ask. */
-__attribute__((constructor)) static void fill_tables(void) {
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t crc = byte;
-        uint16_t crc16 = (uint16_t)(byte << 8);
-        for (int bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-            crc16 = (uint16_t)(crc16 << 1 ^ (crc16 & 0x8000 ? 0x1021 : 0));
-        }
-        crc32_tables[0][byte] = crc;
-        crc16_table[byte] = crc16;
+__attribute__((constructor)) static void fill_table(void) {
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint16_t crc = (uint16_t)(byte << 8);
+        for (int bit = 0; bit < 8; bit++) crc = (uint16_t)(crc << 1 ^ (crc & 0x8000 ? 0x1021 : 0));
+        crc16_table[byte] = crc;
     }
-    for (int slice = 1; slice < SLICES; slice++) {
-        for (int byte = 0; byte < 256; byte++) {
-            uint32_t crc = crc32_tables[slice - 1][byte];
-            crc32_tables[slice][byte] = crc >> 8 ^ crc32_tables[0][crc & 0xff];
-        }
-    }
-}
-
-static uint32_t little_endian(const unsigned char *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-/* Of zlib, gzip, PNG. Eight bytes at a time: a table for each place. */
-static uint32_t crc32a(const char *key, size_t size) {
-    const unsigned char *bytes = (const unsigned char *)key;
-    uint32_t crc = ~0U;
-    for (; size >= SLICES; size -= SLICES, bytes += SLICES) {
-        uint32_t low = crc ^ little_endian(bytes);
-        uint32_t high = little_endian(bytes + 4);
-        crc = crc32_tables[7][low & 0xff] ^ crc32_tables[6][low >> 8 & 0xff] ^ crc32_tables[5][low >> 16 & 0xff] ^
-              crc32_tables[4][low >> 24] ^ crc32_tables[3][high & 0xff] ^ crc32_tables[2][high >> 8 & 0xff] ^
-              crc32_tables[1][high >> 16 & 0xff] ^ crc32_tables[0][high >> 24];
-    }
-    while (size--) crc = crc >> 8 ^ crc32_tables[0][(crc ^ *bytes++) & 0xff];
-    return ~crc;
 }
 
 static uint32_t crc32(const char *key, size_t size) {
-    return crc32a(key, size) >> 16 & 0x7fff;
+    return placement_crc32(key, size) >> 16 & 0x7fff;
 }
 
 /* Without an end to its 32 bits: what is shifted out of the 16 stays, and counts in a modulo. */
@@ -161,7 +128,7 @@ static uint32_t murmur(const char *key, size_t size) {
     const unsigned char *bytes = (const unsigned char *)key;
     uint32_t hash = 0xdeadbeef * (uint32_t)size ^ (uint32_t)size;
     for (; size >= 4; size -= 4, bytes += 4) {
-        uint32_t word = little_endian(bytes) * factor;
+        uint32_t word = placement_little_endian(bytes) * factor;
         word = (word ^ word >> 24) * factor;
         hash = hash * factor ^ word;
     }
@@ -203,20 +170,20 @@ static uint32_t jenkins(const char *key, size_t size) {
     uint32_t basis = 0xdeadbeef + (uint32_t)size + 13;
     uint32_t words[3] = {basis, basis, basis};
     for (; size > 12; size -= 12, bytes += 12) {
-        for (int i = 0; i < 3; i++) words[i] += little_endian(bytes + 4 * i);
+        for (int i = 0; i < 3; i++) words[i] += placement_little_endian(bytes + 4 * i);
         jenkins_mix(words);
     }
     if (size == 0) return words[2];
 
     unsigned char rest[12] = {0};
     memcpy(rest, bytes, size);
-    for (int i = 0; i < 3; i++) words[i] += little_endian(rest + 4 * i);
+    for (int i = 0; i < 3; i++) words[i] += placement_little_endian(rest + 4 * i);
     return jenkins_final(words);
 }
 
 uint32_t placement_hash(enum placement_hash hash, const char *key, size_t size) {
     switch (hash) {
-    case PLACEMENT_CRC32A: return crc32a(key, size);
+    case PLACEMENT_CRC32A: return placement_crc32(key, size);
     case PLACEMENT_CRC32: return crc32(key, size);
     case PLACEMENT_CRC16: return crc16(key, size);
     case PLACEMENT_SLOT: return slot(key, size);

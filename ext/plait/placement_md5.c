@@ -36,15 +36,11 @@ static uint32_t mixed(unsigned step, const uint32_t state[4], unsigned *word) {
     }
 }
 
-static uint32_t little_endian(const unsigned char *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
 static void take_block(uint32_t sums[4], const unsigned char *block) {
     uint32_t state[4] = {sums[0], sums[1], sums[2], sums[3]};
     for (unsigned step = 0; step < 64; step++) {
         unsigned word;
-        uint32_t value = mixed(step, state, &word) + state[0] + SINES[step] + little_endian(block + 4 * word);
+        uint32_t value = mixed(step, state, &word) + state[0] + SINES[step] + placement_little_endian(block + 4 * word);
         state[0] = state[3];
         state[3] = state[2];
         state[2] = state[1];

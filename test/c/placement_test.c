@@ -46,6 +46,20 @@ static void test_every_length(void) {
     }
 }
 
+/* Bit by bit; at every length and place, since long keys are done in another way. */
+static void test_crc32_of_long_keys(void) {
+    static char bytes[1200];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 7 ^ i >> 3);
+    for (size_t from = 0; from < 17; from++) {
+        uint32_t crc = ~0U;
+        for (size_t size = 0; from + size < sizeof bytes; size++) {
+            CHECK(placement_hash(PLACEMENT_CRC32A, bytes + from, size) == ~crc);
+            crc ^= (unsigned char)bytes[from + size];
+            for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+        }
+    }
+}
+
 static bool hashed(enum placement_tag tag, const char *key, const char *part) {
     struct placement placement = {.tag = tag, .open = '{', .close = '}'};
     size_t size = strlen(key);
@@ -76,6 +90,7 @@ static void test_points(void) {
 int main(void) {
     test_check_values();
     test_every_length();
+    test_crc32_of_long_keys();
     test_tags();
     test_points();
     puts("ok");
