@@ -9,7 +9,9 @@
 
 #ifdef __linux__
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
@@ -139,10 +141,10 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE spawner
     return self;
 }
 
-/* listen(io, scheme, name, port): Strings */
+/* listen(io, scheme, name, port): Strings; an IO of nil: see `bring`. Returns its index. */
 static VALUE server_listen_to(VALUE self, VALUE io, VALUE scheme, VALUE name, VALUE port) {
     struct rb_server *server = plait_server_of(self);
-    int number = plait_descriptor_of(io);
+    int number = NIL_P(io) ? SERVER_NONE : plait_descriptor_of(io);
     int index = server->engine.listening;
     if (index == SERVER_LISTENERS) rb_raise(rb_eArgError, "a server has %d listening sockets at most", SERVER_LISTENERS);
 
@@ -152,6 +154,23 @@ static VALUE server_listen_to(VALUE self, VALUE io, VALUE scheme, VALUE name, VA
     plait_server_listener(listener, rb_str_new_frozen(scheme));
     int error = server_listen(&server->engine, number);
     if (error != 0) rb_syserr_fail(error, "epoll_ctl");
+    return INT2FIX(index);
+}
+
+static void set_address(struct server_connection *connection, const char *address) {
+    if (inet_pton(AF_INET, address, connection->address) == 1) connection->family = AF_INET;
+    else if (inet_pton(AF_INET6, address, connection->address) == 1) connection->family = AF_INET6;
+}
+
+/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is the server's from then on */
+static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE address) {
+    struct rb_server *server = plait_server_of(self);
+    int number = NUM2INT(descriptor);
+    const char *text = StringValueCStr(address);
+    fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK);
+    struct server_connection *connection = server_bring(&server->engine, number, NUM2INT(index), plait_server_now());
+    if (!connection) rb_sys_fail("epoll_ctl");
+    set_address(connection, text);
     return self;
 }
 
@@ -475,6 +494,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_alloc_func(core, server_allocate);
     rb_define_method(core, "initialize", server_initialize, 4);
     rb_define_method(core, "listen", server_listen_to, 4);
+    rb_define_method(core, "bring", server_bring_one, 3);
     rb_define_method(core, "begin", server_begin_work, 0);
     rb_define_method(core, "work", server_work, 0);
     rb_define_method(core, "transfer", server_look, 0);

@@ -256,6 +256,8 @@ size_t server_bytes(const struct server *server) {
 }
 
 static int look_at(const struct server *server, int index, int operation, uint32_t events) {
+    if (server->listeners[index] == SERVER_NONE) return 0;
+
     struct epoll_event event = {.events = events, .data.u64 = LISTENER | (uint64_t)index};
     return epoll_ctl(server->epoll, operation, server->listeners[index], &event) == 0 ? 0 : errno;
 }

@@ -160,8 +160,11 @@ void server_close(struct server *server);
 
 size_t server_bytes(const struct server *server);
 
-/* Accepts from a listening socket that does not block. */
+/* Accepts from a listening socket that does not block; SERVER_NONE: somebody else does, and brings what he accepts. */
 int server_listen(struct server *server, int listener);
+
+/* Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. */
+struct server_connection *server_bring(struct server *server, int number, int index, double now);
 
 /* Accepts no more. */
 void server_deafen(struct server *server);

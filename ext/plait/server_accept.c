@@ -44,6 +44,17 @@ static bool accept_one(struct server *server, int index, double now) {
     return true;
 }
 
+struct server_connection *server_bring(struct server *server, int number, int index, double now) {
+    struct server_connection *connection = server_admit(server, number);
+    if (!connection) return NULL;
+
+    connection->listener = (uint8_t)index;
+    connection->family = AF_UNIX;
+    server->counts.accepted++;
+    server_enqueue(server, connection, SERVER_IDLE, now);
+    return connection;
+}
+
 /* Until nobody is left: with a bound the kernel's queue overflows under a burst. */
 void server_accept(struct server *server, int index, double now) {
     while (index < server->listening) {

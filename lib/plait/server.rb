@@ -59,12 +59,13 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     end
 
     # Opens a socket; connections wait there until {#run}.
-    # @param where [String, Io::Endpoint] as "tcp://127.0.0.1:9292", "unix:///run/app.sock"
+    # @param where [String, Io::Endpoint] as "tcp://127.0.0.1:9292", "unix:///run/app.sock", "ssl://0.0.0.0:9293"
+    # @param tls [Io::TLS::Server, nil] for ssl://
     # @param options [Hash] see {Io::Listener.open}
     # @return [Io::Endpoint] with the port that was given
     # @raise [ListenError]
-    def listen(where, **options)
-      @listeners << Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, **options)
+    def listen(where, tls: nil, **options)
+      @listeners << Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, tls: tls, **options)
       @listeners.last.endpoint
     end
 

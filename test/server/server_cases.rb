@@ -10,6 +10,7 @@ require_relative "server_cases/bounds"
 require_relative "server_cases/endings"
 require_relative "server_cases/requests"
 require_relative "server_cases/streams"
+require_relative "server_cases/tls"
 
 # What a server does on every mechanism; who includes it says `mechanism`.
 module ServerCases
@@ -19,6 +20,7 @@ module ServerCases
   include Endings
   include Requests
   include Streams
+  include TLS
 
   # Keeps what apps complain about, as the error stream of a request.
   class Errors
@@ -50,11 +52,11 @@ module ServerCases
   end
 
   # Starts a server, which teardown ends. Rack::Lint stands around the app.
-  def serve(app = nil, at: "tcp://127.0.0.1:0", lint: true, **options, &block)
+  def serve(app = nil, at: "tcp://127.0.0.1:0", tls: nil, lint: true, **options, &block)
     app ||= block
     app = Rack::Lint.new(app) if lint
     @server = Plait::Server.new(with_errors(app), on: mechanism, **options)
-    @endpoint = @server.listen(at)
+    @endpoint = @server.listen(at, tls: tls)
     @thread = @server.start
     @thread.report_on_exception = false
     @server

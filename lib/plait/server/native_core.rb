@@ -11,7 +11,8 @@ module Plait
     # The connections of a server and its workers, in C: ext/plait/rb_server.c.
     #
     # - `new(app, reply, spawner, settings)`: the spawner has a further worker begin, which calls `work`
-    # - `listen(io, scheme, name, port)`: accepts there
+    # - `listen(io, scheme, name, port)`: accepts there; returns a number. Of nil: accepts nothing, and is for
+    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the descriptor is the core's then
     # - `begin`: the first worker; `work`: the life of one, until `halt`
     # - `sweep`: ends what takes too long; to be called now and then
     # - `drain`: takes nothing new; `halt`: the workers leave; `close`: closes what is left

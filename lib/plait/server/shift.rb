@@ -2,6 +2,7 @@
 
 require "socket"
 require_relative "bell"
+require_relative "gate"
 require_relative "hybrid"
 require_relative "native_core"
 require_relative "options"
@@ -28,7 +29,8 @@ module Plait
         @bell = bell
         app = Hybrid.new(app) if options.on == :hybrid
         @core = NativeCore.new(app, Reply.new(options), -> { start { @core.work } }, options.settings)
-        listeners.each { |listener| admit_from(listener) }
+        @gates = []
+        listeners.each { |listener| admit_from(listener, options) }
       end
 
       # Serves until the bell rings, and then until all is answered or the time for that is up.
@@ -36,10 +38,12 @@ module Plait
       # @raise [Exception] that ended it
       def run
         @core.begin
+        @gates.each { |gate| start { gate.run { |job| start(&job) } } }
         @bell.wait(SWEEP) { @core.sweep }
         drain(@bell.deadline)
         raise @failure if @failure
       ensure
+        @gates.each(&:close)
         @core.halt
         @scope.cancel
       end
@@ -52,13 +56,14 @@ module Plait
 
       private
 
-      # What is accepted inherits its options.
-      def admit_from(listener)
+      # What is accepted inherits the options of the listening socket.
+      def admit_from(listener, options)
         endpoint = listener.endpoint
-        return @core.listen(listener.io, "http", "localhost", "80") if endpoint.unix?
-
-        listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
-        @core.listen(listener.io, "http", endpoint.host, endpoint.port.to_s)
+        listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless endpoint.unix?
+        scheme = listener.tls ? "https" : "http"
+        name, port = endpoint.unix? ? %w[localhost 80] : [endpoint.host, endpoint.port.to_s]
+        number = @core.listen(listener.tls ? nil : listener.io, scheme, name, port)
+        @gates << Gate.new(listener, @core, number, options) if listener.tls
       end
 
       # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
@@ -72,6 +77,7 @@ module Plait
       end
 
       def drain(deadline)
+        @gates.each(&:close)
         @core.drain
         sleep(LOOK) until @core.statistics.fetch(:connections).zero? || deadline.expired?
       end

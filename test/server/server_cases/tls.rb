@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "plait/io/tls"
+require_relative "../../io/certificates"
+
+module ServerCases
+  # Over TLS.
+  module TLS
+    def serve_tls(&app)
+      authority = Certificates::Authority.new
+      tls = Plait::Io::TLS::Server.new(**authority.issue("DNS:localhost", "IP:127.0.0.1").to_h)
+      @context = OpenSSL::SSL::SSLContext.new.tap { |context| context.cert_store = authority.store }
+      @context.verify_mode = OpenSSL::SSL::VERIFY_PEER
+      serve(at: "ssl://127.0.0.1:0", tls: tls, &app)
+    end
+
+    def connect_tls
+      secure = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", @endpoint.port), @context)
+      secure.sync_close = true
+      Caller.new(secure.connect).tap { |caller| @callers << caller }
+    end
+
+    def test_requests_over_tls
+      body = "x" * 1_000_000
+      serve_tls { |env| [200, {}, env.values_at("rack.url_scheme", "SERVER_PORT", "REMOTE_ADDR") << env["rack.input"].read] }
+      callers = Array.new(3) { connect_tls }
+      2.times { callers.each { |caller| assert_equal("https443127.0.0.1", caller.get.body) } }
+      caller = callers.first.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{body.size}\r\n\r\n#{body}")
+      assert_equal("https443127.0.0.1#{body}", caller.hear.body)
+    end
+
+    def test_who_does_not_speak_tls_is_gone
+      serve_tls { [200, {}, []] }
+      assert_includes([0, 7], connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").rest.bytesize, "nothing, or an alert")
+      assert_equal(200, connect_tls.get.status)
+    end
+
+    def test_nothing_of_tls_is_left_behind
+      assert_no_leaks do
+        serve_tls { [200, {}, ["x"]] }
+        connect_tls.get
+        connect_tls.get("/", "Connection: close")
+        @callers.each(&:close)
+        @server.stop(within: 1)
+        assert(@thread.join(20))
+      end
+    end
+  end
+end
