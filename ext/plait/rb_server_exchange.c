@@ -49,6 +49,15 @@ static VALUE exchange_write(VALUE self, VALUE array) {
     return kept < 0 ? Qnil : SSIZET2NUM(kept);
 }
 
+/* interim(parts): as write, but the answer itself has not begun by it. */
+static VALUE exchange_interim(VALUE self, VALUE array) {
+    VALUE kept = exchange_write(self, array);
+    struct rb_server *server;
+    struct server_connection *connection = connection_of(self, &server);
+    if (connection) connection->begun = false;
+    return kept;
+}
+
 /* send_file(descriptor, offset, count): sendfile(2). Returns the bytes sent, 0 when it would wait, nil when it is gone. */
 static VALUE exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     struct rb_server *server;
@@ -101,6 +110,7 @@ void plait_server_define_exchange(VALUE server_class) {
     exchange_class = rb_const_get(server_class, rb_intern("Exchange"));
     rb_gc_register_mark_object(exchange_class);
     rb_define_method(exchange_class, "write", exchange_write, 1);
+    rb_define_method(exchange_class, "interim", exchange_interim, 1);
     rb_define_method(exchange_class, "send_file", exchange_send_file, 3);
     rb_define_method(exchange_class, "number", exchange_number, 0);
     rb_define_method(exchange_class, "detach", exchange_detach, 0);

@@ -44,6 +44,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Numeric, nil] :body_timeout seconds for each 64 KiB of a request's body
     # @option options [Numeric, nil] :write_timeout seconds that a peer may take nothing of an answer
     # @option options [Numeric] :handshake_timeout seconds for TLS
+    # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
     # @raise [UsageError]
     # @raise [ListenError]
     # @raise [UnsupportedError] without the C extension, or on another system than Linux

@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require "plait/cli"
 require "net/http"
 require "socket"
+require_relative "../io/certificates"
 require_relative "support/command_line"
 
 class ServeCommandTest < Minitest::Test
@@ -47,6 +48,22 @@ class ServeCommandTest < Minitest::Test
       end
   ensure
     taken&.close
+  end
+
+  def test_over_tls
+    authority = Certificates::Authority.new
+    pair = authority.issue("IP:127.0.0.1")
+    File.write(File.join(folder, "config.ru"), RACKUP)
+    File.write(File.join(folder, "cert.pem"), pair.certificate.to_pem)
+    File.write(File.join(folder, "key.pem"), pair.key.to_pem)
+    result = plait_running("serve", "--bind", "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem") do |pid, _, err|
+      port = wait_until { File.read(err)[%r{at tls://127\.0\.0\.1:(\d+)$}, 1] }
+      answer = Net::HTTP.start("127.0.0.1", port, use_ssl: true, cert_store: authority.store) { |http| http.get("/a").body }
+      assert_equal("HELLO /A", answer)
+      Process.kill(:TERM, pid)
+    end
+    assert_equal(0, result.code)
+    assert_match(/lacks its key/, plait("serve", "--bind", "ssl://127.0.0.1:0?cert=cert.pem").err)
   end
 
   def test_rackup

@@ -19,7 +19,8 @@ module Plait
       ARGUMENTS = (0..1)
       OPTIONS = {
         on: { banner: "MECHANISM", default: "hybrid", desc: "threads, fibers or hybrid" },
-        bind: { banner: "URL", default: "tcp://127.0.0.1:9292", desc: "where to listen: tcp://HOST:PORT or unix:///PATH; " \
+        bind: { banner: "URL", default: "tcp://127.0.0.1:9292", desc: "where to listen: tcp://HOST:PORT, " \
+                                                                      "unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
                                                                       "several with commas between them" },
         limit: { banner: "N", desc: "requests that run at once (default: 4096; on threads 16)" },
         queue: { banner: "N", default: "1024", desc: "requests that wait for that; further ones are answered 503" },

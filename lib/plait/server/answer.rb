@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "fields"
 require_relative "tunnel"
 require_relative "../native"
 require_relative "../protocols/http1"
@@ -30,7 +31,7 @@ module Plait
         @exchange = exchange
         @env = env
         @status = status
-        @fields = fields_of(headers)
+        @fields = Fields.of(headers)
         @persistent = persistent && !named("connection").to_s.match?(/\bclose\b/i)
         @timeout = timeout
         @length = length_of(named("content-length"))
@@ -103,17 +104,6 @@ module Plait
       ensure
         socket.close unless taken
       end
-
-      def fields_of(headers)
-        headers.to_enum(:each).flat_map do |name, value|
-          next [] if name.start_with?("rack.") || value.nil?
-
-          Array(value).flat_map { |one| lines(one.to_s).map { |line| [name.downcase, line] } }
-        end
-      end
-
-      # Before Rack 3 several values of one field were lines of one String.
-      def lines(text) = text.empty? ? [text] : text.split("\n")
 
       def named(name) = @fields.find { |field, _| field == name }&.last
 

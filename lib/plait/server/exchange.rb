@@ -9,6 +9,7 @@ module Plait
     #
     # The core that has made it (see {NativeCore}) gives it:
     # - `write(parts)`: sends Strings without waiting; the bytes that the peer has not taken yet, or nil when it is gone
+    # - `interim(parts)`: the same with a 1xx answer, after which the answer itself is still to come
     # - `send_file(descriptor, offset, count)`: sends of a file what can be sent without waiting; the bytes, 0 when none
     #   could be, false when the file is shorter, nil when the connection is gone
     # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `begun?`: whether some of an answer was sent

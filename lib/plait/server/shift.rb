@@ -2,6 +2,7 @@
 
 require "socket"
 require_relative "bell"
+require_relative "early_hints"
 require_relative "gate"
 require_relative "hybrid"
 require_relative "native_core"
@@ -27,6 +28,7 @@ module Plait
       def initialize(scope, app, options, listeners, bell)
         @scope = scope
         @bell = bell
+        app = EarlyHints.offer(app) if options.early_hints
         app = Hybrid.new(app) if options.on == :hybrid
         @core = NativeCore.new(app, Reply.new(options), -> { start { @core.work } }, options.settings)
         @gates = []

@@ -128,6 +128,15 @@ module ServerCases
       assert_serves
     end
 
+    # On fibers it would end all of them.
+    def test_an_app_that_kills_its_thread
+      return if mechanism != :threads
+
+      serve(lint: false) { |env| env["PATH_INFO"] == "/" ? [200, {}, []] : Thread.exit }
+      20.times { assert_empty(connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").rest) }
+      assert_serves
+    end
+
     def test_bad_triplets
       bad = { "nil" => nil, "two" => [200, {}], "status" => [:ok, {}, []], "low" => [99, {}, []], "body" => [200, {}, [1]],
               "value" => [200, { "x-a" => "a\r\nx-b: c" }, []], "name" => [200, { "x a" => "1" }, []],

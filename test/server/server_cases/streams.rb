@@ -137,6 +137,22 @@ module ServerCases
       assert_equal("hey!", caller.send("hey").rest)
     end
 
+    def test_early_hints
+      serve(early_hints: true) do |env|
+        env["rack.early_hints"]&.call("link" => ["</a.css>; rel=preload", "</b.css>; rel=preload"])
+        raise "late" if env["PATH_INFO"] == "/fails"
+
+        [200, {}, ["done"]]
+      end
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      hints = caller.hear
+      assert_equal([103, "done"], [hints.status, caller.hear.body])
+      assert_includes(hints.head, "link: </a.css>; rel=preload\r\nlink: </b.css>; rel=preload\r\n")
+      assert_match(%r{\AHTTP/1.1 200 }, connect.send("GET / HTTP/1.0\r\n\r\n").rest, "old clients don't know them")
+      caller.send("GET /fails HTTP/1.1\r\nHost: a\r\n\r\n")
+      assert_equal([103, 500], [caller.hear.status, caller.hear.status])
+    end
+
     # The env may live on; the connection may be at its next request.
     def test_a_hijack_that_comes_too_late
       env = nil

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "uri"
 require_relative "../command"
 require_relative "../exit_status"
+require_relative "../../io/tls"
 require_relative "../../server"
 require_relative "../../server/rackup_file"
 require_relative "../../../plait"
@@ -28,13 +30,27 @@ module Plait
         # @raise [UsageError, ListenError, UnsupportedError]
         def run
           drain = number("drain")
-          server = Server.new(Server::RackupFile.load(@path), bind: @options["bind"].split(","), **settings)
+          server = Server.new(Server::RackupFile.load(@path), **settings)
+          @options["bind"].split(",").each { |place| listen(server, place) }
           tell(server)
           handling_signals(server, drain) { server.run }
           @terminal.note("stopped")
         end
 
         private
+
+        # As Puma has it: ssl://HOST:PORT?cert=FILE&key=FILE
+        def listen(server, place)
+          where, query = place.split("?", 2)
+          files = URI.decode_www_form(query.to_s).to_h
+          return server.listen(where) unless where.match?(/\A(ssl|tls):/)
+
+          server.listen(where, tls: Io::TLS::Server.new(certificate: file(files, "cert", place), key: file(files, "key", place)))
+        end
+
+        def file(files, name, place)
+          files[name] or raise UsageError, "#{place} lacks its #{name}: ssl://HOST:PORT?cert=FILE&key=FILE"
+        end
 
         def settings
           { on: @options["on"].to_sym, limit: @options["limit"] && number("limit"), queue: number("queue") }
