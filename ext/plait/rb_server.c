@@ -34,6 +34,7 @@ static VALUE response_finished_key;
 
 static void server_mark(void *data) {
     const struct rb_server *server = data;
+    rb_gc_mark(server->self); /* so that it does not move */
     rb_gc_mark(server->app);
     rb_gc_mark(server->reply);
     rb_gc_mark(server->spawner);

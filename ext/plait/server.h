@@ -1,6 +1,6 @@
 /*
  * The connections of an HTTP/1.1 server: an epoll(7) instance that each is registered in once, edge-triggered; what has come
- * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 88 bytes; only one in
+ * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 80 bytes; only one in
  * the middle of something has memory besides.
  *
  * One thread at a time uses it; only `server_sleep` and `server_wake` may be called while others run.
