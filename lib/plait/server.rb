@@ -8,6 +8,7 @@ end
 require_relative "server/bell"
 require_relative "server/options"
 require_relative "server/shift"
+require_relative "server/workers"
 require_relative "io/endpoint"
 require_relative "io/listener"
 require_relative "native"
@@ -44,6 +45,8 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Numeric, nil] :body_timeout seconds for each 64 KiB of a request's body
     # @option options [Numeric, nil] :write_timeout seconds that a peer may take nothing of an answer
     # @option options [Numeric] :handshake_timeout seconds for TLS
+    # @option options [Integer, nil] :workers processes that serve the same sockets, each with these bounds of its own; nil: this
+    #   one does
     # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
     # @raise [UsageError]
     # @raise [ListenError]
@@ -81,7 +84,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       raise UsageError, "a server runs once" if @ran
 
       @ran = true
-      serve
+      @options.workers ? supervise : serve
     ensure
       @shift&.close
       @listeners.each(&:close) if @ran
@@ -99,7 +102,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @return [void]
     def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
 
-    # @return [Hash{Symbol => Integer}] as counted until now
+    # @return [Hash{Symbol => Integer}] as counted until now, in this process
     def statistics = @shift&.statistics || {}
 
     # @return [String]
@@ -111,6 +114,14 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       return if self.class.const_defined?(:NativeCore, false) && Plait.const_defined?(:NativeServer)
 
       raise UnsupportedError, "Plait::Server needs the C extension on Linux (#{Native::REASON || "this is another system"})"
+    end
+
+    def supervise
+      Workers.new(@options.workers, @bell) do
+        @bell = Bell.new
+        trap(:TERM) { stop }
+        serve
+      end.run
     end
 
     def serve

@@ -50,6 +50,18 @@ class ServeCommandTest < Minitest::Test
     taken&.close
   end
 
+  def test_workers_end_with_the_one_that_has_begun_them
+    File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, [Process.pid.to_s]] }")
+    worker = nil
+    plait_running("serve", "--workers", "2", "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
+      port = wait_until { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] }
+      worker = Integer(Net::HTTP.get(URI("http://127.0.0.1:#{port}/")))
+      refute_equal(pid, worker)
+      Process.kill(:KILL, pid)
+    end
+    wait_until(what: "the end of the worker") { ended?(worker) }
+  end
+
   def test_over_tls
     authority = Certificates::Authority.new
     pair = authority.issue("IP:127.0.0.1")
@@ -76,5 +88,14 @@ class ServeCommandTest < Minitest::Test
     assert_equal("HELLO /B", answer)
     Process.kill(:INT, pid)
     assert_equal(0, Process.wait2(pid).last.exitstatus)
+  end
+
+  private
+
+  # Nobody here may be there to wait for it.
+  def ended?(pid)
+    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
+  rescue SystemCallError
+    true
   end
 end

@@ -22,6 +22,7 @@ module Plait
         bind: { banner: "URL", default: "tcp://127.0.0.1:9292", desc: "where to listen: tcp://HOST:PORT, " \
                                                                       "unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
                                                                       "several with commas between them" },
+        workers: { banner: "N", desc: "processes that serve; one that dies is replaced (default: this process serves)" },
         limit: { banner: "N", desc: "requests that run at once (default: 4096; on threads 16)" },
         queue: { banner: "N", default: "1024", desc: "requests that wait for that; further ones are answered 503" },
         drain: { banner: "SECONDS", default: "30", desc: "at the end, for what was begun" }

@@ -8,14 +8,14 @@ module Plait
   class Server
     # How much a server takes on at once, and for how long it waits.
     Options = Struct.new(:on, :limit, :queue, :connections, :requests, :limits, :spool, :folder, :idle_timeout, :head_timeout,
-                         :body_timeout, :write_timeout, :handshake_timeout, :early_hints, keyword_init: true)
+                         :body_timeout, :write_timeout, :handshake_timeout, :early_hints, :workers, keyword_init: true)
 
     # See {Server#initialize}.
     class Options
       DEFAULTS = {
         on: :hybrid, limit: nil, queue: 1024, connections: nil, requests: nil, limits: {}, spool: 128 * 1024, folder: nil,
         idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, handshake_timeout: 10,
-        early_hints: false
+        early_hints: false, workers: nil
       }.freeze
       # Apps running at once, where nothing is said: a thread costs more than a fiber.
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
@@ -54,7 +54,7 @@ module Plait
           raise UsageError, "a server runs on: :threads, :fibers or :hybrid, not #{on.inspect}; for processes say workers:"
         end
 
-        %i[limit queue connections requests spool].each { |name| check_number(name, Integer) }
+        %i[limit queue connections requests spool workers].each { |name| check_number(name, Integer) }
         %i[idle_timeout head_timeout body_timeout write_timeout handshake_timeout].each { |name| check_number(name, Numeric) }
       end
 

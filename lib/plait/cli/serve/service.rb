@@ -53,7 +53,8 @@ module Plait
         end
 
         def settings
-          { on: @options["on"].to_sym, limit: @options["limit"] && number("limit"), queue: number("queue") }
+          { on: @options["on"].to_sym, queue: number("queue"), limit: @options["limit"] && number("limit"),
+            workers: @options["workers"] && number("workers") }
         end
 
         def number(name)
