@@ -10,7 +10,7 @@ module Plait
     # | driver | what | why | here |
     # |---|---|---|---|
     # | mysql2 | connecting | getaddrinfo(3) and the server's greeting are awaited in C | {call}: on a thread |
-    # | mysql2 | prepared statements, `ping` | the answer is awaited in C | {call}: on a thread |
+    # | mysql2 | prepared statements | the answer is awaited in C | {call}: on a thread |
     # | mysql2 | `stream` | rows are awaited in C, one by one | {Batches}: a thread fetches ahead |
     # | trilogy | connecting | `TCPSocket.new` with a timeout resolves the name by itself | {addresses}: resolved before |
     # | sqlite3 | everything | it computes, and keeps Ruby's lock even on a thread | its progress handler: {breathe} |

@@ -8,9 +8,11 @@ module Plait
     module Mysql
       # The whole transaction is gone after a deadlock (ER_LOCK_DEADLOCK).
       DEADLOCK = 1213
-      # Seconds for a server to end a connection that nobody wants any longer.
+      # Seconds for a server to end a connection that nobody wants any longer. On a thread nothing reaches mysql2 while it
+      # connects, so the driver has to keep the time itself.
+      HASTE = { connect_timeout: 1, read_timeout: 1 }.freeze
       KILL_TIMEOUT = 2
-      private_constant :DEADLOCK, :KILL_TIMEOUT
+      private_constant :DEADLOCK, :HASTE, :KILL_TIMEOUT
 
       private
 
@@ -23,7 +25,7 @@ module Plait
       # @param id [Integer] of the connection
       def kill(id)
         Plait.timeout(KILL_TIMEOUT) do
-          other = open
+          other = connect(**HASTE)
           control(other, "KILL #{Integer(id)}")
         ensure
           other&.close

@@ -29,9 +29,9 @@ module Plait
 
       private
 
-      def open
+      def connect(**haste)
         about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
-                  password: @address.password, database: @address.database, connect_timeout: 10, **@options }.compact
+                  password: @address.password, database: @address.database, connect_timeout: 10, **@options, **haste }.compact
         about = about.except(:host, :port) if about[:socket]
         about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
         Aside.call { Client.new(about) }
@@ -76,7 +76,8 @@ module Plait
         Batches.new(size: Aside::ROWS, stop: -> { driver.cut }, &source).each(&block)
       end
 
-      def ping(driver) = Aside.call(stop: -> { driver.cut }) { driver.ping }
+      # The driver's own `ping` is awaited in C, where on threads no timeout reaches it.
+      def ping(driver) = driver.query("SELECT 1", ROWS).size == 1
 
       def answer?(error) = error.is_a?(::Mysql2::Error) && !error.is_a?(::Mysql2::Error::ConnectionError) && !timeout?(error)
 

@@ -24,7 +24,7 @@ module Plait
 
       private
 
-      def open
+      def connect
         Connection.new(@address.url.sub(/\?.*/m, ""), connect_timeout: 10, **@options)
       end
 
@@ -74,6 +74,9 @@ module Plait
       ensure
         result&.clear
       end
+
+      # libpq says goodbye when it is collected, whatever it is asked: nobody is to hear it.
+      def forget(driver) = driver.drop_socket
 
       # The server would go on with a statement, and keep its locks, although nobody is there to hear of it.
       def break_off(driver) = driver.busy? && driver.break_off(CANCEL_TIMEOUT)

@@ -45,7 +45,7 @@ module Plait
 
       private
 
-      def open = Client.new(url: @address.url.sub(/\?.*/m, ""), **@options)
+      def connect = Client.new(url: @address.url.sub(/\?.*/m, ""), **@options)
 
       def ask(driver, name, values) = driver.call(name, *values)
 

@@ -7,12 +7,13 @@ module Plait
     # A transaction that no longer exists was used, or was to be committed. Nothing of it was done.
     class RolledBack < Error
       REASONS = {
+        forked: "it is the parent's, and this process is a fork",
         closed: "its connection was closed in the middle of a call",
         failed: "one of its statements had failed"
       }.freeze
       private_constant :REASONS
 
-      # @param reason [StandardError, Symbol] the driver's error; :closed or :failed
+      # @param reason [StandardError, Symbol] the driver's error, or one of these words
       # @return [RolledBack]
       def self.because(reason)
         why = REASONS.fetch(reason) { "the server said: #{reason.message}" }

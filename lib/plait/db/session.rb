@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "aside"
+require_relative "forks"
 require_relative "result"
 require_relative "transactions"
 
@@ -20,6 +21,7 @@ module Plait
         @options = options
         @statements = {}
         @driver = begin_anew
+        Forks.watch(self)
       end
 
       # @return [Result]
@@ -52,8 +54,18 @@ module Plait
       # @return [Boolean] whether it is as good as new although a block was left by this error
       def fit?(_error) = !@driver.nil? && outside? && idle?(@driver)
 
-      # It is the parent's, after a fork.
-      def abandon = @driver && forget(@driver)
+      # After a fork it is the parent's. Its statements and itself are kept: many a driver talks to the server when they are
+      # collected. Whoever was in the middle of a block goes on with a connection of his own, but not with its transaction.
+      # @return [void]
+      def abandon
+        return unless @driver
+
+        @inherited = [@driver, @statements]
+        forget(@driver)
+        @driver = nil
+        @statements = {}
+        lose(:forked)
+      end
 
       # @return [void]
       def close
@@ -70,7 +82,7 @@ module Plait
       # What a bridge says:
 
       # @return [Object] a connection of the driver
-      def open = raise(NotImplementedError)
+      def connect = raise(NotImplementedError)
 
       # @return [Result]
       def ask(_driver, _sql, _values) = raise(NotImplementedError)
@@ -110,7 +122,7 @@ module Plait
 
       # And what they share:
 
-      def begin_anew = open.tap { |driver| identify(driver) }
+      def begin_anew = connect.tap { |driver| identify(driver) }
 
       # Whatever ends a call in its middle ends its connection.
       def call

@@ -21,7 +21,7 @@ module Plait
 
       private
 
-      def open
+      def connect
         about = { busy_timeout: 5000, **@options }
         Connection.new(@address.file, about.except(:busy_timeout)).tap { |driver| driver.wait_for_locks(about[:busy_timeout]) }
       end

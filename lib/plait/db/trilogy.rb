@@ -21,9 +21,9 @@ module Plait
 
       private
 
-      def open
+      def connect(**haste)
         about = { username: @address.user, password: @address.password, database: @address.database,
-                  connect_timeout: 10, **@options }.compact
+                  connect_timeout: 10, **@options, **haste }.compact
         return ::Trilogy.new(about) if about[:socket] || about[:ssl] || about[:ssl_mode]
 
         host = @address.host || "127.0.0.1"

@@ -51,6 +51,14 @@ module Plait
           respond_to?(:set_chunked_rows_mode) ? set_chunked_rows_mode(rows) : set_single_row_mode
         end
 
+        # In the child of a fork: the descriptor no longer leads to the server.
+        # @return [void]
+        def drop_socket
+          File.open(File::NULL, "r+") { |null| IO.for_fd(socket, "r+", autoclose: false).reopen(null) }
+        rescue ::PG::Error, SystemCallError
+          nil
+        end
+
         # Ends the statement under way and forgets its answer.
         # @param seconds [Numeric] for the server
         # @raise [PG::Error, TimeoutError] when it did not work: the connection is of no more use
