@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
 require_relative "../support/mongo_server"
 require "plait/db"
 
@@ -94,6 +95,31 @@ class DBMongoTest < Minitest::Test
     assert_equal([Plait::TimeoutError], outcomes.filter_map(&:error).map(&:class).uniq)
     assert_equal(0, db.statistics[:busy])
     assert_equal(5, db.query(count: "pairs")["n"])
+  end
+
+  def test_a_server_that_is_gone_and_comes_back
+    Support::MongoServer.start do |server|
+      Plait::DB.connect(server.url, server_selection_timeout: 2) do |mine|
+        assert_equal(1.0, mine.query(ping: 1)["ok"])
+        server.restart(:KILL) do
+          assert_raises(::Mongo::Error) { mine.with { |client| client[:pairs].insert_one(_id: 1) } }
+        end
+        %i[threads fibers].each { |on| assert_equal([1.0] * 5, Plait.map(1..5, on: on) { mine.query(ping: 1)["ok"] }) }
+      end
+    end
+  end
+
+  def test_a_fork_has_a_client_of_its_own
+    result = Support::FreshRuby.run(<<~RUBY, Support::MongoServer.url)
+      require "plait"
+      Plait::DB.connect(ARGV[0]) do |db|
+        mine = db.with(&:object_id)
+        print(db.query(ping: 1)["ok"])
+        Process.wait(fork { print([db.query(ping: 1)["ok"], db.with(&:object_id) == mine]) })
+        print(db.query(ping: 1)["ok"])
+      end
+    RUBY
+    assert_equal("1.0[1.0, false]1.0", result.out, result.err)
   end
 
   def test_options_of_the_pool_are_the_drivers

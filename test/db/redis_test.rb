@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
 require_relative "../support/redis_server"
 require "plait/db"
 
@@ -84,6 +85,32 @@ class DBRedisTest < Minitest::Test
     end
     assert_equal(0, wrong.size)
     assert_equal([0, 0], db.statistics.values_at(:busy, :waiting))
+  end
+
+  def test_a_server_that_stands_still
+    server = Support::RedisServer.shared
+    server.signal(:STOP)
+    wait_until { File.read("/proc/#{server.pid}/stat")[/(?<=\) )./] == "T" } if File.directory?("/proc/self")
+    %i[threads fibers].each do |on|
+      assert_raises(Plait::TimeoutError) { Plait.run(on: on) { Plait.timeout(0.2) { db.query("ECHO", "late") } } }
+    end
+    server.signal(:CONT)
+    assert_equal((1..20).map(&:to_s), Plait.map(1..20, on: :fibers) { |n| db.query("ECHO", n) })
+  ensure
+    server&.signal(:CONT)
+  end
+
+  def test_a_fork_has_connections_of_its_own
+    result = Support::FreshRuby.run(<<~RUBY, Support::RedisServer.shared.url)
+      require "plait"
+      Plait::DB.connect(ARGV[0]) do |db|
+        id = -> { db.query("CLIENT", "ID") }
+        mine = id.call
+        Process.wait(fork { print(id.call != mine) })
+        print(id.call == mine)
+      end
+    RUBY
+    assert_equal("truetrue", result.out, result.err)
   end
 
   def test_a_server_that_is_gone

@@ -4,11 +4,11 @@ require_relative "../support/mariadb_server"
 require_relative "../support/postgres_server"
 require "plait/db"
 
-# What every bridge to a database with SQL has to do, on threads and in fibers. A test says which by `url`, and how its server
+# What every bridge to a database with SQL has to do, on threads, in fibers and under :hybrid. A test says which by `url`, and how its server
 # writes things.
 module SqlCases
-  # Ways to run a case: the block itself on the test's thread, and in a fiber.
-  ON = %i[threads fibers].freeze
+  # Ways to run a case: the block itself on the test's thread, or in a fiber.
+  ON = %i[threads fibers hybrid].freeze
 
   def self.included(test)
     ON.each { |on| private_instance_methods.grep(/\Acase_/).each { |name| define_for(test, name, on) } }

@@ -15,6 +15,8 @@ module Plait
           "pg" => "PostgreSQL, also under fibers",
           "trilogy" => "MySQL and MariaDB, also under fibers",
           "mysql2" => "MySQL and MariaDB",
+          "sqlite3" => "SQLite",
+          "mongo" => "MongoDB, also under fibers",
           "concurrent-ruby" => "what Plait is measured against",
           "parallel" => "what Plait is measured against"
         }.freeze
