@@ -2,6 +2,7 @@
 
 require_relative "values/errors"
 require_relative "suites/computing"
+require_relative "suites/databases"
 require_relative "suites/http"
 require_relative "suites/rpc"
 require_relative "suites/user_file"
@@ -11,20 +12,22 @@ module Plait
   # What `plait lab` measures: ready-made workloads, on embedded origins where they need one.
   module Suites
     ALL = [Waiting.new, Computing.new, Http.new, Rpc.new].freeze
-    private_constant :ALL
+    # It needs servers and drivers: measured when it is named.
+    APART = [Databases.new].freeze
+    private_constant :ALL, :APART
 
     class << self
-      # @return [Array<Suite>] in the order in which they are run
+      # @return [Array<Suite>] those that need nothing, in the order in which they are run
       def all = ALL
 
       # @return [Array<String>]
-      def names = ALL.map(&:name)
+      def names = (ALL + APART).map(&:name)
 
       # @param name [String, Symbol]
       # @return [Suite]
       # @raise [UsageError] when there is none of that name
       def fetch(name)
-        ALL.find { |suite| suite.name == name.to_s } or
+        (ALL + APART).find { |suite| suite.name == name.to_s } or
           raise UsageError, "there is no suite #{name.to_s.inspect}; there are #{names.join(", ")}"
       end
     end

@@ -48,7 +48,7 @@ class BadInputTest < Minitest::Test
 
   def test_suites
     refused %w[lab wating], "unknown suite \"wating\"; did you mean \"waiting\"?"
-    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, all."
+    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, databases, all."
   end
 
   def test_destinations_that_would_get_mixed_up

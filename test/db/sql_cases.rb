@@ -4,8 +4,8 @@ require_relative "../support/mariadb_server"
 require_relative "../support/postgres_server"
 require "plait/db"
 
-# What every bridge to a database with SQL has to do, on threads, in fibers and under :hybrid. A test says which by `url`, and how its server
-# writes things.
+# What every bridge to a database with SQL has to do, on threads, in fibers and under :hybrid. A test says which by `url`, and
+# how its server writes things.
 module SqlCases
   # Ways to run a case: the block itself on the test's thread, or in a fiber.
   ON = %i[threads fibers hybrid].freeze

@@ -18,9 +18,9 @@ module Plait
         # cores.
         BUDGET = 200.0
         # What only some suites know. An option without effect is worth a word.
-        PARTICULAR = { "scale" => %w[waiting computing all], "requests" => %w[http all], "latency" => %w[http all],
-                       "url" => %w[http all], "limit" => %w[http all], "sizes" => %w[rpc all],
-                       "trials" => %w[rpc] }.freeze
+        PARTICULAR = { "scale" => %w[waiting computing all], "requests" => %w[http databases all],
+                       "latency" => %w[http databases all], "url" => %w[http databases all],
+                       "limit" => %w[http databases all], "sizes" => %w[rpc all], "trials" => %w[rpc] }.freeze
         RPC_TRIALS = 10
 
         private
