@@ -46,6 +46,13 @@ class DBPoolTest < Minitest::Test
     assert_whole(pool)
   end
 
+  def test_it_tells_whether_a_fiber_has_one
+    pool = pool(size: 1)
+    refute_predicate(pool, :lent?)
+    pool.with { assert_equal([true, false], [pool.lent?, Fiber.new { pool.lent? }.resume]) }
+    refute_predicate(pool, :lent?)
+  end
+
   def test_another_fiber_of_the_thread_does_not
     pool = pool(size: 2)
     pool.with { |outer| Fiber.new { pool.with { |inner| refute_same(outer, inner) } }.resume }
