@@ -28,21 +28,23 @@ static void line_mark(void *data) {
     rb_gc_mark(line->connection);
     rb_gc_mark(line->calls);
     rb_gc_mark(line->over);
-    for (int i = 0; i < LINE_WAITS; i++) rb_gc_mark(line->waits[i].fiber);
+    for (int i = 0; line->waits && i < LINE_WAITS; i++) rb_gc_mark(line->waits[i].fiber);
     plait_line_mark_members(line);
 }
 
 /* A fiber that was waiting may go with it, without having left. */
 static void line_free(void *data) {
     struct line *line = data;
-    for (int i = 0; i < LINE_WAITS; i++) plait_deadline_remove(&line->waits[i].deadline);
+    for (int i = 0; line->waits && i < LINE_WAITS; i++) plait_deadline_remove(&line->waits[i].deadline);
+    xfree(line->waits);
     if (line->awaited) st_free_table(line->awaited);
     xfree(line);
 }
 
 static size_t line_size(const void *data) {
-    const st_table *awaited = ((const struct line *)data)->awaited;
-    return sizeof(struct line) + (awaited ? st_memsize(awaited) : 0);
+    const struct line *line = data;
+    return sizeof(struct line) + (line->waits ? LINE_WAITS * sizeof(struct line_wait) : 0) +
+           (line->awaited ? st_memsize(line->awaited) : 0);
 }
 
 static const rb_data_type_t line_type = {
@@ -55,12 +57,16 @@ static VALUE line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->over = Qnil;
-    for (int i = 0; i < LINE_WAITS; i++) line->waits[i].fiber = Qnil;
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
     line->armed = line->earliest = INFINITY;
     line->touched = plait_now();
     return self;
+}
+
+static void make_waits(struct line *line) {
+    line->waits = ZALLOC_N(struct line_wait, LINE_WAITS);
+    for (int i = 0; i < LINE_WAITS; i++) line->waits[i].fiber = Qnil;
 }
 
 struct line *plait_line_of(VALUE self) {
@@ -86,6 +92,7 @@ static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
     line->connection = connection;
     line->room = NUM2SIZET(values[0]);
     line->served = RTEST(values[1]);
+    if (!line->served && !line->waits) make_waits(line);
     line->raw = RTEST(values[2]);
     return self;
 }

@@ -58,7 +58,7 @@ struct line_wait {
 enum { LINE_READER, LINE_DRAINER, LINE_WAITS };
 
 struct line {
-    struct line_wait waits[LINE_WAITS];
+    struct line_wait *waits;  /* LINE_WAITS of them; NULL: it is served, and nobody waits at its socket */
     VALUE self;
     VALUE io;                 /* the socket */
     VALUE parser;             /* NativeParser */

@@ -82,7 +82,7 @@ static void end_wait_of(const struct line_wait *wait, VALUE thread) {
 }
 
 void plait_line_end_waits(const struct line *line) {
-    for (int i = 0; i < LINE_WAITS; i++) end_wait_of(&line->waits[i], rb_thread_current());
+    for (int i = 0; line->waits && i < LINE_WAITS; i++) end_wait_of(&line->waits[i], rb_thread_current());
 }
 
 /* On a scheduler that isn't ours it goes on with the next bytes, or when its time is up. */
