@@ -15,8 +15,9 @@ module Plait
         HANDSHAKES = 64
         # Seconds between two looks whether there is room for another connection.
         LOOK = 0.02
-        # Seconds that a process with few connections has to take one before a process with more does.
+        # Seconds that a process with fewer connections has to take one, for each that it has less, and at most.
         COURTESY = 0.001
+        PATIENCE = 0.005
 
         # @param listener [Io::Listener]
         # @param options [Options]
@@ -58,7 +59,8 @@ module Plait
         private
 
         def let_others_go_first
-          sleep(COURTESY) if @scores.ahead?(@board.size)
+          lead = @scores.lead(@board.size)
+          sleep([lead * COURTESY, PATIENCE].min) if lead.positive?
         end
 
         def wait_for_room

@@ -31,10 +31,10 @@ module Plait
           def vacate(place) = @numbers[place] = NOBODY
 
           # @param connections [Integer] that this worker has now
-          # @return [Boolean] whether another one has fewer
-          def ahead?(connections)
+          # @return [Integer] how many the one with the fewest has less
+          def lead(connections)
             @numbers[@place] = connections
-            @numbers.to_a.min < connections
+            [connections - @numbers.to_a.min, 0].max
           end
 
           # @return [void]
