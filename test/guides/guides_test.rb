@@ -50,8 +50,10 @@ class GuidesTest < Minitest::Test
 
   def run_page(page, name)
     program = PRELUDE + Example.new(page, name).program
-    out, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.join(ROOT, "lib")}", "-e", program, chdir: Dir.tmpdir)
-    assert_predicate(status, :success?, out)
+    Dir.mktmpdir("plait-test-") do |folder|
+      out, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.join(ROOT, "lib")}", "-e", program, chdir: folder)
+      assert_predicate(status, :success?, out)
+    end
   end
 
   # A page as a program.

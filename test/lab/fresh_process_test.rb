@@ -75,7 +75,7 @@ class LabFreshProcessTest < Minitest::Test
       wait_until { File.size?(path) }
       child.raise(Interrupt)
       assert_raises(Interrupt) { child.value }
-      assert(gone?(File.read(path).to_i))
+      wait_until(what: "the end of the child") { gone?(File.read(path).to_i) }
     end
   end
 
