@@ -220,6 +220,20 @@ module SqlCases
     assert_equal(3, count)
   end
 
+  def case_a_block_that_is_left_leaves_no_transaction
+    db.with do |connection|
+      insert_openly(connection)
+      break
+    end
+    assert_equal(3, count)
+    db.with do |connection|
+      insert_openly(connection)
+      db.with { |same| assert_same(connection, same) }
+      connection.query("COMMIT")
+    end
+    assert_equal(4, count)
+  end
+
   def insert_openly(connection)
     connection.query("BEGIN")
     connection.query("INSERT INTO pairs VALUES (9, 'left')")

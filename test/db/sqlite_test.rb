@@ -17,6 +17,20 @@ class DBSqliteTest < Minitest::Test
     FileUtils.rm_r(@folder)
   end
 
+  def test_a_prepared_statement_keeps_no_values_of_its_last_caller
+    insert = db.prepare("INSERT INTO pairs VALUES (?, ?)")
+    insert.call(4, "secret")
+    insert.call(5)
+    assert_nil(word(5))
+  end
+
+  def test_a_connection_that_was_cut_keeps_no_lock
+    db.execute("SELECT COUNT(*) FROM pairs")
+    assert_raises(Plait::TimeoutError) { Plait.timeout(0.05) { db.transaction { |tx| add(tx, 4) && tx.execute(sleeping(5)) } } }
+    assert_equal(1, add(connect, 5).affected)
+    assert_equal(4, count)
+  end
+
   # What is measured is whether others get a turn at all; a machine under load has longer turns.
   def test_other_fibers_and_threads_get_their_turn
     { fibers: 0.002, threads: 0.002 }.each do |on, pause|

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "procedure_cases"
 require_relative "sql_cases"
 
 class DBTrilogyTest < Minitest::Test
   include SqlCases
+  include ProcedureCases
 
   private
 

@@ -55,7 +55,7 @@ module Plait
       def file = decode(@rest.delete_prefix("//"))
 
       # @return [String] how errors call it: without the password
-      def to_s = @url.sub(%r{(?<=//)([^/@:]*):[^/@]*@}, '\1@').sub(/\?.*/m, "")
+      def to_s = @url.sub(%r{(?<=//)([^/@:]*):.*@}m, '\1@').sub(/\?.*/m, "")
 
       private
 

@@ -100,13 +100,14 @@ module Plait
       def lend_for_long(&block)
         return @pool.with(&block) if @pool.lent?
 
-        session = Thread.handle_interrupt(Object => :on_blocking) { @pool.checkout }
+        session = nil
         begin
+          Thread.handle_interrupt(Object => :on_blocking) { session = @pool.checkout }
           value = yield session
           whole = true
           value
         ensure
-          whole ? @pool.checkin(session) : @pool.discard(session)
+          (whole ? @pool.checkin(session) : @pool.discard(session)) if session
         end
       end
     end

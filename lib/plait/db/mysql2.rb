@@ -39,7 +39,7 @@ module Plait
 
       def ask(driver, sql, values)
         found = driver.query(fill(driver, sql, values), ROWS)
-        result(driver, found)
+        result(driver, found).tap { driver.abandon_results! } # of a procedure, which answers with several
       end
 
       def ask_prepared(driver, sql, values)

@@ -39,13 +39,8 @@ module Plait
 
       # @yieldparam driver [Object]
       # @return [Object] what the block returns
-      def lend
-        value = yield connection
-        tidy if outside? && @driver
-        value
-      rescue StandardError
-        hang_up if outside? && @driver && !tidy?(@driver)
-        raise
+      def lend(&block)
+        @lent ? yield(connection) : lend_and_tidy(&block) # an outer block goes on with what an inner one leaves open
       end
 
       # @return [Boolean] whether the server still answers
@@ -70,6 +65,7 @@ module Plait
       # @return [void]
       def close
         driver, @driver = @driver, nil
+        forget_statements
         leave(driver) if driver
       end
 
@@ -144,13 +140,25 @@ module Plait
         @driver ||= begin_anew
       end
 
+      # Also after `break`, `return` and `throw`.
+      def lend_and_tidy
+        @lent = true
+        yield connection
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        hang_up if e.is_a?(StandardError) && outside? && @driver && !tidy?(@driver)
+        raise
+      ensure
+        @lent = false
+        tidy if e.nil? && outside? && @driver
+      end
+
       # What a block has left open is undone.
       def tidy = tidy?(@driver) || call { |driver| control(driver, "ROLLBACK") }
 
       # @param cut [Boolean] whether the server may be at something still
       def hang_up(cut: false)
         driver, @driver = @driver, nil
-        @statements = {}
+        forget_statements
         lose(:closed)
         part(driver, cut) if driver
       end
@@ -177,6 +185,9 @@ module Plait
           @statements[sql] = yield
         end
       end
+
+      # Those of a connection that ends. Most end with it.
+      def forget_statements = @statements = {}
 
       # Gives up a prepared statement.
       def discard(_statement) = nil

@@ -42,7 +42,14 @@ module Plait
 
       def discard(statement) = statement.close
 
+      # SQLite keeps a connection open, and its locks, for as long as it has a statement.
+      def forget_statements
+        @statements.each_value { |statement| statement.close unless statement.closed? }
+        super
+      end
+
       def run(driver, statement, values)
+        statement.clear_bindings! # those of its last caller
         rows = statement.execute(*values).to_a
         return Result.new(statement.columns, rows, affected: rows.size) if statement.column_count.positive?
 

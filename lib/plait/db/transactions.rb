@@ -57,8 +57,11 @@ module Plait
         hang_up
         raise
       ensure
-        attempt(undo) unless whole || @lost
-        @depth -= 1
+        begin
+          attempt(undo) unless whole || @lost
+        ensure
+          @depth -= 1
+        end
       end
 
       # The error that has ended the block is the one to be told.

@@ -24,15 +24,19 @@ module Plait
       def connect(**haste)
         about = { username: @address.user, password: @address.password, database: @address.database,
                   connect_timeout: 10, **@options, **haste }.compact
-        return ::Trilogy.new(about) if about[:socket] || about[:ssl] || about[:ssl_mode]
+        return ::Trilogy.new(about) if about[:socket]
 
-        host = @address.host || "127.0.0.1"
-        addresses = Aside.addresses(host, @address.port || 3306)
-        Aside.first(addresses) { |name| ::Trilogy.new(about.merge(host: name, port: @address.port || 3306)) }
+        about = { host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about)
+        return ::Trilogy.new(about) if about[:ssl] || about[:ssl_mode] # a certificate is for a name
+
+        addresses = Aside.addresses(about[:host], about[:port])
+        Aside.first(addresses) { |name| ::Trilogy.new(about.merge(host: name)) }
       end
 
+      # A procedure answers with several results. One that nobody reads would be the next caller's.
       def ask(driver, sql, values)
         found = driver.query(fill(driver, sql, values))
+        driver.next_result while driver.more_results_exist?
         Result.new(found.fields, found.rows, affected: found.affected_rows, last_id: found.last_insert_id)
       end
 
