@@ -309,12 +309,10 @@ static VALUE report(VALUE argument) {
     return Qnil;
 }
 
-/* What is no error of the app's (a kill, a cancellation) goes on its way. */
+/* What is no error of the app's (a kill, a signal, a cancellation) goes on its way. */
 static bool is_error(VALUE error) {
-    if (!RB_TYPE_P(error, T_OBJECT) && !rb_obj_is_kind_of(error, rb_eException)) return false;
-    return rb_obj_is_kind_of(error, rb_eStandardError) || rb_obj_is_kind_of(error, rb_eScriptError) ||
-           rb_obj_is_kind_of(error, rb_eNoMemError) || rb_obj_is_kind_of(error, rb_eSystemExit) ||
-           rb_obj_is_kind_of(error, rb_eSysStackError);
+    if (!rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal)) return false;
+    return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
 }
 
 /* Returns the state to go on with, or 0. */

@@ -84,10 +84,12 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       raise UsageError, "a server runs once" if @ran
 
       @ran = true
-      @options.workers ? supervise : serve
-    ensure
-      @shift&.close
-      @listeners.each(&:close) if @ran
+      begin
+        @options.workers ? supervise : serve
+      ensure
+        @shift&.close
+        @listeners.each(&:close)
+      end
     end
 
     # {#run} in a thread of its own.

@@ -110,7 +110,7 @@ module ServerCases
     end
 
     def test_an_app_that_raises
-      errors = { "/x" => KeyError, "/syntax" => NotImplementedError }
+      errors = { "/x" => KeyError, "/syntax" => NotImplementedError, "/security" => SecurityError, "/all" => Exception }
       serve(lint: false) { |env| env["PATH_INFO"] == "/" ? [200, {}, []] : raise(errors.fetch(env["PATH_INFO"]), "broken") }
       caller = connect
       answer = caller.get("/x")
@@ -118,7 +118,7 @@ module ServerCases
       refute_includes(answer.body, "broken")
       assert_match(%r{\AGET /x: .*broken \(KeyError\)}m, @errors.next)
       assert_closed(caller)
-      assert_equal(500, get("/syntax").status)
+      %w[/syntax /security /all].each { |path| assert_equal(500, get(path).status) }
       assert_serves
     end
 

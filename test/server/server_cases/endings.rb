@@ -44,6 +44,7 @@ module ServerCases
       serve_text
       assert_serves
       assert_raises(Plait::UsageError) { @server.run }
+      assert_serves # the one that runs goes on
     end
 
     def test_stopped_before_it_runs
