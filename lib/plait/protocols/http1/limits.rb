@@ -1,22 +1,23 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
+require_relative "../limits"
 
 module Plait
   module Protocols
     module HTTP1
       # How much of each part of a message is taken before the peer has broken a rule that names the limit.
-      class Limits
+      class Limits < Protocols::Limits
         # In the order of struct http1_limits.
         DEFAULTS = {
           body: 1 << 30, start_line: 8 * 1024, head: 64 * 1024, headers: 128, interim: 32,
           chunk_extensions: 16 * 1024, trailer: 16 * 1024
         }.freeze
-        # What the engine's integers hold; :body may be anything.
+        # What the engine's integers hold.
         LARGEST = {
-          start_line: (1 << 24) - 1, head: (1 << 24) - 1, headers: 1 << 16, interim: (1 << 32) - 1,
+          body: (1 << 63) - 1, start_line: (1 << 24) - 1, head: (1 << 24) - 1, headers: 1 << 16, interim: (1 << 32) - 1,
           chunk_extensions: (1 << 32) - 1, trailer: (1 << 24) - 1
         }.freeze
+        OPTIONAL = %i[body].freeze
 
         # @return [Integer, nil] bytes of a body, its framing not counted; nil: no limit
         attr_reader :body
@@ -32,31 +33,6 @@ module Plait
         attr_reader :chunk_extensions
         # @return [Integer] bytes of a trailer section
         attr_reader :trailer
-
-        # @param limits [Hash{Symbol => Integer, nil}] those that differ from DEFAULTS
-        # @raise [UsageError]
-        def initialize(**limits)
-          DEFAULTS.merge(limits).each do |name, value|
-            check(name, value)
-            instance_variable_set(:"@#{name}", value)
-          end
-          freeze
-        end
-
-        # @return [Array<Integer, nil>] in the order of DEFAULTS
-        def to_a = DEFAULTS.keys.map { |name| public_send(name) }
-
-        private
-
-        def check(name, value)
-          raise UsageError, "no limit #{name.inspect}; there are #{DEFAULTS.keys.join(", ")}" unless DEFAULTS.key?(name)
-          return if name == :body && value.nil?
-
-          largest = LARGEST.fetch(name, (1 << 63) - 1)
-          return if value.is_a?(Integer) && value.between?(0, largest)
-
-          raise UsageError, "the limit #{name} must be an Integer from 0 to #{largest}, not #{value.inspect}"
-        end
       end
     end
   end

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
+require_relative "../limits"
 
 module Plait
   module Protocols
     module MessagePackRPC
       # How much of a message is taken before the peer has broken a rule that names the limit.
-      class Limits
+      class Limits < Protocols::Limits
         # In the order of struct mprpc_limits.
         DEFAULTS = { message: 256 << 20, nesting: 100, elements: 1 << 22, method_name: 1024 }.freeze
         # What the engine's integers hold; of the nesting, what the gem msgpack unpacks.
@@ -20,34 +20,6 @@ module Plait
         attr_reader :elements
         # @return [Integer] bytes of a method's name
         attr_reader :method_name
-
-        # @param limits [Hash{Symbol => Integer}] those that differ from DEFAULTS
-        # @raise [UsageError]
-        def initialize(**limits)
-          DEFAULTS.merge(limits).each do |name, value|
-            check(name, value)
-            instance_variable_set(:"@#{name}", value)
-          end
-          freeze
-        end
-
-        # @return [Array<Integer>] in the order of DEFAULTS
-        def to_a = [message, nesting, elements, method_name]
-
-        # @param name [Symbol]
-        # @return [Integer]
-        def [](name) = to_a[DEFAULTS.keys.index(name)]
-
-        private
-
-        def check(name, value)
-          raise UsageError, "no limit #{name.inspect}; there are #{DEFAULTS.keys.join(", ")}" unless DEFAULTS.key?(name)
-
-          largest = LARGEST.fetch(name)
-          return if value.is_a?(Integer) && value.between?(0, largest)
-
-          raise UsageError, "the limit #{name} must be an Integer from 0 to #{largest}, not #{value.inspect}"
-        end
       end
     end
   end

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
+require_relative "../limits"
 
 module Plait
   module Protocols
     module RESP
       # How much of a command or a reply is taken before the peer has broken a rule that names the limit.
-      class Limits
+      class Limits < Protocols::Limits
         # In the order of struct resp_limits.
         DEFAULTS = { bulk: 512 << 20, command: 1 << 30, elements: 1 << 30, arguments: 1 << 20, line: 64 << 10 }.freeze
         # What the engine's integers hold.
@@ -22,34 +22,6 @@ module Plait
         attr_reader :arguments
         # @return [Integer] bytes of an inline command
         attr_reader :line
-
-        # @param limits [Hash{Symbol => Integer}] those that differ from DEFAULTS
-        # @raise [UsageError]
-        def initialize(**limits)
-          DEFAULTS.merge(limits).each do |name, value|
-            check(name, value)
-            instance_variable_set(:"@#{name}", value)
-          end
-          freeze
-        end
-
-        # @return [Array<Integer>] in the order of DEFAULTS
-        def to_a = [bulk, command, elements, arguments, line]
-
-        # @param name [Symbol]
-        # @return [Integer]
-        def [](name) = to_a[DEFAULTS.keys.index(name)]
-
-        private
-
-        def check(name, value)
-          raise UsageError, "no limit #{name.inspect}; there are #{DEFAULTS.keys.join(", ")}" unless DEFAULTS.key?(name)
-
-          largest = LARGEST.fetch(name)
-          return if value.is_a?(Integer) && value.between?(0, largest)
-
-          raise UsageError, "the limit #{name} must be an Integer from 0 to #{largest}, not #{value.inspect}"
-        end
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../rules"
-require_relative "broken"
+require_relative "../../broken"
 require_relative "chunked_body"
 require_relative "close_body"
 require_relative "exchange"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../syntax"
-require_relative "broken"
+require_relative "../../broken"
 
 module Plait
   module Protocols

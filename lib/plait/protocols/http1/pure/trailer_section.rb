@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "broken"
+require_relative "../../broken"
 require_relative "field"
 
 module Plait

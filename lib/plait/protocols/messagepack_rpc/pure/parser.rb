@@ -3,7 +3,7 @@
 require_relative "../limits"
 require_relative "../rules"
 require_relative "../skeleton"
-require_relative "broken"
+require_relative "../../broken"
 require_relative "scanner"
 
 module Plait

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../broken"
 require_relative "inline"
 require_relative "intake"
 

@@ -2,7 +2,7 @@
 
 require_relative "../limits"
 require_relative "../rules"
-require_relative "broken"
+require_relative "../../broken"
 
 module Plait
   module Protocols
