@@ -5,10 +5,10 @@ module Plait
   class Server; end # rubocop:disable Lint/EmptyClass
 end
 
-require_relative "server/bell"
 require_relative "server/options"
 require_relative "server/shift"
 require_relative "server/workers"
+require_relative "io/bell"
 require_relative "io/endpoint"
 require_relative "io/listener"
 require_relative "native"
@@ -58,7 +58,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       @app = app
       @options = Options.build(options)
       @listeners = []
-      @bell = Bell.new
+      @bell = Io::Bell.new
       Array(bind).each { |where| listen(where) }
     end
 
@@ -120,7 +120,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     def supervise
       Workers.new(@options.workers, @bell) do
-        @bell = Bell.new
+        @bell = Io::Bell.new
         trap(:TERM) { stop }
         serve
       end.run

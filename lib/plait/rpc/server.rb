@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "handler"
-require_relative "server/bell"
 require_relative "server/introspection"
 require_relative "server/options"
 require_relative "server/prefork"
 require_relative "server/shift"
+require_relative "../io/bell"
 require_relative "../io/datagrams"
 require_relative "../io/endpoint"
 require_relative "../io/listener"
@@ -73,7 +73,7 @@ module Plait
         @handler = handler if handler.is_a?(Handler)
         @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, streams: streams, on_error: on_error)
         @listeners = []
-        @bell = Bell.new
+        @bell = Io::Bell.new
       end
 
       # Opens a socket; connections wait there until {#run}.

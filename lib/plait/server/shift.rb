@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "bell"
 require_relative "early_hints"
 require_relative "gate"
 require_relative "hybrid"
@@ -24,7 +23,7 @@ module Plait
       # @param app [#call]
       # @param options [Options]
       # @param listeners [Array<Io::Listener>]
-      # @param bell [Bell] rings when it shall end
+      # @param bell [Io::Bell] rings when it shall end
       def initialize(scope, app, options, listeners, bell)
         @scope = scope
         @bell = bell
@@ -41,7 +40,7 @@ module Plait
       def run
         @core.begin
         @gates.each { |gate| start { gate.run { |job| start(&job) } } }
-        @bell.wait(SWEEP) { @core.sweep }
+        @bell.meanwhile(SWEEP) { @core.sweep }
         drain(@bell.deadline)
         raise @failure if @failure
       ensure

@@ -13,7 +13,7 @@ module Plait
       YOUNG = 1
 
       # @param count [Integer]
-      # @param bell [Bell] rings when all shall end
+      # @param bell [Io::Bell] rings when all shall end
       # @yield what a worker does; it is told to end by SIGTERM
       def initialize(count, bell, &work)
         @count = count
@@ -31,7 +31,7 @@ module Plait
       def run
         @lifeline = IO.pipe
         @count.times { begin_one }
-        @bell.wait(LOOK) { replace_the_dead }
+        @bell.meanwhile(LOOK) { replace_the_dead }
       ensure
         finish
       end

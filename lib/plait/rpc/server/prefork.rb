@@ -23,7 +23,7 @@ module Plait
         # @param options [Options]
         # @param handler [Handler]
         # @param listeners [Array<Io::Listener>]
-        # @param bell [Bell] rings when all shall end
+        # @param bell [Io::Bell] rings when all shall end
         # @yieldparam assignment [Assignment] in a worker, before it begins
         def initialize(options, handler, listeners, bell, &at_work)
           @options = options

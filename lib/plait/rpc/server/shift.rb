@@ -22,7 +22,7 @@ module Plait
         # @param options [Options]
         # @param handler [Handler]
         # @param listeners [Array<Io::Listener>]
-        # @param bell [Bell] rings when it shall end
+        # @param bell [Io::Bell] rings when it shall end
         # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
         def initialize(scope, options, handler, listeners, bell, scores: nil)
           @scope = scope

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "control"
-require_relative "../bell"
 require_relative "../shift"
+require_relative "../../../io/bell"
 require_relative "../../../values/deadline"
 require_relative "../../../values/errors"
 
@@ -14,13 +14,13 @@ module Plait
         class Assignment
           # @param socket [UNIXSocket] to the master
           def initialize(socket)
-            @bell = Bell.new
+            @bell = Io::Bell.new
             @control = Control.new(socket) { |method, arguments| hear(method, arguments) }
           end
 
           # @param options [Options]
           # @yieldparam scope [Scope]
-          # @yieldparam bell [Bell]
+          # @yieldparam bell [Io::Bell]
           # @yieldreturn [Shift]
           # @return [void]
           def run(options)
@@ -40,7 +40,7 @@ module Plait
           # @return [Hash{Symbol => Integer}] of all workers: a peer's view, who does not know which one it speaks to
           def statistics = @control.ask("total").transform_keys(&:to_sym)
 
-          # All of them shall end: what a {Bell} is elsewhere.
+          # All of them shall end: what a {Io::Bell} is elsewhere.
           # @param deadline [Deadline]
           # @return [void]
           def ring(deadline) = @control.tell("stop", deadline.remaining)

@@ -4,7 +4,7 @@ require "io/wait"
 require_relative "../values/deadline"
 
 module Plait
-  class Server
+  module Io
     # Tells a server to end: from any thread, fiber or signal handler, before it has begun too.
     class Bell
       # @return [Deadline, nil] by which it must have ended
@@ -22,15 +22,32 @@ module Plait
       # @return [Boolean]
       def rung? = !@deadline.nil?
 
-      # Until it rings; meanwhile the block is called.
-      # @param every [Numeric] seconds between two calls
+      # Waits until it rings.
+      # @param seconds [Numeric, nil] at most
       # @return [void]
-      def wait(every)
-        @pipe = IO.pipe
-        yield until rung? || (@pipe.first.wait_readable(every) && rung?)
+      def wait(seconds = nil)
+        @pipe ||= IO.pipe
+        @pipe.first.wait_readable(*seconds) unless rung?
+      end
+
+      # Waits until it rings, calls the block meanwhile, and closes the bell.
+      # @param seconds [Numeric] between two calls
+      # @yield
+      # @return [void]
+      def meanwhile(seconds)
+        until rung?
+          wait(seconds)
+          yield unless rung?
+        end
       ensure
-        @pipe&.reverse_each(&:close)
-        @pipe = nil
+        close
+      end
+
+      # Nobody waits for it any more.
+      # @return [void]
+      def close
+        pipe, @pipe = @pipe, nil
+        pipe&.reverse_each(&:close)
       end
     end
   end
