@@ -50,7 +50,7 @@ class RpcSuiteTest < Minitest::Test
   end
 
   def test_a_server_that_does_not_start
-    error = assert_raises(Rpc::Peer::StartError) { Rpc::Peer.open(on: :nothing) { flunk } }
+    error = assert_raises(Plait::Suites::Companion::StartError) { Rpc::Peer.open(on: :nothing) { flunk } }
     assert_match(/did not start: .*:nothing/, error.message)
   end
 

@@ -1,12 +1,8 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "json"
 require "net/http"
-require "rbconfig"
-require_relative "../values/deadline"
-require_relative "../values/errors"
-require_relative "jruby"
+require_relative "companion"
 require_relative "origin/body"
 
 module Plait
@@ -25,12 +21,7 @@ module Plait
     #   end
     class Origin
       HOST = "127.0.0.1"
-      START_SECONDS = 60
-      STOP_SECONDS = 2
-      private_constant :START_SECONDS, :STOP_SECONDS
-
-      # The origin did not come up.
-      class StartError < Error; end
+      StartError = Companion::StartError
 
       # Starts an origin, yields it, stops it whatever happens.
       # @param options [Hash] as for {.start}
@@ -48,9 +39,9 @@ module Plait
       # @return [Origin] listening
       # @raise [StartError]
       def self.start(latency: 0.05, per_connection: RUBY_ENGINE == "ruby" ? :fibers : :threads)
-        # Not spawn with a pipe: JRuby redirects to a pipe only when its JVM was told to open itself to it.
-        process = IO.popen([{ "RUBYOPT" => nil }, *command(latency, per_connection), { in: File::NULL }])
-        origin = new(process)
+        call = "latency: #{Float(latency)}, parent: #{Process.pid}, per_connection: :#{per_connection}"
+        program = File.expand_path("origin/server.rb", __dir__)
+        origin = new(Companion.launch(program, "Plait::Suites::Origin::Server.run(#{call})"))
         started = origin.await
       ensure
         origin&.stop unless started
@@ -61,47 +52,25 @@ module Plait
       # @return [String] what the origin answers with
       def self.body(target, size) = Body.of(target, size)
 
-      class << self
-        private
-
-        # Without RubyGems and Bundler, which cost 0.2 s a start: the caller's load path already names what is needed.
-        def command(latency, per_connection)
-          call = "latency: #{Float(latency)}, parent: #{Process.pid}, per_connection: :#{per_connection}"
-          [*ruby, "--disable=gems", *load_path, "-r#{File.expand_path("origin/server.rb", __dir__)}",
-           "-e", "Plait::Suites::Origin::Server.run(#{call})"]
-        end
-
-        def ruby = RUBY_ENGINE == "jruby" ? JRuby.current.command : [RbConfig.ruby]
-
-        def load_path
-          gems = Gem.loaded_specs["io-event"]&.full_require_paths || []
-          ($LOAD_PATH.map(&:to_s) | gems).select { |path| File.directory?(path) }.map { |path| "-I#{path}" }
-        end
-      end
-
       # @return [Integer]
       attr_reader :port
 
-      # @param process [IO] from which it can be heard
+      # @param companion [Companion]
       # @see .start
-      def initialize(process)
-        @process = process
-        @owner = Process.pid
+      def initialize(companion)
+        @companion = companion
       end
 
       # Waits until it listens.
       # @raise [StartError]
       # @return [Origin] itself
       def await
-        answer = @process.wait_readable(START_SECONDS) && @process.gets
-        @port = answer[/\Aport (\d+)/, 1]&.to_i if answer
-        raise StartError, "the embedded origin did not start: #{answer&.strip || "it said nothing"}" unless @port
-
+        @port = @companion.await_port("the embedded origin")
         self
       end
 
       # @return [Integer] process id
-      def pid = @process.pid
+      def pid = @companion.pid
 
       # @param target [String] path and query
       # @return [URI::HTTP]
@@ -116,28 +85,12 @@ module Plait
       def reset = ask("/reset")
 
       # Ends the process and waits for it. Does nothing the second time, nor in a fork of the process that started it.
-      def stop
-        return if @process.closed? || @owner != Process.pid
-
-        Process.kill(:TERM, pid)
-        reap
-      rescue Errno::ESRCH, Errno::ECHILD
-        nil
-      ensure
-        @process.close if @owner == Process.pid
-      end
+      # @return [void]
+      def stop = @companion.stop
 
       private
 
       def ask(path) = JSON.parse(Net::HTTP.get(uri(path)), symbolize_names: true)
-
-      def reap
-        deadline = Deadline.after(STOP_SECONDS)
-        until Process.wait(pid, Process::WNOHANG)
-          Process.kill(:KILL, pid) if deadline.expired?
-          sleep 0.005
-        end
-      end
     end
   end
 end

@@ -41,7 +41,7 @@
 #   │   Those of one room stand in its files:
 #   ├── DB::RolledBack                          a transaction that no longer exists was used; nothing of it was done
 #   ├── Lab::FreshProcess::Failed               a trial has no result: it raised, or its process died or hung
-#   ├── Suites::Origin::StartError              the embedded origin did not come up
+#   ├── Suites::Companion::StartError           a server of the lab's own did not come up
 #   ├── Suites::UnreachableOrigin               the site of --url does not answer with a success
 #   └── Suites::Http::EmbeddedTarget::WrongAnswer   the embedded origin gave an answer that is not the request's
 #
