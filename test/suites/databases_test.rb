@@ -45,14 +45,21 @@ class DatabasesSuiteTest < Minitest::Test
   # In a process of its own, as the lab does it.
   def answer(cell)
     reader, writer = IO.pipe
-    pid = fork do
-      Marshal.dump(Plait.map(cell.items, on: cell.on, limit: cell.limit, &cell.body), writer)
-      writer.close
-      exit!(0)
-    end
+    pid = fork { tell(writer) { Plait.map(cell.items, on: cell.on, limit: cell.limit, &cell.body) } }
     writer.close
-    Marshal.load(reader.read)
+    answer = Marshal.load(reader.read)
+    answer.is_a?(String) ? flunk(answer) : answer
   ensure
     Process.wait(pid)
+  end
+
+  # What the block gives, or its error's report; then the process ends, whatever was raised.
+  def tell(writer)
+    Marshal.dump(yield, writer)
+  rescue Exception => e
+    Marshal.dump(e.full_message(highlight: false), writer)
+  ensure
+    writer.close
+    exit!(0)
   end
 end
