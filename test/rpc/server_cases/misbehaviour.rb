@@ -37,12 +37,46 @@ module ServerCases
         talker = connect
         talker.socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) if number.odd? # a reset
         talker.request(1, "wait", "them")
+        assert_equal([:waits, "them"], @service.notes.pop)
         talker.socket.close
       end
-      20.times { assert_equal([:waits, "them"], @service.notes.pop) }
       20.times { @service.gate("them") << 1 }
       assert_serves
       wait_until { count(:connections) == 1 }
+    end
+
+    # Nobody would hear the answers. To notifications there are none.
+    def test_requests_of_who_is_gone_are_not_begun
+      serve(limit: 1)
+      working, gone = Array.new(2) { connect }
+      working.request(1, "wait", "it")
+      assert_equal([:waits, "it"], @service.notes.pop)
+      5.times { |number| gone.request(number, "note", number) }
+      gone.say(2, "note", ["told"])
+      wait_until { count(:waiting) == 6 }
+      gone.socket.close
+      wait_until { count(:waiting) == 1 }
+      @service.gate("it") << :done
+      assert_equal([1, 1, nil, "done"], working.hear)
+      assert_serves(working)
+      assert_equal("told", @service.notes.pop)
+      assert_predicate(@service.notes, :empty?)
+      assert_equal(3, count(:done))
+    end
+
+    # Whoever waited for their places gets them.
+    def test_requests_of_who_is_gone_make_room
+      serve(limit: 1, queue: 8)
+      working, gone, patient = Array.new(3) { connect }
+      working.request(1, "wait", "it")
+      assert_equal([:waits, "it"], @service.notes.pop)
+      8.times { |number| gone.request(number, "note", number) }
+      wait_until { count(:waiting) == 8 }
+      patient.request(1, "note", 8)
+      gone.socket.close
+      wait_until { count(:requests) == 10 && count(:waiting) == 1 }
+      @service.gate("it") << :done
+      assert_equal([1, 1, nil, nil], patient.hear)
     end
 
     # It sends requests for ever and reads nothing: it is slowed, and cut in the end; its neighbour is served meanwhile.

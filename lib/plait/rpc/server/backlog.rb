@@ -53,11 +53,15 @@ module Plait
           peer.held = nil
         end
 
-        # It is over. Nobody is left to read the answers to what was held back: those who notify wait for none.
+        # It is over, and nobody is left to read answers: its requests are forgotten. Who notifies waits for none.
         # @return [void]
         def abandon(peer)
-          peer.held&.select!(&:notification?)
           release(peer)
+          return unless peer.in_flight.positive?
+
+          before = @queue.size
+          @queue.reject! { |incoming| incoming.id && incoming.connection.equal?(peer.connection) }
+          peer.in_flight -= before - @queue.size
         end
 
         private

@@ -52,7 +52,7 @@ module Plait
 
         # @return [void]
         def closed(connection, _error)
-          @board.remove(connection.session)
+          @crew.call if @board.remove(connection.session)
           @handler.closed(connection)
         end
 

@@ -115,10 +115,7 @@ module Plait
         # @return [void]
         def relieve(peer)
           resume(peer) if peer.halted == :own && !@backlog.much_of?(peer)
-          return if @crowd.empty? || !@backlog.low?
-
-          @crowd.each_key { |one| resume(one) }
-          @crowd.clear
+          resume_crowd
         end
 
         # Under the lock: somebody waits for an answer of this one.
@@ -126,15 +123,17 @@ module Plait
         def listen_to(peer) = peer.halted && resume(peer)
 
         # It is over, and its descriptor is about to be closed.
-        # @return [void]
+        # @return [Boolean] whether somebody has to attend to others, for whom there is room now
         def remove(peer)
           @lock.exclusively do
-            next unless @peers.delete(peer)
+            next false unless @peers.delete(peer)
 
             @reactor.remove(peer) unless @reactor.closed?
             @dirty.delete(peer.connection)
             @crowd.delete(peer)
             @backlog.abandon(peer)
+            resume_crowd
+            @resumed.any?
           end
         end
 
@@ -187,6 +186,13 @@ module Plait
         def resume(peer)
           peer.halted = nil
           @resumed << peer
+        end
+
+        def resume_crowd
+          return if @crowd.empty? || !@backlog.low?
+
+          @crowd.each_key { |one| resume(one) }
+          @crowd.clear
         end
 
         def arm(peer, state)
