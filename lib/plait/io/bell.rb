@@ -10,10 +10,11 @@ module Plait
       # @return [Deadline, nil] by which it must have ended
       attr_reader :deadline
 
+      # Rung again, it does not give more time.
       # @param deadline [Deadline]
       # @return [void]
       def ring(deadline)
-        @deadline ||= deadline
+        @deadline = deadline if @deadline.nil? || deadline.at < @deadline.at
         @pipe&.last&.write_nonblock(".", exception: false)
       rescue IOError, SystemCallError
         nil # it has ended

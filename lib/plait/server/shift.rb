@@ -41,7 +41,7 @@ module Plait
         @core.begin
         @gates.each { |gate| start { gate.run { |job| start(&job) } } }
         @bell.meanwhile(SWEEP) { @core.sweep }
-        drain(@bell.deadline)
+        drain
         raise @failure if @failure
       ensure
         @gates.each(&:close)
@@ -77,10 +77,14 @@ module Plait
         end
       end
 
-      def drain(deadline)
+      # The bell may be rung again meanwhile: then there is less time.
+      def drain
         @gates.each(&:close)
         @core.drain
-        sleep(LOOK) until @core.statistics.fetch(:connections).zero? || deadline.expired?
+        until @core.statistics.fetch(:connections).zero? || @bell.deadline.expired?
+          sleep(LOOK)
+          @core.sweep
+        end
       end
     end
   end

@@ -40,6 +40,28 @@ module ServerCases
       assert_closed(caller)
     end
 
+    def test_a_second_one_who_ends_it_may_give_less_time
+      arrived = Thread::Queue.new
+      serve { (arrived << true) && sleep }
+      connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      arrived.pop
+      @server.stop(within: 300)
+      assert_nil(@thread.join(0.05))
+      @server.stop(within: 600)
+      @server.stop(within: 0)
+      assert(@thread.join(20), "it waits on")
+    end
+
+    def test_time_runs_out_while_the_server_ends
+      serve_text(head_timeout: 0.3)
+      caller = connect.send("GET / HTTP/1.1\r\nHo")
+      wait_until { count(:connections) == 1 && count(:idle).zero? }
+      @server.stop(within: 300)
+      assert_equal(408, caller.hear.status)
+      caller.close
+      assert(@thread.join(20), "it waits on")
+    end
+
     def test_a_server_runs_once
       serve_text
       assert_serves
