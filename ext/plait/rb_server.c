@@ -115,6 +115,7 @@ static struct server_settings settings_of(VALUE settings) {
     engine.seconds[SERVER_BODY] = seconds_of(settings, "body_timeout");
     engine.seconds[SERVER_STALLED] = seconds_of(settings, "write_timeout");
     engine.seconds[SERVER_LINGER] = 2;
+    engine.waiting = seconds_of(settings, "queue_timeout");
     engine.spool = NUM2SIZET(setting(settings, "spool"));
     VALUE folder = setting(settings, "folder");
     engine.folder = StringValueCStr(folder);
@@ -380,7 +381,7 @@ static void serve(struct rb_server *server, struct server_connection *connection
     if (server_receive(&server->engine, connection, &request, plait_server_now()) != SERVER_REQUEST) return;
     if (server->running < server->limit) return run(server, connection, &request);
     if ((long)server->engine.held >= server->queue) return refuse(server, connection);
-    if (server_hold(&server->engine, connection, &request) != 0) server_drop(&server->engine, connection);
+    if (server_hold(&server->engine, connection, &request, plait_server_now()) != 0) server_drop(&server->engine, connection);
 }
 
 /* Lets others have their turn now and then, however much there is to do. */

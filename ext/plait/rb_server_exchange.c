@@ -26,7 +26,8 @@ static struct server_connection *connection_of(VALUE self, struct rb_server **se
     exchange.number = (int)(ticket & ((1 << GENERATION_SHIFT) - 1));
     exchange.generation = (uint32_t)(ticket >> GENERATION_SHIFT);
     struct server_connection *connection = plait_server_connection(&exchange);
-    return connection && connection->busy ? connection : NULL;
+    /* One in a list has its next request complete, which waits for a worker. */
+    return connection && connection->busy && !connection->listed ? connection : NULL;
 }
 
 /* write(parts): an Array of Strings. Returns the bytes that the peer has not taken, or nil when it is gone. */
@@ -43,7 +44,7 @@ static VALUE exchange_write(VALUE self, VALUE array) {
         Check_Type(part, T_STRING);
         parts[index] = (struct iovec){.iov_base = RSTRING_PTR(part), .iov_len = (size_t)RSTRING_LEN(part)};
     }
-    ssize_t kept = server_send(&server->engine, connection, parts, count);
+    ssize_t kept = server_send(connection, parts, count);
     rb_free_tmp_buffer(&holder);
     RB_GC_GUARD(array);
     return kept < 0 ? Qnil : SSIZET2NUM(kept);

@@ -200,7 +200,7 @@ static void transmit(const struct answer *answer, VALUE body, bool with_body) {
         VALUE part = RARRAY_AREF(body, index);
         parts[index + 1] = (struct iovec){.iov_base = RSTRING_PTR(part), .iov_len = (size_t)RSTRING_LEN(part)};
     }
-    ssize_t kept = server_send(&exchange->server->engine, connection, parts, (int)count + 1);
+    ssize_t kept = server_send(connection, parts, (int)count + 1);
     if (kept < 0) exchange->close = true;
     if (holder) rb_free_tmp_buffer(&holder);
 }

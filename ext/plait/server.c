@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Connections in a chunk of the table. */
@@ -82,9 +83,16 @@ static void leave_table(struct server *server, struct server_connection *connect
     server->counts.closed++;
 }
 
+/* What is cut must not look like a whole. */
+static void end_by_reset(int number) {
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(number, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
 void server_drop(struct server *server, struct server_connection *connection) {
     int number = connection->number;
     leave_table(server, connection);
+    if (connection->open_ended) end_by_reset(number);
     server_forget(connection);
     close(number);
     if (server->paused) server_pause(server, false);
@@ -135,10 +143,19 @@ struct server_connection *server_next(struct server *server) {
     return connection;
 }
 
-struct server_connection *server_next_waiting(struct server *server) {
+static struct server_connection *stop_waiting(struct server *server) {
     struct server_connection *connection = server_shift(server, &server->waiting);
     if (connection) server->held--;
     return connection;
+}
+
+struct server_connection *server_next_waiting(struct server *server) {
+    struct server_connection *connection;
+    while ((connection = stop_waiting(server))) {
+        if (!connection->lost) return connection;
+        server_drop(server, connection);
+    }
+    return NULL;
 }
 
 /* ---- queues ---- */
@@ -175,6 +192,15 @@ static void expire(struct server *server, struct server_connection *connection, 
     else server_drop(server, connection);
 }
 
+static void expire_waiting(struct server *server, double now) {
+    while (server->waiting.first != SERVER_NONE) {
+        if (server_at(server, server->waiting.first)->since + server->settings.waiting > now) return;
+        struct server_connection *connection = stop_waiting(server);
+        server->counts.expired++;
+        server_refuse(server, connection, 503, "the server is busy", "retry-after: 1\r\n", now);
+    }
+}
+
 /* One in the list of the ready ones is about to be served. */
 void server_sweep(struct server *server, double now) {
     for (int queue = 0; queue < SERVER_QUEUES; queue++) {
@@ -186,6 +212,7 @@ void server_sweep(struct server *server, double now) {
             if (!connection->listed) expire(server, connection, now);
         }
     }
+    expire_waiting(server, now);
     if (server->paused && server->count < server->settings.connections) server_pause(server, false);
 }
 
@@ -244,6 +271,8 @@ void server_close(struct server *server) {
     server->table = NULL;
     server->table_of_head = NULL;
     server->chunks = 0;
+    server->ready = server->waiting = EMPTY;
+    server->held = 0;
     server->epoll = server->bell = -1;
 }
 
@@ -304,7 +333,10 @@ static void take_connection(struct server *server, const struct epoll_event *eve
     uint32_t input = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
     if (event->events & input) connection->readable = true;
     if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) connection->ended = true;
+    if (event->events & (EPOLLHUP | EPOLLERR)) connection->lost = true;
     bool output = connection->outbox && (event->events & (EPOLLOUT | EPOLLERR | EPOLLHUP));
+    /* While a worker has it nobody else would: the kernel tells only once that there is room. */
+    if (output && connection->busy) server_flush(connection);
     if (output || (event->events & input && !connection->outbox)) server_make_ready(server, connection);
 }
 

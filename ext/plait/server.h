@@ -35,7 +35,7 @@ enum server_queue {
     SERVER_IDLE,    /* between two requests */
     SERVER_HEAD,    /* in the middle of a head: the time is for the whole of it */
     SERVER_BODY,    /* in the middle of a body: the time is for each SERVER_READ bytes */
-    SERVER_STALLED, /* while the peer takes nothing of what waits for it */
+    SERVER_STALLED, /* what was said waits for the peer: the time is for each SERVER_READ bytes */
     SERVER_LINGER,  /* all was said, and what the peer still sends is thrown away */
     SERVER_QUEUES,
     SERVER_UNQUEUED = SERVER_QUEUES
@@ -44,6 +44,7 @@ enum server_queue {
 struct server_settings {
     struct http1_limits limits;
     double seconds[SERVER_QUEUES]; /* INFINITY: none */
+    double waiting;                /* seconds that a complete request may wait for a worker; INFINITY: for ever */
     size_t spool;                  /* bytes of a body that are kept in memory; larger ones go to a file */
     const char *folder;            /* of those files */
     uint32_t connections;          /* at most; others wait in the kernel */
@@ -75,6 +76,7 @@ struct server_intake {
 /* What the peer has not taken yet. */
 struct server_outbox {
     size_t at;
+    size_t taken; /* since its time began anew */
     size_t size;
     size_t capacity;
     char data[];
@@ -96,7 +98,9 @@ struct server_connection {
     bool listed;                  /* it is in the list of the ready ones, or waits for a worker */
     bool readable;                /* there may be bytes in the kernel */
     bool ended;                   /* the peer sends nothing more */
+    bool lost;                    /* it takes nothing more either: it has reset, or closed */
     bool begun;                   /* of the answer to the current request something was sent */
+    bool open_ended;              /* only its end tells where the answer ends: cut, it must end by a reset */
     bool closing;                 /* to be closed as soon as all is sent */
     bool lingering;               /* it is in the queue SERVER_LINGER */
     in_port_t port;               /* the peer's, in network order */
@@ -191,15 +195,16 @@ int server_receive(struct server *server, struct server_connection *connection, 
 int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request);
 
 /* Instead of server_begin: there is no worker for it. Keeps all of it for server_next_waiting. */
-int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request);
+int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request, double now);
 
+/* The one that waits longest of those whose peer is still there. */
 struct server_connection *server_next_waiting(struct server *server);
 
 /*
  * Sends, without waiting, what waits and then these; what the peer doesn't take is kept. Returns the bytes kept, or -errno:
  * then it is of no more use.
  */
-ssize_t server_send(struct server *server, struct server_connection *connection, struct iovec *parts, int count);
+ssize_t server_send(struct server_connection *connection, struct iovec *parts, int count);
 
 /* The answer is complete: the connection waits for the next request, or is closed. */
 void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now);
@@ -228,7 +233,7 @@ void server_forget(struct server_connection *connection);
 /* By number and generation; NULL when it is gone. */
 struct server_connection *server_find(const struct server *server, int number, uint32_t generation);
 
-/* Closes those that took too long, after a word to those in the middle of a request. */
+/* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
 void server_sweep(struct server *server, double now);
 
 /* Closes those between two requests, and each of the others after its request. */
@@ -246,7 +251,7 @@ struct server_connection *server_admit(struct server *server, int number);
 void server_accept(struct server *server, int index, double now);
 void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
-int server_flush(struct server *server, struct server_connection *connection);
+int server_flush(struct server_connection *connection);
 
 #endif
 #endif

@@ -55,8 +55,17 @@ static int grow(char **data, size_t *capacity, size_t size) {
     return 0;
 }
 
+/* What is done with is given up: a peer may go on without ever ending where a read of ours ends. */
+static void make_way(struct server_intake *intake) {
+    if (intake->at == 0) return;
+
+    memmove(intake->data, intake->data + intake->at, intake->size - intake->at);
+    intake->size -= intake->at;
+    intake->at = 0;
+}
+
 static int keep(struct server_intake *intake, const char *data, size_t size) {
-    if (intake->at == intake->size) intake->at = intake->size = 0;
+    if (intake->at >= intake->size / 2) make_way(intake);
     if (grow(&intake->data, &intake->capacity, intake->size + size) != 0) return ENOMEM;
 
     memcpy(intake->data + intake->size, data, size);
@@ -170,9 +179,15 @@ static int no_memory(struct server *server, struct server_connection *connection
     return SERVER_GONE;
 }
 
+/* Old clients send an empty line behind a body: it begins no request. */
+static bool nothing_begun(const struct server_intake *intake) {
+    size_t size = intake->size - intake->at;
+    return size == 0 || (size == 2 && memcmp(intake->data + intake->at, "\r\n", 2) == 0);
+}
+
 static enum server_queue queue_of(const struct server_intake *intake) {
-    if (!intake || (intake->at == intake->size && intake->head_size == 0)) return SERVER_IDLE;
-    return intake->head_size > 0 ? SERVER_BODY : SERVER_HEAD;
+    if (intake && intake->head_size > 0) return SERVER_BODY;
+    return !intake || nothing_begun(intake) ? SERVER_IDLE : SERVER_HEAD;
 }
 
 static int wait_for_more(struct server *server, struct server_connection *connection, double now) {
@@ -180,6 +195,7 @@ static int wait_for_more(struct server *server, struct server_connection *connec
     enum server_queue queue = queue_of(intake);
     connection->busy = false;
     if (queue == SERVER_IDLE) server_free_intake(connection);
+    if (queue == SERVER_IDLE && server->draining) return gone(server, connection);
     bool anew = queue == SERVER_BODY && intake->moved >= SERVER_READ;
     if (anew) intake->moved = 0;
     if (connection->queue != queue || anew) server_enqueue(server, connection, queue, now);
@@ -189,7 +205,6 @@ static int wait_for_more(struct server *server, struct server_connection *connec
 static int complete(struct server *server, struct server_connection *connection, const struct http1_head *head) {
     server_dequeue(server, connection);
     connection->minor = head->minor;
-    server->counts.requests++;
     return SERVER_REQUEST;
 }
 
@@ -215,10 +230,10 @@ static int take_body(struct server *server, struct server_connection *connection
     return intake->complete ? give_kept(server, connection, request) : SERVER_WAIT;
 }
 
-static bool tell_to_go_on(struct server *server, struct server_connection *connection) {
+static bool tell_to_go_on(struct server_connection *connection) {
     static char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct iovec part = {.iov_base = line, .iov_len = sizeof line - 1};
-    return server_send(server, connection, &part, 1) >= 0;
+    return server_send(connection, &part, 1) >= 0;
 }
 
 /* The body is chunked, or not there as a whole. */
@@ -236,7 +251,7 @@ static int begin_body(struct server *server, struct server_connection *connectio
     intake->framing = *framing;
     if (kept) intake->size = intake->at + head_size; /* what is behind it is moved to where it belongs */
     bool asked = intake->head.expect_continue && rest == 0;
-    if (asked && !tell_to_go_on(server, connection)) return gone(server, connection);
+    if (asked && !tell_to_go_on(connection)) return gone(server, connection);
     if (!kept) return take_body(server, connection, request, request->body, rest, now);
 
     char *copy = malloc(rest + 1);
@@ -316,7 +331,8 @@ static ssize_t receive(struct server *server, struct server_connection *connecti
 }
 
 /* What the peer still sends is of no interest; but if it were not read, a reset would overtake what we have said. */
-static int linger(struct server *server, struct server_connection *connection) {
+static int linger(struct server *server, struct server_connection *connection, double now) {
+    if (connection->since + server->settings.seconds[SERVER_LINGER] <= now) return gone(server, connection);
     for (int times = 0; connection->readable; times++) {
         ssize_t size = receive(server, connection);
         if (size == 0 || (size == -1 && errno != EAGAIN)) return gone(server, connection);
@@ -328,21 +344,21 @@ static int linger(struct server *server, struct server_connection *connection) {
 }
 
 static int send_first(struct server *server, struct server_connection *connection, double now) {
-    size_t before = connection->outbox->size - connection->outbox->at;
-    if (server_flush(server, connection) != 0) return gone(server, connection);
+    if (server_flush(connection) != 0) return gone(server, connection);
     if (!connection->outbox) {
         server_finish(server, connection, !connection->closing, now);
         return SERVER_WAIT;
     }
     connection->busy = false;
-    bool moved = connection->outbox->size - connection->outbox->at < before;
-    if (moved || connection->queue != SERVER_STALLED) server_enqueue(server, connection, SERVER_STALLED, now);
+    bool anew = connection->outbox->taken >= SERVER_READ;
+    if (anew) connection->outbox->taken = 0;
+    if (anew || connection->queue != SERVER_STALLED) server_enqueue(server, connection, SERVER_STALLED, now);
     return SERVER_WAIT;
 }
 
 int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now) {
     if (connection->outbox) return send_first(server, connection, now);
-    if (connection->lingering) return linger(server, connection);
+    if (connection->lingering) return linger(server, connection, now);
 
     int result = SERVER_WAIT;
     struct server_intake *intake = connection->intake;
@@ -367,7 +383,8 @@ int server_receive(struct server *server, struct server_connection *connection, 
 int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request) {
     struct server_intake *intake = connection->intake;
     connection->requests++;
-    connection->begun = false;
+    server->counts.requests++;
+    connection->begun = connection->open_ended = false;
     if (intake) {
         intake->at += request->size;
         intake->body.file = -1; /* the caller's */
@@ -383,7 +400,8 @@ int server_begin(struct server *server, struct server_connection *connection, co
     return intake ? keep(intake, request->data + request->size, rest) : ENOMEM;
 }
 
-int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request) {
+int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request,
+                double now) {
     struct server_intake *intake = connection->intake;
     if (!intake) {
         intake = intake_of(server, connection);
@@ -392,6 +410,7 @@ int server_hold(struct server *server, struct server_connection *connection, con
         restart(intake);
     }
     server->held++;
+    connection->since = now;
     server_push(server, &server->waiting, connection);
     return 0;
 }

@@ -73,7 +73,7 @@ static struct server_outbox *room_for(struct server_connection *connection, size
 
     struct server_outbox *larger = realloc(outbox, sizeof *larger + needed);
     if (!larger) return NULL;
-    if (!outbox) larger->at = larger->size = 0;
+    if (!outbox) larger->at = larger->taken = larger->size = 0;
     larger->capacity = needed;
     return connection->outbox = larger;
 }
@@ -91,24 +91,24 @@ static ssize_t keep(struct server_connection *connection, const struct iovec *pa
     return (ssize_t)(outbox->size - outbox->at);
 }
 
-int server_flush(struct server *server, struct server_connection *connection) {
-    (void)server;
+int server_flush(struct server_connection *connection) {
     struct server_outbox *outbox = connection->outbox;
     while (outbox && outbox->at < outbox->size) {
         struct iovec part = {.iov_base = outbox->data + outbox->at, .iov_len = outbox->size - outbox->at};
         ssize_t sent = transmit(connection->number, &part, 1);
         if (sent == -1) return errno == EAGAIN ? 0 : errno;
         outbox->at += (size_t)sent;
+        outbox->taken += (size_t)sent;
     }
     free(outbox);
     connection->outbox = NULL;
     return 0;
 }
 
-ssize_t server_send(struct server *server, struct server_connection *connection, struct iovec *parts, int count) {
+ssize_t server_send(struct server_connection *connection, struct iovec *parts, int count) {
     connection->begun = true;
     if (connection->outbox) {
-        int error = server_flush(server, connection);
+        int error = server_flush(connection);
         if (error != 0) return -error;
     }
     while (count > 0 && !connection->outbox) {
@@ -125,6 +125,7 @@ ssize_t server_send(struct server *server, struct server_connection *connection,
 /* A reset would overtake what was said if the peer has sent what nobody has read. */
 static void close_gently(struct server *server, struct server_connection *connection, double now) {
     bool unread = connection->readable || connection->intake;
+    connection->open_ended = false; /* it is whole */
     if (!unread || connection->ended || shutdown(connection->number, SHUT_WR) != 0) return server_drop(server, connection);
 
     server_free_intake(connection);
@@ -137,6 +138,8 @@ static void close_gently(struct server *server, struct server_connection *connec
 void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now) {
     connection->busy = false;
     if (!persistent || server->draining || connection->requests >= server->settings.requests) connection->closing = true;
+    /* There may be room by now, and the kernel has told so while the worker had it: it does not tell twice. */
+    if (connection->outbox && server_flush(connection) != 0) return server_drop(server, connection);
     if (connection->outbox) return server_enqueue(server, connection, SERVER_STALLED, now);
     if (connection->closing) return close_gently(server, connection, now);
 
@@ -156,7 +159,7 @@ void server_refuse(struct server *server, struct server_connection *connection, 
                         "connection: close\r\n%s\r\n%s\n",
                         status, server_reason(status), server_date(), strlen(text) + 1, fields, text);
     struct iovec part = {.iov_base = answer, .iov_len = (size_t)size < sizeof answer ? (size_t)size : sizeof answer - 1};
-    if (server_send(server, connection, &part, 1) < 0) return server_drop(server, connection);
+    if (server_send(connection, &part, 1) < 0) return server_drop(server, connection);
 
     connection->readable = true; /* it may be in the middle of sending */
     connection->ended = false;

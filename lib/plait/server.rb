@@ -43,7 +43,8 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Numeric, nil] :idle_timeout seconds between two requests
     # @option options [Numeric, nil] :head_timeout seconds for the whole head of a request
     # @option options [Numeric, nil] :body_timeout seconds for each 64 KiB of a request's body
-    # @option options [Numeric, nil] :write_timeout seconds that a peer may take nothing of an answer
+    # @option options [Numeric, nil] :write_timeout seconds for each 64 KiB of an answer that the peer does not take at once
+    # @option options [Numeric, nil] :queue_timeout seconds that a request waits for those that run; then it is answered 503
     # @option options [Numeric] :handshake_timeout seconds for TLS
     # @option options [Integer, nil] :workers processes that serve the same sockets, each with these bounds of its own; nil: this
     #   one does

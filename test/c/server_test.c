@@ -97,7 +97,7 @@ static void answer(struct server_connection *connection, struct server_request *
     CHECK(server_begin(&server, connection, request) == 0);
     if (request->file != -1) close(request->file);
     struct iovec parts[2] = {{text, sizeof text - 1}, {large, rand() % 8 == 0 ? LARGE : 0}};
-    CHECK(server_send(&server, connection, parts, 2) >= 0);
+    CHECK(server_send(connection, parts, 2) >= 0);
     seen++;
     server_finish(&server, connection, true, stream);
 }
@@ -107,7 +107,7 @@ static void serve_ready(void) {
     struct server_request request;
     while ((connection = server_next(&server)) || (connection = server_next_waiting(&server))) {
         if (server_receive(&server, connection, &request, stream) != SERVER_REQUEST) continue;
-        if (rand() % 4 == 0) CHECK(server_hold(&server, connection, &request) == 0);
+        if (rand() % 4 == 0) CHECK(server_hold(&server, connection, &request, stream) == 0);
         else answer(connection, &request);
     }
 }
@@ -163,7 +163,7 @@ static void test_sweep(void) {
 }
 
 int main(void) {
-    struct server_settings settings = {.limits = http1_default_limits, .spool = 1000, .folder = "/tmp",
+    struct server_settings settings = {.limits = http1_default_limits, .waiting = 10, .spool = 1000, .folder = "/tmp",
                                        .connections = 100, .requests = UINT32_MAX};
     for (int queue = 0; queue < SERVER_QUEUES; queue++) settings.seconds[queue] = 10;
     if (server_open(&server, &settings) != 0) return 1;

@@ -8,13 +8,15 @@ module Plait
   class Server
     # How much a server takes on at once, and for how long it waits.
     Options = Struct.new(:on, :limit, :queue, :connections, :requests, :limits, :spool, :folder, :idle_timeout, :head_timeout,
-                         :body_timeout, :write_timeout, :handshake_timeout, :early_hints, :workers, keyword_init: true)
+                         :body_timeout, :write_timeout, :queue_timeout, :handshake_timeout, :early_hints, :workers,
+                         keyword_init: true)
 
     # See {Server#initialize}.
     class Options
       DEFAULTS = {
         on: :hybrid, limit: nil, queue: 1024, connections: nil, requests: nil, limits: {}, spool: 128 * 1024, folder: nil,
-        idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, handshake_timeout: 10,
+        idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, queue_timeout: 30,
+        handshake_timeout: 10,
         early_hints: false, workers: nil
       }.freeze
       # Apps running at once, where nothing is said: a thread costs more than a fiber.
@@ -55,7 +57,7 @@ module Plait
         end
 
         %i[limit queue connections requests spool workers].each { |name| check_number(name, Integer) }
-        %i[idle_timeout head_timeout body_timeout write_timeout handshake_timeout].each { |name| check_number(name, Numeric) }
+        DEFAULTS.keys.grep(/_timeout\z/).each { |name| check_number(name, Numeric) }
       end
 
       def check_number(name, kind)

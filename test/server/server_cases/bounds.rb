@@ -8,6 +8,7 @@ module ServerCases
       @gate = Thread::Queue.new
       @arrived = Thread::Queue.new
       serve(**options) do |env|
+        yield env if block_given?
         if env["PATH_INFO"] == "/wait"
           @arrived << true
           @gate.pop
@@ -36,6 +37,33 @@ module ServerCases
       2.times { @gate << true }
       assert_equal(["done"], (running + queued).map { |caller| caller.hear.body }.uniq)
       assert_serves
+      assert_equal(6, count(:requests), "one that has waited is one")
+    end
+
+    def test_a_request_does_not_wait_for_ever
+      serve_gate(limit: 1, queue_timeout: 0.3)
+      running = connect.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+      @arrived.pop
+      answer = get
+      assert_equal([503, "1", "close"], [answer.status, *answer.fields.values_at("retry-after", "connection")])
+      @gate << true
+      assert_equal(200, running.hear.status)
+      assert_serves
+    end
+
+    # An env that was kept is its own request's, though the next one is on the same connection, and has to wait.
+    def test_a_hijack_that_comes_while_the_next_request_waits
+      envs = []
+      serve_gate(limit: 1) { |env| envs << env }
+      caller = connect
+      caller.get
+      running = connect.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+      @arrived.pop
+      caller.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      wait_until { count(:waiting) == 1 }
+      assert_raises(Plait::ConnectionClosed) { envs.first["rack.hijack"].call }
+      @gate << true
+      assert_equal([200, 200], [running.hear.status, caller.hear.status])
     end
 
     def test_idle_connections_are_closed

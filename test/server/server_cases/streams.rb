@@ -83,6 +83,16 @@ module ServerCases
       assert_equal(40_000_000, caller.hear.body.bytesize)
     end
 
+    # The kernel tells once that there is room for more, and does so while the app is still at work.
+    def test_a_reader_is_not_waited_for_by_the_app_that_goes_on
+      over = Thread::Queue.new
+      body = Struct.new(:to_ary, :over) { def close = over.pop }.new(["x" * 8_000_000], over)
+      serve(lint: false) { [200, {}, body] }
+      assert_equal(8_000_000, connect.get.body.bytesize)
+    ensure
+      over << true
+    end
+
     def test_a_body_that_is_called
       body = lambda do |stream|
         stream.write("Hello")

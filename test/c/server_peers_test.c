@@ -1,0 +1,260 @@
+/*
+ * The engine of the server with peers that never end, take late, take slowly, or are gone: by a clock of the test's own. What
+ * a peer may hold is bounded in bytes and in time.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server.h"
+
+enum { LARGE = 4 << 20, SECONDS = 10 };
+
+#define CHECK(condition)                                                                                                  \
+    do {                                                                                                                  \
+        if (!(condition)) {                                                                                               \
+            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                                \
+            exit(1);                                                                                                      \
+        }                                                                                                                 \
+    } while (0)
+
+static struct server server;
+static struct server_request request;
+static char large[LARGE], buffer[1 << 20];
+static int ours, peer;
+static double now;
+
+static struct server_connection *meet(void) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
+    ours = pair[0];
+    peer = pair[1];
+    return server_bring(&server, ours, 0, now);
+}
+
+static void part(void) {
+    close(peer);
+    struct server_connection *connection;
+    for (int number = 0; number < server.chunks * 512; number++) {
+        connection = server.table[number / 512] ? server_at(&server, number) : NULL;
+        if (!connection || connection->number == SERVER_NONE) continue;
+        CHECK(!connection->listed);
+        server_drop(&server, connection);
+    }
+    CHECK(server.count == 0 && server.idle == 0 && server.held == 0);
+}
+
+static void say(const char *text) {
+    CHECK(send(peer, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+}
+
+static size_t hear(size_t most) {
+    ssize_t size = recv(peer, buffer, most < sizeof buffer ? most : sizeof buffer, MSG_DONTWAIT);
+    return size > 0 ? (size_t)size : 0;
+}
+
+static void take_events(void) {
+    struct epoll_event events[SERVER_BATCH];
+    int count = server_sleep(&server, events, 0);
+    server_take(&server, events, count, now);
+}
+
+/* The next complete request, or NULL when nobody has one. */
+static struct server_connection *next_request(void) {
+    take_events();
+    struct server_connection *connection;
+    while ((connection = server_next(&server))) {
+        if (server_receive(&server, connection, &request, now) == SERVER_REQUEST) return connection;
+    }
+    return NULL;
+}
+
+static struct server_connection *begin_request(void) {
+    struct server_connection *connection = next_request();
+    CHECK(connection && server_begin(&server, connection, &request) == 0);
+    return connection;
+}
+
+static void send_large(struct server_connection *connection) {
+    struct iovec body = {large, LARGE};
+    CHECK(server_send(connection, &body, 1) > 0);
+}
+
+/* Each of its pieces ends inside a request. */
+static void test_one_that_pipelines_without_end(void) {
+    static char one[5000], stream[10 * sizeof one];
+    size_t size = (size_t)snprintf(one, sizeof one, "GET / HTTP/1.1\r\nHost: a\r\nX: %04000d\r\n\r\n", 1);
+    for (int index = 0; index < 10; index++) memcpy(stream + (size_t)index * size, one, size);
+    struct server_connection *connection = meet();
+    size_t at = size / 2;
+    CHECK(send(peer, stream, at, MSG_NOSIGNAL) == (ssize_t)at);
+    for (int round = 0; round < 1000; round++) {
+        CHECK(send(peer, stream + at, 5 * size, MSG_NOSIGNAL) == (ssize_t)(5 * size));
+        for (int number = 0; number < 5; number++) server_finish(&server, begin_request(), true, now);
+        CHECK(next_request() == NULL);
+        CHECK(connection->intake && connection->intake->capacity < 300000);
+    }
+    part();
+}
+
+static void test_an_empty_line_behind_a_body(void) {
+    struct server_connection *connection = meet();
+    say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx\r\n");
+    server_finish(&server, begin_request(), true, now);
+    CHECK(next_request() == NULL);
+    CHECK(connection->queue == SERVER_IDLE && !connection->intake);
+    say("\r");
+    CHECK(next_request() == NULL);
+    say("\n");
+    CHECK(next_request() == NULL);
+    CHECK(connection->queue == SERVER_IDLE && !connection->intake);
+    say("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    begin_request();
+    part();
+}
+
+/* The kernel tells once that there is room, and here while the connection is a worker's. */
+static void test_one_that_takes_while_the_app_is_at_work(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct server_connection *connection = begin_request();
+    send_large(connection);
+    size_t heard = 0, last;
+    do {
+        last = hear(SIZE_MAX);
+        heard += last;
+        take_events();
+    } while (last > 0);
+    CHECK(heard == LARGE && !connection->outbox);
+    part();
+}
+
+/* The same, but what is told is looked at by nobody before the worker is done. */
+static void test_one_that_takes_before_the_app_ends(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct server_connection *connection = begin_request();
+    send_large(connection);
+    size_t left = connection->outbox->size - connection->outbox->at;
+    while (hear(SIZE_MAX) > 0) continue;
+    server_finish(&server, connection, true, now);
+    CHECK(connection->outbox && connection->outbox->size - connection->outbox->at < left);
+    part();
+}
+
+static void test_one_that_takes_little(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct server_connection *connection = begin_request();
+    send_large(connection);
+    server_finish(&server, connection, true, now);
+    uint64_t expired = server.counts.expired;
+    for (int second = 0; second <= SECONDS && server.count > 0; second++, now++) {
+        CHECK(expired == server.counts.expired);
+        hear(SERVER_READ / SECONDS / 2);
+        server_make_ready(&server, connection); /* the kernel tells only of more room than that */
+        next_request();
+        server_sweep(&server, now);
+    }
+    CHECK(server.count == 0 && server.counts.expired == expired + 1);
+    close(peer);
+}
+
+static void test_one_that_waits_for_a_worker(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(server_hold(&server, next_request(), &request, now) == 0);
+    server_sweep(&server, now + SECONDS - 1);
+    CHECK(server.held == 1 && hear(SIZE_MAX) == 0);
+    server_sweep(&server, now + SECONDS);
+    CHECK(server.held == 0 && server_next_waiting(&server) == NULL);
+    size_t size = hear(SIZE_MAX);
+    CHECK(size > 0 && memmem(buffer, size, "HTTP/1.1 503 ", 13) == buffer && memmem(buffer, size, "retry-after", 11));
+    next_request();
+    part();
+}
+
+static void test_one_that_has_left_while_it_waited(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(server_hold(&server, next_request(), &request, now) == 0);
+    close(peer);
+    take_events();
+    CHECK(server_next_waiting(&server) == NULL && server.count == 0 && server.held == 0);
+}
+
+/* It has ended its half only: that says nothing about whether it listens. */
+static void test_one_that_has_said_all_while_it_waited(void) {
+    struct server_connection *connection = meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(server_hold(&server, next_request(), &request, now) == 0);
+    shutdown(peer, SHUT_WR);
+    take_events();
+    CHECK(server_next_waiting(&server) == connection);
+    part();
+}
+
+static void test_one_that_never_ends_to_send(void) {
+    struct server_connection *connection = meet();
+    say("NONSENSE\r\n\r\n");
+    CHECK(next_request() == NULL && connection->lingering);
+    for (int second = 0; second <= SECONDS && server.count > 0; second++, now++) {
+        memset(buffer, 'x', sizeof buffer);
+        while (send(peer, buffer, sizeof buffer, MSG_NOSIGNAL) > 0) continue;
+        next_request();
+        server_make_ready(&server, connection); /* there is always more of it */
+        server_sweep(&server, now);
+        connection = server_find(&server, ours, connection->generation);
+        if (!connection) break;
+    }
+    CHECK(server.count == 0);
+    close(peer);
+}
+
+static void test_one_between_two_requests_while_the_server_ends(void) {
+    meet();
+    say("\r\n");
+    take_events(); /* in the list of the ready ones, though no request comes */
+    server_drain(&server);
+    CHECK(next_request() == NULL && server.count == 0);
+    server.draining = false;
+    close(peer);
+}
+
+static void test_a_closed_server_has_nobody_ready(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(server_hold(&server, next_request(), &request, now) == 0);
+    int first = peer;
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    take_events();
+    server_close(&server);
+    CHECK(server_next(&server) == NULL && server_next_waiting(&server) == NULL && server.count == 0 && server.held == 0);
+    close(first);
+    close(peer);
+}
+
+int main(void) {
+    struct server_settings settings = {.limits = http1_default_limits, .waiting = SECONDS, .spool = 1000, .folder = "/tmp",
+                                       .connections = 100, .requests = UINT32_MAX};
+    for (int queue = 0; queue < SERVER_QUEUES; queue++) settings.seconds[queue] = SECONDS;
+    if (server_open(&server, &settings) != 0) return 1;
+
+    test_one_that_pipelines_without_end();
+    test_an_empty_line_behind_a_body();
+    test_one_that_takes_while_the_app_is_at_work();
+    test_one_that_takes_before_the_app_ends();
+    test_one_that_takes_little();
+    test_one_that_waits_for_a_worker();
+    test_one_that_has_left_while_it_waited();
+    test_one_that_has_said_all_while_it_waited();
+    test_one_that_never_ends_to_send();
+    test_one_between_two_requests_while_the_server_ends();
+    test_a_closed_server_has_nobody_ready();
+    puts("ok");
+    return 0;
+}
