@@ -312,6 +312,7 @@ static VALUE report(VALUE argument) {
 
 /* What is no error of the app's (a kill, a signal, a cancellation) goes on its way. */
 static bool is_error(VALUE error) {
+    if (!RTEST(error) || RB_SPECIAL_CONST_P(error) || RB_BUILTIN_TYPE(error) == T_IMEMO) return false;
     if (!rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal)) return false;
     return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
 }
@@ -320,18 +321,18 @@ static bool is_error(VALUE error) {
 static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
     *error = rb_errinfo();
     struct server_connection *connection = plait_server_connection(exchange);
-    bool ours = RTEST(*error) && !RB_SPECIAL_CONST_P(*error) && RB_BUILTIN_TYPE(*error) != T_IMEMO && is_error(*error);
-    if (!ours) {
+    if (!is_error(*error)) {
         if (connection) server_drop(&exchange->server->engine, connection);
         return state;
     }
-    int ignored = 0;
-    rb_protect(report, (VALUE)exchange, &ignored);
-    rb_set_errinfo(Qnil);
+    int failed = 0;
+    rb_protect(report, (VALUE)exchange, &failed);
+    if (failed != 0 && is_error(rb_errinfo())) failed = 0;
+    if (failed == 0) rb_set_errinfo(Qnil);
     connection = plait_server_connection(exchange);
     if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
     else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
-    return 0;
+    return failed;
 }
 
 static VALUE call_finished(VALUE argument) {
@@ -345,10 +346,14 @@ static VALUE call_finished(VALUE argument) {
     return Qnil;
 }
 
+static bool is_last(const struct rb_server *server, const struct server_connection *connection) {
+    return connection->requests + 1 >= server->engine.settings.requests;
+}
+
 static void run(struct rb_server *server, struct server_connection *connection, const struct server_request *request) {
     struct exchange exchange = {.server = server, .number = connection->number, .generation = connection->generation,
                                 .minor = connection->minor, .serial = connection->requests + 1, .status = Qnil,
-                                .headers = Qnil, .persistent = request->head->persistent};
+                                .headers = Qnil, .persistent = request->head->persistent && !is_last(server, connection)};
     plait_server_env(&exchange, connection, request);
     if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
 

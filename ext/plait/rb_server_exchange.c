@@ -50,13 +50,23 @@ static VALUE exchange_write(VALUE self, VALUE array) {
     return kept < 0 ? Qnil : SSIZET2NUM(kept);
 }
 
-/* interim(parts): as write, but the answer itself has not begun by it. */
+/* interim(parts): as write, but the answer itself has not begun by it; once it has, nothing is sent. */
 static VALUE exchange_interim(VALUE self, VALUE array) {
-    VALUE kept = exchange_write(self, array);
     struct rb_server *server;
     struct server_connection *connection = connection_of(self, &server);
-    if (connection) connection->begun = false;
+    if (!connection || connection->begun) return Qnil;
+
+    VALUE kept = exchange_write(self, array);
+    connection->begun = false;
     return kept;
+}
+
+/* open_ended: the end of the connection will be the end of the answer. One that is cut then ends by a reset. */
+static VALUE exchange_open_ended(VALUE self) {
+    struct rb_server *server;
+    struct server_connection *connection = connection_of(self, &server);
+    if (connection) connection->open_ended = true;
+    return self;
 }
 
 /* send_file(descriptor, offset, count): sendfile(2). Returns the bytes sent, 0 when it would wait, nil when it is gone. */
@@ -115,6 +125,7 @@ void plait_server_define_exchange(VALUE server_class) {
     rb_define_method(exchange_class, "send_file", exchange_send_file, 3);
     rb_define_method(exchange_class, "number", exchange_number, 0);
     rb_define_method(exchange_class, "detach", exchange_detach, 0);
+    rb_define_method(exchange_class, "open_ended", exchange_open_ended, 0);
     rb_define_method(exchange_class, "begun?", exchange_begun, 0);
     rb_define_method(exchange_class, "minor", exchange_minor, 0);
 }

@@ -30,6 +30,7 @@ struct answer {
     long length;     /* Content-Length of the app; -1: none */
     bool date;       /* the app has set it */
     bool special;    /* it has something that only Reply can do */
+    bool upgrade;    /* it names other protocols; then `connection` says so too (RFC 9110 §7.8) */
 };
 
 /* ---- the head ---- */
@@ -60,7 +61,14 @@ static void reject(int rule, VALUE name) {
     rb_raise(error, "the app's header %" PRIsVALUE " has %s", rb_inspect(name), http1_rule(rule)->text);
 }
 
+static bool is_space(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* White space around a value means nothing. */
 static void add_line(struct answer *answer, VALUE name, const char *value, size_t size) {
+    while (size > 0 && is_space(value[size - 1])) size--;
+    for (; size > 0 && is_space(*value); value++) size--;
     int rule = http1_check_value(value, size);
     if (rule < 0) reject(rule, name);
 
@@ -73,11 +81,13 @@ static void add_line(struct answer *answer, VALUE name, const char *value, size_
 /* Before Rack 3 several values of one field were lines of one String. */
 static void add_lines(struct answer *answer, VALUE name, VALUE text) {
     const char *at = RSTRING_PTR(text), *end = at + RSTRING_LEN(text), *line;
+    bool empty = at == end;
     while ((line = memchr(at, '\n', (size_t)(end - at)))) {
-        add_line(answer, name, at, (size_t)(line - at));
+        if (line > at) add_line(answer, name, at, (size_t)(line - at));
         at = line + 1;
     }
-    add_line(answer, name, at, (size_t)(end - at));
+    if (at < end || empty) add_line(answer, name, at, (size_t)(end - at));
+    RB_GC_GUARD(text);
 }
 
 static void add_field(struct answer *answer, VALUE name, VALUE value) {
@@ -85,14 +95,24 @@ static void add_field(struct answer *answer, VALUE name, VALUE value) {
     if (RB_TYPE_P(value, T_ARRAY)) {
         for (long index = 0; index < RARRAY_LEN(value); index++) add_lines(answer, name, rb_String(RARRAY_AREF(value, index)));
     } else {
-        value = rb_String(value);
-        add_lines(answer, name, value);
-        RB_GC_GUARD(value);
+        add_lines(answer, name, rb_String(value));
     }
 }
 
-static bool has_word(VALUE value, const char *word) {
-    return RB_TYPE_P(value, T_STRING) && strcasestr(RSTRING_PTR(value), word) != NULL;
+/* Whether "close" is one of the words of a Connection field. */
+static bool says_close(VALUE value) {
+    if (RB_TYPE_P(value, T_ARRAY)) value = rb_ary_join(value, rb_str_new_cstr(","));
+    if (!RB_TYPE_P(value, T_STRING)) return false;
+
+    const char *at = RSTRING_PTR(value), *end = at + RSTRING_LEN(value);
+    while (at < end) {
+        size_t size = 0;
+        while (at + size < end && !strchr(", \t\n", at[size])) size++;
+        if (size == 5 && strncasecmp(at, "close", 5) == 0) return true;
+        at += size + 1;
+    }
+    RB_GC_GUARD(value);
+    return false;
 }
 
 static long length_of(VALUE name, VALUE value) {
@@ -121,9 +141,9 @@ static int take_field(VALUE name, VALUE value, VALUE argument) {
     if (rule < 0) reject(rule, name);
     switch (http1_known_field(data, size)) {
     case HTTP1_FIELD_CONTENT_LENGTH: if (!NIL_P(value)) answer->length = length_of(name, value); return ST_CONTINUE;
-    case HTTP1_FIELD_TRANSFER_ENCODING:
-    case HTTP1_FIELD_UPGRADE: answer->special = true; return ST_CONTINUE;
-    case HTTP1_FIELD_CONNECTION: answer->exchange->close |= has_word(value, "close"); return ST_CONTINUE;
+    case HTTP1_FIELD_TRANSFER_ENCODING: answer->special |= !NIL_P(value); return ST_CONTINUE;
+    case HTTP1_FIELD_CONNECTION: answer->exchange->close |= says_close(value); return ST_CONTINUE;
+    case HTTP1_FIELD_UPGRADE: answer->upgrade |= !NIL_P(value); break;
     case HTTP1_FIELD_DATE: answer->date = true; break;
     default: break;
     }
@@ -152,8 +172,9 @@ static void end_head(struct answer *answer, long length) {
     }
     if (length >= 0) add(answer, line, (size_t)snprintf(line, sizeof line, "content-length: %ld\r\n", length));
     bool closes = exchange->close || !exchange->persistent || exchange->server->engine.draining;
-    if (closes) add_text(answer, "connection: close\r\n");
+    if (closes) add_text(answer, answer->upgrade ? "connection: close, upgrade\r\n" : "connection: close\r\n");
     else if (exchange->minor == 0) add_text(answer, "connection: keep-alive\r\n");
+    else if (answer->upgrade) add_text(answer, "connection: upgrade\r\n");
     add(answer, "\r\n", 2);
     exchange->close = closes;
 }
@@ -245,9 +266,9 @@ static VALUE triplet(VALUE response) {
 
 static int status_of(VALUE value) {
     int status = NUM2INT(RB_INTEGER_TYPE_P(value) ? value : rb_Integer(value));
-    if (status >= 100 && status <= 999) return status;
+    if (status == 101 || (status >= 200 && status <= 999)) return status;
 
-    rb_raise(rb_eArgError, "a status is a number from 100 to 999, not %d", status);
+    rb_raise(rb_eArgError, "a status is 101, or a number from 200 to 999, not %d", status);
 }
 
 /* A plain Array has nothing to close. */
@@ -266,6 +287,7 @@ static VALUE send_answer(VALUE argument) {
     struct sending *sending = (struct sending *)argument;
     struct answer *answer = sending->answer;
     VALUE headers = answer->exchange->headers;
+    answer->status = status_of(answer->exchange->status);
     begin_head(answer);
     answer->special = !RB_TYPE_P(headers, T_HASH) || answer->status == 101;
     if (!answer->special) rb_hash_foreach(headers, take_field, (VALUE)answer);
@@ -294,7 +316,6 @@ void plait_server_respond(struct exchange *exchange, VALUE response) {
     exchange->headers = RARRAY_AREF(array, 1);
     if (!plait_server_connection(exchange)) return close_body(body); /* hijacked, or lost */
 
-    answer.status = status_of(exchange->status);
     rb_ensure(send_answer, (VALUE)&sending, end_answer, (VALUE)&sending);
     RB_GC_GUARD(array);
 }

@@ -202,9 +202,14 @@ static int wait_for_more(struct server *server, struct server_connection *connec
     return SERVER_WAIT;
 }
 
-static int complete(struct server *server, struct server_connection *connection, const struct http1_head *head) {
-    server_dequeue(server, connection);
+/* What an answer has to know of the request, even one before the request is complete. */
+static void take_note(struct server_connection *connection, const struct http1_head *head, const char *data) {
     connection->minor = head->minor;
+    connection->to_head = head->method.size == 4 && memcmp(data + head->method.at, "HEAD", 4) == 0;
+}
+
+static int complete(struct server *server, struct server_connection *connection) {
+    server_dequeue(server, connection);
     return SERVER_REQUEST;
 }
 
@@ -212,7 +217,7 @@ static int give_kept(struct server *server, struct server_connection *connection
     const struct server_intake *intake = connection->intake;
     *request = (struct server_request){.head = &intake->head, .data = intake->data + intake->at, .size = intake->head_size,
                                        .body = intake->body.data, .body_size = intake->body.size, .file = intake->body.file};
-    return complete(server, connection, &intake->head);
+    return complete(server, connection);
 }
 
 /* What of the body is there lies in `data`; the head is in the intake, at its beginning. */
@@ -266,7 +271,8 @@ static int begin_body(struct server *server, struct server_connection *connectio
 static int take_head(struct server *server, struct server_connection *connection, struct server_request *request,
                      const struct http1_head *head, const char *data, size_t size, size_t available, double now) {
     *request = (struct server_request){.head = head, .data = data, .size = size, .file = -1};
-    if (head->framing == HTTP1_NO_BODY) return complete(server, connection, head);
+    take_note(connection, head, data);
+    if (head->framing == HTTP1_NO_BODY) return complete(server, connection);
 
     struct http1_body framing;
     int error = http1_body_start(&framing, head);
@@ -277,7 +283,7 @@ static int take_head(struct server *server, struct server_connection *connection
     if (head->framing == HTTP1_LENGTH && head->content_length <= request->body_size) {
         request->body_size = (size_t)head->content_length;
         request->size += request->body_size;
-        return complete(server, connection, head);
+        return complete(server, connection);
     }
     return begin_body(server, connection, request, &framing, now);
 }

@@ -136,7 +136,7 @@ static void close_gently(struct server *server, struct server_connection *connec
 }
 
 void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now) {
-    connection->busy = false;
+    connection->busy = connection->to_head = false;
     if (!persistent || server->draining || connection->requests >= server->settings.requests) connection->closing = true;
     /* There may be room by now, and the kernel has told so while the worker had it: it does not tell twice. */
     if (connection->outbox && server_flush(connection) != 0) return server_drop(server, connection);
@@ -153,12 +153,13 @@ void server_finish(struct server *server, struct server_connection *connection, 
 
 void server_refuse(struct server *server, struct server_connection *connection, int status, const char *text,
                    const char *fields, double now) {
-    char answer[1024];
+    char answer[1024]; /* the texts are the server's own, and short */
     int size = snprintf(answer, sizeof answer,
                         "HTTP/1.1 %d %s\r\ndate: %s\r\ncontent-type: text/plain\r\ncontent-length: %zu\r\n"
-                        "connection: close\r\n%s\r\n%s\n",
-                        status, server_reason(status), server_date(), strlen(text) + 1, fields, text);
-    struct iovec part = {.iov_base = answer, .iov_len = (size_t)size < sizeof answer ? (size_t)size : sizeof answer - 1};
+                        "connection: close\r\n%s\r\n",
+                        status, server_reason(status), server_date(), strlen(text) + 1, fields);
+    if (!connection->to_head) size += snprintf(answer + size, sizeof answer - (size_t)size, "%s\n", text);
+    struct iovec part = {.iov_base = answer, .iov_len = (size_t)size};
     if (server_send(connection, &part, 1) < 0) return server_drop(server, connection);
 
     connection->readable = true; /* it may be in the middle of sending */

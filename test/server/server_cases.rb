@@ -8,6 +8,7 @@ require_relative "server_cases/answers"
 require_relative "server_cases/bad_input"
 require_relative "server_cases/bounds"
 require_relative "server_cases/endings"
+require_relative "server_cases/framing"
 require_relative "server_cases/requests"
 require_relative "server_cases/streams"
 require_relative "server_cases/tls"
@@ -18,6 +19,7 @@ module ServerCases
   include BadInput
   include Bounds
   include Endings
+  include Framing
   include Requests
   include Streams
   include TLS

@@ -11,7 +11,7 @@ module Plait
     # An answer that is sent piece by piece: by chunks where nobody knows how long it will be.
     class Answer
       # The peer is gone, or takes nothing any longer.
-      class Lost < StandardError; end
+      class Lost < IOError; end
 
       # Bytes that the peer has not taken, above which whoever writes waits.
       OUTBOX = 64 * 1024
@@ -19,6 +19,8 @@ module Plait
       SLICE = 1024 * 1024
       # What the server itself says.
       OWN = %w[content-length transfer-encoding connection].freeze
+      # A last coding by which the client sees where the body ends.
+      CHUNKED = /(?:\A|,)[ \t]*chunked\z/i
       LAST_CHUNK = "0\r\n\r\n"
 
       # @param exchange [Exchange]
@@ -32,7 +34,7 @@ module Plait
         @env = env
         @status = status
         @fields = Fields.of(headers)
-        @persistent = persistent && !named("connection").to_s.match?(/\bclose\b/i)
+        @persistent = persistent && !closes?
         @timeout = timeout
         @length = length_of(named("content-length"))
         @sent = 0
@@ -48,6 +50,8 @@ module Plait
       def <<(part)
         raise TypeError, "a body yields Strings, not #{part.class}" unless part.is_a?(String)
 
+        return self if bodiless?
+
         count(part.bytesize)
         write(*framed(part)) unless part.empty?
         self
@@ -60,11 +64,12 @@ module Plait
       # @return [void]
       def send_nothing = flush
 
+      # Of a file that has grown since its Content-Length was told, as much as was told.
       # @param path [String]
       # @return [void]
       def send_file(path)
         File.open(path, "rb") do |file|
-          next copy(file) if @length && @length != file.size
+          next copy(file) if @length && @length > file.size
 
           @length ||= file.size
           @framing = :length
@@ -74,17 +79,24 @@ module Plait
         end
       end
 
-      # Gives the rest of the answer to whoever wants to write it himself: after an upgrade the connection is his.
-      # @param taker [#call] called with a stream
+      # Has whoever wants to write the body himself do so, until he returns.
+      # @param body [#call] called with a stream
+      # @return [void]
+      def write_by(body) = body.call(Tunnel.new(self, @env["rack.input"]))
+
+      # Gives the connection away, behind the head: whoever takes it ends it, now or later.
+      # @param taker [#call] called with a socket
       # @return [void]
       def hand_over(taker)
-        return taker.call(Tunnel.new(self, @env["rack.input"])) unless upgrade?
-
         @framing = :raw
+        @persistent = false
         flush
         drain(0)
         give_away(taker, @exchange.call)
       end
+
+      # @return [Boolean] whether the client shall speak another protocol from then on
+      def switching? = @status == 101
 
       # @return [Boolean] whether the connection can be used again
       # @raise [LocalProtocolError] when the body was shorter than its Content-Length
@@ -105,7 +117,13 @@ module Plait
         socket.close unless taken
       end
 
-      def named(name) = @fields.find { |field, _| field == name }&.last
+      def named(name) = @fields.find { |field, _| field.casecmp?(name) }&.last
+
+      def closes?
+        @fields.any? do |name, value|
+          name.casecmp?("connection") && value.split(/[, \t]+/).any? { |word| word.casecmp?("close") }
+        end
+      end
 
       def length_of(text)
         return unless text
@@ -115,32 +133,54 @@ module Plait
       end
 
       def framing
+        return :raw if switching?
         return :none if @env["REQUEST_METHOD"] == "HEAD" || @status == 204 || @status == 304
-        return :raw if upgrade? || named("transfer-encoding")
+        return coded if named("transfer-encoding")
         return :length if @length
         return :chunked if @exchange.minor == 1
 
+        until_the_end
+      end
+
+      # The app's body is coded already.
+      def coded
+        if @exchange.minor.zero?
+          raise LocalProtocolError, "the app's transfer-encoding can't be sent to a client of HTTP/1.0: it knows none"
+        end
+
+        CHUNKED.match?(named("transfer-encoding")) ? :raw : until_the_end
+      end
+
+      # What is cut would look like a whole if the connection ended as it does else.
+      def until_the_end
         @persistent = false
+        @exchange.open_ended
         :raw
       end
 
-      def upgrade? = @status == 101 || @fields.any? { |name, _| name == "upgrade" }
-
       def head
-        kept = upgrade? ? @fields : @fields.reject { |field| OWN.include?(field.first) }
-        own = upgrade? ? [] : [length_field, coding_field, connection_field]
+        kept = switching? ? @fields : @fields.reject { |name, _| OWN.include?(name.downcase) }
+        own = switching? ? [] : [length_field, coding_field, connection_field]
         own << ["date", date] unless named("date")
         Protocols::HTTP1::Serializer.response(@status, NativeServer.reason(@status), kept + own.compact)
       end
 
       def length_field = (["content-length", @length.to_s] if @length && @status != 204 && !coding_field)
 
-      def coding_field = @framing == :chunked ? %w[transfer-encoding chunked] : @fields.assoc("transfer-encoding")
+      def coding_field
+        return %w[transfer-encoding chunked] if @framing == :chunked
 
+        coding = named("transfer-encoding")
+        ["transfer-encoding", coding] if coding && @framing != :none && !coding.casecmp?("identity")
+      end
+
+      # Who names other protocols says so here too (RFC 9110 section 7.8).
       def connection_field
-        return %w[connection close] unless @persistent
-
-        %w[connection keep-alive] if @exchange.minor.zero?
+        words = []
+        words << "close" unless @persistent
+        words << "keep-alive" if @persistent && @exchange.minor.zero?
+        words << "upgrade" if named("upgrade")
+        ["connection", words.join(", ")] if words.any?
       end
 
       def date = Time.now.utc.strftime("%a, %d %b %Y %H:%M:%S GMT")

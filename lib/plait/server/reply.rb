@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "answer"
-require_relative "tunnel"
+require_relative "../values/errors"
 
 module Plait
   class Server
@@ -21,7 +21,7 @@ module Plait
       def stream(exchange, env, response, persistent)
         status, headers, body = response
         answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
-        send_body(answer, env, headers, body)
+        send_body(answer, headers, body)
         answer.finish
       rescue Answer::Lost
         nil # nobody is there any more who could be told
@@ -49,14 +49,24 @@ module Plait
 
       private
 
-      def send_body(answer, env, headers, body)
-        hijack = headers["rack.hijack"] if headers.respond_to?(:[])
-        return answer.hand_over(hijack) if hijack
+      def send_body(answer, headers, body)
         return answer.send_nothing if answer.bodiless?
-        return answer.send_file(body.to_path) if body.respond_to?(:to_path) && env["REQUEST_METHOD"] != "HEAD"
+
+        taker = taker_of(answer, headers, body)
+        return answer.hand_over(taker) if taker
+        return answer.send_file(body.to_path) if body.respond_to?(:to_path)
         return body.each { |part| answer << part } if body.respond_to?(:each)
 
-        answer.hand_over(body)
+        answer.write_by(body)
+      end
+
+      # With 101 a body that is called takes the connection too (Rack 3).
+      def taker_of(answer, headers, body)
+        hijack = headers["rack.hijack"] if headers.respond_to?(:[])
+        return hijack if hijack || !answer.switching?
+        return body if body.respond_to?(:call)
+
+        raise LocalProtocolError, "an answer of 101 needs somebody to take the connection: a rack.hijack, or a body with call"
       end
     end
   end

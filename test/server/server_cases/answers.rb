@@ -93,6 +93,14 @@ module ServerCases
       assert_equal([["/x"], ["/204"], ["/head"]], Array.new(3) { closed.pop })
     end
 
+    def test_a_body_is_closed_though_its_status_is_none
+      closed = Thread::Queue.new
+      body = Struct.new(:closed) { def close = closed << true }.new(closed)
+      serve(lint: false) { [:ok, {}, body] }
+      assert_equal(500, get.status)
+      assert(closed.pop)
+    end
+
     def test_who_wants_to_know_that_the_answer_is_over
       calls = Thread::Queue.new
       serve do |env|

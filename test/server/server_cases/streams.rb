@@ -115,6 +115,17 @@ module ServerCases
       end
     end
 
+    def test_a_file_that_grows
+      Tempfile.create("served") do |file|
+        file.write("0123456789")
+        file.flush
+        body = Struct.new(:to_path) { def each = yield("not this") }
+        serve(lint: false) { [200, { "content-length" => "4" }, body.new(file.path)] }
+        caller = connect
+        2.times { assert_equal("0123", caller.get.body) }
+      end
+    end
+
     def test_full_hijack
       taken = Thread::Queue.new
       serve(lint: false) do |env|
@@ -145,6 +156,19 @@ module ServerCases
       answer = caller.hear
       assert_equal([101, "Upgrade", "echo"], [answer.status, *answer.fields.values_at("connection", "upgrade")])
       assert_equal("hey!", caller.send("hey").rest)
+    end
+
+    # What writes later than it returns, as events are sent.
+    def test_partial_hijack_without_another_protocol
+      taken = Thread::Queue.new
+      serve(lint: false) { [200, { "content-type" => "text/event-stream", "rack.hijack" => ->(io) { taken << io } }, []] }
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      socket = taken.pop
+      assert_equal("close", (head = caller.raw)[/^connection: (.*)\r$/, 1])
+      refute_match(/^transfer-encoding/, head)
+      2.times { |number| socket.write("data: #{number}\n\n") }
+      socket.close
+      assert_match(/data: 0\n\ndata: 1\n\n\z/, caller.rest)
     end
 
     def test_early_hints
