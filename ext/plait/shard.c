@@ -46,7 +46,7 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
     for (uint32_t i = 0; i < threads; i++) {
         shard->workers[i].shard = shard;
         shard->workers[i].epoll = shard->workers[i].bell = -1;
-        shard->workers[i].listener = listeners[i];
+        shard->workers[i].listener = shard_take(listeners[i]);
     }
     *error = keep_settings(shard, settings);
     for (uint32_t i = 0; i < threads && !*error; i++) *error = shard_worker_open(&shard->workers[i]);

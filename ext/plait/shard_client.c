@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 /* Room for a gathering client is below what malloc takes from the system and gives back each time. */
 enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096, GATHER_ROOM = 112 * 1024 };
@@ -46,12 +45,12 @@ static void go_deaf(struct shard_worker *worker) {
 static void reject(int socket) {
     static const char reply[] = "-ERR max number of clients reached\r\n";
     send(socket, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close(socket);
+    shard_close(socket);
 }
 
 void shard_accept(struct shard_worker *worker) {
     for (int left = ACCEPTED_AT_ONCE; left; left--) {
-        int socket = accept4(worker->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int socket = shard_take_client(worker->listener);
         if (socket == -1) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) go_deaf(worker);
             return;
@@ -101,7 +100,7 @@ void shard_bury(struct shard_worker *worker) {
 void shard_client_close(struct shard_worker *worker, struct shard_client *client) {
     if (client->socket == -1) return;
 
-    close(client->socket);
+    shard_hang_up(worker, client->socket);
     client->socket = -1;
     client->left = 0;
     shard_stream_leave(worker, client);

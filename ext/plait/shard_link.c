@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 enum { MESSAGE = 512, FIRST_WAITERS = 64 };
 
@@ -52,7 +51,7 @@ static void fail_waiter(struct shard_worker *worker, struct shard_request *reque
 /* ---- the connection ---- */
 
 static void disconnect(struct shard_worker *worker, struct shard_link *link) {
-    if (link->socket != -1) close(link->socket);
+    if (link->socket != -1) shard_hang_up(worker, link->socket);
     link->socket = -1;
     link->state = SHARD_DOWN;
     shard_rope_clear(&link->out, &worker->blocks);
@@ -94,7 +93,7 @@ static void give_up_by(struct shard_worker *worker, struct shard_link *link, con
 
 static int open_socket(struct shard_worker *worker, struct shard_link *link) {
     const struct shard_node *node = link->node;
-    link->socket = socket(node->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    link->socket = shard_take_socket(node->address.ss_family);
     if (link->socket == -1) return errno;
 
     int on = 1;

@@ -160,6 +160,14 @@ static inline void shard_add(struct shard_worker *worker, int figure, uint64_t n
     atomic_store_explicit(&worker->figures[figure], value + number, memory_order_relaxed);
 }
 
+/* ---- shard_fork.c ---- */
+
+/* Descriptors that a forked child closes. -1: an errno is set; one that was given is closed then. */
+int shard_take(int descriptor);
+int shard_take_client(int listener);
+int shard_take_socket(int family);
+void shard_close(int descriptor);
+
 /* ---- shard_worker.c ---- */
 
 void *shard_run(void *worker);
@@ -168,6 +176,9 @@ void shard_worker_close(struct shard_worker *worker);
 
 /* Tells epoll what to look for, if that is something else than before. */
 void shard_watch(struct shard_worker *worker, int socket, uint32_t *known, uint32_t events, void *owner);
+
+/* Ends the connection, even where a forked process has a copy of it. */
+void shard_hang_up(struct shard_worker *worker, int socket);
 
 /* Where so many bytes at most can be received; what was received before may be gone if nobody keeps it. */
 char *shard_room(struct shard_worker *worker, size_t *size);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { EVENTS = 256, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64 };
 
@@ -29,6 +29,13 @@ void shard_watch(struct shard_worker *worker, int socket, uint32_t *known, uint3
     struct epoll_event event = {.events = events, .data = {.ptr = owner}};
     epoll_ctl(worker->epoll, EPOLL_CTL_MOD, socket, &event);
     *known = events;
+}
+
+/* A set forgets a socket by itself only once all copies of it are closed; until then it would tell of what was freed. */
+void shard_hang_up(struct shard_worker *worker, int socket) {
+    epoll_ctl(worker->epoll, EPOLL_CTL_DEL, socket, NULL);
+    shutdown(socket, SHUT_RDWR);
+    shard_close(socket);
 }
 
 char *shard_room(struct shard_worker *worker, size_t *size) {
@@ -132,9 +139,11 @@ int shard_worker_open(struct shard_worker *worker) {
     uint32_t nodes = worker->shard->settings.node_count;
     worker->bell_kind = SHARD_BELL;
     worker->listener_kind = SHARD_LISTENER;
-    worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-    worker->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (worker->epoll == -1 || worker->bell == -1) return errno;
+    if (worker->listener == -1) return ENOMEM;
+    worker->epoll = shard_take(epoll_create1(EPOLL_CLOEXEC));
+    if (worker->epoll == -1) return errno;
+    worker->bell = shard_take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (worker->bell == -1) return errno;
 
     worker->buffer = malloc(SHARD_READ);
     worker->spans = malloc(FIRST_SPANS * sizeof *worker->spans);
@@ -186,9 +195,9 @@ void shard_worker_close(struct shard_worker *worker) {
     free(worker->nodes);
     free(worker->spans);
     free(worker->buffer);
-    if (worker->bell != -1) close(worker->bell);
-    if (worker->epoll != -1) close(worker->epoll);
-    if (worker->listener != -1) close(worker->listener);
+    shard_close(worker->bell);
+    shard_close(worker->epoll);
+    shard_close(worker->listener);
 }
 
 #endif
