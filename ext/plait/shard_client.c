@@ -1,5 +1,5 @@
 /* Connections of clients: commands come in, replies go out in their order. */
-#include "shard_plane.h"
+#include "shard_pinned.h"
 
 #ifdef __linux__
 
@@ -105,6 +105,8 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
     client->left = 0;
     shard_stream_leave(worker, client);
     shard_gather_leave(worker, client);
+    shard_pin_leave(worker, client);
+    shard_transaction_drop(worker, client);
     drop_input(client);
     shard_rope_clear(&client->out, &worker->blocks);
     for (struct shard_request *request = client->first; request; request = request->next) {
@@ -184,6 +186,7 @@ void shard_request_fail(struct shard_worker *worker, struct shard_request *reque
 static void watch(struct shard_worker *worker, struct shard_client *client) {
     uint32_t events = client->paused || client->ending ? 0 : EPOLLIN;
     if (client->out.first) events |= EPOLLOUT;
+    if (shard_pin_waits(client)) events |= EPOLLRDHUP;
     shard_watch(worker, client->socket, &client->events, events, client);
 }
 
@@ -330,6 +333,11 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
         if (event != RESP_SPANS) {
             size_t done = event < 0 ? size - at : command->at;
             take(worker, client, event, data + at, owner);
+            if (client->again) {
+                client->again = false;
+                client->alone = true;
+                break;
+            }
             at += done;
         } else if (!more_spans(worker, client)) {
             shard_client_close(worker, client);

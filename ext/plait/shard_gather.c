@@ -2,7 +2,7 @@
  * A large MSET is sent on while it arrives: the pairs that are here as MSETs of their own, and one answer when the last of them
  * is answered. It is not atomic then, not even on one node; which no MSET over several nodes is.
  */
-#include "shard_plane.h"
+#include "shard_pinned.h"
 
 #ifdef __linux__
 
@@ -18,7 +18,7 @@ static uint32_t pairs_here(const struct resp_command *scan) {
 
 bool shard_gather_wanted(const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
-    if (size < SHARD_GATHER || !pairs_here(scan)) return false;
+    if (size < SHARD_GATHER || !pairs_here(scan) || shard_is_bound(client)) return false;
     return client->gather || (scan->count % 2 == 1 && shard_word_is(data, scan->spans[0], "MSET"));
 }
 

@@ -1,5 +1,5 @@
 /* Connections to nodes. */
-#include "shard_plane.h"
+#include "shard_pinned.h"
 
 #ifdef __linux__
 
@@ -34,7 +34,7 @@ static bool push_waiter(struct shard_link *link, struct shard_request *request, 
         link->waiters = waiters;
         link->room = room;
     }
-    link->waiters[link->tail++ & (link->room - 1)] = (struct shard_waiter){request, part};
+    link->waiters[link->tail++ & (link->room - 1)] = (struct shard_waiter){request, part, 0};
     return true;
 }
 
@@ -58,7 +58,7 @@ static void disconnect(struct shard_worker *worker, struct shard_link *link) {
 }
 
 static void fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
-    bool begun = link->scan.at > 0;
+    bool begun = link->scan.at > 0 && busy(link) && !link->waiters[link->head & (link->room - 1)].skip;
     if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
     link->sender = NULL;
     disconnect(worker, link);
@@ -68,6 +68,7 @@ static void fail_all(struct shard_worker *worker, struct shard_link *link, const
         begun = false;
     }
     resp_reply_start(&link->scan, &settings_of(worker)->limits);
+    if (link->pin) shard_pin_lost(worker, link->pin, error);
 }
 
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error) {
@@ -149,11 +150,19 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
     return false;
 }
 
+bool shard_link_open(struct shard_worker *worker, struct shard_link *link) {
+    return link->state != SHARD_DOWN || begin_to_connect(worker, link);
+}
+
+void shard_link_skip(struct shard_link *link, uint32_t replies) {
+    link->waiters[(link->tail - 1) & (link->room - 1)].skip = replies;
+}
+
 /* ---- what comes and goes ---- */
 
 static bool take_replies(struct shard_worker *worker, struct shard_link *link, const char *data, size_t size) {
     while (size) {
-        if (!busy(link)) return false;
+        if (!busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
         struct shard_waiter waiter = link->waiters[link->head & (link->room - 1)];
         size_t used;
         int event = resp_reply_scan(&link->scan, data, size, &used);
@@ -161,10 +170,13 @@ static bool take_replies(struct shard_worker *worker, struct shard_link *link, c
 
         bool last = event == RESP_REPLY;
         if (last) {
-            link->head++;
+            if (waiter.skip) link->waiters[link->head & (link->room - 1)].skip--;
+            else link->head++;
             resp_reply_start(&link->scan, &settings_of(worker)->limits);
         }
-        feed(worker, waiter, data, used, last);
+        if (!waiter.skip) feed(worker, waiter, data, used, last);
+        if (link->pin && last && !waiter.skip) shard_pin_replied(worker, link->pin);
+        if (link->state != SHARD_UP) return true; /* its client has gone, and it with it */
         data += used;
         size -= used;
     }
@@ -192,6 +204,7 @@ static void receive(struct shard_worker *worker, struct shard_link *link) {
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events) {
     if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) end_to_connect(worker, link);
     if (link->state == SHARD_UP && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) receive(worker, link);
+    if (link->pin) shard_pin_touch(worker, link->pin);
 }
 
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {

@@ -55,6 +55,9 @@ struct shard_request {
 
 /* ---- clients ---- */
 
+struct shard_pin;
+struct shard_transaction;
+
 struct shard_client {
     enum shard_kind kind;
     int socket;                          /* -1: closed, but replies for it are still to come */
@@ -71,6 +74,8 @@ struct shard_client {
     struct shard_link *stream;           /* what comes is passed on to it, or NULL */
     struct shard_request *gather;        /* of an MSET that goes on its way while it arrives, or NULL */
     uint64_t left;                       /* bytes to come of an argument that is passed on, or dropped */
+    struct shard_pin *pin;               /* a connection to a node that is its own, or NULL */
+    struct shard_transaction *transaction; /* behind MULTI, or NULL */
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
     struct shard_client *next_paused;
@@ -78,6 +83,7 @@ struct shard_client {
     bool touched;                        /* in the list of those with something to write */
     bool paused;                         /* in the list of those that are not read from */
     bool alone;                          /* nothing is read before all is answered */
+    bool again;                          /* the command was not taken: it is to be read again when all before it is answered */
     bool ending;                         /* nothing more is read; it is closed when all is written */
     bool buried;                         /* in the list of those to be freed */
 };
@@ -90,6 +96,7 @@ enum shard_link_state { SHARD_DOWN, SHARD_CONNECTING, SHARD_UP };
 struct shard_waiter {
     struct shard_request *request;
     uint32_t part;
+    uint32_t skip; /* replies that come before its own, and are nobody's */
 };
 
 /* A connection to a node. */
@@ -97,6 +104,7 @@ struct shard_link {
     enum shard_kind kind;
     struct shard_link *next;      /* in the list of those that are for streams */
     struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
+    struct shard_pin *pin;        /* what it is a part of, or NULL */
     enum shard_link_state state;
     int socket;
     uint32_t events;
@@ -135,6 +143,10 @@ struct shard_worker {
     uint32_t *counts;                /* for each node: keys of a command, or parts */
     struct shard_link *links;        /* one for each node */
     struct shard_link *streams;      /* connections for one command at a time */
+    struct shard_pin *pins;          /* connections for one client at a time */
+    struct shard_pin *idle_pins;     /* those of them that are nobody's */
+    struct shard_pin *touched_pins;  /* those with something to write */
+    double pins_at;                  /* when they are looked at again */
     struct shard_client *clients;
     struct shard_client *touched;
     struct shard_client *paused;
@@ -231,6 +243,9 @@ struct shard_call {
 /* Sends it where it belongs, or answers. */
 void shard_dispatch(struct shard_call *call);
 
+/* The node of the keys of a command. False: there is not one alone, and the client has been told. */
+bool shard_find_node(struct shard_call *call, uint32_t *node);
+
 /* Answers it. */
 void shard_answer(struct shard_call *call, const char *reply, size_t size);
 
@@ -308,12 +323,18 @@ void shard_streams_close(struct shard_worker *worker);
 
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);
+
+/* Connects it for what is sent without a request. False: it can't be, and shard_pin_lost has been told. */
+bool shard_link_open(struct shard_worker *worker, struct shard_link *link);
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events);
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
 
 /* Gives up those that have taken too long. Returns whether there is one that may yet. */
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link);
 void shard_link_close(struct shard_worker *worker, struct shard_link *link);
+
+/* So many replies come before that of the last request. */
+void shard_link_skip(struct shard_link *link, uint32_t replies);
 
 /* Ends the connection in the middle of a command; whoever waits is answered with that. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);

@@ -1,5 +1,5 @@
 /* Which way a command goes. */
-#include "shard_plane.h"
+#include "shard_pinned.h"
 
 #ifdef __linux__
 
@@ -107,18 +107,57 @@ static bool names_no_key(const struct shard_call *call) {
     return script && shard_word_is(call->data, call->words[2], "0");
 }
 
+static bool find_keys(struct shard_call *call, uint32_t *node) {
+    const struct shard_command *command = call->command;
+    struct search search = {.call = call};
+    int across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
+    bool keyless = !across && names_no_key(call);
+    if (across) shard_refuse(call, "%s", ACROSS);
+    else if (keyless) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
+    *node = search.any ? search.node : 0; /* without a key all would say that it is wrong */
+    return !across && !keyless;
+}
+
+/* BY and GET name keys by patterns, which may be anywhere. */
+static bool find_sorted(struct shard_call *call, uint32_t *node) {
+    struct search search = {.call = call};
+    look_at(&search, 1);
+    for (uint32_t i = 2; i + 1 < call->count; i++) {
+        bool by = shard_word_is(call->data, call->words[i], "BY");
+        struct resp_span pattern = call->words[i + 1];
+        if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
+            if (!shard_word_is(call->data, call->words[i], "STORE")) continue;
+            if (look_at(&search, i + 1)) {
+                shard_refuse(call, "%s", ACROSS);
+                return false;
+            }
+        } else if (memchr(call->data + pattern.at, '*', pattern.size)) {
+            shard_refuse(call, "ERR %s option of SORT denied: the keys of its pattern may be on other nodes", by ? "BY" : "GET");
+            return false;
+        }
+        i++;
+    }
+    *node = search.node;
+    return true;
+}
+
+bool shard_find_node(struct shard_call *call, uint32_t *node) {
+    return call->command->way == SHARD_SORT ? find_sorted(call, node) : find_keys(call, node);
+}
+
+static void route_found(struct shard_call *call) {
+    uint32_t node;
+    if (shard_find_node(call, &node)) send_to(call, node);
+}
+
 static void route(struct shard_call *call) {
     const struct shard_command *command = call->command;
     if (command->key) {
         struct resp_span key = call->words[command->key];
         send_to(call, placement_node(&call->worker->shard->settings.placement, call->data + key.at, key.size));
-        return;
+    } else {
+        route_found(call);
     }
-    struct search search = {.call = call};
-    int across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
-    if (across) shard_refuse(call, "%s", ACROSS);
-    else if (names_no_key(call)) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
-    else send_to(call, search.any ? search.node : 0); /* without a key all would say that it is wrong */
 }
 
 static uint32_t find_word(const struct shard_call *call, uint32_t from, const char *name) {
@@ -129,30 +168,8 @@ static uint32_t find_word(const struct shard_call *call, uint32_t from, const ch
 /* Others use the connection to the node, too. */
 static void route_streams(struct shard_call *call) {
     uint32_t streams = find_word(call, 1, "STREAMS");
-    if (find_word(call, 1, "BLOCK") < streams) shard_refuse(call, "ERR '%s' with BLOCK would wait: not through the shard", call->command->name);
+    if (find_word(call, 1, "BLOCK") < streams) shard_wait(call);
     else route(call);
-}
-
-/* BY and GET name keys by patterns, which may be anywhere. */
-static void route_sort(struct shard_call *call) {
-    struct search search = {.call = call};
-    look_at(&search, 1);
-    for (uint32_t i = 2; i + 1 < call->count; i++) {
-        bool by = shard_word_is(call->data, call->words[i], "BY");
-        struct resp_span pattern = call->words[i + 1];
-        if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
-            if (!shard_word_is(call->data, call->words[i], "STORE")) continue;
-            if (look_at(&search, i + 1)) {
-                shard_refuse(call, "%s", ACROSS);
-                return;
-            }
-        } else if (memchr(call->data + pattern.at, '*', pattern.size)) {
-            shard_refuse(call, "ERR %s option of SORT denied: the keys of its pattern may be on other nodes", by ? "BY" : "GET");
-            return;
-        }
-        i++;
-    }
-    send_to(call, search.node);
 }
 
 /* ---- all ---- */
@@ -165,7 +182,10 @@ static void go(struct shard_call *call) {
     case SHARD_SCAN: shard_scan(call); break;
     case SHARD_FIRST: send_to(call, 0); break;
     case SHARD_STREAMS: route_streams(call); break;
-    case SHARD_SORT: route_sort(call); break;
+    case SHARD_SORT: route_found(call); break;
+    case SHARD_WAITS: shard_wait(call); break;
+    case SHARD_TRANSACTS: shard_transact(call); break;
+    case SHARD_SUBSCRIBES: shard_subscribe(call); break;
     case SHARD_LOCAL: shard_answer_here(call); break;
     default: shard_refuse(call, "ERR '%s' can't be used through the shard", call->command->name);
     }
@@ -175,6 +195,7 @@ void shard_dispatch(struct shard_call *call) {
     const struct shard_command *container;
     shard_add(call->worker, FIGURE_COMMANDS, 1);
     call->command = shard_command_find(call->data, call->words, call->count, &container);
+    if (shard_is_bound(call->client) && shard_bound_takes(call)) return;
     if (!call->command && container) refuse_subcommand(call, container);
     else if (!call->command) refuse_unknown(call);
     else if (!shard_command_fits(call->command, call->count)) {

@@ -3,7 +3,7 @@
  * slow sender keeps nobody waiting. Two connections have no order between them, so that the client's commands before it are
  * answered first, and those behind it wait for its answer.
  */
-#include "shard_plane.h"
+#include "shard_pinned.h"
 
 #ifdef __linux__
 
@@ -75,7 +75,7 @@ static const struct shard_command *streamable(const struct resp_command *scan, c
 
 bool shard_stream_wanted(const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
-    if (scan->stage != RESP_IN_BULK || scan->found != scan->count) return false;
+    if (scan->stage != RESP_IN_BULK || scan->found != scan->count || shard_is_bound(client)) return false;
     return resp_command_needs(scan) - size >= SHARD_STREAM && streamable(scan, data);
 }
 

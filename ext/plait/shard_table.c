@@ -32,8 +32,13 @@ static const struct {
     {"ping", SHARD_LOCAL}, {"echo", SHARD_LOCAL}, {"quit", SHARD_LOCAL}, {"select", SHARD_LOCAL}, {"hello", SHARD_LOCAL},
     {"reset", SHARD_LOCAL}, {"time", SHARD_LOCAL}, {"client|setname", SHARD_LOCAL}, {"client|getname", SHARD_LOCAL},
     {"client|setinfo", SHARD_LOCAL}, {"client|id", SHARD_LOCAL}, {"auth", SHARD_LOCAL}, {"sort", SHARD_SORT},
-    {"sort_ro", SHARD_SORT}, {"migrate", SHARD_REFUSED}, {"watch", SHARD_REFUSED},
-    {"xread", SHARD_STREAMS}, {"xreadgroup", SHARD_STREAMS},
+    {"sort_ro", SHARD_SORT}, {"migrate", SHARD_REFUSED},
+    {"xread", SHARD_STREAMS}, {"xreadgroup", SHARD_STREAMS}, {"multi", SHARD_TRANSACTS}, {"exec", SHARD_TRANSACTS},
+    {"discard", SHARD_TRANSACTS}, {"watch", SHARD_TRANSACTS}, {"unwatch", SHARD_TRANSACTS},
+    {"subscribe", SHARD_SUBSCRIBES}, {"psubscribe", SHARD_SUBSCRIBES}, {"ssubscribe", SHARD_SUBSCRIBES},
+    {"unsubscribe", SHARD_SUBSCRIBES}, {"punsubscribe", SHARD_SUBSCRIBES}, {"sunsubscribe", SHARD_SUBSCRIBES},
+    {"publish", SHARD_FIRST}, {"spublish", SHARD_ROUTED}, {"pubsub|channels", SHARD_FIRST}, {"pubsub|numsub", SHARD_FIRST},
+    {"pubsub|numpat", SHARD_FIRST},
 };
 
 static uint32_t hash_of(const char *name, size_t size) {
@@ -54,8 +59,8 @@ static unsigned own_way(const struct shard_command *command) {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(ways[i].name, command->name) == 0) return ways[i].way;
     }
-    bool waits = command->flags & (SHARD_BLOCKING | SHARD_PUBSUB);
-    return command->count == 0 || waits ? SHARD_REFUSED : SHARD_ROUTED;
+    if (command->count == 0 || command->flags & SHARD_PUBSUB) return SHARD_REFUSED;
+    return command->flags & SHARD_BLOCKING ? SHARD_WAITS : SHARD_ROUTED;
 }
 
 static int own_key(const struct shard_command *command) {

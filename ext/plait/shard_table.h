@@ -42,6 +42,9 @@ enum shard_way {
     SHARD_FIRST,      /* to the first node: all would answer the same */
     SHARD_LOCAL,      /* answered here */
     SHARD_STREAMS,    /* routed, unless it waits */
+    SHARD_WAITS,      /* to the node of its keys, on a connection of its own */
+    SHARD_TRANSACTS,  /* MULTI and what belongs to it */
+    SHARD_SUBSCRIBES, /* its connection becomes one to a node */
     SHARD_SORT,       /* routed, unless it names keys that can't be seen */
     SHARD_REFUSED
 };

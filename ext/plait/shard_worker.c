@@ -1,5 +1,5 @@
 /* A thread of the data plane: waits, and takes turns. */
-#include "shard_plane.h"
+#include "shard_pinned.h"
 
 #ifdef __linux__
 
@@ -48,6 +48,7 @@ char *shard_room(struct shard_worker *worker, size_t *size) {
 void shard_flush(struct shard_worker *worker) {
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &worker->links[i]);
     for (struct shard_link *link = worker->streams; link; link = link->next) shard_link_flush(worker, link);
+    shard_pins_flush(worker);
     while (worker->touched) {
         struct shard_client *client = worker->touched;
         worker->touched = client->next_touched;
@@ -68,8 +69,9 @@ static void take_event(struct shard_worker *worker, const struct epoll_event *ev
     } else {
         struct shard_client *client = event->data.ptr;
         if (client->socket == -1) return;
+        if (event->events & EPOLLRDHUP) shard_client_close(worker, client); /* it waits for an answer, and has gone */
         if (event->events & EPOLLOUT) shard_client_touch(worker, client);
-        if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) shard_client_readable(worker, client);
+        if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && client->socket != -1) shard_client_readable(worker, client);
     }
 }
 
@@ -93,6 +95,7 @@ static int check_times(struct shard_worker *worker) {
     bool due = worker->deaf;
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) due |= shard_link_check(worker, &worker->links[i]);
     due |= shard_streams_check(worker);
+    due |= shard_pins_check(worker);
     due |= give_memory_back(worker);
     return due ? TICK : -1;
 }
@@ -178,6 +181,7 @@ static void close_all(struct shard_worker *worker) {
         shard_link_close(worker, &worker->links[i]);
     }
     shard_streams_close(worker);
+    shard_pins_close(worker);
     forget_lists(worker);
     shard_bury(worker);
 }

@@ -1,0 +1,207 @@
+/* Connections that are one client's for a while. See shard_pinned.h. */
+#include "shard_pinned.h"
+
+#ifdef __linux__
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double IDLE = 5;     /* seconds until a connection that nobody needs is closed */
+static const double PERIOD = .05; /* seconds between looks at them */
+
+/* ---- having one ---- */
+
+static struct shard_pin *take_idle(struct shard_worker *worker, uint32_t node) {
+    for (struct shard_pin **at = &worker->idle_pins; *at; at = &(*at)->next_idle) {
+        struct shard_pin *pin = *at;
+        if (pin->node != node || pin->link.state != SHARD_UP) continue;
+        *at = pin->next_idle;
+        return pin;
+    }
+    return NULL;
+}
+
+static struct shard_pin *new_pin(struct shard_worker *worker, uint32_t node) {
+    struct shard_pin *pin = calloc(1, sizeof *pin);
+    if (!pin) return NULL;
+
+    pin->link.kind = SHARD_LINK;
+    pin->link.socket = -1;
+    pin->link.node = &worker->shard->settings.nodes[node];
+    pin->link.retry_at = worker->links[node].retry_at;
+    pin->link.pin = pin;
+    pin->node = node;
+    pin->next = worker->pins;
+    worker->pins = pin;
+    return pin;
+}
+
+struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum shard_pin_use use) {
+    struct shard_pin *pin = take_idle(call->worker, node);
+    if (!pin) pin = new_pin(call->worker, node);
+    if (!pin) {
+        shard_client_close(call->worker, call->client);
+        return NULL;
+    }
+    pin->use = use;
+    pin->client = call->client;
+    pin->channels = pin->shard_channels = 0;
+    pin->leaving = pin->settled = pin->refuses = false;
+    call->client->pin = pin;
+    return pin;
+}
+
+static void detach(struct shard_pin *pin) {
+    if (pin->client) pin->client->pin = NULL;
+    pin->client = NULL;
+    pin->use = SHARD_PIN_IDLE;
+    shard_buffer_drop(pin->message);
+    pin->message = NULL;
+    pin->probe = NULL;
+}
+
+void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin) {
+    detach(pin);
+    pin->link.since = worker->now;
+    pin->next_idle = worker->idle_pins;
+    worker->idle_pins = pin;
+}
+
+bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
+    struct shard_worker *worker = call->worker;
+    struct shard_request *request = shard_request_new(worker, call->client);
+    if (!request || !shard_link_ask(worker, &pin->link, request, 0)) {
+        if (pin->link.state == SHARD_DOWN) detach(pin);
+        return false;
+    }
+    if (!shard_rope_refer(&pin->link.out, &worker->blocks, call->data, call->size, call->owner)) shard_link_close(worker, &pin->link);
+    shard_pin_touch(worker, pin);
+    return true;
+}
+
+/* ---- of all ---- */
+
+void shard_pin_touch(struct shard_worker *worker, struct shard_pin *pin) {
+    if (pin->touched) return;
+    pin->touched = true;
+    pin->next_touched = worker->touched_pins;
+    worker->touched_pins = pin;
+}
+
+void shard_pins_flush(struct shard_worker *worker) {
+    while (worker->touched_pins) {
+        struct shard_pin *pin = worker->touched_pins;
+        worker->touched_pins = pin->next_touched;
+        pin->touched = false;
+        shard_link_flush(worker, &pin->link);
+    }
+}
+
+static void free_pin(struct shard_worker *worker, struct shard_pin *pin) {
+    shard_link_close(worker, &pin->link);
+    free(pin);
+}
+
+/* One that is up and waits for what others do may take any time. */
+static void check(struct shard_worker *worker, struct shard_pin *pin) {
+    if (pin->use != SHARD_PIN_WAITS || pin->link.state != SHARD_UP) shard_link_check(worker, &pin->link);
+}
+
+static bool is_over(const struct shard_worker *worker, const struct shard_pin *pin) {
+    return !pin->client && !pin->touched && (pin->link.state == SHARD_DOWN || worker->now - pin->link.since > IDLE);
+}
+
+bool shard_pins_check(struct shard_worker *worker) {
+    if (!worker->pins || worker->now < worker->pins_at) return worker->pins != NULL;
+
+    worker->pins_at = worker->now + PERIOD;
+    worker->idle_pins = NULL;
+    struct shard_pin **at = &worker->pins;
+    while (*at) {
+        struct shard_pin *pin = *at;
+        check(worker, pin);
+        if (is_over(worker, pin)) {
+            *at = pin->next;
+            free_pin(worker, pin);
+            continue;
+        }
+        if (!pin->client && pin->link.state == SHARD_UP) {
+            pin->next_idle = worker->idle_pins;
+            worker->idle_pins = pin;
+        }
+        at = &pin->next;
+    }
+    return worker->pins != NULL;
+}
+
+void shard_pins_close(struct shard_worker *worker) {
+    worker->idle_pins = worker->touched_pins = NULL;
+    while (worker->pins) {
+        struct shard_pin *pin = worker->pins;
+        worker->pins = pin->next;
+        free_pin(worker, pin);
+    }
+}
+
+/* ---- what happens to one ---- */
+
+void shard_pin_replied(struct shard_worker *worker, struct shard_pin *pin) {
+    pin->settled = true;
+    if (!pin->client || pin->link.head != pin->link.tail) return;
+    if (pin->use == SHARD_PIN_WAITS || pin->leaving) shard_pin_give_back(worker, pin);
+}
+
+/* What was watched or subscribed to can't be taken up again without a gap: the client has to know. */
+void shard_pin_lost(struct shard_worker *worker, struct shard_pin *pin, const char *error) {
+    struct shard_client *client = pin->client;
+    enum shard_pin_use use = pin->use;
+    if (!client) return;
+
+    if (use == SHARD_PIN_SUBSCRIBED) shard_subscription_lost(worker, pin, error);
+    detach(pin);
+    bool nothing = use == SHARD_PIN_WAITS || (use == SHARD_PIN_WATCHES && !pin->settled);
+    if (nothing || client->socket == -1) return;
+    client->ending = true;
+    shard_transaction_drop(worker, client);
+    shard_client_touch(worker, client);
+}
+
+void shard_pin_leave(struct shard_worker *worker, struct shard_client *client) {
+    struct shard_pin *pin = client->pin;
+    if (!pin) return;
+
+    struct shard_request *probe = pin->probe;
+    detach(pin);
+    shard_link_abandon(worker, &pin->link, "-ERR the client has gone\r\n");
+    if (probe) shard_request_feed(worker, probe, "", 0, true);
+}
+
+bool shard_pin_waits(const struct shard_client *client) {
+    return client->pin && client->pin->use == SHARD_PIN_WAITS;
+}
+
+/* ---- commands ---- */
+
+bool shard_hold_back(struct shard_call *call) {
+    if (!call->client->first) return false;
+
+    shard_add(call->worker, FIGURE_COMMANDS, (uint64_t)-1); /* it is counted when it is read again */
+    call->client->again = true;
+    return true;
+}
+
+void shard_wait(struct shard_call *call) {
+    uint32_t node;
+    if (shard_hold_back(call) || !shard_find_node(call, &node)) return;
+
+    struct shard_pin *pin = shard_pin_take(call, node, SHARD_PIN_WAITS);
+    call->client->alone = true;
+    if (pin) shard_pin_send(call, pin);
+}
+
+bool shard_bound_takes(struct shard_call *call) {
+    const struct shard_pin *pin = call->client->pin;
+    return pin && pin->use == SHARD_PIN_SUBSCRIBED ? shard_subscription_takes(call) : shard_transaction_takes(call);
+}
+
+#endif
