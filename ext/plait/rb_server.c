@@ -452,6 +452,14 @@ static VALUE server_begin_to_end(VALUE self) {
     return self;
 }
 
+/* retire: takes no further connections, and closes each of those there are after its next request */
+static VALUE server_retire(VALUE self) {
+    struct rb_server *server = plait_server_of(self);
+    server_deafen(&server->engine);
+    server->engine.draining = true;
+    return self;
+}
+
 /* halt: the workers leave, as far as they aren't in the app */
 static VALUE server_halt(VALUE self) {
     struct rb_server *server = plait_server_of(self);
@@ -505,6 +513,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "transfer", server_look, 0);
     rb_define_method(core, "sweep", server_sweep_now, 0);
     rb_define_method(core, "drain", server_begin_to_end, 0);
+    rb_define_method(core, "retire", server_retire, 0);
     rb_define_method(core, "halt", server_halt, 0);
     rb_define_method(core, "close", server_close_all, 0);
     rb_define_method(core, "statistics", server_statistics, 0);

@@ -5,6 +5,7 @@ module Plait
   class Server; end # rubocop:disable Lint/EmptyClass
 end
 
+require_relative "server/duty"
 require_relative "server/options"
 require_relative "server/shift"
 require_relative "server/workers"
@@ -48,6 +49,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Numeric] :handshake_timeout seconds for TLS
     # @option options [Integer, nil] :workers processes that serve the same sockets, each with these bounds of its own; nil: this
     #   one does
+    # @option options [Workers::Plan, Hash] :plan how workers are begun, watched and ended, see {Workers::Plan}
     # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
     # @raise [UsageError]
     # @raise [ListenError]
@@ -59,19 +61,21 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       @app = app
       @options = Options.build(options)
       @listeners = []
-      @bell = Io::Bell.new
+      @bell = @options.life&.bell || Io::Bell.new
       Array(bind).each { |where| listen(where) }
     end
 
     # Opens a socket; connections wait there until {#run}.
-    # @param where [String, Io::Endpoint] as "tcp://127.0.0.1:9292", "unix:///run/app.sock", "ssl://0.0.0.0:9293"
+    # @param where [String, Io::Endpoint, Io::Listener] as "tcp://127.0.0.1:9292", "unix:///run/app.sock",
+    #   "ssl://0.0.0.0:9293"
     # @param tls [Io::TLS::Server, nil] for ssl://
     # @param options [Hash] see {Io::Listener.open}
     # @return [Io::Endpoint] with the port that was given
     # @raise [ListenError]
     def listen(where, tls: nil, **options)
-      @listeners << Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, tls: tls, **options)
-      @listeners.last.endpoint
+      where = Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, tls: tls, **options) unless where.is_a?(Io::Listener)
+      @listeners << where
+      where.endpoint
     end
 
     # @return [Array<Io::Endpoint>]
@@ -105,8 +109,28 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @return [void]
     def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
 
-    # @return [Hash{Symbol => Integer}] as counted until now, in this process
-    def statistics = @shift&.statistics || {}
+    # Replaces all workers, one after another, without a failed request: each takes no new connections as soon as the one in its
+    # place serves. They get the app as it is in this process. Does not wait for that. From any thread, fiber or signal
+    # handler.
+    # @return [void]
+    # @raise [UsageError] without workers
+    def restart
+      raise UsageError, "there are no workers to replace: give the server workers:" unless @options.workers
+
+      @workers&.restart
+    end
+
+    # Opens logs anew, which somebody has renamed; in all workers.
+    # @return [void]
+    def reopen = (@workers || @duty)&.reopen
+
+    # @return [Hash{Symbol => Integer}] as counted until now; of workers together, as each of them tells once a second
+    def statistics
+      return @shift&.statistics || {} unless @workers
+
+      report = @workers.report
+      report[:gauges].merge(report[:counters])
+    end
 
     # @return [String]
     def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
@@ -120,16 +144,22 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     end
 
     def supervise
-      Workers.new(@options.workers, @bell) do
-        @bell = Io::Bell.new
-        trap(:TERM) { stop }
-        serve
-      end.run
+      life = @options.life
+      @workers = Workers.new(@options.workers, @bell, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
+      @workers.run { life&.ready(@workers) }
     end
 
-    def serve
+    def begin_as(worker)
+      @bell = worker.bell
+      @workers = nil
+      serve(worker)
+    end
+
+    def serve(life = @options.life)
       Plait.run(on: @options.on, on_error: :collect) do |scope|
         @shift = Shift.new(scope, @app, @options, @listeners, @bell)
+        @duty = Duty.new(@shift, life&.index || 0)
+        life&.ready(@duty)
         @shift.run
       end
     end

@@ -15,6 +15,7 @@ module Plait
     # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the descriptor is the core's then
     # - `begin`: the first worker; `work`: the life of one, until `halt`
     # - `sweep`: ends what takes too long; to be called now and then
+    # - `retire`: takes no new connections, and closes each of the others after its next request
     # - `drain`: takes nothing new; `halt`: the workers leave; `close`: closes what is left
     # - `statistics`: a Hash of counts
     class NativeCore

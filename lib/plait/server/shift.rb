@@ -49,6 +49,19 @@ module Plait
         @scope.cancel
       end
 
+      # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
+      # when none is left, or after these seconds; then the bell rings. From another thread.
+      # @param grace [Numeric] seconds
+      # @param drain [Numeric] seconds for what was begun then
+      # @return [void]
+      def retire(grace, drain)
+        @gates.each(&:close)
+        @core.retire
+        deadline = Deadline.after(grace)
+        sleep(LOOK) until @core.statistics.fetch(:connections).zero? || deadline.expired? || @bell.rung?
+        @bell.ring(Deadline.after(drain))
+      end
+
       # @return [void]
       def close = @core.close
 

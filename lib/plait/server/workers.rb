@@ -1,92 +1,157 @@
 # frozen_string_literal: true
 
+require_relative "workers/life"
+require_relative "workers/plan"
+require_relative "workers/slot"
+require_relative "workers/tally"
+require_relative "workers/worker"
 require_relative "../values/deadline"
 require_relative "../values/errors"
 
 module Plait
   class Server
-    # Processes that serve the same sockets. One that dies is replaced.
+    # Processes that do the same work, and the one that watches over them: those that die are replaced, with a pause that
+    # grows where none lives long; those that have grown too large are replaced by others that serve already, and so are all
+    # when that is asked for. What they tell of themselves is added up.
     class Workers
-      # Seconds between two looks who has died.
-      LOOK = 0.1
-      # Seconds that a worker should live: one that dies sooner is replaced only then.
-      YOUNG = 1
+      # Seconds between two looks at them.
+      LOOK = 0.05
 
       # @param count [Integer]
       # @param bell [Io::Bell] rings when all shall end
-      # @yield what a worker does; it is told to end by SIGTERM
-      def initialize(count, bell, &work)
-        @count = count
+      # @param plan [Plan]
+      # @param uplink [Link, nil] of this process, if it is itself a worker: its forks must not keep it open
+      # @yieldparam life [Life] in each worker: its work, until its bell rings
+      def initialize(count, bell, plan = Plan.of, uplink: nil, &work)
         @bell = bell
+        @plan = plan
+        @uplink = uplink
         @work = work
-        @born = {}
-        @due = []
+        @slots = Array.new(count) { |index| Slot.new(index, plan) { hire(index) } }
+        @waiting = []
       end
 
       # @return [Array<Integer>] the processes
-      def pids = @born.keys
+      def pids = all.reject(&:status).map(&:pid)
+
+      # @return [Boolean] whether each place has somebody who serves
+      def ready? = @slots.all?(&:ready?)
+
+      # Replaces all, one after another: each ends when the one in its place serves. From any thread or signal handler.
+      # @return [void]
+      def restart = @restart = true
+
+      # Has all open their logs anew. From any thread or signal handler.
+      # @return [void]
+      def reopen = @reopen = true
+
+      # What they have told of themselves, added up; of what is counted, also that of those that have ended.
+      # @return [Hash] `counters:`, `gauges:`, and `workers:`, in which each has an entry
+      def report
+        reports = all.map(&:report)
+        { counters: Tally.sum(@slots.map(&:past) + reports.map { |report| report.fetch(:counters) }),
+          gauges: Tally.sum(reports.map { |report| report.fetch(:gauges) }),
+          workers: reports.flat_map { |report| report.fetch(:workers, []) } }
+      end
+
+      # Ends, while others take over: see {Shift#retire}.
+      # @param grace [Numeric] seconds
+      # @param drain [Numeric] seconds
+      # @return [void]
+      def retire(grace, drain)
+        @retirement = [:retire, grace, drain]
+        @bell.ring(Deadline.after(grace + drain))
+      end
 
       # Until the bell rings, and all workers have ended.
+      # @yield as soon as all serve
       # @return [void]
-      def run
-        @lifeline = IO.pipe
-        @count.times { begin_one }
-        @bell.meanwhile(LOOK) { replace_the_dead }
+      # @raise [WorkerDied] when one has died before any has served: further ones would too
+      def run(&on_ready)
+        @plan.before_fork.each(&:call)
+        @slots.each(&:look)
+        @bell.meanwhile(LOOK) { look(&on_ready) }
       ensure
         finish
       end
 
       private
 
-      def begin_one
-        pid = Process.fork { live }
-        @born[pid] = Deadline.now
+      def all = @slots.flat_map(&:workers)
+
+      def hire(index)
+        Worker.begin([*all.map(&:link), *@uplink]) { |link| Life.new(index, link, @plan).live(&@work) }
       end
 
-      # Nothing of the parent's is run at its end.
-      def live
-        status = 1
-        trap(:INT, "IGNORE") # Ctrl-C goes to all: the parent tells us
-        follow_the_parent
-        @work.call
-        status = 0
-      ensure
-        Process.exit!(status || 1)
+      def look
+        @slots.each(&:look)
+        @served ||= @slots.any?(&:ready?)
+        give_up unless @served
+        heed_requests
+        go_on_replacing
+        yield if !@told && (@told = ready?) && block_given?
       end
 
-      # Into its end too, if it was killed: only it has the other end of the pipe open.
-      def follow_the_parent
-        reader, writer = @lifeline
-        writer.close
-        Thread.new { reader.read && Process.kill(:TERM, Process.pid) }
+      def give_up
+        slot = @slots.find(&:stillborn?) or return
+        raise WorkerDied, slot.obituary
       end
 
-      def replace_the_dead
-        reap.each { |born| @due << [Deadline.now, born + YOUNG].max }
-        now = Deadline.now
-        @due.reject! { |at| at <= now && begin_one }
+      def heed_requests
+        if @reopen
+          @reopen = false
+          all.each { |worker| worker.tell(:reopen) }
+        end
+        return unless @restart
+
+        @restart = false
+        @waiting = @slots.dup
       end
 
-      # @return [Array<Float>] when those were born who have died
-      def reap
-        pids.filter_map { |pid| @born.delete(pid) if Process.wait(pid, Process::WNOHANG) }
+      # One at a time: what is needed besides is one process.
+      def go_on_replacing
+        return if @slots.any?(&:changing?)
+
+        (@waiting.shift || too_large)&.replace
+      end
+
+      def too_large
+        return unless @plan.memory
+
+        slot = @slots.find { |one| one.ready? && one.worker.memory > @plan.memory } or return
+        @plan.notice.call("#{@plan.name} #{slot.index} (pid #{slot.worker.pid}) is replaced: it has grown to " \
+                          "#{slot.worker.memory >> 20} MB, and #{@plan.memory >> 20} are allowed")
+        slot
       end
 
       def finish
-        tell(:TERM)
-        deadline = @bell.deadline || Deadline.after(0)
-        sleep(LOOK / 10) until gone? || deadline.expired?
-        tell(:KILL)
-        pids.each { |pid| Process.wait(pid) }
-        @lifeline.each(&:close)
+        deadline = nil
+        until gone?
+          deadline = tell_to_end(deadline)
+          break if Deadline.now > deadline.at + @plan.slack
+
+          sleep(LOOK / 5)
+        end
+        all.each(&:kill)
+        sleep(LOOK / 5) until gone?
+        all.each(&:close)
+      end
+
+      # Again, when there is less time than there was.
+      def tell_to_end(before)
+        deadline = @bell.deadline || (@now ||= Deadline.after(0))
+        return deadline if deadline == before
+
+        message = @retirement || [:drain, deadline.remaining]
+        @retirement = nil
+        all.each { |worker| worker.tell(*message) }
+        deadline
       end
 
       def gone?
-        reap
-        @born.empty?
+        all.each(&:hear)
+        all.all?(&:ended?)
       end
-
-      def tell(signal) = pids.each { |pid| Process.kill(signal, pid) }
     end
   end
 end

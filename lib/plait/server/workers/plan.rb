@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Plait
+  class Server
+    class Workers
+      # How workers are begun, watched and ended.
+      # @!attribute name
+      #   @return [String] what they are called in messages
+      # @!attribute before_fork
+      #   @return [Array<#call>] called once, before the first worker is begun
+      # @!attribute on_boot
+      #   @return [Array<#call>] called in each worker with its index, before it serves
+      # @!attribute on_shutdown
+      #   @return [Array<#call>] the same, when it has served
+      # @!attribute memory
+      #   @return [Integer, nil] bytes of memory above which one is replaced
+      # @!attribute patience
+      #   @return [Numeric] seconds in which one that is to take another's place must be ready
+      # @!attribute grace
+      #   @return [Numeric] seconds in which one that is replaced still answers a last request on each open connection
+      # @!attribute drain
+      #   @return [Numeric] seconds that one which ends gives to the requests it has begun, where nobody says another number
+      # @!attribute slack
+      #   @return [Numeric] seconds more, after which it is killed
+      # @!attribute notice
+      #   @return [#call] is told, in a line, what people should know
+      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :memory, :patience, :grace, :drain, :slack, :notice,
+                        keyword_init: true)
+
+      # See {Plan} above.
+      class Plan
+        DEFAULTS = { name: "worker", before_fork: [], on_boot: [], on_shutdown: [], memory: nil, patience: 60, grace: 5,
+                     drain: 30, slack: 0.5, notice: ->(line) { warn("plait: #{line}") } }.freeze
+
+        # @param given [Hash] what differs from {DEFAULTS}
+        # @return [Plan]
+        def self.of(**given) = new(**DEFAULTS, **given.compact).freeze
+      end
+    end
+  end
+end

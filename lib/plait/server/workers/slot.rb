@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "tally"
+require_relative "worker"
+require_relative "../../values/deadline"
+
+module Plait
+  class Server
+    class Workers
+      # The place of one worker: who has it, who is to take it over, and who has had it and is about to end.
+      class Slot
+        # Seconds that a worker should live. After one that didn't there is a pause, twice as long each time.
+        YOUNG = 10
+        LONGEST_PAUSE = 30
+
+        # @return [Integer]
+        attr_reader :index
+        # @return [Hash] what is to be counted of those that have ended
+        attr_reader :past
+
+        # @param index [Integer]
+        # @param plan [Plan]
+        # @yieldreturn [Worker] a new one for it
+        def initialize(index, plan, &hire)
+          @index = index
+          @plan = plan
+          @hire = hire
+          @retired = []
+          @past = {}
+          @died_young = 0
+          @due = Deadline.now
+        end
+
+        # @return [Array<Worker>] all of them
+        def workers = [@worker, @successor, *@retired].compact
+
+        # @return [Worker, nil] who has the place now
+        attr_reader :worker
+
+        # @return [Boolean]
+        def ready? = @worker&.ready? || false
+
+        # @return [Boolean] whether somebody is about to take the place over
+        def changing? = !@successor.nil?
+
+        # @return [Boolean] whether a worker has died here before it was ready
+        def stillborn? = @stillborn || false
+
+        # Why the last one has ended that was not told to.
+        # @return [String, nil]
+        attr_reader :obituary
+
+        # Begins somebody who takes the place over as soon as he is ready.
+        # @return [void]
+        def replace
+          @successor ||= @worker && begin_one
+        end
+
+        # Hears everybody, takes leave of those that have ended, and sees that the place is taken.
+        # @return [void]
+        def look
+          workers.each(&:hear)
+          workers.select(&:ended?).each { |worker| bury(worker) }
+          end_overdue
+          hand_over if @successor&.ready?
+          @worker ||= begin_one if Deadline.now >= @due
+        end
+
+        private
+
+        # A system that gives no process now may give one later.
+        def begin_one
+          @hire.call
+        rescue SystemCallError => e
+          pause
+          say("can't be begun: #{e.message}; trying again in #{(@due - Deadline.now).ceil} s")
+          nil
+        end
+
+        def bury(worker)
+          worker.close
+          @past = Tally.sum([@past, worker.report.fetch(:counters)])
+          return if @retired.delete(worker)
+
+          @stillborn = true unless worker.ready?
+          @obituary = worker.obituary
+          worker == @successor ? lose_successor(worker) : lose(worker)
+        end
+
+        def lose(worker)
+          @worker = nil
+          @died_young = 0 if worker.age >= YOUNG
+          pause
+          say("(pid #{worker.pid}) has died after #{worker.age.round} s: #{worker.obituary}; " \
+              "another one takes its place#{" in #{(@due - Deadline.now).ceil} s" if @due > Deadline.now}")
+        end
+
+        def lose_successor(worker)
+          @successor = nil
+          say("is not replaced: the process for that (pid #{worker.pid}) has died: #{worker.obituary}")
+        end
+
+        # None at first.
+        def pause
+          @due = Deadline.now + (@died_young.zero? ? 0 : [2**(@died_young - 1), LONGEST_PAUSE].min)
+          @died_young += 1
+        end
+
+        def hand_over
+          @retired << @worker if @worker
+          @worker&.tell(:retire, @plan.grace, @plan.drain)
+          @worker&.end_within(@plan.grace + @plan.drain + @plan.slack)
+          @worker, @successor = @successor, nil
+        end
+
+        def end_overdue
+          @successor.kill if @successor && !@successor.ready? && @successor.age > @plan.patience
+          @retired.select(&:overdue?).each(&:kill)
+        end
+
+        def say(text) = @plan.notice.call("#{@plan.name} #{@index} #{text}")
+      end
+    end
+  end
+end

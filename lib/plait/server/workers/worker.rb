@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "link"
+require_relative "obituary"
+require_relative "../../values/deadline"
+
+module Plait
+  class Server
+    class Workers
+      # A worker, as seen by the process that has begun it.
+      class Worker
+        NOTHING = { counters: {}, gauges: {} }.freeze
+
+        # @return [Integer]
+        attr_reader :pid
+        # @return [Hash] what it has told of itself last: `counters:`, `gauges:` and more
+        attr_reader :report
+        # @return [Process::Status, nil] when it has ended
+        attr_reader :status
+
+        # @param links [Array<Link>] of others, which a fork must not keep open
+        # @yieldparam link [Link] in the new process, which is the block's from its beginning to its end
+        # @return [Worker]
+        # @raise [SystemCallError] when the system gives no process
+        def self.begin(links)
+          ours, theirs = Link.pair
+          pid = Process.fork do
+            [ours, *links].each(&:close)
+            yield theirs
+          end
+          theirs.close
+          new(pid, ours)
+        end
+
+        # @param pid [Integer]
+        # @param link [Link]
+        def initialize(pid, link)
+          @pid = pid
+          @link = link
+          @born = Deadline.now
+          @report = NOTHING
+        end
+
+        # @return [Link]
+        attr_reader :link
+
+        # @return [Boolean] whether it serves
+        def ready? = @ready || false
+
+        # @return [Float] seconds since its birth
+        def age = Deadline.now - @born
+
+        # @return [Integer] bytes of its memory, as far as it has told them
+        def memory = @report.dig(:gauges, :memory) || 0
+
+        # @return [void]
+        def tell(...) = @link.send(...)
+
+        # Takes what it has told.
+        # @return [void]
+        def hear
+          while (message = @link.receive(0)) && message != Link::GONE
+            take(*message)
+          end
+        end
+
+        # @return [Boolean] whether it has ended, for whatever reason
+        def ended?
+          @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
+          hear if @status
+          !@status.nil?
+        end
+
+        # @return [String] why, in words
+        def obituary = Obituary.of(@status, @reason)
+
+        # @param seconds [Numeric] until it is {#overdue?}
+        # @return [void]
+        def end_within(seconds)
+          @deadline = Deadline.after(seconds)
+        end
+
+        # @return [Boolean]
+        def overdue? = @deadline&.expired? || false
+
+        # @return [void]
+        def kill
+          Process.kill(:KILL, @pid) unless @status
+        end
+
+        # @return [void]
+        def close = @link.close
+
+        private
+
+        def take(what, value = nil)
+          case what
+          when :ready then @ready = true
+          when :report then @report = value
+          when :failed then @reason = value
+          end
+        end
+      end
+    end
+  end
+end
