@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "frameworks/cases"
+require_relative "frameworks/server"
+
+# Real apps of the frameworks, not changed for Plait: on each mechanism, and by rackup.
+module Frameworks
+  # What is required of each.
+  GEMS = { "rails" => "action_controller/railtie", "sinatra" => "sinatra/base", "roda" => "roda" }.freeze
+  KINDS = [%w[threads serve], %w[fibers serve], %w[hybrid serve], %w[fibers rackup]].freeze
+
+  # The test of one app in one way. All its tests ask the same server, which the last one of them ends.
+  # @return [Class]
+  def self.test(app, mechanism, by)
+    Class.new(Minitest::Test) do
+      include Cases
+
+      define_singleton_method(:server) { @server ||= Server.new(app, mechanism, by: by.to_sym).start }
+      define_singleton_method(:run) do |*arguments, **options|
+        super(*arguments, **options)
+      ensure
+        @server&.stop
+      end
+      define_method(:server) { self.class.server }
+      define_method(:setup) { skip("the gem of #{app} is not installed: bin/setup drivers") unless Frameworks.available?(app) }
+    end
+  end
+
+  def self.available?(app)
+    $LOAD_PATH.resolve_feature_path(GEMS.fetch(app))
+    true
+  rescue LoadError
+    false
+  end
+end
+
+Frameworks::GEMS.each_key do |app|
+  Frameworks::KINDS.each do |mechanism, by|
+    name = "#{app.capitalize}#{"ByRackup" if by == "rackup"}On#{mechanism.capitalize}Test"
+    Frameworks.const_set(name, Frameworks.test(app, mechanism, by))
+  end
+end
