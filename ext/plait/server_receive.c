@@ -194,7 +194,7 @@ static int wait_for_more(struct server *server, struct server_connection *connec
     struct server_intake *intake = connection->intake;
     enum server_queue queue = queue_of(intake);
     connection->busy = false;
-    if (queue == SERVER_IDLE) server_free_intake(connection);
+    if (intake && intake->at == intake->size && queue == SERVER_IDLE) server_free_intake(connection);
     if (queue == SERVER_IDLE && server->draining) return gone(server, connection);
     bool anew = queue == SERVER_BODY && intake->moved >= SERVER_READ;
     if (anew) intake->moved = 0;

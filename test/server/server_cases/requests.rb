@@ -111,6 +111,17 @@ module ServerCases
       assert_equal([["/1", ""], ["/2", "abc"], ["/3", "abc"]], Array.new(3) { @envs.pop.values_at("PATH_INFO", "body") })
     end
 
+    # The second caller is answered after what the first has sent was read.
+    def test_one_empty_line_goes_before_a_request_and_not_two
+      serve_text
+      caller = connect
+      2.times do
+        caller.send("\r\n")
+        assert_serves
+      end
+      assert_equal(400, caller.get.status)
+    end
+
     def test_a_large_body_goes_through_a_file
       body = Random.new(1).bytes(3_000_000)
       serve_env(spool: 100_000)
