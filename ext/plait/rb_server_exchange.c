@@ -16,7 +16,11 @@ enum { GENERATION_SHIFT = 24 };
 
 VALUE plait_server_handle(const struct exchange *exchange) {
     uint64_t ticket = (uint64_t)exchange->generation << GENERATION_SHIFT | (uint32_t)exchange->number;
-    return rb_struct_new(exchange_class, exchange->server->self, ULL2NUM(ticket), UINT2NUM(exchange->serial));
+    VALUE handle = rb_struct_alloc_noinit(exchange_class); /* rb_struct_new calls a method */
+    RSTRUCT_SET(handle, 0, exchange->server->self);
+    RSTRUCT_SET(handle, 1, ULL2NUM(ticket));
+    RSTRUCT_SET(handle, 2, UINT2NUM(exchange->serial));
+    return handle;
 }
 
 static struct server_connection *connection_of(VALUE self, struct rb_server **server) {
