@@ -378,8 +378,7 @@ int server_receive(struct server *server, struct server_connection *connection, 
         if (size > 0) result = parse(server, connection, request, now);
     }
     if (result != SERVER_WAIT) return result;
-
-    wait_for_more(server, connection, now);
+    if (wait_for_more(server, connection, now) == SERVER_GONE) return SERVER_GONE;
     if (connection->readable) server_make_ready(server, connection); /* others had to wait long enough */
     return SERVER_WAIT;
 }
