@@ -29,7 +29,7 @@ enum { LONGEST_POLL = 3600 };
 enum { HIGHEST_PRIORITY = 3 };
 
 static ID id_native, id_changed, id_fiber, id_at, id_select, id_io_timeout, id_bounded;
-static ID id_watchdog, id_woken, id_blocker, id_selector, id_push, id_wakeup, id_priority, id_set_priority;
+static ID id_ticks, id_watchdog, id_woken, id_blocker, id_selector, id_push, id_wakeup, id_priority, id_set_priority;
 static ID id_priority_before, id_raised;
 static VALUE basic_socket, mutex_class;
 
@@ -187,6 +187,10 @@ VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int ev
 
 bool plait_native_ends_waits(const struct native *native) {
     return native->own;
+}
+
+unsigned long plait_native_ticks(const struct native *native, VALUE scheduler) {
+    return native->waits + NUM2ULONG(rb_attr_get(scheduler, id_ticks));
 }
 
 VALUE plait_native_thread(const struct native *native) {
@@ -506,6 +510,7 @@ void plait_init_scheduler(VALUE plait) {
     id_bounded = rb_intern("bounded");
 
     id_watchdog = rb_intern("@watchdog");
+    id_ticks = rb_intern("@ticks");
     id_woken = rb_intern("@woken");
     id_blocker = rb_intern("@blocker");
     id_selector = rb_intern("@selector");

@@ -28,6 +28,9 @@ VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int ev
 /* Whether plait_native_end_wait works with it. */
 bool plait_native_ends_waits(const struct native *native);
 
+/* As Scheduler#ticks: another number than before if a fiber has waited in between. */
+unsigned long plait_native_ticks(const struct native *native, VALUE scheduler);
+
 /* The thread of its loop. */
 VALUE plait_native_thread(const struct native *native);
 

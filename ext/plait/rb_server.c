@@ -37,6 +37,7 @@ static void server_mark(void *data) {
     rb_gc_mark(server->self); /* so that it does not move */
     rb_gc_mark(server->app);
     rb_gc_mark(server->reply);
+    rb_gc_mark(server->hybrid);
     rb_gc_mark(server->spawner);
     rb_gc_mark(server->parking);
     rb_gc_mark(server->io);
@@ -75,7 +76,7 @@ static VALUE server_allocate(VALUE class) {
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
     server->io = server->scheduler = Qnil;
-    server->app = server->reply = server->spawner = server->parking = Qnil;
+    server->app = server->reply = server->hybrid = server->spawner = server->parking = Qnil;
     server->generation = plait_generation();
     return self;
 }
@@ -124,8 +125,8 @@ static struct server_settings settings_of(VALUE settings) {
     return engine;
 }
 
-/* new(app, reply, spawner, settings): the Hash is the caller's to keep, see NativeCore in Ruby */
-static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE spawner, VALUE settings) {
+/* new(app, reply, hybrid, spawner, settings): the Hash is the caller's to keep, see NativeCore in Ruby */
+static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid, VALUE spawner, VALUE settings) {
     struct rb_server *server = plait_server_of(self);
     struct server_settings engine = settings_of(settings);
     int error = server_open(&server->engine, &engine);
@@ -135,6 +136,7 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE spawner
     rb_update_max_fd(server->engine.bell);
     server->app = app;
     server->reply = reply;
+    server->hybrid = hybrid;
     server->spawner = spawner;
     server->parking = rb_funcall(rb_path2class("Thread::Queue"), id_new, 0);
     server->limit = NUM2LONG(setting(settings, "limit"));
@@ -310,26 +312,29 @@ static VALUE report(VALUE argument) {
     return Qnil;
 }
 
-/* What is no error of the app's (a kill, a signal, a cancellation) goes on its way. */
-static bool is_error(VALUE error) {
+bool plait_server_is_error(VALUE error) {
     if (!RTEST(error) || RB_SPECIAL_CONST_P(error) || RB_BUILTIN_TYPE(error) == T_IMEMO) return false;
     if (!rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal)) return false;
     return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
 }
 
+void plait_server_abandon(const struct exchange *exchange) {
+    struct server_connection *connection = plait_server_connection(exchange);
+    if (connection) server_drop(&exchange->server->engine, connection);
+}
+
 /* Returns the state to go on with, or 0. */
 static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
     *error = rb_errinfo();
-    struct server_connection *connection = plait_server_connection(exchange);
-    if (!is_error(*error)) {
-        if (connection) server_drop(&exchange->server->engine, connection);
+    if (!plait_server_is_error(*error)) {
+        plait_server_abandon(exchange);
         return state;
     }
     int failed = 0;
     rb_protect(report, (VALUE)exchange, &failed);
-    if (failed != 0 && is_error(rb_errinfo())) failed = 0;
+    if (failed != 0 && plait_server_is_error(rb_errinfo())) failed = 0;
     if (failed == 0) rb_set_errinfo(Qnil);
-    connection = plait_server_connection(exchange);
+    struct server_connection *connection = plait_server_connection(exchange);
     if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
     else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
     return failed;
@@ -346,6 +351,22 @@ static VALUE call_finished(VALUE argument) {
     return Qnil;
 }
 
+int plait_server_perform(struct exchange *exchange) {
+    int state = 0, failed = 0;
+    VALUE error = Qnil;
+    struct server_connection *connection;
+    rb_protect(run_app, (VALUE)exchange, &state);
+    if (state != 0) {
+        state = handle_failure(exchange, state, &error);
+    } else if ((connection = plait_server_connection(exchange))) {
+        server_finish(&exchange->server->engine, connection, !exchange->close, plait_server_now());
+    }
+    void *arguments[2] = {exchange, (void *)error};
+    rb_protect(call_finished, (VALUE)arguments, &failed);
+    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
+    return state;
+}
+
 static bool is_last(const struct rb_server *server, const struct server_connection *connection) {
     return connection->requests + 1 >= server->engine.settings.requests;
 }
@@ -358,20 +379,9 @@ static void run(struct rb_server *server, struct server_connection *connection, 
     if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
 
     server->running++;
-    int state = 0;
-    VALUE error = Qnil;
     call_somebody(server);
-    rb_protect(run_app, (VALUE)&exchange, &state);
-    if (state != 0) {
-        state = handle_failure(&exchange, state, &error);
-    } else if ((connection = plait_server_connection(&exchange))) {
-        server_finish(&server->engine, connection, !exchange.close, plait_server_now());
-    }
+    int state = NIL_P(server->hybrid) ? plait_server_perform(&exchange) : plait_server_run_hybrid(&exchange);
     server->running--;
-    void *arguments[2] = {&exchange, (void *)error};
-    int failed = 0;
-    rb_protect(call_finished, (VALUE)arguments, &failed);
-    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
     if (state != 0) rb_jump_tag(state);
     RB_GC_GUARD(exchange.env);
 }
@@ -503,9 +513,10 @@ static VALUE server_statistics(VALUE self) {
 static VALUE define_core(VALUE self, VALUE server_class) {
     plait_server_define_env(server_class);
     plait_server_define_exchange(server_class);
+    plait_server_define_hybrid(server_class);
     VALUE core = rb_define_class_under(server_class, "NativeCore", rb_cObject);
     rb_define_alloc_func(core, server_allocate);
-    rb_define_method(core, "initialize", server_initialize, 4);
+    rb_define_method(core, "initialize", server_initialize, 5);
     rb_define_method(core, "listen", server_listen_to, 4);
     rb_define_method(core, "bring", server_bring_one, 3);
     rb_define_method(core, "begin", server_begin_work, 0);

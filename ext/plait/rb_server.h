@@ -25,6 +25,7 @@ struct rb_server {
     VALUE self;
     VALUE app;
     VALUE reply;   /* Server::Reply: writes what is no Hash with an Array */
+    VALUE hybrid;  /* Server::Hybrid: what runs on threads instead; nil: nothing does */
     VALUE spawner; /* #call: has another worker begin, soon */
     VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
@@ -40,6 +41,7 @@ struct rb_server {
     bool noted;    /* the loop will look whether somebody has to be called */
     bool polling;  /* somebody waits for all connections */
     bool stopped;
+    bool moving;   /* there are requests that `hybrid` would move */
 };
 
 /* One request, while its app runs: on the worker's stack. */
@@ -72,6 +74,22 @@ struct rb_server *plait_server_of(VALUE self);
 /* NULL when it is gone: closed, or no longer ours. */
 struct server_connection *plait_server_connection(const struct exchange *exchange);
 
+/*
+ * Calls the app, sends what it returns, and tells who wants to know that it is over. Returns the state to go on with
+ * (rb_jump_tag) when that was ended by something that is no error of the app's; else 0.
+ */
+int plait_server_perform(struct exchange *exchange);
+
+/* The same, here or on a thread, as `hybrid` has it. */
+int plait_server_run_hybrid(struct exchange *exchange);
+
+/* Nobody will answer it. */
+void plait_server_abandon(const struct exchange *exchange);
+
+/* Whether what was raised is an app's; if not (a kill, a signal, a cancellation), it goes on its way. */
+bool plait_server_is_error(VALUE error);
+
+void plait_server_define_hybrid(VALUE server_class);
 void plait_server_init_env(void);
 void plait_server_define_env(VALUE server_class);
 void plait_server_define_exchange(VALUE server_class);
@@ -80,7 +98,10 @@ void plait_server_init_respond(void);
 /* Makes the templates. */
 void plait_server_listener(struct rb_server_listener *listener, VALUE scheme);
 
-/* Sets env and all that follows from the request. Calls no method: nobody else can come in between. */
+/*
+ * Sets env and all that follows from the request. Calls no method: any may let another thread run, who reads into the same
+ * buffer that the request lies in.
+ */
 void plait_server_env(struct exchange *exchange, const struct server_connection *connection,
                       const struct server_request *request);
 

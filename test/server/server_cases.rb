@@ -11,6 +11,7 @@ require_relative "server_cases/endings"
 require_relative "server_cases/framing"
 require_relative "server_cases/requests"
 require_relative "server_cases/streams"
+require_relative "server_cases/takeovers"
 require_relative "server_cases/tls"
 
 # What a server does on every mechanism; who includes it says `mechanism`.
@@ -22,6 +23,7 @@ module ServerCases
   include Framing
   include Requests
   include Streams
+  include Takeovers
   include TLS
 
   # Keeps what apps complain about, as the error stream of a request.

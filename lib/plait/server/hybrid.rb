@@ -4,65 +4,56 @@ require_relative "../values/deadline"
 
 module Plait
   class Server
-    # Runs the app in its request's fiber as long as it waits there. What has held the loop for long without a single wait
-    # gains nothing from a fiber and costs all the others: after two such requests in a row those like it are run on the
-    # thread pool, until one of them is quick there. Alike are requests with the same method and the same first segment of
-    # the path.
+    # Which requests run on the thread pool. A request runs in its fiber as long as it waits there. What has held the loop
+    # for long without a single wait gains nothing from a fiber and costs all the others: after two such requests in a row
+    # those like it are run on the pool, until one of them is quick there. Alike are requests with the same method and the
+    # same first segment of the path.
+    #
+    # The core asks (ext/plait/rb_server_hybrid.c), and only after a request that took long: what is quick costs nothing.
     class Hybrid
-      # Seconds without a wait from which a request counts as blocking.
-      BLOCKING = 0.01
+      # Seconds below which a request on the pool is quick.
+      QUICK = 0.01
       ENOUGH = 2
       # Kinds of requests that are told apart; clients can make up any number.
       KINDS = 1024
 
-      # @param app [#call]
-      def initialize(app)
-        @app = app
+      def initialize
         @in_a_row = {}
       end
 
-      # @return [Array(Integer, Hash, Object)]
-      def call(env)
-        return @app.call(env) unless (scheduler = Fiber.current_scheduler) && scheduler.respond_to?(:ticks)
+      # @return [Boolean] whether requests like it hold the loop
+      def blocking?(env) = @in_a_row.fetch(kind(env), 0) >= ENOUGH
 
-        blocking?(env) ? aside(env) : here(env, scheduler)
+      # After a request that took long in its fiber. It may have done so because the machine was busy.
+      # @param waited [Boolean] whether it has waited at all
+      # @return [Boolean] whether there are requests that {#blocking?} has to be asked about
+      def judge(env, waited)
+        kind = kind(env)
+        before = @in_a_row.delete(kind) || 0
+        @in_a_row[kind] = before + 1 unless waited
+        @in_a_row.shift if @in_a_row.size > KINDS
+        @in_a_row.any?
+      end
+
+      # Runs a request on the pool: all of it, since what an app does at the end of its body belongs to the thread on which
+      # it was called (locks, connections to databases).
+      # @param job [#call]
+      # @return [Boolean] as {#judge}
+      def aside(env, job)
+        @in_a_row.delete(kind(env)) if Plait.offload { seconds(job) } < QUICK
+        @in_a_row.any?
       end
 
       private
 
-      def here(env, scheduler)
-        before = scheduler.ticks
+      def seconds(job)
         began = Deadline.now
-        response = @app.call(env)
-        judge(env, scheduler.ticks == before) if Deadline.now - began > BLOCKING
-        response
-      end
-
-      # What took long may have done so because the machine was busy.
-      def aside(env)
-        began = nil
-        seconds = nil
-        response = Plait.offload do
-          began = Deadline.now
-          @app.call(env).tap { seconds = Deadline.now - began }
-        end
-        @in_a_row.delete(kind(env)) if seconds < BLOCKING
-        response
-      end
-
-      # Empty for most apps for ever.
-      def blocking?(env) = !@in_a_row.empty? && @in_a_row.fetch(kind(env), 0) >= ENOUGH
-
-      def judge(env, never_waited)
-        kind = kind(env)
-        return @in_a_row.delete(kind) unless never_waited
-
-        @in_a_row.shift if @in_a_row.size >= KINDS
-        @in_a_row[kind] = @in_a_row.fetch(kind, 0) + 1
+        job.call
+        Deadline.now - began
       end
 
       def kind(env)
-        path = env["PATH_INFO"]
+        path = env["PATH_INFO"].to_s
         "#{env["REQUEST_METHOD"]} #{path[0, path.index("/", 1) || path.size]}"
       end
     end

@@ -10,7 +10,7 @@ module Plait
 
     # The connections of a server and its workers, in C: ext/plait/rb_server.c.
     #
-    # - `new(app, reply, spawner, settings)`: the spawner has a further worker begin, which calls `work`
+    # - `new(app, reply, hybrid, spawner, settings)`: the spawner has a further worker begin, which calls `work`
     # - `listen(io, scheme, name, port)`: accepts there; returns a number. Of nil: accepts nothing, and is for
     # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the descriptor is the core's then
     # - `begin`: the first worker; `work`: the life of one, until `halt`

@@ -28,8 +28,8 @@ module Plait
         @scope = scope
         @bell = bell
         app = EarlyHints.offer(app) if options.early_hints
-        app = Hybrid.new(app) if options.on == :hybrid
-        @core = NativeCore.new(app, Reply.new(options), -> { start { @core.work } }, options.settings)
+        hybrid = Hybrid.new if options.on == :hybrid
+        @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { @core.work } }, options.settings)
         @gates = []
         listeners.each { |listener| admit_from(listener, options) }
       end

@@ -3,7 +3,7 @@
 require "tempfile"
 
 module ServerCases
-  # Answers in pieces, files, and connections that apps take over.
+  # Answers in pieces, and files.
   module Streams
     # A body that is no Array.
     class Pieces
@@ -126,51 +126,6 @@ module ServerCases
       end
     end
 
-    def test_full_hijack
-      taken = Thread::Queue.new
-      serve(lint: false) do |env|
-        next [200, {}, []] if env["PATH_INFO"] == "/"
-
-        taken << env["rack.hijack"].call
-        [200, {}, []]
-      end
-      caller = connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\nearly")
-      socket = taken.pop
-      assert_equal("early", socket.readpartial(10))
-      caller.send("ping")
-      assert_equal("ping", socket.readpartial(10))
-      socket.write("raw")
-      socket.close
-      assert_equal("raw", caller.rest)
-      assert_serves
-    end
-
-    def test_partial_hijack
-      serve do
-        [101, { "connection" => "Upgrade", "upgrade" => "echo", "rack.hijack" => lambda { |stream|
-          stream.write("#{stream.read(3)}!")
-          stream.close
-        } }, []]
-      end
-      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-      answer = caller.hear
-      assert_equal([101, "Upgrade", "echo"], [answer.status, *answer.fields.values_at("connection", "upgrade")])
-      assert_equal("hey!", caller.send("hey").rest)
-    end
-
-    # What writes later than it returns, as events are sent.
-    def test_partial_hijack_without_another_protocol
-      taken = Thread::Queue.new
-      serve(lint: false) { [200, { "content-type" => "text/event-stream", "rack.hijack" => ->(io) { taken << io } }, []] }
-      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      socket = taken.pop
-      assert_equal("close", (head = caller.raw)[/^connection: (.*)\r$/, 1])
-      refute_match(/^transfer-encoding/, head)
-      2.times { |number| socket.write("data: #{number}\n\n") }
-      socket.close
-      assert_match(/data: 0\n\ndata: 1\n\n\z/, caller.rest)
-    end
-
     def test_early_hints
       serve(early_hints: true) do |env|
         env["rack.early_hints"]&.call("link" => ["</a.css>; rel=preload", "</b.css>; rel=preload"])
@@ -185,16 +140,6 @@ module ServerCases
       assert_match(%r{\AHTTP/1.1 200 }, connect.send("GET / HTTP/1.0\r\n\r\n").rest, "old clients don't know them")
       caller.send("GET /fails HTTP/1.1\r\nHost: a\r\n\r\n")
       assert_equal([103, 500], [caller.hear.status, caller.hear.status])
-    end
-
-    # The env may live on; the connection may be at its next request.
-    def test_a_hijack_that_comes_too_late
-      env = nil
-      serve { |now| (env ||= now) && [200, {}, []] }
-      caller = connect
-      2.times { caller.get }
-      assert_raises(Plait::ConnectionClosed) { env["rack.hijack"].call }
-      assert_equal(200, caller.get.status)
     end
   end
 end
