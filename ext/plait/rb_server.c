@@ -200,9 +200,8 @@ static void call_now(struct rb_server *server) {
 static void call_somebody(struct rb_server *server) {
     if (server->polling || server->awake || server->stopped) return;
 
-    struct native *native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
-    if (!native || !plait_native_ends_waits(native)) return call_now(server);
-    if (!server->noted) plait_native_push(native, server->self);
+    if (!server->native || !plait_native_ends_waits(server->native)) return call_now(server);
+    if (!server->noted) plait_native_push(server->native, server->self);
     server->noted = true;
 }
 
@@ -340,19 +339,34 @@ static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
     return failed;
 }
 
+struct ending {
+    struct exchange *exchange;
+    VALUE callables, error;
+};
+
 static VALUE call_finished(VALUE argument) {
-    struct exchange *exchange = ((struct exchange **)argument)[0];
-    VALUE error = ((VALUE *)argument)[1];
-    VALUE callables = rb_hash_lookup(exchange->env, response_finished_key);
+    const struct ending *ending = (const struct ending *)argument;
+    const struct exchange *exchange = ending->exchange;
     if (!NIL_P(exchange->input)) rb_funcall(exchange->input, id_close, 0);
-    if (RB_TYPE_P(callables, T_ARRAY) && RARRAY_LEN(callables) > 0) {
-        rb_funcall(exchange->server->reply, id_finished, 5, callables, exchange->env, exchange->status, exchange->headers, error);
+    if (!NIL_P(ending->callables)) {
+        rb_funcall(exchange->server->reply, id_finished, 5, ending->callables, exchange->env, exchange->status,
+                   exchange->headers, ending->error);
     }
     return Qnil;
 }
 
+static void end_request(struct exchange *exchange, int state, VALUE error) {
+    struct ending ending = {.exchange = exchange, .error = error, .callables = rb_hash_lookup(exchange->env, response_finished_key)};
+    if (!RB_TYPE_P(ending.callables, T_ARRAY) || RARRAY_LEN(ending.callables) == 0) ending.callables = Qnil;
+    if (NIL_P(ending.callables) && NIL_P(exchange->input)) return; /* as mostly */
+
+    int failed = 0;
+    rb_protect(call_finished, (VALUE)&ending, &failed);
+    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
+}
+
 int plait_server_perform(struct exchange *exchange) {
-    int state = 0, failed = 0;
+    int state = 0;
     VALUE error = Qnil;
     struct server_connection *connection;
     rb_protect(run_app, (VALUE)exchange, &state);
@@ -361,9 +375,7 @@ int plait_server_perform(struct exchange *exchange) {
     } else if ((connection = plait_server_connection(exchange))) {
         server_finish(&exchange->server->engine, connection, !exchange->close, plait_server_now());
     }
-    void *arguments[2] = {exchange, (void *)error};
-    rb_protect(call_finished, (VALUE)arguments, &failed);
-    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
+    end_request(exchange, state, error);
     return state;
 }
 
@@ -412,6 +424,7 @@ static VALUE work(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->awake = false;
     server->scheduler = rb_fiber_scheduler_current();
+    server->native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
     while (!server->stopped) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);

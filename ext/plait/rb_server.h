@@ -20,6 +20,8 @@ struct rb_server_listener {
     const char *port_of_scheme;
 };
 
+struct native;
+
 struct rb_server {
     struct server engine;
     VALUE self;
@@ -29,6 +31,7 @@ struct rb_server {
     VALUE spawner; /* #call: has another worker begin, soon */
     VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
+    struct native *native; /* the scheduler's, if it is ours; else NULL */
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     double yielded; /* when other fibers were last let run */

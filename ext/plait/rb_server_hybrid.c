@@ -93,12 +93,11 @@ static int run_here(struct exchange *exchange, const struct native *native) {
 
 int plait_server_run_hybrid(struct exchange *exchange) {
     struct rb_server *server = exchange->server;
-    const struct native *native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
-    if (!native) return plait_server_perform(exchange);
-    if (!server->moving) return run_here(exchange, native); /* nothing is moved, as with most apps for ever */
+    if (!server->native) return plait_server_perform(exchange);
+    if (!server->moving) return run_here(exchange, server->native); /* nothing is moved, as with most apps for ever */
 
     bool blocking = RTEST(rb_funcall(server->hybrid, id_blocking, 1, exchange->env));
-    return blocking ? run_aside(exchange) : run_here(exchange, native);
+    return blocking ? run_aside(exchange) : run_here(exchange, server->native);
 }
 
 void plait_server_define_hybrid(VALUE server_class) {

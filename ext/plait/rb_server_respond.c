@@ -272,8 +272,12 @@ static int status_of(VALUE value) {
 }
 
 /* A plain Array has nothing to close. */
+static bool is_plain(VALUE body) {
+    return RB_TYPE_P(body, T_ARRAY) && RBASIC_CLASS(body) == rb_cArray;
+}
+
 static void close_body(VALUE body) {
-    if (rb_obj_class(body) != rb_cArray && rb_respond_to(body, id_close)) rb_funcall(body, id_close, 0);
+    if (!is_plain(body) && rb_respond_to(body, id_close)) rb_funcall(body, id_close, 0);
 }
 
 struct sending {
@@ -316,7 +320,8 @@ void plait_server_respond(struct exchange *exchange, VALUE response) {
     exchange->headers = RARRAY_AREF(array, 1);
     if (!plait_server_connection(exchange)) return close_body(body); /* hijacked, or lost */
 
-    rb_ensure(send_answer, (VALUE)&sending, end_answer, (VALUE)&sending);
+    if (is_plain(body)) send_answer((VALUE)&sending);
+    else rb_ensure(send_answer, (VALUE)&sending, end_answer, (VALUE)&sending);
     RB_GC_GUARD(array);
 }
 
