@@ -469,9 +469,7 @@ static VALUE server_sweep_now(VALUE self) {
 
 /* drain: takes no further connections, closes idle ones, and each of the others after its request */
 static VALUE server_begin_to_end(VALUE self) {
-    struct rb_server *server = plait_server_of(self);
-    server_deafen(&server->engine);
-    server_drain(&server->engine);
+    server_drain(&plait_server_of(self)->engine, plait_server_now());
     return self;
 }
 

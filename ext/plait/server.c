@@ -216,14 +216,18 @@ void server_sweep(struct server *server, double now) {
     if (server->paused && server->count < server->settings.connections) server_pause(server, false);
 }
 
-void server_drain(struct server *server) {
+/* A request may have come that nobody has read, or with a connection that nobody has accepted: it is answered. */
+void server_drain(struct server *server, double now) {
+    for (int index = 0; index < server->listening; index++) server_accept(server, index, now);
+    server_deafen(server);
     server->draining = true;
-    int number = server->queues[SERVER_IDLE].first;
-    while (number != SERVER_NONE) {
+    for (int number = server->queues[SERVER_IDLE].first; number != SERVER_NONE;) {
         struct server_connection *connection = server_at(server, number);
         number = connection->after;
-        if (!connection->listed) server_drop(server, connection);
+        connection->readable = true;
+        server_make_ready(server, connection);
     }
+    server_wake(server);
 }
 
 /* ---- epoll ---- */

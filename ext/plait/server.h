@@ -237,8 +237,8 @@ struct server_connection *server_find(const struct server *server, int number, u
 /* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
 void server_sweep(struct server *server, double now);
 
-/* Closes those between two requests, and each of the others after its request. */
-void server_drain(struct server *server);
+/* Accepts nobody any more, and has those between two requests closed, and each of the others after its request. */
+void server_drain(struct server *server, double now);
 
 /* ---- between the files of the engine ---- */
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "server.h"
@@ -105,14 +106,17 @@ static void test_an_empty_line_behind_a_body(void) {
     say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx\r\n");
     server_finish(&server, begin_request(), true, now);
     CHECK(next_request() == NULL);
+    CHECK(connection->queue == SERVER_IDLE);
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    server_finish(&server, begin_request(), true, now);
     CHECK(connection->queue == SERVER_IDLE && !connection->intake);
     say("\r");
     CHECK(next_request() == NULL);
     say("\n");
     CHECK(next_request() == NULL);
-    CHECK(connection->queue == SERVER_IDLE && !connection->intake);
-    say("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    begin_request();
+    CHECK(connection->queue == SERVER_IDLE);
+    say("\r\n"); /* a second one is none of HTTP's */
+    CHECK(next_request() == NULL && server.counts.malformed == 1);
     part();
 }
 
@@ -218,9 +222,36 @@ static void test_one_between_two_requests_while_the_server_ends(void) {
     meet();
     say("\r\n");
     take_events(); /* in the list of the ready ones, though no request comes */
-    server_drain(&server);
+    server_drain(&server, now);
     CHECK(next_request() == NULL && server.count == 0);
     server.draining = false;
+    close(peer);
+}
+
+static int connect_to(int listener) {
+    struct sockaddr_un address;
+    socklen_t size = sizeof address;
+    int socket_of_peer = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+    CHECK(connect(socket_of_peer, (struct sockaddr *)&address, size) == 0);
+    return socket_of_peer;
+}
+
+static void test_those_whom_nobody_has_accepted_when_the_server_ends(void) {
+    struct sockaddr_un any = {.sun_family = AF_UNIX}; /* the kernel finds a name for it */
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    CHECK(bind(listener, (struct sockaddr *)&any, sizeof any.sun_family) == 0 && listen(listener, 8) == 0);
+    CHECK(server_listen(&server, listener) == 0);
+    int idle = connect_to(listener);
+    peer = connect_to(listener);
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    server_drain(&server, now);
+    struct server_connection *connection = begin_request();
+    server_finish(&server, connection, true, now);
+    CHECK(next_request() == NULL && server.count == 0);
+    server.draining = false;
+    close(listener);
+    close(idle);
     close(peer);
 }
 
@@ -254,6 +285,7 @@ int main(void) {
     test_one_that_has_said_all_while_it_waited();
     test_one_that_never_ends_to_send();
     test_one_between_two_requests_while_the_server_ends();
+    test_those_whom_nobody_has_accepted_when_the_server_ends();
     test_a_closed_server_has_nobody_ready();
     puts("ok");
     return 0;
