@@ -115,6 +115,22 @@ class RPCNeovimTest < Minitest::Test
     end
   end
 
+  def test_a_handler_for_all_of_that
+    told = Queue.new
+    handler = { "double" => ->(number) { number * 2 }, "told" => ->(number) { told << number },
+                "descend" => lambda do |channel, depth|
+                  call = "rpcrequest(#{channel}, 'descend', #{channel}, #{depth - 1})"
+                  depth.zero? ? 0 : 1 + Plait::RPC.current.connection.request(:nvim_eval, [call])
+                end }
+    with_client(neovim.url, handler: handler, order: :lifo) do |client|
+      channel = client.call(:nvim_get_api_info).first
+      assert_equal(8, client.call(:nvim_eval, "rpcrequest(#{channel}, 'double', 4)"))
+      assert_equal(8, client.call(:nvim_eval, "rpcrequest(#{channel}, 'descend', #{channel}, 8)"))
+      100.times { |number| client.notify(:nvim_eval, "rpcnotify(#{channel}, 'told', #{number})") }
+      assert_equal([*0...100], Array.new(100) { told.pop })
+    end
+  end
+
   def test_it_goes_away
     server = Support::NeovimServer.start
     desk = Desk.new

@@ -17,8 +17,10 @@ module Plait
     # their calls share a connection, and each gets its own answer, in whatever order they come.
     #
     # It connects with the first call. When the connection is lost, calls that were sent fail with an error whose `retry_safe?`
-    # tells whether they can have run; those that were not sent are made again, on a new one. A client with a `handler:` also
-    # takes requests of its peer.
+    # tells whether they can have run; those that were not sent are made again, on a new one.
+    #
+    # A client with a `handler:` also takes requests and notifications of its peer, as long as there is a connection: from
+    # {#open}, or the first call, on.
     class Client
       # Connections on which a call that was not sent is tried.
       TRIES = 3
@@ -64,7 +66,10 @@ module Plait
       # @option options [Boolean] :raw for an old peer: neither str 8 nor bin are written
       # @option options [Boolean] :symbolize_keys of Hashes in results
       # @option options [Protocols::MessagePackRPC::Codec] :codec instead of both
-      # @option options [#take] :dispatcher for requests of the peer
+      # @option options [Object, Module, Hash, Handler] :handler whose methods the peer can call, as a {Server}'s; they are run in
+      #   threads: requests side by side, notifications one after another. By `Plait::RPC.current.connection` they can call it
+      # @option options [#take] :dispatcher instead, for who wants to run them in another way: it is given each {Incoming}, in a
+      #   thread or fiber that must not wait
       # @option options [Symbol] :order :lifo answers the peer's last request first, as older Neovim needs it for nested ones
       # @option options [String] :secret that the server wants to hear first
       # @yieldparam factory [MessagePack::Factory] to register extension types

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "dispatcher"
 require_relative "../connection"
 require_relative "../datagram/line"
 require_relative "../line"
@@ -27,6 +28,7 @@ module Plait
         def connect(deadline)
           deadline = sooner(deadline, Deadline.after(@options.connect_timeout))
           socket = open_socket(deadline)
+          dispatcher = new_dispatcher
           connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, line: line(socket),
                                               **@options.for_connection)
           introduce(connection, deadline)
@@ -58,7 +60,7 @@ module Plait
           @options.tls.is_a?(Hash) ? Io::TLS::Client.new(**@options.tls) : @options.tls
         end
 
-        def dispatcher = @options.dispatcher
+        def new_dispatcher = @options.handler ? Dispatcher.new(@options.handler) : @options.dispatcher
 
         def introduce(connection, deadline)
           connection.request("rpc.authenticate", [@options.secret], limit: deadline&.at) if @options.secret

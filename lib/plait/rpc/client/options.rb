@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../connection"
+require_relative "../handler"
 require_relative "../../protocols/messagepack_rpc"
 require_relative "../../values/errors"
 
@@ -11,7 +12,8 @@ module Plait
       class Options
         # Where nothing else is said. Times in seconds.
         DEFAULTS = { timeout: 30, connect_timeout: 10, reconnect: 5, tls: {}, connector: {}, limits: {}, outbox: Connection::OUTBOX,
-                     raw: false, symbolize_keys: false, codec: nil, dispatcher: nil, order: :any, secret: nil }.freeze
+                     raw: false, symbolize_keys: false, codec: nil, handler: nil, dispatcher: nil, order: :any,
+                     secret: nil }.freeze
         ORDERS = %i[any lifo].freeze
         Limits = Protocols::MessagePackRPC::Limits
         private_constant :ORDERS, :Limits
@@ -26,6 +28,8 @@ module Plait
         attr_reader :connector
         # @return [Protocols::MessagePackRPC::Codec]
         attr_reader :codec
+        # @return [Handler, nil]
+        attr_reader :handler
         # @return [Object, nil]
         attr_reader :dispatcher
         # @return [String, nil]
@@ -42,6 +46,7 @@ module Plait
           %i[timeout connect_timeout].each { |name| instance_variable_set(:"@#{name}", seconds(name, options[name], nil)) }
           @reconnect = seconds(:reconnect, options[:reconnect] || 0, 0)
           @tls, @connector, @dispatcher, @secret = options.values_at(:tls, :connector, :dispatcher, :secret)
+          @handler = handler_from(options[:handler])
           @codec = codec_from(options, &extensions)
           @connection = connection_options(options)
         end
@@ -56,6 +61,12 @@ module Plait
           return value if value.is_a?(Numeric) && value.real? && value >= (least || 0)
 
           raise UsageError, "#{name}: takes seconds#{" or nil" if least.nil?}, not #{value.inspect}"
+        end
+
+        def handler_from(given)
+          raise UsageError, "a client has a handler: or a dispatcher:, not both" if given && @dispatcher
+
+          given.nil? || given.is_a?(Handler) ? given : Handler.new(given, streams: true)
         end
 
         def codec_from(options, &extensions)
