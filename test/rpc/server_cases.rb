@@ -57,7 +57,7 @@ module ServerCases
   # @return [Talker] connected, closed by teardown
   def connect
     socket = @endpoint.unix? ? UNIXSocket.new(@endpoint.path) : TCPSocket.new(@endpoint.host, @endpoint.port)
-    socket.setsockopt(:TCP, :NODELAY, 1) unless @endpoint.unix?
+    socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless @endpoint.unix?
     Talker.new(socket).tap { |talker| @talkers << talker }
   end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "msgpack"
+require "socket"
 
 # The other end of a connection, in the hands of a test: says and hears whole messages.
 class Talker
@@ -11,6 +12,9 @@ class Talker
     @unpacker = MessagePack::Unpacker.new(allow_unknown_ext: true)
     @heard = []
   end
+
+  # Closing the socket will reset the connection, and not end it.
+  def reset_at_close = @socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_LINGER, [1, 0].pack("ii"))
 
   def say(*message) = @socket.write(message.to_msgpack)
 

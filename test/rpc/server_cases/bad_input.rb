@@ -55,7 +55,7 @@ module ServerCases
     def cut(message)
       (1...message.bytesize).each do |size|
         talker = yield
-        talker.socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) if size.odd?
+        talker.reset_at_close if size.odd?
         talker.socket.write(message.byteslice(0, size))
         talker.socket.close
       end

@@ -35,7 +35,7 @@ module ServerCases
       serve
       20.times do |number|
         talker = connect
-        talker.socket.setsockopt(:SOCKET, :LINGER, [1, 0].pack("ii")) if number.odd? # a reset
+        talker.reset_at_close if number.odd?
         talker.request(1, "wait", "them")
         assert_equal([:waits, "them"], @service.notes.pop)
         talker.socket.close
