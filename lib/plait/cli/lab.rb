@@ -29,9 +29,8 @@ module Plait
         latency: { banner: "SECONDS[,…]",
                    desc: "http: how long the server takes to answer (default: 0.05), a table for each; databases: 0.01" },
         url: { banner: "URL", desc: "http: ask this site instead of the built-in server; databases: this server" },
-        sizes: { banner: "MB[,…]",
-                 desc: "rpc: how large the answers are (default: 1,4,16,64; the classic table has 1,2,4,8 … 128)" },
-        trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as three minutes go)" },
+        sizes: { banner: "MB[,…]", desc: "rpc: how large the answers are (default: 1,2,4,8 … 128, the classic table)" },
+        trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as ten minutes go)" },
         **MeasuringOptions::MANNER
       }.freeze
       EXAMPLES = {

@@ -22,6 +22,8 @@ module Plait
                        "latency" => %w[http databases all], "url" => %w[http databases all],
                        "limit" => %w[http databases all], "sizes" => %w[rpc all], "trials" => %w[rpc] }.freeze
         RPC_TRIALS = 10
+        # Seconds: what ten trials of the classic table take on such a machine, and a half more.
+        RPC_BUDGET = 600.0
 
         private
 
@@ -111,8 +113,14 @@ module Plait
         def manner
           settings = super
           settings[:rounds] = trials if suite == "rpc"
-          settings[:budget] ||= BUDGET if everything? || (suite == "rpc" && options["trials"].nil?)
+          settings[:budget] ||= default_budget
           settings
+        end
+
+        def default_budget
+          return BUDGET if everything?
+
+          RPC_BUDGET if suite == "rpc" && options["trials"].nil?
         end
       end
     end
