@@ -104,7 +104,11 @@ module Plait
         nil # of an answer that reached nobody
       end
 
-      def send_now(bytes, receiver) = @io.sendmsg_nonblock(bytes, 0, receiver, exception: false) != :wait_writable
+      if RUBY_ENGINE == "jruby" # its sendmsg_nonblock is a name only
+        def send_now(bytes, receiver) = @io.send(bytes, 0, receiver.to_sockaddr) == bytes.bytesize
+      else
+        def send_now(bytes, receiver) = @io.sendmsg_nonblock(bytes, 0, receiver, exception: false) != :wait_writable
+      end
     end
   end
 end

@@ -12,7 +12,8 @@ module Plait
     class Handler
       # What a method may raise without an end of what runs it. All else (an interruption, say) goes on after the peer was
       # told that there will be no result.
-      ERRORS = [StandardError, ScriptError, SystemExit, SystemStackError, NoMemoryError, SecurityError].freeze
+      ERRORS = [StandardError, ScriptError, SystemExit, SystemStackError, NoMemoryError, SecurityError,
+                *(Java::JavaLang::StackOverflowError if RUBY_ENGINE == "jruby")].freeze
       private_constant :ERRORS
 
       # @return [Hash{String => Callable}]
@@ -85,6 +86,7 @@ module Plait
 
       def failed(incoming, error, flush)
         error = Refusal.new(:abandoned, "the method called exit") if error.is_a?(SystemExit)
+        error = SystemStackError.new("stack level too deep") unless error.is_a?(Refusal) || error.is_a?(Exception) # Java's own
         incoming.fail(error, flush: flush)
         @on_error&.call(error, incoming) unless error.is_a?(Refusal)
       rescue *ERRORS

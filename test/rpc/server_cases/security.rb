@@ -98,6 +98,8 @@ module ServerCases
 
     # Starts a server that speaks TLS.
     def secure(verify_client: nil, **options)
+      skip("JRuby's OpenSSL knows too little") if RUBY_ENGINE == "jruby"
+
       serve(at: "tls://127.0.0.1:0", tls: { **OURS, verify_client: verify_client, client_ca: authority }, **options)
     end
 
