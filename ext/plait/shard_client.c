@@ -13,6 +13,8 @@
 /* Room for a gathering client is below what malloc takes from the system and gives back each time. */
 enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096, GATHER_ROOM = 112 * 1024 };
 
+static const double DEAF = 0.05; /* seconds without a look at the listener when there are no descriptors */
+
 /* ---- the beginning and the end ---- */
 
 static bool add(struct shard_worker *worker, int socket) {
@@ -39,7 +41,7 @@ static bool add(struct shard_worker *worker, int socket) {
 static void go_deaf(struct shard_worker *worker) {
     struct epoll_event event = {.events = 0, .data = {.ptr = &worker->listener_kind}};
     epoll_ctl(worker->epoll, EPOLL_CTL_MOD, worker->listener, &event);
-    worker->deaf = true;
+    worker->deaf_until = worker->now + DEAF;
 }
 
 static void reject(int socket) {
@@ -57,6 +59,7 @@ void shard_accept(struct shard_worker *worker) {
         }
         int on = 1;
         setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         bool full = worker->figures[FIGURE_CLIENTS] >= worker->shard->settings.clients;
         if (full || !add(worker, socket)) reject(socket);
     }
@@ -440,12 +443,10 @@ static void receive(struct shard_worker *worker, struct shard_client *client) {
     pause_or_not(worker, client);
 }
 
-void shard_client_readable(struct shard_worker *worker, struct shard_client *client) {
+void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events) {
     if (client->paused || client->ending) {
-        /* Only that it is broken is told of those. */
-        char byte;
-        ssize_t size = recv(client->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (size < 0 && errno != EAGAIN && errno != EINTR) shard_client_close(worker, client);
+        /* Whatever it has sent: there is nobody to be answered, and epoll would say so again and again. */
+        if (events & (EPOLLHUP | EPOLLERR)) shard_client_close(worker, client);
     } else if (client->in) {
         receive_kept(worker, client);
     } else {

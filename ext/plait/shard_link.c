@@ -4,12 +4,14 @@
 #ifdef __linux__
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 enum { MESSAGE = 512, FIRST_WAITERS = 64 };
 
@@ -209,7 +211,9 @@ void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint
 
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
     if (!link->out.first) return;
+    size_t size = link->out.size;
     int error = link->state == SHARD_UP ? shard_rope_write(&link->out, &worker->blocks, link->socket) : EAGAIN;
+    if (link->out.size != size) link->since = worker->now;
     if (error == EAGAIN) {
         if (!shard_rope_settle(&link->out, &worker->blocks)) give_up(worker, link, "would need more memory than there is");
         else if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, EPOLLIN | EPOLLOUT, link);
@@ -220,12 +224,23 @@ void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
     }
 }
 
+/* What the kernel holds for a node becomes less as long as the node takes some of it. */
+static bool still_taken(struct shard_worker *worker, struct shard_link *link) {
+    int queued = 0;
+    if (link->state != SHARD_UP || ioctl(link->socket, SIOCOUTQ, &queued) != 0 || queued == 0) return false;
+    if (link->since == link->queued_since && queued >= link->queued) return false;
+
+    link->queued = queued;
+    link->since = link->queued_since = worker->now;
+    return true;
+}
+
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
     if (link->state == SHARD_DOWN || (link->state == SHARD_UP && !busy(link))) return false;
 
     const struct shard_settings *settings = settings_of(worker);
     double patience = link->state == SHARD_CONNECTING ? settings->connect_timeout : settings->timeout;
-    if (patience <= 0 || worker->now - link->since < patience) return true;
+    if (patience <= 0 || worker->now - link->since < patience || still_taken(worker, link)) return true;
 
     char why[MESSAGE / 2];
     snprintf(why, sizeof why, "%s %g s", link->state == SHARD_UP ? "has sent nothing for" : "can't be reached within", patience);

@@ -116,6 +116,8 @@ struct shard_link {
     uint32_t tail;
     struct resp_reply scan;       /* of the oldest one's reply */
     double since;                 /* when it last made progress */
+    double queued_since;          /* when the kernel was asked how much it holds for the node */
+    int queued;                   /* bytes it held then */
     double retry_at;              /* before then it is not tried again */
 };
 
@@ -130,7 +132,7 @@ struct shard_worker {
     int epoll;
     int bell;
     int listener;
-    bool deaf;                       /* the listener is not looked at until the next tick */
+    double deaf_until;               /* the listener is not looked at before then; 0: it is */
     double now;                      /* at the beginning of the turn */
     unsigned long freed;             /* large pieces of memory, when that was last looked at */
     double trim_at;                  /* when memory is given back to the system; 0: there is none to give */
@@ -203,7 +205,7 @@ struct shard_call;
 /* ---- shard_client.c ---- */
 
 void shard_accept(struct shard_worker *worker);
-void shard_client_readable(struct shard_worker *worker, struct shard_client *client);
+void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events);
 void shard_client_flush(struct shard_worker *worker, struct shard_client *client);
 
 /* It has something to write. */

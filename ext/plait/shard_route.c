@@ -51,7 +51,16 @@ static int shown(struct resp_span word) {
     return word.size < SHOWN ? (int)word.size : SHOWN;
 }
 
+/* A browser that was made to send a form here: what follows is not meant as commands. */
+static bool is_http(const struct shard_call *call) {
+    return shard_word_is(call->data, call->words[0], "POST") || shard_word_is(call->data, call->words[0], "Host:");
+}
+
 static void refuse_unknown(struct shard_call *call) {
+    if (is_http(call)) {
+        shard_client_close(call->worker, call->client);
+        return;
+    }
     char arguments[SHOWN + 8];
     size_t size = 0;
     arguments[0] = 0;
@@ -107,15 +116,25 @@ static bool names_no_key(const struct shard_call *call) {
     return script && shard_word_is(call->data, call->words[2], "0");
 }
 
+/* COPY from to [DB n] [REPLACE]; the shard has one database only. */
+static bool names_a_database(const struct shard_call *call) {
+    if (strcmp(call->command->name, "copy") != 0) return false;
+    for (uint32_t i = 3; i + 1 < call->count; i++) {
+        if (shard_word_is(call->data, call->words[i], "DB")) return !shard_word_is(call->data, call->words[i + 1], "0");
+    }
+    return false;
+}
+
 static bool find_keys(struct shard_call *call, uint32_t *node) {
     const struct shard_command *command = call->command;
     struct search search = {.call = call};
     int across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
-    bool keyless = !across && names_no_key(call);
+    bool keyless = !across && names_no_key(call), elsewhere = names_a_database(call);
     if (across) shard_refuse(call, "%s", ACROSS);
+    else if (elsewhere) shard_refuse(call, "ERR COPY to a database is denied: the shard has the database 0 only");
     else if (keyless) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
     *node = search.any ? search.node : 0; /* without a key all would say that it is wrong */
-    return !across && !keyless;
+    return !across && !keyless && !elsewhere;
 }
 
 /* BY and GET name keys by patterns, which may be anywhere. */
@@ -160,15 +179,33 @@ static void route(struct shard_call *call) {
     }
 }
 
+static bool word_is(const struct shard_call *call, uint32_t place, const char *name) {
+    return place < call->count && shard_word_is(call->data, call->words[place], name);
+}
+
 static uint32_t find_word(const struct shard_call *call, uint32_t from, const char *name) {
     while (from < call->count && !shard_word_is(call->data, call->words[from], name)) from++;
     return from;
 }
 
-/* Others use the connection to the node, too. */
+/*
+ * Others use the connection to the node, too. Names of groups and consumers may be "block" or "streams"; what is said wrongly may
+ * say anything, and be refused by the server, unless it could wait there.
+ */
 static void route_streams(struct shard_call *call) {
-    uint32_t streams = find_word(call, 1, "STREAMS");
-    if (find_word(call, 1, "BLOCK") < streams) shard_wait(call);
+    static const struct {
+        const char *name;
+        uint32_t words;
+    } options[] = {{"BLOCK", 2}, {"COUNT", 2}, {"NOACK", 1}, {"GROUP", 3}, {"CLAIM", 2}};
+    enum { OPTIONS = sizeof options / sizeof *options };
+    bool waits = false;
+    for (uint32_t at = 1; at < call->count && !word_is(call, at, "STREAMS");) {
+        size_t i = 0;
+        while (i < OPTIONS && !word_is(call, at, options[i].name)) i++;
+        waits = waits || i == 0 || (i == OPTIONS && find_word(call, 1, "BLOCK") < call->count);
+        at = i < OPTIONS ? at + options[i].words : call->count;
+    }
+    if (waits) shard_wait(call);
     else route(call);
 }
 

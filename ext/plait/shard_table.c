@@ -32,7 +32,7 @@ static const struct {
     {"ping", SHARD_LOCAL}, {"echo", SHARD_LOCAL}, {"quit", SHARD_LOCAL}, {"select", SHARD_LOCAL}, {"hello", SHARD_LOCAL},
     {"reset", SHARD_LOCAL}, {"time", SHARD_LOCAL}, {"client|setname", SHARD_LOCAL}, {"client|getname", SHARD_LOCAL},
     {"client|setinfo", SHARD_LOCAL}, {"client|id", SHARD_LOCAL}, {"auth", SHARD_LOCAL}, {"sort", SHARD_SORT},
-    {"sort_ro", SHARD_SORT}, {"migrate", SHARD_REFUSED},
+    {"sort_ro", SHARD_SORT}, {"migrate", SHARD_REFUSED}, {"move", SHARD_REFUSED},
     {"xread", SHARD_STREAMS}, {"xreadgroup", SHARD_STREAMS}, {"multi", SHARD_TRANSACTS}, {"exec", SHARD_TRANSACTS},
     {"discard", SHARD_TRANSACTS}, {"watch", SHARD_TRANSACTS}, {"unwatch", SHARD_TRANSACTS},
     {"subscribe", SHARD_SUBSCRIBES}, {"psubscribe", SHARD_SUBSCRIBES}, {"ssubscribe", SHARD_SUBSCRIBES},

@@ -71,7 +71,8 @@ static void take_event(struct shard_worker *worker, const struct epoll_event *ev
         if (client->socket == -1) return;
         if (event->events & EPOLLRDHUP) shard_client_close(worker, client); /* it waits for an answer, and has gone */
         if (event->events & EPOLLOUT) shard_client_touch(worker, client);
-        if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && client->socket != -1) shard_client_readable(worker, client);
+        if (client->socket == -1 || !(event->events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return;
+        shard_client_readable(worker, client, event->events);
     }
 }
 
@@ -90,9 +91,19 @@ static bool give_memory_back(struct shard_worker *worker) {
     return false;
 }
 
+static bool listen_again(struct shard_worker *worker) {
+    if (worker->deaf_until == 0) return false;
+    if (worker->now < worker->deaf_until) return true;
+
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &worker->listener_kind}};
+    epoll_ctl(worker->epoll, EPOLL_CTL_MOD, worker->listener, &event);
+    worker->deaf_until = 0;
+    return false;
+}
+
 /* Returns how long to wait at most for the next turn. */
 static int check_times(struct shard_worker *worker) {
-    bool due = worker->deaf;
+    bool due = listen_again(worker);
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) due |= shard_link_check(worker, &worker->links[i]);
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
@@ -100,16 +111,8 @@ static int check_times(struct shard_worker *worker) {
     return due ? TICK : -1;
 }
 
-static void listen_again(struct shard_worker *worker) {
-    if (!worker->deaf) return;
-    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &worker->listener_kind}};
-    epoll_ctl(worker->epoll, EPOLL_CTL_MOD, worker->listener, &event);
-    worker->deaf = false;
-}
-
 static void take_turn(struct shard_worker *worker, const struct epoll_event *events, int count) {
     worker->now = seconds();
-    if (count == 0) listen_again(worker);
     for (int i = 0; i < count; i++) take_event(worker, &events[i]);
     do shard_flush(worker);
     while (shard_resume(worker));

@@ -86,11 +86,13 @@ class ShardProxyCommandsTest < Minitest::Test
   def test_what_would_be_wrong_is_refused
     with_proxy do |proxy|
       converse(proxy.port) do |redis|
-        [%w[SORT a BY w_*], %w[SORT a GET w_*], %w[EVAL x 0], %w[FCALL f 0 a],
+        [%w[XREAD COUNTS 1 BLOCK 0 STREAMS a 0], %w[MOVE k 1], %w[COPY {a}1 {a}1 DB 1], %w[SORT a BY w_*],
+         %w[SORT a GET w_*], %w[EVAL x 0], %w[FCALL f 0 a],
          %w[WAIT 1 0], %w[MONITOR], %w[SHUTDOWN], %w[MIGRATE h 1 k 0 1]].each do |words|
           assert_match(/\A-ERR /, redis.call(*words), words.join(" "))
         end
         assert_equal("*0\r\n", redis.call("SORT", "a"))
+        assert_match(/\A-NOGROUP/, redis.call("XREADGROUP", "GROUP", "block", "block", "STREAMS", "k", ">"))
         assert_equal("+PONG\r\n", redis.call("PING"))
       end
     end

@@ -14,7 +14,7 @@ module FakeNodes
       @port = @server.addr[1]
       @threads = []
       @block = block
-      @thread = Thread.new { accept while true }
+      @thread = Thread.new { loop { accept } }
     end
 
     def close
