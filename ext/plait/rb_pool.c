@@ -8,7 +8,7 @@
 enum { LEFT_BY_NEXT = 3 }; /* and 1 by `return`, 2 by `break`, 0: it came to its end */
 
 static ID id_books_idle, id_books_waiting, id_check_after, id_closed, id_key, id_connection, id_good_until, id_retire_at, id_holder,
-    id_take_back, id_generation;
+    id_take_back, id_generation, id_sweep_at;
 
 /* A connection that is lent, for as long as the block runs. */
 struct loan {
@@ -45,12 +45,13 @@ static bool take(struct loan *loan) {
     return true;
 }
 
-static bool is_simple(VALUE pool) {
-    return !somebody_waits(pool) && is_ours(pool) && !RTEST(rb_ivar_get(pool, id_closed));
+static bool is_simple(VALUE pool, double now) {
+    return !somebody_waits(pool) && is_ours(pool) && !RTEST(rb_ivar_get(pool, id_closed)) &&
+           now < NUM2DBL(rb_ivar_get(pool, id_sweep_at));
 }
 
-static void rest(VALUE pool, VALUE entry) {
-    double until = plait_now() + NUM2DBL(rb_ivar_get(pool, id_check_after));
+static void rest(VALUE pool, VALUE entry, double now) {
+    double until = now + NUM2DBL(rb_ivar_get(pool, id_check_after));
     double retire = NUM2DBL(rb_ivar_get(entry, id_retire_at));
     rb_ivar_set(entry, id_good_until, DBL2NUM(until < retire ? until : retire));
     rb_ivar_set(entry, id_holder, Qnil);
@@ -80,8 +81,9 @@ static VALUE finish(VALUE argument) {
     const struct loan *loan = (const struct loan *)argument;
     rb_thread_local_aset(rb_thread_current(), loan->key, Qnil);
     bool finished = loan->state <= LEFT_BY_NEXT;
-    if (finished && is_simple(loan->pool)) {
-        rest(loan->pool, loan->entry);
+    double now = plait_now();
+    if (finished && is_simple(loan->pool, now)) {
+        rest(loan->pool, loan->entry, now);
     } else {
         VALUE error = finished ? Qnil : standard_error();
         rb_funcall(loan->pool, id_take_back, 3, loan->entry, finished ? Qtrue : Qfalse, error);
@@ -131,5 +133,6 @@ void plait_init_pool(VALUE plait) {
     id_good_until = rb_intern("@good_until");
     id_retire_at = rb_intern("@retire_at");
     id_holder = rb_intern("@holder");
+    id_sweep_at = rb_intern("@sweep_at");
     id_take_back = rb_intern("take_back");
 }

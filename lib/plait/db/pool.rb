@@ -11,6 +11,7 @@ require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "pool/books"
 require_relative "pool/entry"
+require_relative "pool/keys"
 require_relative "pool/options"
 require_relative "pool/upkeep"
 
@@ -30,7 +31,8 @@ module Plait
     # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: as long as it takes
     # @param max_lifetime [Numeric, nil] seconds after which a connection is replaced when it is next asked for; each gets up
     #   to a tenth less, so that they don't all go at once
-    # @param idle_timeout [Numeric, nil] seconds without use after which {sweep} closes a connection
+    # @param idle_timeout [Numeric, nil] seconds without use after which a connection is closed: when the next one is given
+    #   back or taken, or by {sweep}. Nobody looks while nothing at all is done
     # @param check [#call, nil] (connection) => whether it still works; an exception means no. Give its driver a timeout
     # @param check_after [Numeric] seconds without use after which it is asked
     # @param fit [#call, nil] (connection, error) => whether a connection is as good as ever although a StandardError has
@@ -50,8 +52,9 @@ module Plait
                              check_after: check_after, fit: fit, close: close, abandon: abandon, name: name).check!
       @upkeep = Upkeep.new(@options, connect)
       @lock = Mutex.new
-      @key = :"plait_pool_#{object_id}"
+      @key = Keys.for(self)
       @out = {}.compare_by_identity
+      @closed = false
       open
     end
 
@@ -107,7 +110,8 @@ module Plait
     # @return [void]
     def sweep
       now = Deadline.now
-      @upkeep.close(locked { @books.expire { |entry| @upkeep.expired?(entry, now) } })
+      @sweep_at = @upkeep.next_sweep(now)
+      @upkeep.retire(locked { @books.expire { |entry| @upkeep.expired?(entry, now) } })
     end
 
     # Closes what is idle.
@@ -129,7 +133,7 @@ module Plait
     def closed? = @closed
 
     # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), waiting; counted: connected,
-    #   stale, retired (by age), waits, waited (seconds in all), longest_wait (seconds), timeouts
+    #   stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds), timeouts
     def statistics = locked { @upkeep.statistics.report(@books, @options.size) }
 
     # @return [String]
@@ -144,7 +148,7 @@ module Plait
       @waiting = @books.waiting
       @check_after = @options.check_after.to_f
       @upkeep.begin
-      @closed = false
+      @sweep_at = @upkeep.next_sweep(Deadline.now)
     end
 
     # Lends a connection that is taken. {Native::Lending} does the same, and knows what has ended the block.
@@ -166,13 +170,13 @@ module Plait
     def obtain(claim, timeout)
       locked { admit(claim) }
       await(claim, Deadline.after(timeout)) unless claim.granted?
-      raise closed if claim.refused?
+      raise @options.closed if claim.refused?
 
       (claim.entry && usable(claim)) || connect(claim)
     end
 
     def admit(claim)
-      raise closed if @closed
+      raise @options.closed if @closed
 
       @books.admit(claim)
     end
@@ -227,6 +231,7 @@ module Plait
           keep ? @books.give_back(entry) : @books.free_place
         end
         @upkeep.close([entry]) unless keep
+        sweep if Deadline.now >= @sweep_at
       end
     end
 
@@ -252,12 +257,8 @@ module Plait
 
     def inherited?(entry) = entry.pid != Process.pid
 
-    def closed = UsageError.new("#{@options.name} is closed")
-
     def too_late
-      @upkeep.statistics.count(:timeouts)
-      PoolTimeout.new("no connection of #{@options.name} came free in time: all #{@options.size} (size:) are in use, and " \
-                      "#{@books.waiting.size} others wait", endpoint: @options.name)
+      @options.too_late(@books.waiting.size).tap { @upkeep.statistics.count(:timeouts) }
     end
 
     prepend(Native::Lending) if Native.available?

@@ -78,15 +78,11 @@ module Plait
         gone
       end
 
-      # @yieldparam entry [Entry] the one that has been idle for the longest
+      # @yieldparam entry [Entry] an idle one
       # @return [Array<Entry>] those for which the block was true
-      def expire
-        gone = []
-        while (entry = @idle.shift)
-          break @idle.unshift(entry) unless yield entry
-
-          gone << entry
-        end
+      def expire(&block)
+        gone = @idle.select(&block)
+        @idle.reject! { |entry| gone.include?(entry) }
         @places -= gone.size
         serve
         gone

@@ -15,7 +15,19 @@ module Plait
         %i[timeout max_lifetime idle_timeout].each { |option| check_seconds(option, self[option], optional: true) }
         check_seconds(:check_after, check_after, optional: false)
         %i[check fit close abandon].each { |option| check_callable(option, self[option]) }
+        self.check_after = [check_after, idle_timeout].compact.min # it is looked at when it has not been used for so long
         freeze
+      end
+
+      # @return [UsageError]
+      def closed = UsageError.new("#{name} is closed")
+
+      # @param waiting [Integer]
+      # @return [PoolTimeout]
+      def too_late(waiting)
+        PoolTimeout.new("no connection of #{name} came free in time: all #{size} (size:) are in use, and #{waiting} others " \
+                        "wait. Who holds one (in `with`, `stream` or a transaction) and waits for a second keeps the others " \
+                        "waiting", endpoint: name)
       end
 
       private

@@ -34,7 +34,7 @@ module Plait
 
       # @return [Boolean] whether it can be used again; false is counted
       def works?(entry, now)
-        reason = entry.old?(now) ? :retired : (:stale unless answers?(entry))
+        reason = expired?(entry, now) ? :retired : (:stale unless answers?(entry))
         @statistics.count(reason) if reason
         reason.nil?
       end
@@ -49,8 +49,20 @@ module Plait
         false
       end
 
+      # @return [Float] monotonic seconds after which idle connections are to be gone through again
+      def next_sweep(now)
+        limits = [@options.idle_timeout, @options.max_lifetime].compact
+        limits.empty? ? Float::INFINITY : now + (limits.min / 4.0).clamp(0, 1)
+      end
+
       # @param entry [Entry] an idle one
       def expired?(entry, now) = entry.old?(now) || unused?(entry, now)
+
+      # Closes what has expired.
+      def retire(entries)
+        entries.each { @statistics.count(:retired) }
+        close(entries)
+      end
 
       # What a connection says of its end is of no interest to who did not want it any longer.
       def close(entries)
