@@ -7,10 +7,10 @@ class DBAddressTest < Minitest::Test
   Address = Plait::DB::Address
 
   def test_all_parts
-    address = Address.parse("trilogy://ada:l%40ce+1@db.example:3307/a%20shop?read_timeout=2.5&ssl=true&encoding=utf8mb4&n=07")
+    address = Address.parse("trilogy://ada:l%40ce+1@db.example:3307/a%20shop?read_timeout=2.5&ssl=true&code=utf8&n=7&name=007")
     assert_equal(%w[trilogy ada l@ce+1 db.example], [address.scheme, address.user, address.password, address.host])
     assert_equal([3307, "a shop"], [address.port, address.database])
-    assert_equal({ read_timeout: 2.5, ssl: true, encoding: "utf8mb4", n: 7 }, address.options)
+    assert_equal({ read_timeout: 2.5, ssl: true, code: "utf8", n: 7, name: "007" }, address.options)
   end
 
   def test_few_parts

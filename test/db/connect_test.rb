@@ -3,11 +3,34 @@
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
 require "plait/db"
+require "plait/db/aside"
+require "plait/db/driver"
 
 class DBConnectTest < Minitest::Test
   def test_an_unknown_scheme
     error = assert_raises(Plait::UsageError) { Plait::DB.connect("oracle://x/y") }
     assert_match(/no bridge for "oracle": a URL begins with mysql2, trilogy, postgres/, error.message)
+  end
+
+  def test_what_is_the_pools_is_not_in_the_url
+    error = assert_raises(Plait::UsageError) { Plait::DB.connect("sqlite:x.db?size=5") }
+    assert_match(/size is the pool's: give it to DB.connect/, error.message)
+  end
+
+  # What was never tried is not patched.
+  def test_another_version_of_a_driver
+    spec = Gem.loaded_specs.values.first
+    error = assert_raises(Plait::UnsupportedError) { Plait::DB::Driver.load(spec.name, ">= 900", "< 901") { nil } }
+    assert_match(/not know the gem #{spec.name} #{spec.version}: write `gem "#{spec.name}", ">= 900", "< 901"`/, error.message)
+    assert_nil(Plait::DB::Driver.load(spec.name, ">= 0") { nil })
+  end
+
+  # The first address of a name may be one at which nobody answers.
+  def test_the_next_address_is_tried_after_an_error_of_the_driver
+    silent = Class.new(StandardError)
+    connect = ->(address) { address == "b" ? :connected : raise(silent) }
+    assert_equal(:connected, Plait::DB::Aside.first(%w[a b], silent, &connect))
+    assert_raises(silent) { Plait::DB::Aside.first(%w[a c], silent, &connect) }
   end
 
   # Nothing of a bundle is found when RubyGems is told of none.

@@ -45,6 +45,40 @@ class DBRedisTest < Minitest::Test
     assert_equal("2", db.query("GET", "n"))
   end
 
+  under_each("a_transaction_takes_all_commands") do
+    assert_raises(Plait::UsageError) { db.transaction { |_tx| db.query("SET", "outside", 1) } }
+    assert_nil(db.query("GET", "outside"))
+    assert_raises(RedisClient::CommandError) do
+      db.transaction do |tx|
+        tx.query("SET", "done", 1)
+        tx.query("LPUSH", "done", 1)
+      end
+    end
+    assert_equal("1", db.query("GET", "done")) # Redis undoes nothing
+  end
+
+  # The next one would get "QUEUED" for an answer, or another database.
+  under_each("what_a_block_leaves_is_nobody_elses") do
+    [["MULTI"], ["SELECT", 3], ["WATCH", "a"]].each do |command|
+      assert_raises(Plait::UsageError) { db.query(*command) }
+      db.with { |client| client.call(*command) }
+      assert_equal("OK", db.query("SET", "a", 1))
+      db.with { |client| client.pipelined { |pipeline| pipeline.call(*command) } && break }
+      assert_equal("OK", db.query("SET", "a", 1))
+    end
+    4.times { assert_equal("1", db.query("GET", "a")) }
+    before = db.statistics[:connected]
+    db.with { |client| client.multi(watch: ["a"]) { |multi| multi.call("INCR", "a") } }
+    assert_equal("2", db.query("GET", "a"))
+    assert_equal(before, db.statistics[:connected])
+  end
+
+  under_each("a_wrong_value_costs_no_connection") do
+    db.query("PING")
+    3.times { assert_raises(TypeError) { db.query("SET", "a", nil) } }
+    assert_equal(1, db.statistics[:connected])
+  end
+
   under_each("a_stream") do
     db.query("MSET", *(1..1200).flat_map { |n| ["k#{n}", n] })
     keys = []

@@ -7,7 +7,8 @@ module Plait
   module DB
     # What a URL says of a database.
     class Address
-      NUMBER = /\A\d+(\.\d+)?\z/
+      # Not "007", which is a name.
+      NUMBER = /\A(?:0|[1-9]\d*)(\.\d+)?\z/
       WORDS = { "true" => true, "false" => false }.freeze
       private_constant :NUMBER, :WORDS
 

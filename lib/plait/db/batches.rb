@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../values/errors"
+
 module Plait
   module DB
     # Rows that come one by one from a call in C, fetched by a thread ahead of the fiber that uses them.
@@ -27,6 +29,7 @@ module Plait
           batch.each(&block)
         end
         raise @error if @error
+        raise WorkerDied, "the thread that read the rows was killed: some are missing" unless @complete
       ensure
         finish(thread)
       end

@@ -25,7 +25,9 @@ module Plait
       # @param address [Address]
       # @param options [Hash] see {DB.connect}
       def initialize(session, address, options)
-        about = options.slice(*OF_THE_POOL)
+        refuse_in_url(address)
+        about = session.pool_options(address).merge(options.slice(*OF_THE_POOL))
+        session.check_pool(address, about)
         driver = address.options.merge(options.except(*OF_THE_POOL))
         @name = about.fetch(:name, address.to_s)
         @pool = Pool.new(check: :working?.to_proc, fit: ->(connection, error) { connection.fit?(error) },
@@ -95,6 +97,12 @@ module Plait
       def inspect = "#<#{self.class} #{@name}>"
 
       private
+
+      # The driver would take no notice of them. (`timeout` some drivers have too.)
+      def refuse_in_url(address)
+        odd = address.options.keys & (OF_THE_POOL - %i[timeout name])
+        raise UsageError, "#{odd.first} is the pool's: give it to DB.connect, not in the URL" if odd.any?
+      end
 
       # A block that gets rows may ask for more: on another connection, unless it is in a transaction, where it is told so.
       def lend_for_long(&block)

@@ -6,7 +6,7 @@ require_relative "driver"
 require_relative "session"
 require_relative "../values/errors"
 
-Plait::DB::Driver.load("redis-client", "~> 0.22", "redis_client") { require "redis_client" }
+Plait::DB::Driver.load("redis-client", "~> 0.22", feature: "redis_client") { require "redis_client" }
 require_relative "redis/client"
 
 module Plait
@@ -23,13 +23,20 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
-      # Nothing is sent before the block has come to its end, and all of it is done or nothing.
+      # Nothing is sent before the block has come to its end; then all of it is done at once, nobody else's between. Redis undoes
+      # nothing: when one of the commands fails, its error is raised, and the others are done nevertheless.
       # @yieldparam transaction [Commands]
       # @return [Array] the answers
+      # @raise [UsageError] when a command is given to the database meanwhile, which would be done at once
       def transaction
+        raise UsageError, "Redis has no transaction inside of a transaction" if @multi
+
+        @multi = true
         call do |driver|
           driver.multi { |multi| yield Commands.new(multi) }
         end
+      ensure
+        @multi = false
       end
 
       # What is to be done in a transaction.
@@ -45,7 +52,26 @@ module Plait
 
       private
 
-      def connect = Client.new(url: @address.url.sub(/\?.*/m, ""), **@options)
+      def statement(name)
+        raise UsageError, "inside of a transaction commands are given to its block's argument, which collects them" if @multi
+
+        super
+      end
+
+      def lasting?(name) = Client::LASTING.include?(name.to_s.downcase)
+
+      # What was done to a connection is undone by a new one.
+      def tidy = idle?(@driver) || hang_up
+
+      def undo_what_lasts(name)
+        hang_up
+        raise lasting(name)
+      end
+
+      def connect
+        middlewares = [Client::Noting, *@options[:middlewares]]
+        Client.new(url: @address.url.sub(/\?.*/m, ""), **@options, middlewares: middlewares)
+      end
 
       def ask(driver, name, values) = driver.call(name, *values)
 
@@ -64,10 +90,10 @@ module Plait
 
       def ping(driver) = driver.call("PING") == "PONG"
 
-      # What was never sent leaves the connection as it was.
-      def answer?(error) = error.is_a?(::RedisClient::CommandError) || error.is_a?(UsageError)
+      # What was never sent (a value that is no text or number) leaves the connection as it was.
+      def answer?(error) = error.is_a?(::RedisClient::CommandError) || error.is_a?(TypeError)
 
-      def idle?(_driver) = true
+      def idle?(driver) = !driver.changed?
 
       def forget(driver) = driver.close
     end

@@ -4,6 +4,7 @@ require_relative "aside"
 require_relative "forks"
 require_relative "result"
 require_relative "transactions"
+require_relative "../values/errors"
 
 module Plait
   module DB
@@ -13,6 +14,12 @@ module Plait
 
       # Prepared statements that a connection keeps.
       STATEMENTS = 256
+
+      # @return [Hash{Symbol => Object}] what the pool of such a database is, where nothing is said
+      def self.pool_options(_address) = {}
+
+      # @raise [UsageError] when a pool like that is none for such a database
+      def self.check_pool(_address, _options) = nil
 
       # @param address [Address]
       # @param options [Hash{Symbol => Object}] of the driver
@@ -25,15 +32,15 @@ module Plait
       end
 
       # @return [Result]
-      def query(sql, *values) = call { |driver| ask(driver, sql, values) }
+      def query(sql, *values) = statement(sql) { |driver| ask(driver, sql, values) }
 
       # @return [Result]
-      def execute(sql, *values) = call { |driver| ask_prepared(driver, sql, values) }
+      def execute(sql, *values) = statement(sql) { |driver| ask_prepared(driver, sql, values) }
 
       # @yieldparam row [Hash{String => Object}]
       # @return [void]
       def stream(sql, *values, &block)
-        call { |driver| each_row(driver, sql, values, &block) }
+        statement(sql) { |driver| each_row(driver, sql, values, &block) }
         nil
       end
 
@@ -98,8 +105,14 @@ module Plait
       # @return [Boolean] whether an error is the server's answer, after which the next one can be asked
       def answer?(_error) = raise(NotImplementedError)
 
+      # @return [Boolean] whether an error is the driver's word that the connection has ended: nobody is there to be told
+      def ended?(_error) = false
+
       # @return [Boolean] whether nothing is under way: no answer, no transaction
       def idle?(_driver) = raise(NotImplementedError)
+
+      # @return [Boolean] whether a statement, as it is written, leaves something behind for whoever comes next
+      def lasting?(_sql) = false
 
       # @return [Boolean] the same, after a block that had it for itself
       def tidy?(driver) = idle?(driver)
@@ -120,17 +133,37 @@ module Plait
 
       def begin_anew = connect.tap { |driver| identify(driver) }
 
+      # A statement of its own, or one of a transaction: neither may begin or end one.
+      def statement(sql, &block)
+        return call(&block) if @lent
+        return call(&block).tap { check_still_inside } if inside?
+        raise lasting(sql) if lasting?(sql)
+
+        value = call(&block)
+        idle?(@driver) ? value : undo_what_lasts(sql)
+      end
+
+      def undo_what_lasts(sql)
+        call { |driver| control(driver, "ROLLBACK") }
+        raise lasting(sql)
+      end
+
+      def lasting(sql)
+        UsageError.new("#{sql.to_s[0, 40].inspect} would leave a transaction or a state of its own on a connection that " \
+                       "others get next: use `transaction { … }`, or `with { |connection| … }`")
+      end
+
       # Whatever ends a call in its middle ends its connection.
       def call
         value = yield connection
         whole = true
         value
       rescue StandardError => e
-        whole = answer?(e)
+        whole = answer?(e) || e.is_a?(UsageError) # what is refused was never sent
         lose(e) if rolled_back?(e)
         raise
       ensure
-        hang_up(cut: e.nil?) unless whole
+        hang_up(cut: e.nil? || !ended?(e)) unless whole
       end
 
       # @return [Object] the driver's; a new one when the last was hung up

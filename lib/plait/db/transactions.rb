@@ -2,6 +2,7 @@
 
 require_relative "rolled_back"
 require_relative "transaction"
+require_relative "../values/errors"
 
 module Plait
   module DB
@@ -25,6 +26,16 @@ module Plait
 
       # @param reason [StandardError, Symbol] see {RolledBack.because}
       def lose(reason) = outside? || (@lost ||= reason)
+
+      # MySQL commits at CREATE, ALTER and the like, and everybody at a COMMIT.
+      # @raise [UsageError]
+      def check_still_inside
+        return if @lost || @driver.nil? || !idle?(@driver)
+
+        lose(:ended)
+        raise UsageError, "this statement has ended the transaction that it was in, as CREATE, ALTER, COMMIT and others do: " \
+                          "what was done before it is done for good. Run it outside"
+      end
 
       # @raise [RolledBack]
       def check_transaction
