@@ -20,6 +20,7 @@ void plait_init_scheduler(VALUE plait);
 void plait_init_selector(VALUE plait);
 void plait_init_shard(VALUE plait);
 void plait_init_server(VALUE plait);
+void plait_init_sqlite(VALUE plait);
 void plait_init_wire(VALUE plait);
 
 /* Counts the forks that led to this process: a connection belongs to the process that made it. */

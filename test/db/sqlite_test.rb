@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
 require_relative "sql_cases"
+require "set"
 require "tmpdir"
 
 class DBSqliteTest < Minitest::Test
@@ -20,8 +22,109 @@ class DBSqliteTest < Minitest::Test
   def test_a_prepared_statement_keeps_no_values_of_its_last_caller
     insert = db.prepare("INSERT INTO pairs VALUES (?, ?)")
     insert.call(4, "secret")
-    insert.call(5)
-    assert_nil(word(5))
+    assert_match(/1 values were given for 2/, assert_raises(Plait::UsageError) { insert.call(5) }.message)
+    db.execute("INSERT INTO pairs VALUES (:id, :word)", { id: 6, word: "secret" })
+    db.execute("INSERT INTO pairs VALUES (:id, :word)", { id: 7 })
+    assert_nil(word(7))
+  end
+
+  def test_several_statements_are_refused
+    error = assert_raises(Plait::UsageError) { db.query("DELETE FROM pairs; DELETE FROM pairs") }
+    assert_match(/one statement at a time/, error.message)
+    assert_equal(3, count)
+    assert_equal(3, db.query("SELECT COUNT(*) FROM pairs; -- one ; /* and */ ;").value)
+  end
+
+  def test_values_of_ruby
+    time = Time.new(2026, 2, 3, 4, 5, 6.5r, "+02:00")
+    assert_equal([1, 0, "x", "2026-02-03 02:05:06.500000"], db.query("SELECT ?, ?, ?, ?", true, false, :x, time).rows.first)
+    connected = db.statistics[:connected]
+    assert_match(/a Set is nothing for SQLite/, assert_raises(Plait::UsageError) { db.execute("SELECT ?", Set.new) }.message)
+    assert_equal("one", word(1))
+    assert_equal(connected, db.statistics[:connected])
+  end
+
+  def test_a_database_in_memory_has_one_connection
+    Plait::DB.connect("sqlite::memory:") do |memory|
+      memory.query("CREATE TABLE t (n)")
+      Plait.map(1..20, on: :fibers) { |n| memory.query("INSERT INTO t VALUES (?)", n) }
+      assert_equal([20, 1], [memory.query("SELECT COUNT(*) FROM t").value, memory.statistics[:size]])
+    end
+    [{ size: 2 }, { max_lifetime: 1 }].each do |options|
+      assert_raises(Plait::UsageError) { Plait::DB.connect("sqlite::memory:", **options) }
+    end
+  end
+
+  # Whatever would wait for SQLite's lock with Ruby's lock held would stop the process.
+  def test_a_busy_connection_is_refused_to_other_threads
+    db.with do |connection|
+      busy = Thread.new { connection.execute(sleeping(0.5)) }
+      wait_until { connection.plait_guard.instance_variable_get(:@lock).locked? }
+      %i[close errmsg encoding changes total_changes last_insert_row_id transaction_active?].each do |call|
+        assert_raises(Plait::DB::ConnectionInUse, call.to_s) { connection.public_send(call) }
+      end
+      assert_equal([[2_000_000]], busy.value)
+    end
+  end
+
+  FORK = <<~'RUBY'
+    require "plait"
+    file = ARGV[0]
+    db = Plait::DB.connect("sqlite:#{file}", size: 2)
+    db.query("CREATE TABLE forked (n)")
+    db.transaction do |tx|
+      tx.query("PRAGMA cache_size = 10")
+      tx.execute("INSERT INTO forked WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 20000) SELECT x FROM c")
+      child = fork do
+        lost = begin
+          tx.query("SELECT 1")
+        rescue Plait::DB::RolledBack
+          "lost"
+        end
+        print lost, " "
+        begin
+          Plait::DB.connect("sqlite:#{file}?busy_timeout=1") { |own| own.query("INSERT INTO forked VALUES (0)") }
+        rescue SQLite3::BusyException
+          print "locked "
+        end
+      end
+      Process.wait(child)
+      print File.exist?("#{file}-journal"), " "
+    end
+    print db.query("SELECT COUNT(*) FROM forked").value, " ", db.query("PRAGMA integrity_check").value
+  RUBY
+
+  # What the child of a fork does at its end must not undo its parent's transaction, nor delete its journal; and its own
+  # connections must see its parent's locks.
+  def test_a_fork_in_the_middle_of_a_transaction
+    skip("this needs the extension") unless Plait::Native.available?
+
+    result = Support::FreshRuby.run(FORK, File.join(@folder, "fork.db"))
+    assert_equal("lost locked true 20000 ok", result.out, result.err)
+  end
+
+  def test_extensions_can_not_be_loaded_by_sql
+    error = assert_raises(::SQLite3::Exception) { db.query("SELECT load_extension('none')") }
+    assert_match(/not authorized/, error.message)
+  end
+
+  # A statement that is to clean up under a mask gets through, although somebody has sent an error.
+  def test_an_interrupt_that_the_caller_has_masked
+    asked = Queue.new
+    sent = Queue.new
+    thread = Thread.new do
+      Thread.handle_interrupt(RuntimeError => :never) do
+        asked << true
+        sent.pop
+        asked << db.query(sleeping(0.1)).value
+      end
+    end
+    thread.report_on_exception = false
+    asked.pop
+    thread.raise(RuntimeError, "late")
+    sent << true
+    assert_raises(RuntimeError) { thread.join }
+    assert_equal(400_000, asked.pop)
   end
 
   def test_a_connection_that_was_cut_keeps_no_lock

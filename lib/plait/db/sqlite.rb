@@ -9,6 +9,7 @@ require_relative "../values/errors"
 
 Plait::DB::Driver.load("sqlite3", "~> 1.7") { require "sqlite3" }
 require_relative "sqlite/connection"
+require_relative "sqlite/values"
 
 module Plait
   module DB
@@ -16,8 +17,30 @@ module Plait
     # other threads and fibers get their turn every {Pace::SLICE} seconds. What another connection has locked is awaited for
     # `busy_timeout` milliseconds, without stopping them.
     class Sqlite < Session
-      # @return [Database]
-      def self.open(address, options) = Database.new(self, address, options)
+      # Text that is no statement: blanks and comments.
+      NOTHING = %r{\A(?:\s|;|--[^\n]*|/\*.*?\*/)*\z}m
+      private_constant :NOTHING
+
+      class << self
+        # @return [Database]
+        def open(address, options) = Database.new(self, address, options)
+
+        # Each connection to a database in memory is a database of its own.
+        # @return [Hash{Symbol => Object}]
+        def pool_options(address) = in_memory?(address) ? { size: 1 } : {}
+
+        # @raise [UsageError]
+        def check_pool(address, options)
+          return unless in_memory?(address) && (options[:size] > 1 || options[:max_lifetime] || options[:idle_timeout])
+
+          raise UsageError, "a database in memory lasts as long as its one connection: no size: but 1, no max_lifetime: and no " \
+                            "idle_timeout:"
+        end
+
+        private
+
+        def in_memory?(address) = ["", ":memory:"].include?(address.file)
+      end
 
       private
 
@@ -27,17 +50,26 @@ module Plait
       end
 
       def ask(driver, sql, values)
-        statement = driver.prepare(sql)
+        statement = compile(driver, sql)
         run(driver, statement, values)
       ensure
         statement&.close
       end
 
       def ask_prepared(driver, sql, values)
-        statement = prepared(sql) { driver.prepare(sql) }
+        statement = prepared(sql) { compile(driver, sql) }
         run(driver, statement, values)
       ensure
         statement.reset! if statement && !statement.closed?
+      end
+
+      # SQLite would run the first and keep silent about the rest.
+      def compile(driver, sql)
+        statement = driver.prepare(sql)
+        return statement if NOTHING.match?(statement.remainder)
+
+        statement.close
+        raise UsageError, "one statement at a time: nothing was done of #{sql}"
       end
 
       def discard(statement) = statement.close
@@ -49,17 +81,32 @@ module Plait
       end
 
       def run(driver, statement, values)
-        statement.clear_bindings! # those of its last caller
-        rows = statement.execute(*values).to_a
+        rows = bind(statement, values).execute.to_a
         return Result.new(statement.columns, rows, affected: rows.size) if statement.column_count.positive?
 
         Result.new([], [], affected: driver.changes, last_id: driver.last_insert_row_id)
       end
 
+      def bind(statement, values)
+        statement.clear_bindings! # those of its last caller
+        return bind_names(statement, values.first) if values.size == 1 && values.first.is_a?(Hash)
+
+        count = statement.bind_parameter_count
+        unless values.size == count
+          raise UsageError, "#{values.size} values were given for #{count} placeholders of the statement"
+        end
+
+        statement.tap { statement.bind_params(*values.map { |value| Values.for(value) }) }
+      end
+
+      def bind_names(statement, values)
+        statement.tap { statement.bind_params(values.transform_values { |value| Values.for(value) }) }
+      end
+
       def each_row(driver, sql, values)
-        statement = driver.prepare(sql)
+        statement = compile(driver, sql)
         columns = statement.columns.each(&:freeze)
-        statement.execute(*values).each_with_index do |row, index|
+        bind(statement, values).execute.each_with_index do |row, index|
           Aside.breathe if (index % Aside::ROWS).zero?
           yield Result.row(columns, row)
         end
@@ -72,9 +119,12 @@ module Plait
 
       def ping(_driver) = true
 
-      def answer?(error) = error.is_a?(::SQLite3::Exception) || error.is_a?(UsageError)
+      def answer?(error) = error.is_a?(::SQLite3::Exception)
 
       def idle?(driver) = !driver.closed? && !driver.transaction_active?
+
+      # In the child of a fork the end of a connection would undo what its parent is at.
+      def forget(driver) = driver.discard
 
       # SQLite does it by itself when the disk is full, say.
       def rolled_back?(_error) = inside? && @driver && !@driver.closed? && !@driver.transaction_active?

@@ -3,6 +3,7 @@
 require "sqlite3"
 require_relative "../guard"
 require_relative "../session"
+require_relative "../../native"
 require_relative "pace"
 
 module Plait
@@ -11,21 +12,32 @@ module Plait
       # A SQLite3::Database that gives others their turn while it computes or waits for a lock, and lets one fiber or thread
       # in at a time.
       class Connection < ::SQLite3::Database
-        GUARDED = %i[execute execute2 execute_batch execute_batch2 query get_first_row get_first_value].freeze
-        private_constant :GUARDED
+        # What takes no lock of SQLite's. Anything else would wait for a statement of another thread with Ruby's lock held,
+        # without which that statement never ends.
+        FREE = %i[closed? complete? interrupt prepare readonly? translator type_translation= collations results_as_hash
+                  results_as_hash= discard plait_guard wait_for_locks].freeze
+        private_constant :FREE
 
-        # A statement's step is a call of its connection.
+        # Its methods are calls of its connection.
         class Statement < ::SQLite3::Statement
+          FREE = %i[closed? done? remainder active? must_be_open! step].freeze
+          private_constant :FREE
+
+          # @api private
+          attr_reader :plait_guard
+
           def initialize(connection, sql)
             @plait_guard = connection.plait_guard
             super
           end
 
           # @return [Array, nil] the next row
-          def step = @plait_guard.step { super }
+          def step = plait_guard.step { super }
+
+          prepend Guard.around(::SQLite3::Statement.public_instance_methods(false) - FREE)
         end
 
-        prepend Guard.around(GUARDED & ::SQLite3::Database.public_instance_methods)
+        prepend Guard.around(::SQLite3::Database.public_instance_methods(false) - FREE)
 
         # @api private
         def plait_guard = @plait_guard ||= Pace.new
@@ -46,8 +58,19 @@ module Plait
         # @param milliseconds [Numeric] for which a lock of another connection is awaited
         # @return [void]
         def wait_for_locks(milliseconds)
-          Pace.install(self)
-          busy_handler { |tries| plait_guard.await_lock(tries, milliseconds / 1000.0) }
+          plait_guard.patience = milliseconds / 1000.0
+          @file = Pace.install(self)
+          busy_handler { |tries| plait_guard.await_lock(tries) } unless @file
+        end
+
+        # In the child of a fork: closes the file without a word of SQLite's. An ordinary end would roll back its parent's
+        # transaction, in the parent's file, and delete the parent's journal. Needs the extension.
+        # @return [void]
+        def discard
+          return unless @file
+
+          statements = ObjectSpace.each_object(Statement).select { |statement| statement.plait_guard.equal?(plait_guard) }
+          Native.discard_sqlite(self, @file, statements)
         end
       end
     end
