@@ -25,17 +25,38 @@ module Plait
       private
 
       def connect
-        Connection.new(@address.url.sub(/\?.*/m, ""), connect_timeout: 10, **@options)
+        Connection.new(@address.url.sub(/\?.*/m, ""), connect_timeout: 10, **@options).tap do |driver|
+          driver.type_map_for_queries = Types.for_queries
+        end
       end
 
       def ask(driver, sql, values) = result(values.empty? ? driver.exec(sql) : driver.exec_params(sql, values))
 
+      # ALTER TABLE makes a prepared statement wrong, DISCARD and a pooler between here and the server make it unknown: it is
+      # prepared anew then. In a transaction nothing can be asked after an error: the whole block has to be run again.
       def ask_prepared(driver, sql, values)
-        name = prepared(sql) { "plait_#{@statements.size}_#{sql.hash.abs}".tap { |fresh| driver.prepare(fresh, sql) } }
-        result(driver.exec_prepared(name, values))
+        result(driver.exec_prepared(name_of(driver, sql), values))
+      rescue ::PG::FeatureNotSupported, ::PG::InvalidSqlStatementName
+        forget_statement(driver, sql)
+        raise unless idle?(driver)
+
+        result(driver.exec_prepared(name_of(driver, sql), values))
       end
 
-      def discard(name) = @driver.exec("DEALLOCATE #{name}")
+      # A name is never used again: one that could not be given up may still be there.
+      def name_of(driver, sql)
+        prepared(sql) { "plait_#{@names = (@names || 0) + 1}".tap { |name| driver.prepare(name, sql) } }
+      end
+
+      def forget_statement(driver, sql)
+        name = @statements.delete(sql)
+        discard(name) if name && idle?(driver)
+      rescue ::PG::InvalidSqlStatementName
+        nil
+      end
+
+      # In a transaction that has failed it can't be given up.
+      def discard(name) = @driver.transaction_status == ::PG::PQTRANS_INERROR || @driver.exec("DEALLOCATE #{name}")
 
       def result(found)
         found.type_map = @types ||= Types.map
@@ -63,7 +84,8 @@ module Plait
 
       def ping(driver) = driver.exec("").clear.nil?
 
-      def answer?(error) = error.is_a?(::PG::Error) && @driver && @driver.status == ::PG::CONNECTION_OK && !@driver.busy?
+      # Whatever was raised: the connection itself knows whether an answer is pending.
+      def answer?(_error) = @driver && @driver.status == ::PG::CONNECTION_OK && !@driver.busy?
 
       def idle?(driver) = driver.status == ::PG::CONNECTION_OK && driver.transaction_status == ::PG::PQTRANS_IDLE
 

@@ -16,7 +16,29 @@ module Plait
         }.freeze
         private_constant :KINDS
 
-        # By the numbers of the types built into the server (pg_type.dat), which never change: nothing has to be asked.
+        class << self
+          # @return [PG::TypeMapByClass] what is given for placeholders, as the server reads it: bytes (a String in BINARY), JSON
+          #   for a Hash, an Array of the server's for one of Ruby's, times with their zone
+          def for_queries
+            ::PG::TypeMapByClass.new.tap do |map|
+              map[::String] = method(:coder_for_text)
+              map[::Hash] = ::PG::TextEncoder::JSON.new
+              map[::Array] = ::PG::TextEncoder::Array.new(elements_type: ::PG::TextEncoder::String.new)
+              map[::Time] = ::PG::TextEncoder::TimestampWithTimeZone.new
+            end
+          end
+
+          private
+
+          def coder_for_text(text) = text.encoding == Encoding::BINARY && !text.ascii_only? ? BYTES : TEXT
+        end
+
+        TEXT = ::PG::TextEncoder::String.new.freeze
+        BYTES = ::PG::BinaryEncoder::Bytea.new(format: 1, oid: 17).freeze
+        private_constant :TEXT, :BYTES
+
+        # What is read, by the numbers of the types built into the server (pg_type.dat), which never change: nothing has to be
+        # asked.
         # @return [PG::TypeMapByOid]
         def self.map
           ::PG::TypeMapByOid.new.tap do |map|
