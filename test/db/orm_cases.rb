@@ -20,13 +20,13 @@ module OrmCases
     check.call("100 fibers, 10 connections", all.call == NAMES.values)
 
     random = Random.new(8)
-    limits = NAMES.keys.to_h { |id| [id, random.rand(0.001..0.05)] }
+    limits = NAMES.keys.to_h { |id| [id, id.odd? ? random.rand(0.001..0.05) : 60] }
     outcomes = Plait.map(NAMES.keys, on: :fibers, limit: 40, on_error: :collect) do |id|
       Plait.timeout(limits.fetch(id)) { people.slow_name_of(id) }
     end
     outcomes.zip(NAMES.values) { |outcome, name| check.call("another's answer", outcome.value == name) if outcome.ok? }
     errors = outcomes.filter_map(&:error)
-    check.call("no timeouts: #{errors.size}", errors.size.between?(10, 190))
+    check.call("no timeouts: #{errors.size}", errors.size.between?(1, 100))
     odd = errors.reject { |error| error.instance_of?(Plait::TimeoutError) }
     check.call("errors that are no timeouts: #{odd.size}, such as #{odd.first.inspect}", odd.empty?)
     check.call("after the timeouts", all.call == NAMES.values)

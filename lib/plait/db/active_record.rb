@@ -4,7 +4,7 @@ require_relative "cut"
 require_relative "driver"
 require_relative "../values/errors"
 
-Plait::DB::Driver.load("activerecord", ">= 7.1", "active_record") { require "active_record" }
+Plait::DB::Driver.load("activerecord", ">= 7.1", "< 9", feature: "active_record") { require "active_record" }
 
 module Plait
   module DB
@@ -37,22 +37,19 @@ module Plait
         def with_connection(...)
           outermost = !active_connection?
           super do |connection|
-            yield connection
-          rescue StandardError
-            raise
-          rescue Exception # rubocop:disable Lint/RescueException
-            discard_cut(connection) if outermost
-            raise
+            Cut.watch(->(error) { discard_cut(connection, error) if outermost }) { yield connection }
           end
         end
 
         private
 
-        def discard_cut(connection)
-          Cut.break_off(connection.raw_connection)
-        rescue StandardError
-          nil
-        ensure
+        # Its `raw_connection` would first ask the server whether it is there, on the connection that is in the middle of a
+        # call, and so wait for what is to be cut.
+        def discard_cut(connection, error)
+          driver = connection.instance_variable_get(:@raw_connection)
+          return unless error || (driver && Cut.off?(driver))
+
+          Cut.break_off(driver)
           connection.throw_away!
         end
       end

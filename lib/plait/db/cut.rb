@@ -12,12 +12,28 @@ module Plait
 
       module_function
 
+      # @param cut [#call] (exception or nil) when the block is left in the middle: by a timeout, a cancellation, a kill or a
+      #   throw, of which the last two are no exceptions, and not to be told from `break` and `return`
+      # @return [Object] what the block returns
+      def watch(cut)
+        value = yield
+        whole = true
+        value
+      rescue StandardError
+        whole = true
+        raise
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        raise
+      ensure
+        cut.call(e) unless whole
+      end
+
       # @param connection [Object] of a driver
       # @return [Boolean] whether its next answer would be another statement's, or none
       def off?(connection)
         return connection.finished? || busy?(connection) if connection.respond_to?(:transaction_status)
 
-        connection.respond_to?(:closed?) && connection.closed?
+        hung_up?(connection)
       end
 
       # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.)
@@ -28,8 +44,17 @@ module Plait
         nil
       end
 
+      # trilogy says `closed?` only when it was closed by its user.
+      def hung_up?(connection)
+        return false unless connection.respond_to?(:closed?)
+
+        connection.closed? || (connection.respond_to?(:check) && !connection.check)
+      rescue StandardError
+        true
+      end
+
       def busy?(connection) = !connection.finished? && connection.transaction_status == ACTIVE
-      private_class_method :busy?
+      private_class_method :busy?, :hung_up?
     end
   end
 end

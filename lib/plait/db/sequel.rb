@@ -4,7 +4,7 @@ require_relative "cut"
 require_relative "driver"
 require_relative "../values/errors"
 
-Plait::DB::Driver.load("sequel", "~> 5.50", "sequel/core") { require "sequel/core" }
+Plait::DB::Driver.load("sequel", "~> 5.50", feature: "sequel/core") { require "sequel/core" }
 require "sequel/connection_pool/threaded"
 
 module Plait
@@ -28,12 +28,16 @@ module Plait
 
           begin
             Thread.current[key] = true
-            super { |connection| use(connection, &block) }
+            value = super { |connection| use(connection, &block) }
+            whole = true
+            value
           rescue Exception => e # rubocop:disable Lint/RescueException
+            whole = true
             clean_up
             raise original(e)
           ensure
             Thread.current[key] = nil
+            drop_the_dead unless whole
           end
         end
 
@@ -44,13 +48,28 @@ module Plait
         private_constant :Interrupted
 
         def use(connection)
-          yield connection
+          value = yield connection
+          whole = true
+          value
         rescue Exception => e # rubocop:disable Lint/RescueException
+          whole = true
           raise if e.is_a?(StandardError) && !Cut.off?(connection)
 
           Cut.break_off(connection)
           raise Interrupted
+        ensure
+          close_what_is_off(connection) unless whole
         end
+
+        # Nothing can be raised to Sequel in the middle of a kill or a throw: it takes the connection back, closed.
+        def close_what_is_off(connection)
+          return unless Cut.off?(connection)
+
+          Cut.break_off(connection)
+          connection.close
+        end
+
+        def drop_the_dead = sync { @available_connections.reject! { |connection| Cut.off?(connection) } }
 
         # Sequel also makes an error of its own of whatever ends an attempt to connect.
         def original(error)

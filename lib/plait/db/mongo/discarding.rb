@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "mongo"
+require_relative "../cut"
 
 module Plait
   module DB
@@ -11,12 +12,7 @@ module Plait
         # As the driver's own.
         def with_connection(...)
           super do |connection|
-            yield connection
-          rescue StandardError
-            raise
-          rescue Exception # rubocop:disable Lint/RescueException
-            connection.disconnect!(reason: :error)
-            raise
+            Cut.watch(->(_) { connection.disconnect!(reason: :error) }) { yield connection }
           end
         end
 
