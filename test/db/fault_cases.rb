@@ -137,6 +137,30 @@ module FaultCases
     assert_equal("own own own kept\n", result.out, result.err)
   end
 
+  FORK_WITHIN = <<~RUBY
+    require "plait"
+    Plait::DB.connect(ARGV[0], size: 1) do |db|
+      db.query("DROP TABLE IF EXISTS moves")
+      db.query("CREATE TABLE moves (n INTEGER PRIMARY KEY)")
+      db.transaction do |tx|
+        tx.query("INSERT INTO moves VALUES (1)")
+        pid = fork do
+          2.times { tx.query("INSERT INTO moves VALUES (2)") }
+        rescue Plait::DB::RolledBack => e
+          print(e.message[/it is the parent's/], " ", db.query("SELECT COUNT(*) FROM moves").value, " ")
+        end
+        Process.wait(pid)
+        tx.query("INSERT INTO moves VALUES (3)")
+      end
+      puts db.query("SELECT n FROM moves ORDER BY n").rows.inspect
+    end
+  RUBY
+
+  def test_a_fork_in_the_middle_of_a_transaction
+    result = Support::FreshRuby.run(FORK_WITHIN, url(server_class.shared))
+    assert_match(/\Ait is the parent's (0 )?\[\[1\], \[3\]\]\n\z/, result.out, result.err)
+  end
+
   private
 
   # What a test says:

@@ -12,7 +12,7 @@ class DBPlaceholdersTest < Minitest::Test
   LITERALS = {
     nil => "NULL", true => "1", false => "0", 42 => "42", -1.5 => "-1.5", "it's" => "'it''s'", :word => "'word'",
     BigDecimal("12345678901234567890.5") => "12345678901234567890.5", "\xFF\x00".b => "x'ff00'", "plain".b => "'plain'",
-    Date.new(2024, 2, 29) => "'2024-02-29'", Time.utc(2024, 2, 29, 1, 2, 3.5) => "'2024-02-29 01:02:03.500000'"
+    Date.new(2024, 2, 29) => "'2024-02-29'", Time.local(2024, 2, 29, 1, 2, 3.5) => "'2024-02-29 01:02:03.500000'"
   }.freeze
 
   LITERALS.each do |value, literal|
@@ -40,7 +40,26 @@ class DBPlaceholdersTest < Minitest::Test
     assert_equal("SELECT ?", fill("SELECT ?"))
   end
 
+  # In what is never closed a value could become a part of the statement.
+  def test_what_is_never_closed
+    ["'a ?", "\"?", "`?", "/* ?", "'\\' ?"].each do |text|
+      assert_match(/is opened and never closed/, assert_raises(Plait::UsageError, text) { fill("SELECT #{text}", 1) }.message)
+    end
+  end
+
+  def test_a_backslash_that_is_no_escape
+    quote = ->(text) { "<#{text}>" }
+    assert_equal("'\\', <a>, '?'", Plait::DB::Placeholders.fill("'\\', ?, '?'", ["a"], backslash: false, &quote))
+  end
+
+  def test_times_are_written_in_the_zone_in_which_they_are_read
+    time = Time.new(2024, 2, 29, 1, 2, 3, "+05:00")
+    literal = ->(zone) { Plait::DB::Placeholders.fill("?", [time], zone: zone) { |text| text } }
+    assert_equal("2024-02-28 20:02:03.000000", literal.call(:utc))
+    assert_equal(time.getlocal.strftime("%F %T.%6N"), literal.call(:local))
+  end
+
   def test_what_sql_has_no_literal_for
-    [Object.new, [1], { a: 1 }, Float::NAN, Float::INFINITY].each { |odd| assert_raises(Plait::UsageError) { fill("?", odd) } }
+    [Object.new, [1], { a: 1 }, Float::NAN, Float::INFINITY, BigDecimal("NaN")].each { |odd| assert_raises(Plait::UsageError) { fill("?", odd) } }
   end
 end

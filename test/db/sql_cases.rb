@@ -234,6 +234,38 @@ module SqlCases
     assert_equal(4, count)
   end
 
+  # A transaction that nobody would ever end, and a statement that ends one.
+  def case_transactions_are_begun_and_ended_by_their_block_alone
+    error = assert_raises(Plait::UsageError) { db.query("BEGIN") }
+    assert_match(/use `transaction/, error.message)
+    assert_raises(Plait::UsageError) { db.query("/* as well */ BEGIN") } unless blind?
+    add(db, 4)
+    assert_equal(4, connect { |other| Integer(other.query("SELECT COUNT(*) FROM pairs").value) })
+    return if blind?
+
+    ended = assert_raises(Plait::UsageError) { db.transaction { |tx| add(tx, 5) && tx.query("COMMIT") } }
+    assert_match(/has ended the transaction/, ended.message)
+    assert_equal(5, count)
+  end
+
+  # The driver does not tell whether a transaction is open.
+  def blind? = false
+
+  def case_a_wrong_value_costs_no_connection
+    word(1)
+    before = db.statistics[:connected]
+    3.times { assert_raises(StandardError) { db.query("SELECT word FROM pairs WHERE id = #{holder(1)}", *wrong_values) } }
+    db.transaction do |tx|
+      add(tx, 4)
+      assert_raises(StandardError) { tx.query("SELECT word FROM pairs WHERE id = #{holder(1)}", *wrong_values) }
+    end
+    assert_equal(4, count)
+    assert_equal(before, db.statistics[:connected])
+  end
+
+  # What is refused before anything is sent.
+  def wrong_values = [Object.new]
+
   def insert_openly(connection)
     connection.query("BEGIN")
     connection.query("INSERT INTO pairs VALUES (9, 'left')")

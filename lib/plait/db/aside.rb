@@ -39,13 +39,14 @@ module Plait
       end
 
       # @param addresses [Array<String>]
+      # @param errors [Array<Class>] by which the driver says that nobody answers
       # @return [Object] what the block returns for the first of them at which somebody answers
       # @raise [StandardError] the last error
-      def first(addresses)
+      def first(addresses, *errors)
         *others, last = addresses
         others.each do |address|
           return yield(address)
-        rescue SystemCallError, IOError
+        rescue SystemCallError, IOError, *errors
           next
         end
         yield(last)

@@ -8,6 +8,7 @@ require_relative "driver"
 require_relative "mysql"
 require_relative "result"
 require_relative "session"
+require_relative "../values/errors"
 
 Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
 require_relative "mysql2/client"
@@ -30,12 +31,18 @@ module Plait
       private
 
       def connect(**haste)
+        refuse(:reconnect, "the driver would go on in the middle of a transaction without its first half")
         about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
-                  password: @address.password, database: @address.database, connect_timeout: 10, **@options, **haste }.compact
+                  password: @address.password, database: @address.database, connect_timeout: 10, **tls, **haste }.compact
         about = about.except(:host, :port) if about[:socket]
         about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
         Aside.call { Client.new(about) }
       end
+
+      def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")
+
+      # The driver does not know `ssl: true`, and would talk in the clear.
+      def tls = @options[:ssl] == true ? { ssl_mode: :required, **@options.except(:ssl) } : @options.except(:ssl)
 
       def ask(driver, sql, values)
         found = driver.query(fill(driver, sql, values), ROWS)
@@ -79,21 +86,26 @@ module Plait
       # The driver's own `ping` is awaited in C, where on threads no timeout reaches it.
       def ping(driver) = driver.query("SELECT 1", ROWS).size == 1
 
-      def answer?(error) = error.is_a?(::Mysql2::Error) && !error.is_a?(::Mysql2::Error::ConnectionError) && !timeout?(error)
+      def answer?(error)
+        error.is_a?(::Mysql2::Error) && !error.is_a?(::Mysql2::Error::ConnectionError) && !timeout?(error) &&
+          !doubtful?(error.error_number)
+      end
+
+      def ended?(error) = error.is_a?(::Mysql2::Error) && !timeout?(error)
 
       # The driver's own, as opposed to the server's "lock wait timeout".
       def timeout?(error) = error.is_a?(::Mysql2::Error::TimeoutError) && error.error_number.nil?
 
       def idle?(driver) = !driver.closed?
 
-      # The driver does not tell whether a transaction is open.
+      # The driver does not tell whether a transaction is open: each block of `with` costs a ROLLBACK.
       def tidy?(_driver) = false
+
+      def check_still_inside = nil
 
       def rolled_back?(error) = error.is_a?(::Mysql2::Error) && deadlock?(error.error_number)
 
-      def identify(driver) = @id = driver.thread_id
-
-      def break_off(_driver) = kill(@id)
+      def zone = @options.fetch(:database_timezone, :local)
 
       # The server is told nothing when it is collected.
       def forget(driver) = driver.automatic_close = false

@@ -7,24 +7,38 @@ module Plait
     # Values in the text of a statement of MySQL, in the place of its question marks: for what has no prepared statements, or
     # has none that fibers can wait for.
     module Placeholders
-      # What a question mark means nothing in: strings, quoted names and comments.
-      OPAQUE = %r{'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|/\*.*?\*/|--(?=\s|\z)[^\n]*|\#[^\n]*}m
-      TOKEN = /#{OPAQUE}|\?/m
-      private_constant :OPAQUE, :TOKEN
+      # What a question mark means nothing in: quoted names and comments, and strings, in which a backslash stands for the
+      # next character, unless the server's mode is NO_BACKSLASH_ESCAPES. And what opens one of these and is never closed.
+      OPAQUE = %r{`[^`]*`|/\*.*?\*/|--(?=\s|\z)[^\n]*|\#[^\n]*}m
+      OPEN = %r{['"`]|/\*}
+      TOKENS = {
+        true => /'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|#{OPAQUE}|\?|#{OPEN}/m,
+        false => /'(?:[^']|'')*'|"(?:[^"]|"")*"|#{OPAQUE}|\?|#{OPEN}/m
+      }.freeze
+      UNCLOSED = %w[' " ` /*].freeze
+      private_constant :OPAQUE, :OPEN, :TOKENS, :UNCLOSED
 
       module_function
 
       # @param sql [String]
       # @param values [Array]
+      # @param backslash [Boolean] whether a backslash in a string stands for the next character
+      # @param zone [Symbol] :utc or :local: in which the driver reads the times that it is given back
       # @yieldparam text [String]
       # @yieldreturn [String] a literal of the server, quoted and escaped
       # @return [String]
-      # @raise [UsageError] when there are more or fewer of them than question marks, or one is of no type of SQL
-      def fill(sql, values, &quote)
+      # @raise [UsageError] when there are more or fewer of them than question marks, one is of no type of SQL, or the
+      #   statement has a quote or a comment without an end, in which a value could become a part of the statement
+      def fill(sql, values, backslash: true, zone: :local, &quote)
         return sql if values.empty?
 
         rest = values.dup
-        filled = sql.gsub(TOKEN) { |token| token == "?" ? literal(take(rest, sql), &quote) : token }
+        filled = sql.gsub(TOKENS.fetch(backslash)) do |token|
+          next literal(take(rest, sql), zone, &quote) if token == "?"
+          raise UsageError, "#{token} is opened and never closed in #{sql}" if UNCLOSED.include?(token)
+
+          token
+        end
         raise UsageError, "#{values.size} values are too many for the placeholders of #{sql}" unless rest.empty?
 
         filled
@@ -36,7 +50,7 @@ module Plait
         rest.shift
       end
 
-      def literal(value, &quote)
+      def literal(value, zone, &quote)
         case value
         when nil then "NULL"
         when true then "1"
@@ -44,14 +58,14 @@ module Plait
         when Integer then value.to_s
         when Float then number(value)
         when String, Symbol then text(value.to_s, &quote)
-        else other(value, &quote)
+        else other(value, zone, &quote)
         end
       end
 
-      def number(float)
-        raise UsageError, "SQL has no #{float}" unless float.finite?
+      def number(value, *format)
+        raise UsageError, "SQL has no #{value}" unless value.finite?
 
-        float.to_s
+        value.to_s(*format)
       end
 
       # Bytes are no text: as hexadecimal they reach the server as they are.
@@ -60,14 +74,19 @@ module Plait
       end
 
       # Of libraries that nobody has to have loaded.
-      def other(value)
-        return value.to_s("F") if defined?(BigDecimal) && value.is_a?(BigDecimal)
-        return yield(value.strftime("%F %T.%6N")) if value.is_a?(Time) || (defined?(DateTime) && value.is_a?(DateTime))
+      def other(value, zone)
+        return number(value, "F") if defined?(BigDecimal) && value.is_a?(BigDecimal)
+        return yield(moment(value, zone).strftime("%F %T.%6N")) if value.is_a?(Time) || datetime?(value)
         return yield(value.strftime("%F")) if defined?(Date) && value.is_a?(Date)
 
         raise UsageError, "a #{value.class} is nothing for SQL: give its text, a number, a time, true, false or nil"
       end
-      private_class_method :take, :literal, :number, :text, :other
+
+      def datetime?(value) = defined?(DateTime) && value.is_a?(DateTime)
+
+      # A column has no zone: every time is written in the one in which it is read.
+      def moment(value, zone) = zone == :utc ? value.to_time.getutc : value.to_time.getlocal
+      private_class_method :take, :literal, :number, :text, :other, :datetime?, :moment
     end
   end
 end

@@ -6,6 +6,7 @@ require_relative "driver"
 require_relative "mysql"
 require_relative "result"
 require_relative "session"
+require_relative "../values/errors"
 
 Plait::DB::Driver.load("trilogy", "~> 2.8") { require "trilogy" }
 
@@ -19,18 +20,52 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
+      # The result is there before its first row is used: what becomes of the block is of no interest to the connection.
+      # @return [void]
+      def stream(sql, *values)
+        result = query(sql, *values)
+        result.rows.each_slice(Aside::ROWS) do |rows|
+          Aside.breathe
+          rows.each { |row| yield Result.row(result.columns, row) }
+        end
+      end
+
       private
+
+      # What other drivers call the modes of TLS.
+      SSL_MODES = {
+        "disabled" => :SSL_DISABLED, "preferred" => :SSL_PREFERRED_NOVERIFY, "required" => :SSL_REQUIRED_NOVERIFY,
+        "verify_ca" => :SSL_VERIFY_CA, "verify_identity" => :SSL_VERIFY_IDENTITY
+      }.freeze
+      private_constant :SSL_MODES
 
       def connect(**haste)
         about = { username: @address.user, password: @address.password, database: @address.database,
-                  connect_timeout: 10, **@options, **haste }.compact
+                  connect_timeout: 10, **tls, **haste }.compact
         return ::Trilogy.new(about) if about[:socket]
 
         about = { host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about)
         return ::Trilogy.new(about) if about[:ssl] || about[:ssl_mode] # a certificate is for a name
 
         addresses = Aside.addresses(about[:host], about[:port])
-        Aside.first(addresses) { |name| ::Trilogy.new(about.merge(host: name)) }
+        Aside.first(addresses, ::Trilogy::TimeoutError, ::Trilogy::BaseConnectionError) { |name| ::Trilogy.new(about.merge(host: name)) }
+      end
+
+      # @return [Hash] the options, with the mode of TLS as the driver calls it
+      def tls
+        refuse_several_statements
+        mode = @options[:ssl_mode] || (@options[:ssl] == true ? "required" : nil)
+        return @options.except(:ssl, :ssl_mode) if mode.nil?
+        return @options if mode.is_a?(Integer)
+
+        name = SSL_MODES.fetch(mode.to_s) { raise UsageError, "ssl_mode: is one of #{SSL_MODES.keys.join(", ")}, not #{mode}" }
+        { **@options.except(:ssl), ssl_mode: ::Trilogy.const_get(name) }
+      end
+
+      def refuse_several_statements
+        return unless @options[:multi_statement]
+
+        raise UsageError, "multi_statement: is not for a pool: a query answers with one result, and the others would be lost"
       end
 
       # A procedure answers with several results. One that nobody reads would be the next caller's.
@@ -42,26 +77,18 @@ module Plait
 
       def ask_prepared(driver, sql, values) = ask(driver, sql, values)
 
-      def each_row(driver, sql, values)
-        result = ask(driver, sql, values)
-        result.rows.each_slice(Aside::ROWS) do |rows|
-          Aside.breathe
-          rows.each { |row| yield Result.row(result.columns, row) }
-        end
-      end
-
       def ping(driver) = driver.ping
 
       def answer?(error) = error.is_a?(::Trilogy::BaseError) && !error.is_a?(::Trilogy::ConnectionError)
+
+      def ended?(error) = error.is_a?(::Trilogy::Error) && !error.is_a?(::Trilogy::TimeoutError)
 
       def idle?(driver) = !driver.closed? && !driver.in_transaction?
 
       def rolled_back?(error) = error.is_a?(::Trilogy::BaseError) && deadlock?(error.error_code)
 
-      # The driver has read the number in the server's greeting, and keeps it to itself.
-      def identify(driver) = @id = ask(driver, "SELECT CONNECTION_ID()", []).value
-
-      def break_off(_driver) = kill(@id)
+      # DATETIME is read as UTC.
+      def zone = :utc
 
       def forget(driver) = driver.discard!
     end

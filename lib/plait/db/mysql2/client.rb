@@ -36,12 +36,33 @@ module Plait
           end
         end
 
+        # A descriptor of our own for the same socket: the driver's number may be another socket's by the time it is used.
+        def initialize(...)
+          super
+          @wire = for_another_thread
+        end
+
         # Ends whatever waits for the server, in another thread.
         # @return [void]
         def cut
-          BasicSocket.for_fd(socket).tap { |connection| connection.autoclose = false }.shutdown
-        rescue ::Mysql2::Error, SystemCallError
+          @wire.shutdown
+        rescue SystemCallError, IOError
           nil
+        end
+
+        # As the driver's own.
+        def close
+          super
+        ensure
+          @wire&.close
+        end
+
+        private
+
+        def for_another_thread
+          io = BasicSocket.for_fd(socket)
+          io.autoclose = false
+          io.dup
         end
       end
     end
