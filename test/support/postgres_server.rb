@@ -37,7 +37,7 @@ module Support
 
     def command
       [*as_somebody, PROGRAM.path!, "-D", data, "-p", port.to_s, "-h", host, "-k", folder, "-F",
-       "-c", "max_connections=200", "-c", "synchronous_commit=off"]
+       "-c", "max_connections=200"]
     end
 
     # It answers an SSLRequest with one letter as soon as it takes connections.
