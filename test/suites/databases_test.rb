@@ -7,59 +7,85 @@ require "plait/suites"
 
 class DatabasesSuiteTest < Minitest::Test
   SUITE = Plait::Suites.fetch("databases")
+  ANSWER = "name7920 79245 1000\n"
 
   def setup
-    %w[trilogy mysql2 pg].each { |gem| require gem }
+    %w[trilogy mysql2 pg mongo eventmachine].each { |gem| require gem }
     [Support::MariadbServer::PROGRAM, Support::PostgresServer::PROGRAM].each(&:path!)
+    skip("ab is not installed: sudo apt-get install -y apache2-utils") unless Plait::Suites::Databases::ApacheBench.program
   rescue LoadError
     skip("the drivers are not installed: bundle install --with drivers")
   end
 
-  # On servers of its own: every row gives the same answers.
+  # On servers of its own: every way gives the same answers, and none fails.
   def test_all_rows_agree
-    workloads = SUITE.workloads(requests: 6, latency: 0.001, limits: [3])
-    assert_equal(%w[databases-mariadb databases-postgresql], workloads.map(&:name))
-    answers = workloads.flat_map { |workload| workload.around { workload.cells.map { |cell| answer(cell) } } }
-    assert_equal([["name7920", 79_245, 1000], ["name15839", 158_435, 1000]], answers.first.first(2))
-    assert_equal(1, answers.uniq.size)
+    workloads = SUITE.workloads(requests: 40, latency: [0.001], limits: [8])
+    assert_equal(%w[databases-mariadb-1ms databases-postgresql-1ms databases-mongodb-1ms], workloads.map(&:name))
+    workloads.each { |workload| keep_some(workload) }
+    reports = workloads.map { |workload| measure(workload) }
+    reports.each { |report| assert_whole(report) }
+    answers = reports.flat_map(&:rows).map { |row| row.trials.first.results.previews.first }
+    assert_equal([ANSWER.inspect], answers.uniq)
+  end
+
+  def test_the_table_is_that_of_ab_and_what_it_has_cost
+    workload = SUITE.workloads(requests: 30, latency: [0], limits: [5], on: %i[fibers]).first
+    keep_some(workload)
+    report = measure(workload)
+    table = workload.tables(report.rows).first
+    assert_equal("5 connections, reused", table.title)
+    assert_equal(["requests/s", "100 %, ms", "peak MB"], table.columns.values_at(1, 11, 13))
+    assert_equal(workload.cells.size, table.rows.size)
+    assert_match(/5 connections, reused: .* answers most, .* requests/, workload.verdict(report.rows).first)
   end
 
   def test_somebody_elses_server
     server = Support::MariadbServer.shared
     url = "mysql2://#{server.user}@#{server.host}:#{server.port}/#{server.database}"
-    workload = SUITE.workloads(requests: 3, latency: 0, limits: [2], on: %i[threads fibers], url: url).first
-    assert_equal(["threads + mysql2 (limit 2)", "fibers + mysql2 (limit 2)"], workload.cells.map(&:label))
-    answers = workload.around { workload.cells.map { |cell| answer(cell) } }
-    assert_equal(["name7920", 79_245, 1000], answers.uniq.first.first)
+    workload = SUITE.workloads(requests: 10, latency: [0], limits: [2], on: %i[threads], url: url).first
+    assert_equal(["threads + mysql2 (limit 2)", "threads + pool + mysql2 (limit 2)"], workload.cells.map(&:label))
+    assert_whole(measure(workload))
     Plait::DB.connect(url) { |db| assert_empty(db.query("SHOW TABLES LIKE 'plait_lab%'")) }
+  end
+
+  def test_an_app_that_fails_is_no_figure
+    url = "mysql2://root@127.0.0.1:1/none"
+    workload = SUITE.workloads(requests: 5, latency: [0], limits: [1], on: %i[fibers], url: url).first
+    trial = workload.cells.first.runner.call(workload.cells.first)
+    assert_match(/the server answered 500 to .*Mysql2::Error/, trial.failure)
+  end
+
+  # Without reuse the middle one of the numbers of connections alone is measured.
+  def test_connections_that_are_not_reused
+    labels = SUITE.workloads(latency: [0]).first.cells.map(&:label)
+    assert_includes(labels, "fibers + trilogy, new connections (limit 1000)")
+    refute_includes(labels, "fibers + trilogy, new connections (limit 100)")
+    assert_includes(labels, "EventMachine + fibers + mysql2 (limit 10000)")
   end
 
   def test_what_is_wrong
     error = assert_raises(Plait::UsageError) { SUITE.workloads(url: "http://example.org/") }
     assert_match(/is no database of this suite: give one like trilogy:/, error.message)
+    error = assert_raises(Plait::UsageError) { SUITE.workloads(url: "oracle://ada:secret@example.org/") }
+    refute_match(/secret/, error.message)
     { requests: 0, latency: -1, limits: [0] }.each { |option, value| assert_raises(Plait::UsageError) { SUITE.workloads(option => value) } }
   end
 
   private
 
-  # In a process of its own, as the lab does it.
-  def answer(cell)
-    reader, writer = IO.pipe
-    pid = fork { tell(writer) { Plait.map(cell.items, on: cell.on, limit: cell.limit, &cell.body) } }
-    writer.close
-    answer = Marshal.load(reader.read)
-    answer.is_a?(String) ? flunk(answer) : answer
-  ensure
-    Process.wait(pid)
+  # One way by each driver, and each way by one.
+  def keep_some(workload)
+    workload.cells.select! { |cell| cell.label.match?(/trilogy|EventMachine|\Afibers \+ (?:mysql2|postgres|mongodb)/) }
   end
 
-  # What the block gives, or its error's report; then the process ends, whatever was raised.
-  def tell(writer)
-    Marshal.dump(yield, writer)
-  rescue Exception => e
-    Marshal.dump(e.full_message(highlight: false), writer)
-  ensure
-    writer.close
-    exit!(0)
+  def measure(workload) = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
+
+  def assert_whole(report)
+    report.rows.each do |row|
+      assert_nil(row.failure)
+      assert_equal(0, row.errors, row.label)
+      assert_operator(row.rate.median, :>, 0)
+      assert_operator(row.cpu.median, :>, 0)
+    end
   end
 end

@@ -12,9 +12,9 @@ module Plait
       ABOUT = <<~TEXT
         Measures a suite: "waiting" (functions that sleep), "computing" (compression in C, which releases Ruby's lock,
         and pure Ruby, which holds it), "http" (requests with Net::HTTP, sockets by hand and Plait::HTTP to a server
-        that takes its time), "rpc" (big answers by MessagePack-RPC, held against a copy in memory), "databases" (queries
-        to MariaDB and PostgreSQL by each driver that is installed), or "all" but the last, in smaller sizes, in a few
-        minutes.
+        that takes its time), "rpc" (big answers by MessagePack-RPC, held against a copy in memory), "databases" (an app
+        with three queries a request, under ab, on MariaDB, PostgreSQL and MongoDB by each driver that is installed), or
+        "all" but the last, in smaller sizes, in a few minutes.
 
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
@@ -25,9 +25,9 @@ module Plait
       OPTIONS = {
         **MeasuringOptions::CHOICE,
         scale: { banner: "X", desc: "the size of the work, 1 for the full one (default: 1; for \"all\" a part of it)" },
-        requests: { banner: "N", desc: "http: how many requests (default: 50); databases: items (default: 200)" },
+        requests: { banner: "N", desc: "http: how many requests (default: 50); databases: 10,000" },
         latency: { banner: "SECONDS[,…]",
-                   desc: "http: how long the server takes to answer (default: 0.05), a table for each; databases: 0.01" },
+                   desc: "http: how long the server takes to answer (default: 0.05), a table for each; databases: 0.01,0" },
         url: { banner: "URL", desc: "http: ask this site instead of the built-in server; databases: this server" },
         sizes: { banner: "MB[,…]", desc: "rpc: how large the answers are (default: 1,2,4,8 … 128, the classic table)" },
         trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as ten minutes go)" },

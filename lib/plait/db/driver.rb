@@ -21,8 +21,8 @@ module Plait
 
       # A gem that was not loaded by RubyGems has no version that could be known.
       def self.check(gem, requirement)
-        version = Gem.loaded_specs[gem]&.version
-        return if version.nil? || Gem::Requirement.new(requirement).satisfied_by?(version)
+        version = defined?(Gem) && Gem.loaded_specs[gem]&.version
+        return if !version || Gem::Requirement.new(requirement).satisfied_by?(version)
 
         raise UnsupportedError, "Plait does not know the gem #{gem} #{version}: write #{line(gem, requirement)} in the Gemfile"
       end

@@ -21,8 +21,10 @@ module Plait
       OPTIONS = { size: :max_pool_size, timeout: :wait_queue_timeout, idle_timeout: :max_idle_time }.freeze
       DEFAULTS = { max_pool_size: 16, wait_queue_timeout: 5, server_selection_timeout: 10 }.freeze
       BATCH = 100
+      # Seconds: to the driver, nil is its own default.
+      FOR_EVER = 31_536_000
       ELSEWHERE = %i[max_lifetime check_after name].freeze
-      private_constant :OPTIONS, :DEFAULTS, :BATCH, :ELSEWHERE
+      private_constant :OPTIONS, :DEFAULTS, :BATCH, :FOR_EVER, :ELSEWHERE
 
       # @return [Mongo]
       def self.open(address, options) = new(address, options)
@@ -36,6 +38,7 @@ module Plait
 
         @address = address
         @options = DEFAULTS.merge(logger: quiet, **options.transform_keys { |name| OPTIONS.fetch(name, name) })
+        @options[:wait_queue_timeout] ||= FOR_EVER
         @lock = Mutex.new
       end
 
@@ -58,7 +61,8 @@ module Plait
         nil
       end
 
-      # Only replica sets and sharded clusters have transactions.
+      # Only replica sets and sharded clusters have transactions. Other than with SQL the driver runs the block again, for up to
+      # two minutes, after errors that it calls transient: it must do no harm twice.
       # @yieldparam session [Mongo::Session] to be given to each call that belongs to it
       # @return [Object] what the block returns
       def transaction(&block)

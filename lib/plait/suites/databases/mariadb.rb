@@ -12,6 +12,7 @@ module Plait
         PROGRAMS = [%w[mariadbd mysqld], %w[mariadb-install-db mysql_install_db]].freeze
         FOLDERS_OF_ITS_OWN = [].freeze
         WAYS = { "trilogy" => "trilogy", "mysql2" => "mysql2" }.freeze
+        GEMS = { "trilogy" => %w[trilogy bigdecimal], "mysql2" => %w[mysql2 bigdecimal] }.freeze
         STOP = :TERM
 
         # @return [String]
@@ -44,7 +45,7 @@ module Plait
         def command
           [program(*PROGRAMS.first), "--no-defaults", "--datadir=#{data}", "--user=#{account}", "--port=#{@port}",
            "--bind-address=#{HOST}", "--socket=#{File.join(@folder, "socket")}", "--pid-file=#{File.join(@folder, "pid")}",
-           "--innodb-flush-log-at-trx-commit=0", "--max-connections=500"]
+           "--innodb-flush-log-at-trx-commit=0", "--max-connections=1000"]
         end
       end
     end

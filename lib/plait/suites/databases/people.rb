@@ -7,52 +7,41 @@ require_relative "../../../plait" # which the bridges call: Plait.offload, Plait
 module Plait
   module Suites
     class Databases < Suite
-      # What is asked for an item, by one driver: the same of each.
+      # What is asked for an item: one of 100,000 people by key, ten by range, and how many are in a team. The same of each
+      # database.
       class People
         ROWS = 100_000
         RANGE = 10
         GROUPS = 100
         TABLE = "plait_lab_people"
 
-        # @param server [Server]
-        # @param way [String] the scheme of its URL
-        # @param connections [Integer]
-        # @param latency [Numeric] seconds
-        def initialize(server, way, connections:, latency:)
-          @server = server
-          @way = way
-          @connections = connections
-          @latency = latency
-          @lock = Mutex.new
+        # @param number [Integer] of an item
+        # @return [Integer] a key
+        def self.key(number) = (number * 7919 % (ROWS - RANGE)) + 1
+
+        # @param number [Integer] of an item
+        # @param pause [String, nil] what stands in a FROM and takes its time, once
+        # @return [Array<String>] three statements with one value each
+        def self.statements(number, pause = nil)
+          key = key(number)
+          from = pause ? "#{TABLE}, #{pause}" : TABLE
+          ["SELECT name FROM #{from} WHERE id = #{key}",
+           "SELECT SUM(id) FROM #{from} WHERE id BETWEEN #{key} AND #{key + RANGE - 1}",
+           "SELECT COUNT(*) FROM #{from} WHERE team = #{number % GROUPS}"]
         end
 
-        # @return [Proc] item => [name, sum of a range, people of a group]
-        def to_proc = method(:ask).to_proc
-
-        private
-
-        def ask(item)
-          key = (item * 7919 % ROWS) + 1
-          [value("name", "id = #{key}"),
-           Integer(value("SUM(id)", "id BETWEEN #{key} AND #{key + RANGE - 1}")),
-           Integer(value("COUNT(*)", "team = #{item % GROUPS}"))]
+        # @param database [DB::Database]
+        # @param pause [String, nil] see {statements}
+        def initialize(database, pause = nil)
+          @database = database
+          @pause = pause
         end
 
-        # The server itself waits, in the same statement.
-        def value(what, condition)
-          from = @latency.zero? ? TABLE : "#{TABLE}, #{@server.pause(@latency)}"
-          database.query("SELECT #{what} FROM #{from} WHERE #{condition}").value
-        end
-
-        # Of the process that measures: what is measured is begun in it.
-        def database
-          return @database if @pid == Process.pid
-
-          @lock.synchronize do
-            @database = DB.connect(@server.url(@way), size: @connections, timeout: nil) if @pid != Process.pid
-            @pid = Process.pid
-            @database
-          end
+        # @param number [Integer]
+        # @return [Array(String, Integer, Integer)] name, sum of a range, people of a team
+        def ask(number)
+          name, sum, count = People.statements(number, @pause).map { |sql| @database.query(sql).value }
+          [name, Integer(sum), Integer(count)]
         end
       end
     end

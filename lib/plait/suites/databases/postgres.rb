@@ -13,6 +13,7 @@ module Plait
         PROGRAMS = [%w[postgres], %w[initdb]].freeze
         FOLDERS_OF_ITS_OWN = %w[/usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin].freeze
         WAYS = { "postgres" => "pg" }.freeze
+        GEMS = { "postgres" => %w[pg] }.freeze
         # It ends the sessions; SIGTERM would wait for them.
         STOP = :INT
 
@@ -28,6 +29,13 @@ module Plait
         # @return [String] what stands in a FROM and takes its time, once
         def pause(seconds) = "pg_sleep(#{seconds}) pause"
 
+        # Without a word about a table that is not there.
+        # @param db [DB::Database]
+        def clean(db)
+          db.query("SET client_min_messages TO warning")
+          super
+        end
+
         private
 
         def series = "generate_series(1, #{People::ROWS}) n"
@@ -42,7 +50,7 @@ module Plait
 
         def command
           [*as_somebody, program("postgres"), "-D", data, "-p", @port.to_s, "-h", HOST, "-k", @folder, "-F",
-           "-c", "max_connections=200"]
+           "-c", "max_connections=400"]
         end
 
         def account = Etc.passwd { |entry| break entry if entry.name == "postgres" } || Etc.getpwnam("nobody")

@@ -44,13 +44,24 @@ module Plait
           end
         end
 
+        # @return [Numeric] connections to the app at once for which it is any good
+        def most = Float::INFINITY
+
+        # @param way [String]
+        # @return [Array<String>] the gems that its driver needs
+        def gems(way) = self.class::GEMS.fetch(way)
+
         # Makes the table.
         # @param db [DB::Database]
         def fill(db)
+          clean(db) # of a run that was killed
           db.query("CREATE TABLE #{People::TABLE} (id INTEGER PRIMARY KEY, name VARCHAR(20), team INTEGER)")
           db.query("INSERT INTO #{People::TABLE} SELECT n, CONCAT('name', n), n % #{People::GROUPS} FROM #{series}")
           db.query("CREATE INDEX #{People::TABLE}_team ON #{People::TABLE} (team)")
         end
+
+        # @param db [DB::Database]
+        def clean(db) = db.query("DROP TABLE IF EXISTS #{People::TABLE}")
 
         private
 

@@ -32,12 +32,13 @@ module Plait
         end
 
         # @return [Array<Hash>]
-        def aggregate(stages) = Pipeline.run(@documents.values, stages)
+        def aggregate(stages) = Pipeline.run(candidates(stages.first&.fetch("$match", nil) || {}), stages)
 
         # @raise [Refused] when a unique key is taken
         def insert(document)
           document = { "_id" => BSON::ObjectId.new }.merge(document) unless document.key?("_id")
           check_unique(document, nil)
+          @sorted = nil
           @documents[document["_id"]] = document
         end
 
@@ -46,6 +47,7 @@ module Plait
           found = find(filter, limit: multi ? nil : 1)
           return [0, 0, upsert ? insert(Change.apply(plain(filter), change))["_id"] : nil] if found.empty?
 
+          @sorted = nil
           changed = found.count do |document|
             fresh = Change.apply(document, change)
             check_unique(fresh, document)
@@ -57,17 +59,38 @@ module Plait
         # @param limit [Integer] 0: all
         # @return [Integer] documents that were deleted
         def delete(filter, limit)
+          @sorted = nil
           find(filter, limit: limit).each { |document| @documents.delete(document["_id"]) }.size
         end
 
         private
 
-        # By its key a document is found without looking at all others.
+        # By their keys, and by the value of an index, documents are found without looking at all others.
         def candidates(filter)
           key = filter["_id"]
-          return @documents.values if key.nil? || key.is_a?(Hash)
+          return by_index(filter) if key.nil?
+          return @documents.values_at(*key["$in"]).compact if key.is_a?(Hash) && key.key?("$in")
+          return @documents.values if key.is_a?(Hash)
 
           @documents.key?(key) ? [@documents[key]] : []
+        end
+
+        def by_index(filter)
+          name = @indexes.each_value.map { |index| index["key"].keys }.find do |names|
+            names.size == 1 && filter.key?(names.first) && !filter[names.first].is_a?(Hash)
+          end&.first
+          return @documents.values unless name && !name.include?(".")
+
+          sorted(name).fetch(filter[name], [])
+        end
+
+        # Of the documents as they are now. An Array is found by each of its elements too.
+        def sorted(name)
+          @sorted ||= {}
+          @sorted[name] ||= @documents.each_value.with_object({}) do |document, lists|
+            value = document[name]
+            [value, *(value.is_a?(Array) ? value : nil)].uniq.each { |one| (lists[one] ||= []) << document }
+          end
         end
 
         def plain(filter) = filter.reject { |name, value| name.start_with?("$") || value.is_a?(Hash) }
