@@ -61,6 +61,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       @app = app
       @options = Options.build(options)
       @listeners = []
+      @owners = {}.compare_by_identity
       @bell = @options.life&.bell || Io::Bell.new
       Array(bind).each { |where| listen(where) }
     end
@@ -69,17 +70,19 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @param where [String, Io::Endpoint, Io::Listener] as "tcp://127.0.0.1:9292", "unix:///run/app.sock",
     #   "ssl://0.0.0.0:9293"
     # @param tls [Io::TLS::Server, nil] for ssl://
+    # @param worker [Integer, nil] the one that alone accepts there, from 0 on; nil: all of them do
     # @param options [Hash] see {Io::Listener.open}
     # @return [Io::Endpoint] with the port that was given
     # @raise [ListenError]
-    def listen(where, tls: nil, **options)
+    def listen(where, tls: nil, worker: nil, **options)
       where = Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, tls: tls, **options) unless where.is_a?(Io::Listener)
       @listeners << where
+      @owners[where] = worker
       where.endpoint
     end
 
     # @return [Array<Io::Endpoint>]
-    def endpoints = @listeners.map(&:endpoint)
+    def endpoints = @listeners.map(&:endpoint).uniq
 
     # Serves until {#stop}.
     # @return [void]
@@ -122,7 +125,10 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     # Opens logs anew, which somebody has renamed; in all workers.
     # @return [void]
-    def reopen = (@workers || @duty)&.reopen
+    def reopen
+      @options.plan.on_reopen.each(&:call)
+      @workers&.reopen
+    end
 
     # @return [Hash{Symbol => Integer}] as counted until now; of workers together, as each of them tells once a second
     def statistics
@@ -152,6 +158,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def begin_as(worker)
       @bell = worker.bell
       @workers = nil
+      @listeners.select! { |listener| [nil, worker.index].include?(@owners[listener]) }
       serve(worker)
     end
 

@@ -22,13 +22,13 @@ class ServeCommandTest < Minitest::Test
   def test_serves_a_config_until_it_is_told_to_stop
     File.write(File.join(folder, "config.ru"), RACKUP)
     %w[threads fibers hybrid].each do |mechanism|
-      result = plait_running("serve", "--on", mechanism, "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
+      result = plait_running("serve", "--on", mechanism, "--workers", "1", "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
         port = wait_until { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] }
         assert_equal("HELLO /A", Net::HTTP.get(URI("http://127.0.0.1:#{port}/a")))
         Process.kill(:TERM, pid)
       end
       assert_equal([0, ""], [result.code, result.out])
-      assert_match(/^plait \d.* serves config\.ru on #{mechanism} at .*\nstopped\n\z/, result.err)
+      assert_match(/^plait \d.* serves config\.ru on #{mechanism} in \d+ workers? at .*\nstopped\n\z/, result.err)
     end
   end
 

@@ -15,7 +15,7 @@ module Plait
       # What a newcomer has to know, as paragraphs.
       ABOUT = ""
       # Name of an option => its value's name (`banner`), description and default (`desc`, `default`); `type: :boolean`
-      # takes no value, `lazy:` is the value where the option stands alone.
+      # takes no value, `lazy:` is the value where the option stands alone, `alias:` a short name.
       OPTIONS = {}.freeze
       EXAMPLES = {}.freeze
       # How many words it takes besides options.
@@ -41,7 +41,8 @@ module Plait
         def thor_settings(settings)
           return { type: :boolean, default: settings[:default] } if settings[:type] == :boolean
 
-          { type: :string, lazy_default: settings.fetch(:lazy, ""), default: settings[:default] }
+          { type: :string, lazy_default: settings.fetch(:lazy, ""), default: settings[:default],
+            aliases: settings[:alias] }.compact
         end
       end
 

@@ -14,29 +14,53 @@ module Plait
         between two requests cost next to nothing; each request runs in a fiber, a thread, or (hybrid) in a fiber as long as
         it waits there and on a thread if it computes.
 
+        What is said in config/plait.rb, or in the file that --config names, counts where no option says something else.
+
         Ctrl-C or SIGTERM ends it: nothing new is taken, and what was begun is answered; a second one does not wait for that.
+        SIGUSR1 and SIGUSR2 load the app anew and replace the workers, without a failed request; SIGHUP opens the logs anew.
+        `plait serve status`, `restart` and `stop` do so from elsewhere, by the files of --pidfile and --state.
       TEXT
       ARGUMENTS = (0..1)
       OPTIONS = {
-        on: { banner: "MECHANISM", default: "hybrid", desc: "threads, fibers or hybrid" },
-        bind: { banner: "URL", default: "tcp://127.0.0.1:9292", desc: "where to listen: tcp://HOST:PORT, " \
-                                                                      "unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
-                                                                      "several with commas between them" },
-        workers: { banner: "N", desc: "processes that serve; one that dies is replaced (default: this process serves)" },
-        limit: { banner: "N", desc: "requests that run at once (default: 4096; on threads 16)" },
-        queue: { banner: "N", default: "1024", desc: "requests that wait for that; further ones are answered 503" },
-        drain: { banner: "SECONDS", default: "30", desc: "at the end, for what was begun" }
+        config: { banner: "FILE", alias: "-C", desc: "or -C: how to serve, in Ruby (default: config/plait.rb)" },
+        on: { banner: "MECHANISM", desc: "threads, fibers or hybrid (default: hybrid)" },
+        bind: { banner: "URL", desc: "where to listen: tcp://HOST:PORT, unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
+                                     "several with commas between them (default: tcp://127.0.0.1:9292)" },
+        workers: { banner: "N", desc: "processes that serve; one that dies is replaced; 0: this process serves (default: " \
+                                      "WEB_CONCURRENCY, or as many as there are processors)" },
+        limit: { banner: "N", desc: "requests that run at once in each (default: 4096; on threads 16)" },
+        queue: { banner: "N", desc: "requests that wait for that; further ones are answered 503 (default: 1024)" },
+        drain: { banner: "SECONDS", desc: "at the end, for what was begun (default: 30)" },
+        grace: { banner: "SECONDS", desc: "in which a worker that is replaced answers a last request on each open connection " \
+                                          "(default: 5)" },
+        pidfile: { banner: "FILE", desc: "in which the number of the process stands" },
+        state: { banner: "FILE", desc: "in which it stands how the server is, for plait serve status" },
+        environment: { banner: "NAME", desc: "for RACK_ENV, and RAILS_ENV where that is not set" },
+        directory: { banner: "FOLDER", desc: "to go to first" },
+        json: { type: :boolean, desc: "print the status as JSON, for a program" }
       }.freeze
       EXAMPLES = {
         "plait serve" => "the config.ru in this folder, at http://127.0.0.1:9292/",
         "plait serve app.ru --on threads --limit 32" => "as an app wants it that is no friend of fibers",
-        "plait serve --bind unix:///run/app.sock,tcp://0.0.0.0:8080" => "at two places"
+        "plait serve --bind unix:///run/app.sock,tcp://0.0.0.0:8080" => "at two places",
+        "plait serve restart" => "with the app as it is now; where config/plait.rb names the PID file"
       }.freeze
+      # Words that are no config.ru.
+      ORDERS = %w[status restart stop].freeze
 
       def call
         require_relative "serve/service"
-        Service.new(words.first || "config.ru", options, terminal).run
+        return order(words.first) if ORDERS.include?(words.first)
+
+        Service.new(words.first, options, terminal).run
         ExitStatus::OK
+      end
+
+      private
+
+      def order(name)
+        require_relative "serve/operator"
+        Operator.new(Service.new(nil, options, terminal).configuration, terminal, json: options["json"]).public_send(name)
       end
     end
   end

@@ -38,6 +38,7 @@ module Plait
       # @return [void]
       def retire(...) = @shift.retire(...)
 
+      # The workers' plan has all that is to be done.
       # @return [void]
       def reopen = nil
 

@@ -45,6 +45,15 @@ module Plait
       # @return [void]
       def reopen = @reopen = true
 
+      # @return [Integer] how often a place has passed to somebody new, without a gap
+      def generation = @slots.sum(&:generation)
+
+      # @return [Integer] how often that was tried in vain
+      def failures = @slots.sum(&:failures)
+
+      # @return [String, nil] why one has ended that was not told to
+      def obituary = @slots.filter_map(&:obituary).last
+
       # What they have told of themselves, added up; of what is counted, also that of those that have ended.
       # @return [Hash] `counters:`, `gauges:`, and `workers:`, in which each has an entry
       def report
@@ -66,7 +75,7 @@ module Plait
       # Until the bell rings, and all workers have ended.
       # @yield as soon as all serve
       # @return [void]
-      # @raise [WorkerDied] when one has died before any has served: further ones would too
+      # @raise [WorkerDied, UsageError] when one has died before any has served: further ones would too
       def run(&on_ready)
         @plan.before_fork.each(&:call)
         @slots.each(&:look)
@@ -94,7 +103,7 @@ module Plait
 
       def give_up
         slot = @slots.find(&:stillborn?) or return
-        raise WorkerDied, slot.obituary
+        raise slot.misused ? UsageError : WorkerDied, slot.obituary
       end
 
       def heed_requests
@@ -119,7 +128,7 @@ module Plait
         return unless @plan.memory
 
         slot = @slots.find { |one| one.ready? && one.worker.memory > @plan.memory } or return
-        @plan.notice.call("#{@plan.name} #{slot.index} (pid #{slot.worker.pid}) is replaced: it has grown to " \
+        @plan.notice.call("#{@plan.title(slot.index)} (pid #{slot.worker.pid}) is replaced: it has grown to " \
                           "#{slot.worker.memory >> 20} MB, and #{@plan.memory >> 20} are allowed")
         slot
       end

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
-require "uri"
+require_relative "../arguments"
 require_relative "../command"
-require_relative "../exit_status"
-require_relative "../../io/tls"
-require_relative "../../server"
-require_relative "../../server/rackup_file"
-require_relative "../../../plait"
+require_relative "../../server/config_file"
+require_relative "../../server/configuration"
+require_relative "../../server/master"
 require_relative "../../values/errors"
 require_relative "../../version"
 
@@ -15,71 +13,76 @@ module Plait
     class Serve < Command
       # A server from its first word to its last.
       class Service
-        SIGNALS = %w[INT TERM].freeze
+        # An option of the command line => what it is for a {Server::Configuration}, and how its text is read.
+        NUMBERS = { "limit" => :limit, "queue" => :queue }.freeze
+        SECONDS = { "drain" => :drain, "grace" => :grace }.freeze
+        TEXTS = { "pidfile" => :pidfile, "state" => :state, "access_log" => :access_log, "metrics" => :metrics,
+                  "directory" => :directory, "environment" => :environment }.freeze
 
-        # @param path [String] of a config.ru
+        # @param path [String, nil] of a config.ru
         # @param options [Hash{String => String}]
         # @param terminal [Terminal]
         def initialize(path, options, terminal)
           @path = path
           @options = options
           @terminal = terminal
+          @file = options["config"] || (Server::ConfigFile::PATH if File.exist?(Server::ConfigFile::PATH))
         end
 
         # @return [void]
-        # @raise [UsageError, ListenError, UnsupportedError]
+        # @raise [UsageError, ListenError, UnsupportedError, WorkerDied]
         def run
-          drain = number("drain")
-          server = Server.new(Server::RackupFile.load(@path), **settings)
-          @options["bind"].split(",").each { |place| listen(server, place) }
-          tell(server)
-          handling_signals(server, drain) { server.run }
+          @configuration = configuration
+          path = @file && File.expand_path(@file) # the server may go to another folder
+          master = Server::Master.new(@configuration, notice: notice, reread: -> { configuration(path) })
+          master.run { |endpoints| tell(endpoints, master.count) }
           @terminal.note("stopped")
+        end
+
+        # @return [Server::Configuration]
+        # @raise [UsageError]
+        def configuration(path = @file)
+          file = path ? Server::ConfigFile.read(path, notice: notice) : {}
+          given = { rackup: @path, binds: binds, on: @options["on"]&.to_sym, workers: workers, **numbers, **texts }
+          Server::Configuration.of(file, given)
         end
 
         private
 
-        # As Puma has it: ssl://HOST:PORT?cert=FILE&key=FILE
-        def listen(server, place)
-          where, query = place.split("?", 2)
-          files = URI.decode_www_form(query.to_s).to_h
-          return server.listen(where) unless where.match?(/\A(ssl|tls):/)
+        def notice = ->(line) { @terminal.note("plait: #{line}") }
 
-          server.listen(where, tls: Io::TLS::Server.new(certificate: file(files, "cert", place), key: file(files, "key", place)))
+        def binds = @options["bind"] && Arguments.words("--bind", @options["bind"])
+
+        # 0: none.
+        def workers
+          text = @options["workers"] or return
+          return "auto" if text == "auto"
+
+          Arguments.integer("--workers", text).then { |number| number.negative? ? refuse("workers", text) : number }
         end
 
-        def file(files, name, place)
-          files[name] or raise UsageError, "#{place} lacks its #{name}: ssl://HOST:PORT?cert=FILE&key=FILE"
+        def numbers
+          NUMBERS.to_h { |name, key| [key, number(name)] }.merge(SECONDS.to_h { |name, key| [key, number(name)] })
         end
 
-        def settings
-          { on: @options["on"].to_sym, queue: number("queue"), limit: @options["limit"] && number("limit"),
-            workers: @options["workers"] && number("workers") }
-        end
+        def texts = TEXTS.to_h { |name, key| [key, @options[name]&.then { |text| Arguments.text("--#{name}", text) }] }
 
         def number(name)
-          text = @options[name]
+          text = @options[name] or return
           return Integer(text, 10) if text.match?(/\A[1-9]\d*\z/)
 
+          refuse(name, text)
+        end
+
+        def refuse(name, text)
           raise UsageError, "--#{name} is a number above 0, not #{text.inspect}"
         end
 
-        def tell(server)
-          places = server.endpoints.map { |endpoint| endpoint.to_s.sub(/\Atcp:/, "http:") }
-          @terminal.note("plait #{VERSION} serves #{@path} on #{@options["on"]} at #{places.join(", ")}")
-        end
-
-        def handling_signals(server, drain)
-          before = SIGNALS.to_h { |name| [name, trap(name) { stop(server, drain) }] }
-          yield
-        ensure
-          before&.each { |name, handler| trap(name, handler) }
-        end
-
-        # The second time at once.
-        def stop(server, drain)
-          server.stop(within: @stopping ? 0 : drain)
-          @stopping = true
+        def tell(endpoints, count)
+          places = endpoints.map { |endpoint| endpoint.to_s.sub(/\Atcp:/, "http:") }
+          crew = count.zero? ? "" : " in #{count} worker#{"s" if count > 1}"
+          @terminal.note("plait #{VERSION} serves #{@configuration.rackup} on #{@configuration.on}#{crew} " \
+                         "at #{places.join(", ")}")
         end
       end
     end

@@ -3,6 +3,7 @@
 require_relative "link"
 require_relative "../../io/bell"
 require_relative "../../values/deadline"
+require_relative "../../values/errors"
 
 module Plait
   class Server
@@ -84,10 +85,15 @@ module Plait
           case what
           when :drain then stop(*seconds)
           when :retire then Thread.new { @work.retire(*seconds) }
-          when :reopen then @work&.reopen
+          when :reopen then reopen
           when :gone then stop(@plan.drain)
           end
           @over = what == :gone
+        end
+
+        def reopen
+          @plan.on_reopen.each(&:call)
+          @work&.reopen
         end
 
         def report
@@ -95,8 +101,10 @@ module Plait
         end
 
         def tell_of(error)
-          @link.send(:failed, "#{error.class}: #{error.message.lines.first.to_s.strip}")
-          warn("plait: #{@plan.name} #{@index} (pid #{Process.pid}): #{error.full_message(highlight: false)}")
+          ours = error.is_a?(Error) # says all that is to be said
+          text = error.message.lines.first.to_s.strip
+          @link.send(:failed, [ours ? text : "#{error.class}: #{text}", error.is_a?(UsageError)])
+          warn("plait: #{@plan.title(@index)} (pid #{Process.pid}): #{error.full_message(highlight: false)}") unless ours
         end
       end
     end

@@ -5,13 +5,15 @@ module Plait
     class Workers
       # How workers are begun, watched and ended.
       # @!attribute name
-      #   @return [String] what they are called in messages
+      #   @return [String] what they are called in messages, with %d where their index stands
       # @!attribute before_fork
       #   @return [Array<#call>] called once, before the first worker is begun
       # @!attribute on_boot
       #   @return [Array<#call>] called in each worker with its index, before it serves
       # @!attribute on_shutdown
       #   @return [Array<#call>] the same, when it has served
+      # @!attribute on_reopen
+      #   @return [Array<#call>] called in each worker when logs are to be opened anew
       # @!attribute memory
       #   @return [Integer, nil] bytes of memory above which one is replaced
       # @!attribute patience
@@ -24,17 +26,20 @@ module Plait
       #   @return [Numeric] seconds more, after which it is killed
       # @!attribute notice
       #   @return [#call] is told, in a line, what people should know
-      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :memory, :patience, :grace, :drain, :slack, :notice,
-                        keyword_init: true)
+      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :memory, :patience, :grace, :drain, :slack,
+                        :notice, keyword_init: true)
 
       # See {Plan} above.
       class Plan
-        DEFAULTS = { name: "worker", before_fork: [], on_boot: [], on_shutdown: [], memory: nil, patience: 60, grace: 5,
-                     drain: 30, slack: 0.5, notice: ->(line) { warn("plait: #{line}") } }.freeze
+        DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], memory: nil,
+                     patience: 60, grace: 5, drain: 30, slack: 0.5, notice: ->(line) { warn("plait: #{line}") } }.freeze
 
         # @param given [Hash] what differs from {DEFAULTS}
         # @return [Plan]
         def self.of(**given) = new(**DEFAULTS, **given.compact).freeze
+
+        # @return [String] "worker 2"
+        def title(index) = name.sub("%d", index.to_s)
       end
     end
   end

@@ -27,7 +27,7 @@ module Plait
           @hire = hire
           @retired = []
           @past = {}
-          @died_young = 0
+          @died_young = @generation = @failures = 0
           @due = Deadline.now
         end
 
@@ -46,9 +46,14 @@ module Plait
         # @return [Boolean] whether a worker has died here before it was ready
         def stillborn? = @stillborn || false
 
-        # Why the last one has ended that was not told to.
-        # @return [String, nil]
+        # @return [String, nil] why the last one has ended that was not told to
         attr_reader :obituary
+        # @return [Boolean] whether that was because of what the caller has asked for
+        attr_reader :misused
+        # @return [Integer] how often the place has passed to somebody new, without a gap
+        attr_reader :generation
+        # @return [Integer] how often that was tried in vain
+        attr_reader :failures
 
         # Begins somebody who takes the place over as soon as he is ready.
         # @return [void]
@@ -84,6 +89,7 @@ module Plait
 
           @stillborn = true unless worker.ready?
           @obituary = worker.obituary
+          @misused = worker.misused
           worker == @successor ? lose_successor(worker) : lose(worker)
         end
 
@@ -97,6 +103,7 @@ module Plait
 
         def lose_successor(worker)
           @successor = nil
+          @failures += 1
           say("is not replaced: the process for that (pid #{worker.pid}) has died: #{worker.obituary}")
         end
 
@@ -111,6 +118,7 @@ module Plait
           @worker&.tell(:retire, @plan.grace, @plan.drain)
           @worker&.end_within(@plan.grace + @plan.drain + @plan.slack)
           @worker, @successor = @successor, nil
+          @generation += 1
         end
 
         def end_overdue
@@ -118,7 +126,7 @@ module Plait
           @retired.select(&:overdue?).each(&:kill)
         end
 
-        def say(text) = @plan.notice.call("#{@plan.name} #{@index} #{text}")
+        def say(text) = @plan.notice.call("#{@plan.title(@index)} #{text}")
       end
     end
   end

@@ -64,6 +64,9 @@ module Plait
           end
         end
 
+        # @return [Boolean] whether it has ended by a {UsageError}
+        def misused = @misused || false
+
         # @return [Boolean] whether it has ended, for whatever reason
         def ended?
           @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
@@ -97,7 +100,7 @@ module Plait
           case what
           when :ready then @ready = true
           when :report then @report = value
-          when :failed then @reason = value
+          when :failed then @reason, @misused = value
           end
         end
       end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "config_file/foreign_words"
+require_relative "config_file/process_words"
+require_relative "config_file/request_words"
+require_relative "config_file/socket_words"
+require_relative "config_file/watching_words"
+require_relative "../values/errors"
+
+module Plait
+  class Server
+    # A config/plait.rb: Ruby in which the words of this class say how to serve. They are those of Puma's config/puma.rb as far
+    # as these mean something here.
+    class ConfigFile
+      include ForeignWords
+      include ProcessWords
+      include RequestWords
+      include SocketWords
+      include WatchingWords
+
+      # Looked for where no other one is named.
+      PATH = "config/plait.rb"
+      # What every object answers to, and what makes the settings: no words of the file.
+      WORDS = [ForeignWords, ProcessWords, RequestWords, SocketWords, WatchingWords].flat_map(&:public_instance_methods)
+      BYTES = { "kb" => 1 << 10, "mb" => 1 << 20, "gb" => 1 << 30 }.freeze
+
+      # @param path [String]
+      # @param notice [#call] told what has no meaning here
+      # @return [Hash{Symbol => Object}] for {Configuration.of}
+      # @raise [UsageError] with the line
+      def self.read(path, notice: ->(_) {})
+        source = File.read(path, encoding: Encoding::UTF_8)
+        new(path, notice).evaluate(source)
+      rescue SystemCallError => e
+        raise UsageError, "#{path} can't be read: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+      end
+
+      # @param path [String]
+      # @param notice [#call]
+      # @api private
+      def initialize(path, notice)
+        @path = path
+        @notice = notice
+        @settings = Hash.new { |hash, key| hash[key] = [] }
+        @server = {}
+      end
+
+      # @param source [String]
+      # @return [Hash{Symbol => Object}]
+      # @api private
+      def evaluate(source)
+        instance_eval(source, @path, 1)
+        { **@settings, server: @server }
+      rescue SyntaxError => e
+        raise UsageError, "#{@path} does not parse: #{e.message.lines.first(2).map(&:strip).join(" ")}"
+      rescue UsageError
+        raise
+      rescue StandardError, LoadError, NotImplementedError => e
+        raise UsageError, "#{place(e.backtrace_locations)}: #{e.class}: #{e.message.lines.first.to_s.strip}"
+      end
+
+      private
+
+      def method_missing(word, *)
+        raise UsageError, "#{place}: there is no word `#{word}`#{near(word)}. The words are #{WORDS.sort.join(", ")}"
+      end
+
+      def respond_to_missing?(*) = false
+
+      def place(locations = caller_locations) = [@path, locations&.find { |one| one.path == @path }&.lineno].compact.join(":")
+
+      def near(word)
+        found = DidYouMean::SpellChecker.new(dictionary: WORDS).correct(word).first if defined?(DidYouMean::SpellChecker)
+        found ? "; did you mean `#{found}`?" : ""
+      end
+
+      def refuse(what) = raise(UsageError, "#{place}: #{what}")
+
+      # As numbers often come from the environment, as text.
+      def count(word, value, from: 1)
+        number = Integer(value.to_s, exception: false)
+        number && number >= from ? number : refuse("#{word} takes a number from #{from} on, not #{value.inspect}")
+      end
+
+      def seconds(word, value)
+        number = value.is_a?(Numeric) ? value : Float(value.to_s, exception: false)
+        number&.positive? ? number : refuse("#{word} takes seconds above 0, not #{value.inspect}")
+      end
+
+      # @return [Integer] of 300 (megabytes), "300MB" or "1.5 GB"
+      def bytes(word, value)
+        number, unit = value.to_s.match(/\A(\d+(?:\.\d+)?)\s*([kmg]b)?\z/i)&.captures
+        return (number.to_f * BYTES.fetch(unit ? unit.downcase : "mb")).to_i if number&.to_f&.positive?
+
+        refuse("#{word} takes megabytes, or text such as \"512MB\", not #{value.inspect}")
+      end
+
+      def hook(word, block) = block || refuse("#{word} takes a block")
+    end
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module Plait
+  class Server
+    class ConfigFile
+      # Words about what is written down.
+      module WatchingWords
+        # @param path [String] of a file, or "-" for standard output
+        # @param format [Symbol] :common, :combined or :json
+        # @return [void]
+        def access_log(path = "-", format: :common)
+          @settings[:access_log] = path.to_s
+          @settings[:log_format] = format.to_sym
+        end
+
+        # @return [void]
+        def log_requests(answer = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
+          access_log if answer
+        end
+
+        # @param place [String] "tcp://127.0.0.1:9394": where Prometheus finds /metrics
+        # @return [void]
+        def metrics(place) = @settings[:metrics] = place.to_s
+
+        # Sends what this process and its workers print to files.
+        # @param out [String, nil]
+        # @param err [String, nil]
+        # @return [void]
+        def stdout_redirect(out = nil, err = nil, _append = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
+          @settings[:stdout] = out
+          @settings[:stderr] = err
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "workers/plan"
+require_relative "../values/errors"
+
+module Plait
+  class Server
+    # All that is said about how an app is to be served: in a file (see {ConfigFile}), on the command line, or not at all.
+    Configuration = Struct.new(
+      :rackup, :directory, :environment, :binds, :reuse_port, :workers, :preload, :worker_memory, :before_fork, :on_boot,
+      :on_shutdown, :boot_timeout, :grace, :drain, :on, :limit, :queue, :early_hints, :server, :pidfile, :state,
+      :access_log, :log_format, :metrics, :stdout, :stderr, keyword_init: true
+    )
+
+    # See {Configuration} above.
+    class Configuration
+      DEFAULTS = {
+        rackup: "config.ru", binds: [], reuse_port: false, preload: true, before_fork: [], on_boot: [], on_shutdown: [],
+        boot_timeout: 60, grace: 5, drain: 30, on: :hybrid, server: {}
+      }.freeze
+      # Where nothing is said.
+      BIND = "tcp://127.0.0.1:9292"
+      # As other servers have it.
+      WORKERS = "WEB_CONCURRENCY"
+
+      # @param settings [Array<Hash>] each of which is worth more than those before it
+      # @return [Configuration]
+      def self.of(*settings)
+        defaults = DEFAULTS.transform_values { |value| value.frozen? ? value : value.dup }
+        new(**settings.map(&:compact).reduce(defaults, :merge))
+      end
+
+      # @param env [#[]]
+      # @return [Integer] as many as there are processors, where nothing is said; 0: no process besides this one
+      # @raise [UsageError]
+      def worker_count(env = ENV)
+        count = workers || env[WORKERS] || Etc.nprocessors
+        count = Etc.nprocessors if count.to_s == "auto"
+        Integer(count, exception: false)&.then { |number| number unless number.negative? } or
+          raise UsageError, "workers: a number from 0 on, or auto, not #{count.inspect}"
+      end
+
+      # @return [Array<String>]
+      def places = binds.empty? ? [BIND] : binds
+
+      # @return [Hash{Symbol => Object}] for {Server#initialize}, besides those of workers
+      def options
+        { on: on, limit: limit, queue: queue, early_hints: early_hints, **server }.compact
+      end
+
+      # @param notice [#call]
+      # @return [Workers::Plan] of the workers that call the app
+      def plan(notice)
+        Workers::Plan.of(before_fork: before_fork, on_boot: on_boot, on_shutdown: on_shutdown, memory: worker_memory,
+                         patience: boot_timeout, grace: grace, drain: drain, notice: notice)
+      end
+    end
+  end
+end

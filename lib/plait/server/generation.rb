@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "later"
+require_relative "rackup_file"
+# The last: they would load what is loaded here when they are asked for.
+require_relative "../server"
+require_relative "../../plait"
+
+module Plait
+  class Server
+    # An app as it was loaded once, with the server for it. When the app is to be loaded anew, there is another one.
+    class Generation
+      # @param configuration [Configuration]
+      # @param sockets [Sockets]
+      # @param logs [Logs]
+      # @param notice [#call] is told, in a line, what people should know
+      def initialize(configuration, sockets, logs, notice)
+        @configuration = configuration
+        @sockets = sockets
+        @logs = logs
+        @notice = notice
+      end
+
+      # @param count [Integer] of workers; 0: this process serves
+      # @param life [Workers::Life, nil] of this process
+      # @return [Server] with the app loaded, that listens
+      # @raise [UsageError] for an app that can't be loaded
+      def server(count, life: nil)
+        plan = @configuration.plan(@notice)
+        app = @configuration.preload || count.zero? ? load : later(plan)
+        plan.on_reopen << @logs.method(:reopen)
+        plan.before_fork << method(:tidy)
+        plan.on_boot.unshift(->(index) { name_process(index) })
+        server = Server.new(app, **@configuration.options, workers: count.zero? ? nil : count, plan: plan, life: life)
+        @sockets.each { |listener, worker| server.listen(listener, worker: worker) }
+        server
+      end
+
+      private
+
+      def load = RackupFile.load(@configuration.rackup)
+
+      def later(plan)
+        Later.new { load }.tap { |app| plan.on_boot.unshift(->(_) { app.load }) }
+      end
+
+      # What the workers share is what none of them writes to.
+      def tidy = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+
+      def name_process(index)
+        Process.setproctitle("plait: worker #{index} [#{File.basename(Dir.pwd)}]")
+      end
+    end
+  end
+end

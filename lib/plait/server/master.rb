@@ -1,0 +1,211 @@
+# frozen_string_literal: true
+
+require_relative "configuration"
+require_relative "duty"
+require_relative "generation"
+require_relative "logs"
+require_relative "pid_file"
+require_relative "sockets"
+require_relative "state_file"
+require_relative "workers"
+require_relative "../io/bell"
+require_relative "../values/deadline"
+require_relative "../values/errors"
+require_relative "../version"
+
+module Plait
+  class Server
+    # A server as an operator has it: sockets, signals, files, and the app in a process of its own, which has begun the workers.
+    # The master itself never loads the app: so it can have it loaded anew, while the old one serves, and let that be the answer
+    # when this fails.
+    #
+    # - SIGTERM, SIGINT: end; what was begun is answered. A second one: at once
+    # - SIGUSR1, SIGUSR2: load the app anew and replace all workers, without a failed request
+    # - SIGHUP: open the logs anew; without any, as SIGTERM
+    class Master
+      SIGNALS = { "INT" => :stop, "TERM" => :stop, "USR1" => :restart, "USR2" => :restart, "HUP" => :hang_up }.freeze
+      # Seconds between two looks at how all is.
+      PULSE = 1
+      # Seconds that the process with the app has to end its workers first.
+      SLACK = 1.5
+
+      # @param configuration [Configuration]
+      # @param notice [#call] is told, in a line, what people should know
+      # @param reread [#call] gives the configuration as it is when the app is loaded anew
+      def initialize(configuration, notice:, reread: -> { configuration })
+        @configuration = configuration
+        @notice = notice
+        @reread = reread
+        @count = configuration.worker_count
+        @bell = Io::Bell.new
+        @phase = "boot"
+        @since = Time.now.to_i
+      end
+
+      # @return [Integer] of workers; 0: this process serves
+      attr_reader :count
+
+      # Serves until a signal ends it.
+      # @yieldparam endpoints [Array<Io::Endpoint>] as soon as it serves
+      # @return [void]
+      # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
+      def run(&on_ready)
+        enter
+        open_files
+        warn_of_short_queue
+        handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
+      ensure
+        @pulse&.kill
+        @pulse&.join
+        @sockets&.close
+        [@state, @pid_file].compact.each(&:remove)
+      end
+
+      private
+
+      def enter
+        @directory = File.expand_path(@configuration.directory || current_folder)
+        Dir.chdir(@directory)
+        environment = @configuration.environment
+        ENV["RACK_ENV"] = environment if environment
+        ENV["RAILS_ENV"] ||= environment if environment
+        @logs = Logs.new(@configuration)
+      rescue SystemCallError => e
+        raise UsageError, "the directory #{@directory} can't be entered: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+      end
+
+      # As the shell names it: what deploys may put another folder behind that name.
+      def current_folder
+        named = ENV["PWD"].to_s
+        File.identical?(named, ".") ? named : Dir.pwd
+      end
+
+      def open_files
+        @sockets = Sockets.new(@configuration, @count)
+        @pid_file = PidFile.new(@configuration.pidfile) if @configuration.pidfile
+        @state = StateFile.new(@configuration.state) if @configuration.state
+        tell_state
+      rescue SystemCallError => e
+        raise UsageError, "the status file #{@configuration.state} can't be written: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+      end
+
+      def warn_of_short_queue
+        capped = @sockets.capped_backlog or return
+        @notice.call("the kernel lets #{capped} connections wait to be accepted, not #{Sockets::BACKLOG}: " \
+                     "sysctl -w net.core.somaxconn=#{Sockets::BACKLOG}")
+      end
+
+      # ---- the two ways to serve ----
+
+      def serve(&on_ready)
+        @server = Generation.new(@configuration, @sockets, @logs, @notice).server(0, life: self)
+        @on_ready = on_ready
+        @server.run
+      end
+
+      def supervise(&on_ready)
+        plan = Workers::Plan.of(name: "the process with the app", patience: @configuration.boot_timeout, slack: SLACK,
+                                grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
+                                on_reopen: [@logs.method(:reopen)])
+        @workers = Workers.new(1, @bell, plan) { |life| be_parent(life) }
+        @workers.run { serving(&on_ready) }
+      end
+
+      # In the process with the app.
+      def be_parent(life)
+        @pulse&.kill
+        @pid_file&.close
+        Process.setproctitle("plait: app [#{File.basename(@directory)}]")
+        Dir.chdir(@directory)
+        configuration = @served ? @reread.call : @configuration
+        Generation.new(configuration, @sockets, @logs, @notice).server(@count, life: life).run
+      end
+
+      def serving
+        @served = true
+        @phase = "serving"
+        watch
+        yield @sockets.endpoints
+      end
+
+      # ---- in the place of a Workers::Life, where this process serves ----
+
+      public
+
+      # @return [Io::Bell]
+      # @api private
+      attr_reader :bell
+
+      # @return [Integer]
+      # @api private
+      def index = 0
+
+      # @param duty [Duty]
+      # @return [void]
+      # @api private
+      def ready(duty)
+        @duty = duty
+        serving(&@on_ready)
+      end
+
+      private
+
+      # ---- signals ----
+
+      def handling_signals
+        before = SIGNALS.to_h { |name, action| [name, trap(name) { send(action) }] }
+        yield
+      ensure
+        before&.each { |name, handler| trap(name, handler) }
+      end
+
+      # The second time at once.
+      def stop
+        @bell.ring(Deadline.after(@stopping ? 0 : @configuration.drain))
+        @phase = "stopping"
+        @stopping = true
+      end
+
+      def restart
+        return @workers.restart if @workers
+
+        later("this process serves alone: there is nobody to replace (see --workers)")
+      end
+
+      def hang_up
+        @logs.any? ? Thread.new { reopen } : stop
+      end
+
+      def reopen
+        @logs.reopen if @workers
+        (@workers || @server)&.reopen
+      end
+
+      # A signal handler may not wait for a lock that whoever it has interrupted has.
+      def later(line) = Thread.new { @notice.call(line) }
+
+      # ---- how it is ----
+
+      def watch
+        @pulse = Thread.new do
+          loop do
+            tell_state
+            sleep(PULSE)
+          end
+        end
+        @pulse.name = "plait status"
+      end
+
+      def tell_state
+        @state&.write(state)
+      end
+
+      def state
+        source = @workers || @duty
+        { pid: Process.pid, version: VERSION, phase: @phase, since: @since, on: @configuration.on, count: @count,
+          endpoints: @sockets.endpoints.map(&:to_s), generation: @workers&.generation, failures: @workers&.failures,
+          obituary: @workers&.obituary, **(source ? source.report : {}) }
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require_relative "place"
+require_relative "../io/listener"
+
+module Plait
+  class Server
+    # All sockets that a configuration wants: inherited from a service manager as far as it has opened them, else opened here,
+    # before anything is loaded or begun.
+    class Sockets
+      # Where neither the place nor the kernel says less.
+      BACKLOG = 4096
+
+      # @param configuration [Configuration]
+      # @param count [Integer] of workers; 0: none
+      # @param env [ENV, Hash] of the service manager (sd_listen_fds(3))
+      # @raise [ListenError, UsageError]
+      def initialize(configuration, count, env = ENV)
+        @inherited = Io::Listener.from_environment(env)
+        @several = configuration.reuse_port && count > 1 ? count : 1
+        @opened = []
+        configuration.binds.empty? && @inherited.any? ? take_all : open_all(configuration.places)
+      rescue StandardError
+        close
+        raise
+      end
+
+      # @yieldparam listener [Io::Listener]
+      # @yieldparam worker [Integer, nil] whose alone it is
+      # @return [void]
+      def each(&block) = @opened.each { |listener, worker| block.call(listener, worker) }
+
+      # @return [Array<Io::Endpoint>]
+      def endpoints = @opened.map { |listener, _| listener.endpoint }.uniq
+
+      # @return [Integer, nil] the length of the queue to which the kernel has cut the one that was wanted
+      def capped_backlog = @opened.filter_map { |listener, _| listener.capped_backlog }.min
+
+      # @return [void]
+      def close = @opened.each { |entry| entry.first.close }
+
+      private
+
+      # Where nothing is said the service manager knows.
+      def take_all
+        @opened = @inherited.map { |listener| [listener, nil] }
+        @inherited = []
+      end
+
+      # Those of the service manager that nobody wants are closed.
+      def open_all(texts)
+        texts.map { |text| Place.new(text) }.each { |place| take(place) }
+        @inherited.each(&:close)
+      end
+
+      def take(place)
+        several = place.reusable? ? @several : 1
+        first = place.open(inherited: @inherited, backlog: BACKLOG, reuse_port: several > 1)
+        @opened << [first, several > 1 ? 0 : nil]
+        (1...several).each do |worker|
+          @opened << [place.open(at: first.endpoint, backlog: BACKLOG, reuse_port: true), worker]
+        end
+      end
+    end
+  end
+end

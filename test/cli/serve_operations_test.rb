@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "json"
+require "net/http"
+require "socket"
+require_relative "support/command_line"
+
+# A server in the hands of its operator: files, signals, orders.
+class ServeOperationsTest < Minitest::Test
+  include Support::CommandLine
+
+  FILES = %w[--pidfile pid --state state].freeze
+
+  def test_status_restart_and_stop
+    version(1)
+    serving(*FILES, "--workers", "2") do |pid|
+      assert_equal("#{pid}\n", File.read(path("pid")))
+      assert_equal("1", body)
+      assert_status(pid, workers: 2)
+      version(2)
+      assert_order(/\Aprocess #{pid} has replaced its workers\n\z/, "restart", *FILES)
+      assert_equal("2", body)
+      assert_order(/\Aprocess #{pid} has ended\n\z/, "stop", *FILES)
+    end
+    refute_path_exists(path("pid"))
+    refute_path_exists(path("state"))
+    result = plait("serve", "status", *FILES)
+    assert_equal([69, "plait: no server runs by #{path("state")}\n"], [result.code, result.err.lines.last])
+  end
+
+  def test_an_app_that_can_no_longer_be_loaded_leaves_the_old_one_in_place
+    version(1)
+    result = serving(*FILES, "--workers", "1") do |pid|
+      write("config.ru", "raise 'broken'")
+      answer = plait("serve", "restart", *FILES)
+      assert_equal(1, answer.code)
+      assert_match(/and the old one goes on: config\.ru can't be loaded: broken/, answer.err)
+      assert_equal("1", body)
+      Process.kill(:TERM, pid)
+    end
+    assert_equal(0, result.code)
+    assert_match(/the process with the app is not replaced: .* has died: config\.ru can't be loaded: broken/, result.err)
+  end
+
+  def test_the_app_is_loaded_anew_without_a_failed_request
+    version(1)
+    serving("--workers", "2", "--grace", "3") do |pid|
+      load = Array.new(3) { |index| Thread.new { load(kept: index.zero?) } }
+      (2..3).each do |number|
+        version(number)
+        Process.kill(:USR1, pid)
+        wait_until(timeout: 60) { body == number.to_s }
+      end
+      @over = true
+      load.each { |thread| assert_operator(thread.value, :>, 10) }
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_who_has_the_pid_file
+    version(1)
+    serving("--pidfile", "pid", "--workers", "0") do |pid|
+      result = plait("serve", "--pidfile", "pid", "--bind", "tcp://127.0.0.1:0")
+      assert_equal([2, "plait: a server runs already, as process #{pid}: that is what pid says\n"],
+                   [result.code, result.err.lines.last])
+      Process.kill(:KILL, pid)
+    end
+    assert_path_exists(path("pid"))
+    assert_equal(69, plait("serve", "stop", "--pidfile", "pid").code)
+    serving("--pidfile", "pid", "--workers", "0") { |pid| Process.kill(:TERM, pid) }
+  end
+
+  def test_a_second_signal_does_not_wait
+    write("config.ru", "run ->(_) { File.write('begun', ''); sleep(100) }")
+    serving("--workers", "1") do |pid|
+      asker = Thread.new { body rescue nil } # rubocop:disable Style/RescueModifier -- nothing comes
+      wait_until { File.exist?(path("begun")) }
+      2.times { Process.kill(:TERM, pid) && sleep(0.2) }
+      wait_until(timeout: 20) { asker.join(0) }
+    end
+  end
+
+  def test_sockets_of_a_service_manager
+    version(1)
+    listening = TCPServer.new("127.0.0.1", 0)
+    @port = listening.local_address.ip_port
+    script = "ENV['LISTEN_PID'] = Process.pid.to_s; ENV['LISTEN_FDS'] = '1'; exec(*ARGV)"
+    pid = Process.spawn(RbConfig.ruby, "-e", script, *command(%w[serve --workers 1], nil),
+                        3 => listening, chdir: folder, err: path("err"))
+    listening.close
+    wait_until { File.read(path("err")).match?(%r{at http://127\.0\.0\.1:#{@port}$}) }
+    assert_equal("1", body)
+    Process.kill(:TERM, pid)
+    assert_equal(0, Process.wait2(pid).last.exitstatus)
+  end
+
+  def test_a_queue_of_connections_for_each_worker
+    write("config.ru", "run ->(_) { [200, {}, [Process.pid.to_s]] }")
+    write("plait.rb", "reuse_port!\nworkers 2\non :threads\n")
+    serving("-C", "plait.rb") do |pid|
+      assert_equal(2, sockets)
+      seen = []
+      wait_until(timeout: 30) { (seen |= [body]).size == 2 }
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_what_is_printed_goes_to_files_that_are_opened_anew
+    write("config.ru", "run ->(_) { $stdout.puts(\"asked\"); [200, {}, [\"1\"]] }")
+    write("plait.rb", "stdout_redirect 'out'\nworkers 1\n")
+    serving("-C", "plait.rb") do |pid|
+      body
+      wait_until { File.read(path("out")) == "asked\n" }
+      File.rename(path("out"), path("old"))
+      Process.kill(:HUP, pid)
+      wait_until { File.exist?(path("out")) }
+      wait_until { body && File.size?(path("out")) }
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  private
+
+  def version(number) = write("config.ru", "run ->(_) { [200, {}, ['#{number}']] }")
+
+  # @return [Result]
+  def serving(*arguments)
+    plait_running("serve", *arguments, "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
+      @port = Integer(wait_until(timeout: 30) { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] })
+      yield pid
+    end
+  end
+
+  def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))
+
+  # @return [Integer] how many answers came; any failure is raised
+  def load(kept:)
+    count = 0
+    until @over
+      Net::HTTP.start("127.0.0.1", @port, max_retries: 0) do |http|
+        http.keep_alive_timeout = kept ? 60 : 0
+        loop do
+          answer = http.get("/")
+          assert_equal("200", answer.code)
+          count += 1
+          break if !kept || answer["connection"] == "close" || @over
+        end
+      end
+    end
+    count
+  end
+
+  def assert_status(pid, workers:)
+    state = wait_until do
+      state = JSON.parse(plait("serve", "status", *FILES, "--json").out)
+      state if state["workers"].sum { |worker| worker["requests"] } == 1
+    end
+    assert_equal([pid, "serving", workers], [state["pid"], state["phase"], state["workers"].size])
+    text = plait("serve", "status", *FILES).out
+    assert_match(/\Aprocess #{pid}, plait \S+, serving for \d+ s on hybrid at tcp:\S+\n/, text)
+    assert_match(/^ *0 +\d+ +\d+ s +\d+ MB /, text)
+  end
+
+  def assert_order(words, *arguments)
+    result = plait("serve", *arguments)
+    assert_equal(0, result.code, result.err)
+    assert_match(words, result.err.lines.last)
+  end
+
+  # @return [Integer] sockets that listen at the port
+  def sockets
+    File.readlines("/proc/net/tcp").count { |line| line.match?(/: 0100007F:#{format("%04X", @port)} 00000000:0000 0A /) }
+  end
+end

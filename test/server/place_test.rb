@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../io/certificates"
+require "plait/server/place"
+require "socket"
+require "tmpdir"
+
+class ServerPlaceTest < Minitest::Test
+  def test_permissions_of_a_unix_socket
+    Dir.mktmpdir do |folder|
+      { "mode=600" => 0o600, "umask=0117" => 0o660 }.each_with_index do |(query, mode), index|
+        listener = Plait::Server::Place.new("unix://#{folder}/#{index}.sock?#{query}").open
+        assert_equal(mode, File.stat("#{folder}/#{index}.sock").mode & 0o777)
+        listener.close
+      end
+    end
+  end
+
+  def test_an_inherited_socket_is_taken
+    socket = Socket.tcp_server_sockets("127.0.0.1", 0).first
+    inherited = [Plait::Io::Listener.new(socket)]
+    listener = Plait::Server::Place.new(inherited.first.endpoint.to_s).open(inherited: inherited)
+    assert_same(socket, listener.io)
+    assert_empty(inherited)
+  ensure
+    socket&.close
+  end
+
+  def test_tls
+    with_certificates do |folder|
+      text = "ssl://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/key.pem"
+      listener = Plait::Server::Place.new(text).open
+      assert_predicate(listener.endpoint, :tls?)
+      listener.close
+      refused("#{text}&verify_mode=perhaps", /verify_mode=perhaps is none of none, peer, force_peer/)
+      refused("ssl://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/other.pem", /the key is not the one of the certificate/)
+      refused("ssl://127.0.0.1:0?cert=#{folder}/none.pem&key=#{folder}/key.pem", /certificate: No such file or directory/)
+    end
+  end
+
+  def test_what_is_wrong_is_said_with_the_line
+    refused("tcp://127.0.0.1:0?bcklog=3", /\Atcp:.*: there is no bcklog=, only cert, key,/)
+    refused("tcp://127.0.0.1:0?backlog=few", /backlog=few is no number/)
+    refused("unix:///tmp/a.sock?mode=9", /mode=9 is no number/)
+    refused("ssl://127.0.0.1:0", %r{it lacks its cert: ssl://HOST})
+  end
+
+  private
+
+  def refused(text, words)
+    error = assert_raises(Plait::UsageError) { Plait::Server::Place.new(text) }
+    assert_match(words, error.message)
+    assert_includes(error.message, text)
+  end
+
+  def with_certificates
+    Dir.mktmpdir do |folder|
+      authority = Certificates::Authority.new
+      pair = authority.issue("IP:127.0.0.1")
+      File.write("#{folder}/cert.pem", pair.certificate.to_pem)
+      File.write("#{folder}/key.pem", pair.key.to_pem)
+      File.write("#{folder}/other.pem", authority.issue("IP:127.0.0.1").key.to_pem)
+      yield folder
+    end
+  end
+end
