@@ -35,6 +35,7 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",
       "lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
       "lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does",
+      "lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
       "lib/plait/server/logs.rb" => "sends them to files",
       "lib/plait/server/workers/life.rb" => "flushes what the app has printed before it leaves by exit!, and says why it does",
       "lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",

@@ -28,7 +28,7 @@ enum { CHECK_EVERY = 64 };
 static const double SLICE = 0.004;
 
 static ID id_call, id_push, id_pop, id_autoclose, id_for_fd, id_fail, id_finished, id_close, id_new;
-static VALUE response_finished_key;
+static VALUE response_finished_key, queued_key;
 
 /* ---- the object ---- */
 
@@ -388,6 +388,7 @@ static void run(struct rb_server *server, struct server_connection *connection, 
                                 .minor = connection->minor, .serial = connection->requests + 1, .status = Qnil,
                                 .headers = Qnil, .persistent = request->head->persistent && !is_last(server, connection)};
     plait_server_env(&exchange, connection, request);
+    if (server->waited >= 0) rb_hash_aset(exchange.env, queued_key, DBL2NUM(server->waited));
     if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
 
     server->running++;
@@ -428,6 +429,7 @@ static VALUE work(VALUE argument) {
     while (!server->stopped) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);
+        server->waited = connection ? plait_server_now() - connection->since : -1;
         if (!connection) connection = server_next(&server->engine);
         if (connection) {
             serve(server, connection);
@@ -560,6 +562,8 @@ void plait_init_server(VALUE plait) {
     id_new = rb_intern("new");
     response_finished_key = rb_interned_str_cstr("rack.response_finished");
     rb_gc_register_mark_object(response_finished_key);
+    queued_key = rb_interned_str_cstr("plait.queued");
+    rb_gc_register_mark_object(queued_key);
     plait_server_init_env();
     plait_server_init_respond();
     VALUE native = rb_define_module_under(plait, "NativeServer");

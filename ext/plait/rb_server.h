@@ -35,6 +35,7 @@ struct rb_server {
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     double yielded; /* when other fibers were last let run */
+    double waited;  /* seconds that the request at hand has waited for its turn; below 0: it has not */
     long limit;    /* apps running at once */
     long queue;    /* complete requests that wait for a worker */
     long workers, running, parked;

@@ -8,6 +8,7 @@ end
 require_relative "server/duty"
 require_relative "server/options"
 require_relative "server/shift"
+require_relative "server/watched_loop"
 require_relative "server/workers"
 require_relative "io/bell"
 require_relative "io/endpoint"
@@ -49,6 +50,9 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Numeric] :handshake_timeout seconds for TLS
     # @option options [Integer, nil] :workers processes that serve the same sockets, each with these bounds of its own; nil: this
     #   one does
+    # @option options [Watch, nil] :watch sees all requests
+    # @option options [Numeric, nil] :blocking seconds for which a request may hold up the loop of fibers before :watch is told;
+    #   looking after that makes each switch a little slower
     # @option options [Workers::Plan, Hash] :plan how workers are begun, watched and ended, see {Workers::Plan}
     # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
     # @raise [UsageError]
@@ -163,12 +167,19 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     end
 
     def serve(life = @options.life)
-      Plait.run(on: @options.on, on_error: :collect) do |scope|
-        @shift = Shift.new(scope, @app, @options, @listeners, @bell)
-        @duty = Duty.new(@shift, life&.index || 0)
-        life&.ready(@duty)
-        @shift.run
+      watching_the_loop do
+        Plait.run(on: @options.on, on_error: :collect) do |scope|
+          @shift = Shift.new(scope, @app, @options, @listeners, @bell)
+          life&.ready(Duty.new(@shift, life.index, @options.watch))
+          @shift.run
+        end
       end
+    end
+
+    def watching_the_loop(&block)
+      return yield unless @options.blocking && @options.watch && @options.on != :threads
+
+      WatchedLoop.around(@options.blocking, @options.watch, &block)
     end
   end
 end

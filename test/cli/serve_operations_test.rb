@@ -120,7 +120,73 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
+  def test_access_log_and_metrics
+    version(1)
+    place = "tcp://127.0.0.1:#{port = free_port}"
+    serving("--workers", "2", "--access-log", "log", "--log-format", "json", "--metrics", place) do |pid|
+      3.times { body }
+      wait_until { File.size?(path("log")) && File.readlines(path("log")).size == 3 }
+      assert_equal(["/"] * 3, File.readlines(path("log")).map { |line| JSON.parse(line).fetch("path") })
+      assert_metrics(port)
+      File.rename(path("log"), path("old"))
+      Process.kill(:HUP, pid)
+      wait_until { body && File.size?(path("log")) }
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_what_is_wrong_is_said_in_a_sentence
+    version(1)
+    write("words.rb", "workers 1\nwrkers 2\n")
+    taken = TCPServer.new("127.0.0.1", 0)
+    at = "tcp://127.0.0.1:#{taken.local_address.ip_port}"
+    { %w[-C words.rb] => [2, /words\.rb:2: there is no word `wrkers`; did you mean `workers`\?/],
+      %w[-C none.rb] => [2, /none\.rb can't be read: No such file/],
+      %w[--access-log no/folder/log] => [2, %r{the access log no/folder/log can't be opened: No such file}],
+      %w[--access-log - --log-format xml] => [2, /an access log is common, combined, json, not :xml/],
+      %w[--pidfile no/folder/pid] => [2, %r{the PID file no/folder/pid can't be written: No such file}],
+      %w[--state no/folder/state] => [2, %r{the status file no/folder/state can't be written: No such file}],
+      %w[--directory no/folder] => [2, %r{the directory .*no/folder can't be entered: No such file}],
+      %w[--workers some] => [2, /--workers some: not a whole number/],
+      ["--metrics", at] => [69, /can't listen on #{at}: somebody listens there already/],
+      ["--bind", at] => [69, /can't listen on #{at}: somebody listens there already/],
+      %w[--bind ssl://127.0.0.1:0?cert=config.ru&key=config.ru] => [2, /there is no certificate in it/],
+      %w[status] => [2, /where is its file\? Say --state FILE/], %w[stop --pidfile pid] => [69, /no server runs by .*pid/] }
+      .each do |arguments, (code, words)|
+        arguments = ["--bind", "tcp://127.0.0.1:0", *arguments] unless arguments.include?("--bind")
+        assert_refused(code, words, plait("serve", *arguments))
+      end
+  ensure
+    taken&.close
+  end
+
+  def test_workers_that_can_not_begin
+    version(1)
+    write("plait.rb", "on_worker_boot { raise 'no database' }\n")
+    result = plait("serve", "-C", "plait.rb", "--bind", "tcp://127.0.0.1:0")
+    assert_equal([1, "plait: RuntimeError: no database\n"], [result.code, result.err.lines.last])
+    assert_match(/worker 0 \(pid \d+\): plait\.rb:1:/, result.err)
+  end
+
   private
+
+  def assert_refused(code, words, result)
+    assert_match(words, result.err)
+    assert_equal(code, result.code)
+    assert_equal(1, result.err.lines.grep(/\Aplait: /).size, result.err)
+    refute_match(/\tfrom /, result.err)
+  end
+
+  def assert_metrics(port)
+    text = wait_until do
+      text = Net::HTTP.get(URI("http://127.0.0.1:#{port}/metrics"))
+      text if text.include?("plait_responses_total{code=\"200\",class=\"2xx\"} 3\n")
+    end
+    assert_match(/^plait_workers 2$/, text)
+    assert_match(/^plait_request_seconds_count 3$/, text)
+  end
+
+  def free_port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
 
   def version(number) = write("config.ru", "run ->(_) { [200, {}, ['#{number}']] }")
 

@@ -10,7 +10,7 @@ module Plait
     Configuration = Struct.new(
       :rackup, :directory, :environment, :binds, :reuse_port, :workers, :preload, :worker_memory, :before_fork, :on_boot,
       :on_shutdown, :boot_timeout, :grace, :drain, :on, :limit, :queue, :early_hints, :server, :pidfile, :state,
-      :access_log, :log_format, :metrics, :stdout, :stderr, keyword_init: true
+      :access_log, :log_format, :metrics, :blocking, :stdout, :stderr, keyword_init: true
     )
 
     # See {Configuration} above.
@@ -46,7 +46,7 @@ module Plait
 
       # @return [Hash{Symbol => Object}] for {Server#initialize}, besides those of workers
       def options
-        { on: on, limit: limit, queue: queue, early_hints: early_hints, **server }.compact
+        { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking, **server }.compact
       end
 
       # @param notice [#call]

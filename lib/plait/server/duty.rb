@@ -21,9 +21,11 @@ module Plait
 
       # @param shift [Shift]
       # @param index [Integer] whose place among the workers this process has
-      def initialize(shift, index)
+      # @param watch [Watch, nil]
+      def initialize(shift, index, watch)
         @shift = shift
         @index = index
+        @watch = watch
         @since = Time.now.to_i
       end
 
@@ -32,6 +34,7 @@ module Plait
         statistics = @shift.statistics
         gauges = statistics.slice(*GAUGES).merge(memory: Duty.memory)
         counters = statistics.reject { |name, _| GAUGES.include?(name) || INTERNAL.include?(name) }
+        counters.merge!(@watch.counters) if @watch
         { counters: counters, gauges: gauges, workers: [about(gauges, counters)] }
       end
 

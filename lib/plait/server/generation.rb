@@ -2,6 +2,7 @@
 
 require_relative "later"
 require_relative "rackup_file"
+require_relative "watch"
 # The last: they would load what is loaded here when they are asked for.
 require_relative "../server"
 require_relative "../../plait"
@@ -27,16 +28,26 @@ module Plait
       # @raise [UsageError] for an app that can't be loaded
       def server(count, life: nil)
         plan = @configuration.plan(@notice)
+        watch = watch(plan)
         app = @configuration.preload || count.zero? ? load : later(plan)
         plan.on_reopen << @logs.method(:reopen)
         plan.before_fork << method(:tidy)
         plan.on_boot.unshift(->(index) { name_process(index) })
-        server = Server.new(app, **@configuration.options, workers: count.zero? ? nil : count, plan: plan, life: life)
+        workers = count unless count.zero?
+        server = Server.new(app, **@configuration.options, workers: workers, plan: plan, life: life, watch: watch)
         @sockets.each { |listener, worker| server.listen(listener, worker: worker) }
         server
       end
 
       private
+
+      # Where nobody reads what it tells, it is not there.
+      def watch(plan)
+        return unless @logs.access || @configuration.metrics || @configuration.blocking
+
+        plan.on_shutdown << ->(_) { @logs.access&.close }
+        Watch.new(log: @logs.access, notice: @notice)
+      end
 
       def load = RackupFile.load(@configuration.rackup)
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "access_log"
 require_relative "../values/errors"
 
 module Plait
@@ -9,14 +10,18 @@ module Plait
       # @param configuration [Configuration]
       # @raise [UsageError] for one that can't be opened
       def initialize(configuration)
+        @access = AccessLog.new(configuration.access_log, configuration.log_format || :common) if configuration.access_log
         @redirections = { $stdout => configuration.stdout, $stderr => configuration.stderr }.compact
-        reopen
+        reopen if @redirections.any?
       rescue SystemCallError => e
         raise UsageError, "a log can't be opened: #{e.message[/\A.+?(?= @ rb_sysopen)/]}: #{@redirections.values.join(", ")}"
       end
 
       # @return [Boolean] whether there are any
-      def any? = @redirections.any?
+      def any? = @redirections.any? || !@access.nil?
+
+      # @return [AccessLog, nil]
+      attr_reader :access
 
       # @return [void]
       # @raise [SystemCallError]
@@ -25,6 +30,7 @@ module Plait
           stream.reopen(path, "a")
           stream.sync = true
         end
+        @access&.reopen
       end
     end
   end

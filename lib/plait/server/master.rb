@@ -4,7 +4,9 @@ require_relative "configuration"
 require_relative "duty"
 require_relative "generation"
 require_relative "logs"
+require_relative "metrics"
 require_relative "pid_file"
+require_relative "place"
 require_relative "sockets"
 require_relative "state_file"
 require_relative "workers"
@@ -28,6 +30,8 @@ module Plait
       PULSE = 1
       # Seconds that the process with the app has to end its workers first.
       SLACK = 1.5
+      # Before anything was told.
+      NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
 
       # @param configuration [Configuration]
       # @param notice [#call] is told, in a line, what people should know
@@ -53,10 +57,12 @@ module Plait
         enter
         open_files
         warn_of_short_queue
+        begin_metrics if @configuration.metrics
         handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
       ensure
         @pulse&.kill
         @pulse&.join
+        end_metrics
         @sockets&.close
         [@state, @pid_file].compact.each(&:remove)
       end
@@ -115,6 +121,7 @@ module Plait
       def be_parent(life)
         @pulse&.kill
         @pid_file&.close
+        @metrics_listener&.io&.close
         Process.setproctitle("plait: app [#{File.basename(@directory)}]")
         Dir.chdir(@directory)
         configuration = @served ? @reread.call : @configuration
@@ -196,12 +203,26 @@ module Plait
         @pulse.name = "plait status"
       end
 
+      # Beside the app, on a place of its own: also when the app answers nobody.
+      def begin_metrics
+        @metrics_listener = Place.new(@configuration.metrics).open
+        @metrics = Server.new(Metrics.new { source&.report || NOTHING }, on: :threads, limit: 2)
+        @metrics.listen(@metrics_listener)
+        @metrics_thread = @metrics.start
+      end
+
+      def end_metrics
+        @metrics&.stop(within: 0)
+        @metrics_thread&.join
+      end
+
+      def source = @workers || @duty
+
       def tell_state
         @state&.write(state)
       end
 
       def state
-        source = @workers || @duty
         { pid: Process.pid, version: VERSION, phase: @phase, since: @since, on: @configuration.on, count: @count,
           endpoints: @sockets.endpoints.map(&:to_s), generation: @workers&.generation, failures: @workers&.failures,
           obituary: @workers&.obituary, **(source ? source.report : {}) }

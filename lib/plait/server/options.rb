@@ -10,14 +10,14 @@ module Plait
     # How much a server takes on at once, and for how long it waits.
     Options = Struct.new(:on, :limit, :queue, :connections, :requests, :limits, :spool, :folder, :idle_timeout, :head_timeout,
                          :body_timeout, :write_timeout, :queue_timeout, :handshake_timeout, :early_hints, :workers,
-                         :plan, :life, keyword_init: true)
+                         :plan, :life, :watch, :blocking, keyword_init: true)
 
     # See {Server#initialize}.
     class Options
       DEFAULTS = {
         on: :hybrid, limit: nil, queue: 1024, connections: nil, requests: nil, limits: {}, spool: 128 * 1024, folder: nil,
         idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, queue_timeout: 30, handshake_timeout: 10,
-        early_hints: false, workers: nil, plan: {}, life: nil
+        early_hints: false, workers: nil, plan: {}, life: nil, watch: nil, blocking: nil
       }.freeze
       # Apps running at once, where nothing is said: a thread costs more than a fiber.
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
@@ -59,6 +59,7 @@ module Plait
 
         %i[limit queue connections requests spool workers].each { |name| check_number(name, Integer) }
         DEFAULTS.keys.grep(/_timeout\z/).each { |name| check_number(name, Numeric) }
+        check_number(:blocking, Numeric)
       end
 
       def check_number(name, kind)

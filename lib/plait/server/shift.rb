@@ -28,6 +28,7 @@ module Plait
         @scope = scope
         @bell = bell
         app = EarlyHints.offer(app) if options.early_hints
+        app = options.watch.over(app) if options.watch
         hybrid = Hybrid.new if options.on == :hybrid
         @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { @core.work } }, options.settings)
         @gates = []

@@ -24,8 +24,9 @@ module Support
       "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded]
     }.freeze
 
-    # A fan-out is a crew of fibers of its own, under the mechanisms' rules for errors, deadlines and cancellation.
-    MECHANICS = { "http" => %w[mechanisms] }.freeze
+    # A fan-out is a crew of fibers of its own, under the mechanisms' rules for errors, deadlines and cancellation. A server has
+    # a loop with a watchdog, and forks as they do where the system gives no process.
+    MECHANICS = { "http" => %w[mechanisms], "server" => %w[mechanisms] }.freeze
 
     BELOW = %w[values mechanisms face].freeze
 

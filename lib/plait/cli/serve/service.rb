@@ -16,7 +16,7 @@ module Plait
         # An option of the command line => what it is for a {Server::Configuration}, and how its text is read.
         NUMBERS = { "limit" => :limit, "queue" => :queue }.freeze
         SECONDS = { "drain" => :drain, "grace" => :grace }.freeze
-        TEXTS = { "pidfile" => :pidfile, "state" => :state, "access_log" => :access_log, "metrics" => :metrics,
+        TEXTS = { "pidfile" => :pidfile, "state" => :state, "access-log" => :access_log, "metrics" => :metrics,
                   "directory" => :directory, "environment" => :environment }.freeze
 
         # @param path [String, nil] of a config.ru
@@ -43,7 +43,8 @@ module Plait
         # @raise [UsageError]
         def configuration(path = @file)
           file = path ? Server::ConfigFile.read(path, notice: notice) : {}
-          given = { rackup: @path, binds: binds, on: @options["on"]&.to_sym, workers: workers, **numbers, **texts }
+          given = { rackup: @path, binds: binds, on: @options["on"]&.to_sym, workers: workers, **numbers, **texts,
+                    log_format: @options["log-format"]&.to_sym, blocking: blocking }
           Server::Configuration.of(file, given)
         end
 
@@ -66,6 +67,8 @@ module Plait
         end
 
         def texts = TEXTS.to_h { |name, key| [key, @options[name]&.then { |text| Arguments.text("--#{name}", text) }] }
+
+        def blocking = @options["blocking"] && Arguments.positive("--blocking", @options["blocking"])
 
         def number(name)
           text = @options[name] or return

@@ -22,6 +22,10 @@ module Plait
         # @return [void]
         def metrics(place) = @settings[:metrics] = place.to_s
 
+        # @param number [Numeric] seconds for which a request may hold up the loop of fibers before that is told
+        # @return [void]
+        def blocking(number) = @settings[:blocking] = seconds(:blocking, number)
+
         # Sends what this process and its workers print to files.
         # @param out [String, nil]
         # @param err [String, nil]

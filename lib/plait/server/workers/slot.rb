@@ -76,7 +76,7 @@ module Plait
         # A system that gives no process now may give one later.
         def begin_one
           @hire.call
-        rescue SystemCallError => e
+        rescue SystemCallError, ThreadError => e
           pause
           say("can't be begun: #{e.message}; trying again in #{(@due - Deadline.now).ceil} s")
           nil

@@ -2,6 +2,7 @@
 
 require_relative "link"
 require_relative "obituary"
+require_relative "../../mechanisms/processes/forking"
 require_relative "../../values/deadline"
 
 module Plait
@@ -24,12 +25,14 @@ module Plait
         # @raise [SystemCallError] when the system gives no process
         def self.begin(links)
           ours, theirs = Link.pair
-          pid = Process.fork do
+          pid = Mechanisms::Processes::Forking.call do
             [ours, *links].each(&:close)
             yield theirs
           end
-          theirs.close
           new(pid, ours)
+        ensure
+          theirs&.close
+          ours&.close unless pid
         end
 
         # @param pid [Integer]

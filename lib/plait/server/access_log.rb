@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "access_log/formats"
+require_relative "../values/errors"
+
+module Plait
+  class Server
+    # A line for each request, in a file. Whoever answers a request only leaves its line here: a thread writes what has come, many
+    # lines at once, so that a slow disk holds up nobody. Several processes may write to one file: each write is of whole lines.
+    class AccessLog
+      # Seconds in which lines are gathered.
+      PAUSE = 0.1
+      # Lines that wait to be written; further ones are lost, and counted.
+      MOST = 100_000
+      # For standard output.
+      STANDARD = "-"
+
+      # @param path [String] or "-"
+      # @param format [Symbol] :common, :combined or :json
+      # @raise [UsageError]
+      def initialize(path, format = :common)
+        @path = path
+        @format = Formats::ALL.fetch(format) do
+          raise UsageError, "an access log is #{Formats::ALL.keys.join(", ")}, not #{format.inspect}"
+        end
+        @lost = 0
+        open
+        begin_anew
+      rescue SystemCallError => e
+        raise UsageError, "the access log #{path} can't be opened: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+      end
+
+      # @return [Integer] lines that could not be written
+      attr_reader :lost
+
+      # @param env [Hash] as {Watch} has completed it
+      # @param status [Integer]
+      # @param seconds [Float]
+      # @return [void]
+      def add(env, status, seconds)
+        return @lost += 1 if @lines.size >= MOST
+
+        begin_anew if @pid != Process.pid
+        @lines << @format.line(env, status, seconds)
+        @writer = Thread.new { write_always } unless @writer&.alive?
+      end
+
+      # Somebody has renamed the file.
+      # @return [void]
+      def reopen
+        before = @file
+        open
+        before.close unless before.equal?($stdout)
+      rescue SystemCallError
+        @file = before # better there than nowhere
+      end
+
+      # Writes what is left.
+      # @return [void]
+      def close
+        return unless @pid == Process.pid
+
+        @closing = true
+        @lines.close
+        @writer&.join
+      end
+
+      private
+
+      def open
+        @file = @path == STANDARD ? $stdout : File.open(@path, File::WRONLY | File::APPEND | File::CREAT, 0o644)
+        @file.sync = true
+      end
+
+      # A fork has its parent's lines, which are none of its own, and not its thread.
+      def begin_anew
+        @pid = Process.pid
+        @writer = nil
+        @lines = Thread::Queue.new
+      end
+
+      def write_always
+        while (line = @lines.pop)
+          sleep(PAUSE) unless @closing
+          write(line)
+        end
+      end
+
+      def write(first)
+        lines = [first]
+        lines << @lines.pop until @lines.empty?
+        @file.write(lines.join)
+      rescue SystemCallError, IOError
+        @lost += lines.size
+      end
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "metrics/exposition"
+require_relative "metrics/kernel"
+
+module Plait
+  class Server
+    # What a server and its workers have counted, as Prometheus reads it: a Rack app for GET /metrics.
+    class Metrics
+      TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+      # @param kernel [Kernel]
+      # @yieldreturn [Hash] as {Workers#report}
+      def initialize(kernel = Kernel.new, &report)
+        @kernel = kernel
+        @report = report
+      end
+
+      # @param env [Hash]
+      # @return [Array(Integer, Hash, Array<String>)]
+      def call(env)
+        return [404, { "content-type" => "text/plain" }, ["there is only /metrics\n"]] unless env["PATH_INFO"] == "/metrics"
+
+        [200, { "content-type" => TYPE }, [text]]
+      end
+
+      # @return [String]
+      def text = Exposition.new(@report.call, @kernel.figures).text
+    end
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "plait/server"
+require "plait/server/watch"
+require_relative "caller"
+
+class ServerWatchTest < Minitest::Test
+  # Time that only the test moves.
+  class Timer
+    attr_accessor :monotonic_time
+  end
+
+  def setup
+    @notices = []
+    @watch = Plait::Server::Watch.new(notice: ->(line) { @notices << line })
+  end
+
+  def test_what_is_counted
+    serving(:threads, ->(env) { answer(env) }) do |caller|
+      assert_equal([200, 404], [caller.get("/").status, caller.get("/none").status])
+      caller.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+      caller.hear
+      caller.get("/raises")
+    end
+    counters = @watch.counters
+    assert_equal({ 200 => 2, 404 => 1, 500 => 1 }, counters[:responses])
+    assert_equal(4, counters[:handling][:counts].values.sum)
+    assert_equal([3, 2 + 2 + 4], counters.values_at(:received, :sent))
+  end
+
+  def test_how_long_a_request_has_waited
+    gate = Thread::Queue.new
+    seen = Thread::Queue.new
+    serving(:fibers, ->(env) { (seen << env["plait.queued"]) && gate.pop && [200, {}, []] }, limit: 1) do |first|
+      first.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+      assert_nil(seen.pop)
+      second = connect.send("GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+      wait_until { @server.statistics[:waiting] == 1 }
+      sleep(0.05) # that is what is measured
+      2.times { gate << true }
+      assert_operator(seen.pop, :>=, 0.04)
+      [first, second].each(&:hear)
+      second.close
+    end
+    assert_operator(@watch.counters[:queueing][:sum], :>=, 0.04)
+  end
+
+  def test_who_holds_up_the_loop
+    block = -> { began = Plait::Deadline.now; nil until Plait::Deadline.now - began > 0.3 } # rubocop:disable Style/Semicolon
+    app = lambda do |env|
+      sleep(0.01)
+      block.call if env["PATH_INFO"].start_with?("/slow")
+      [200, {}, []]
+    end
+    serving(:fibers, app, blocking: 0.1) do |caller|
+      others = Array.new(3) { |index| connect.tap { |other| other.get("/quick/#{index}") } }
+      others.each { |other| other.send("GET /quick HTTP/1.1\r\nHost: a\r\n\r\n") }
+      caller.get("/slow/1")
+      others.each(&:hear).each(&:close)
+    end
+    assert_equal({ "GET /slow" => 1 }, @watch.counters[:blocked])
+    assert_match(%r{\AGET /slow: the event loop was blocked for 0\.\d+ s at #{__FILE__}:\d+}, @notices.join)
+  end
+
+  def test_how_long_a_request_has_waited_for_the_lock
+    timer = Timer.new.tap { |one| one.monotonic_time = 1_000_000_000 }
+    @watch = Plait::Server::Watch.new(gvl: Plait::Server::Watch::Gvl.new(timer))
+    serving(:threads, ->(_) { timer.monotonic_time += 250_000_000; [200, {}, []] }) { |caller| caller.get("/") } # rubocop:disable Style/Semicolon
+    assert_in_delta(0.25, @watch.counters[:gvl_wait])
+  end
+
+  { { "sinatra.route" => "GET /users/:id" } => "GET /users/:id",
+    { "action_dispatch.request.path_parameters" => { controller: "users", action: "show" } } => "users#show",
+    { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/users/7" } => "GET /users",
+    { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/" } => "GET /" }.each do |env, name|
+    define_method(:"test_route_#{name}") { assert_equal(name, Plait::Server::Watch::Route.of(env)) }
+  end
+
+  private
+
+  def answer(env)
+    raise "broken" if env["PATH_INFO"] == "/raises"
+    return [404, { "content-length" => "4" }, ["none"]] if env["PATH_INFO"] == "/none"
+
+    [200, {}, ["ok"]]
+  end
+
+  def serving(mechanism, app, **options)
+    quiet = ->(env) { app.call(env.merge!("rack.errors" => StringIO.new)) }
+    @server = Plait::Server.new(quiet, on: mechanism, watch: @watch, bind: "tcp://127.0.0.1:0", **options)
+    thread = @server.start
+    caller = connect
+    yield caller
+    caller.close
+  ensure
+    @server.stop(within: 5)
+    thread.join
+  end
+
+  def connect = Caller.new(TCPSocket.new("127.0.0.1", @server.endpoints.first.port))
+end
