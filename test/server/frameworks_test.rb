@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "app_server"
 require_relative "frameworks/cases"
-require_relative "frameworks/server"
 
 # Real apps of the frameworks, not changed for Plait: on each mechanism, and by rackup.
 module Frameworks
@@ -16,7 +16,9 @@ module Frameworks
     Class.new(Minitest::Test) do
       include Cases
 
-      define_singleton_method(:server) { @server ||= Server.new(app, mechanism, by: by.to_sym).start }
+      define_singleton_method(:server) do
+        @server ||= AppServer.new(File.join(__dir__, "frameworks/#{app}.ru"), mechanism, by: by.to_sym).start
+      end
       define_singleton_method(:run) do |*arguments, **options|
         super(*arguments, **options)
       ensure

@@ -36,7 +36,7 @@ class PagesController < ActionController::Base
   def query = render(plain: params[:q])
   def form = render(plain: params[:name])
   def json = render(json: { sum: params[:numbers].sum })
-  def file = send_file(ENV.fetch("FRAMEWORK_FILE"), type: "application/octet-stream")
+  def file = send_file(ENV.fetch("PLAIT_TEST_FILE"), type: "application/octet-stream")
   def broken = raise("broken on purpose")
 
   def login

@@ -23,7 +23,7 @@ class Application < Roda
     r.root { "hello" }
     r.get("me") { session["user"] }
     r.get("query") { r.params["q"] }
-    r.get("file") { send_file(ENV.fetch("FRAMEWORK_FILE"), type: "application/octet-stream") }
+    r.get("file") { send_file(ENV.fetch("PLAIT_TEST_FILE"), type: "application/octet-stream") }
     r.get("broken") { raise "broken on purpose" }
     r.post("form") { r.params["name"] }
     r.post("json") { { sum: r.POST.fetch("numbers").sum }.to_json }

@@ -18,7 +18,7 @@ class Application < Sinatra::Base
   get("/") { "hello" }
   get("/me") { session[:user].to_s }
   get("/query") { params[:q] }
-  get("/file") { send_file(ENV.fetch("FRAMEWORK_FILE"), type: "application/octet-stream") }
+  get("/file") { send_file(ENV.fetch("PLAIT_TEST_FILE"), type: "application/octet-stream") }
   get("/broken") { raise "broken on purpose" }
   post("/form") { params[:name] }
   post("/json") { { sum: JSON.parse(request.body.read).fetch("numbers").sum }.to_json }
