@@ -8,6 +8,7 @@
 
 #include "messagepack_rpc.h"
 #include "plait.h"
+#include "rb_messagepack_rpc_small.h"
 
 enum {
     SHARED = 64 * 1024, /* packed values of so many bytes share the buffer's memory where they can */
@@ -16,6 +17,9 @@ enum {
 
 static ID id_error, id_misuse, id_new, id_to_a, id_limits, id_large;
 static VALUE kinds[MPRPC_UNKNOWN];
+/* The name that was asked for last: as a rule the next one too. */
+static VALUE last_name = Qnil;
+
 static VALUE sym_large, sym_discarded, sym_closed, sym_bin, sym_str;
 
 struct parser {
@@ -381,16 +385,24 @@ VALUE plait_messagepack_rpc_id(VALUE self) {
 }
 
 /* UTF-8 where it is that, else binary. */
+static VALUE interned_name(const struct parser *parser, const struct mprpc_span *method) {
+    VALUE name = rb_enc_interned_str(pending_bytes(parser) + method->at, (long)method->size, rb_utf8_encoding());
+    if (rb_enc_str_coderange(name) != ENC_CODERANGE_BROKEN) return name;
+
+    return rb_enc_interned_str(pending_bytes(parser) + method->at, (long)method->size, rb_ascii8bit_encoding());
+}
+
+static bool has_bytes(VALUE string, const char *bytes, size_t size) {
+    return !NIL_P(string) && (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), bytes, size) == 0;
+}
+
 VALUE plait_messagepack_rpc_method_name(VALUE self) {
     const struct parser *parser = parser_of(self);
     const struct mprpc_span *method = &parser->scan.method;
     if (method->at == 0 || parser->discarding || method->at + method->size > pending(parser)) return Qnil;
+    if (has_bytes(last_name, pending_bytes(parser) + method->at, method->size)) return last_name;
 
-    const char *bytes = pending_bytes(parser) + method->at;
-    VALUE name = rb_enc_interned_str(bytes, (long)method->size, rb_utf8_encoding());
-    if (rb_enc_str_coderange(name) != ENC_CODERANGE_BROKEN) return name;
-
-    return rb_enc_interned_str(pending_bytes(parser) + method->at, (long)method->size, rb_ascii8bit_encoding());
+    return last_name = interned_name(parser, method);
 }
 
 static VALUE bytes_of(struct parser *parser, const struct mprpc_span *span) {
@@ -430,6 +442,24 @@ static bool tells(const struct parser *parser, bool response) {
 VALUE plait_messagepack_rpc_params(VALUE self) {
     struct parser *parser = parser_of(self);
     return tells(parser, false) ? packed(parser, &parser->scan.value) : Qnil;
+}
+
+static bool small(const struct parser *parser, const struct mprpc_span *span) {
+    return NIL_P(parser->marks) && span->size <= MESSAGEPACK_RPC_SMALL;
+}
+
+VALUE plait_messagepack_rpc_small_params(VALUE self, VALUE first) {
+    const struct parser *parser = parser_of(self);
+    const struct mprpc_span *value = &parser->scan.value;
+    if (!tells(parser, false) || !small(parser, value)) return Qundef;
+    return plait_messagepack_rpc_unpack_arguments(pending_bytes(parser) + value->at, value->size, first);
+}
+
+VALUE plait_messagepack_rpc_small_result(VALUE self) {
+    const struct parser *parser = parser_of(self);
+    const struct mprpc_span *value = &parser->scan.value;
+    if (!tells(parser, true) || !small(parser, value)) return Qundef;
+    return plait_messagepack_rpc_unpack_small(pending_bytes(parser) + value->at, value->size);
 }
 
 VALUE plait_messagepack_rpc_result(VALUE self) {
@@ -502,6 +532,7 @@ static VALUE parser_rules(VALUE self) {
 /* ---- wiring ---- */
 
 static void define_names(void) {
+    rb_gc_register_address(&last_name);
     id_error = rb_intern("error");
     id_misuse = rb_intern("misuse");
     id_new = rb_intern("new");
@@ -545,5 +576,6 @@ void plait_init_messagepack_rpc(VALUE plait) {
     VALUE messagepack_rpc = rb_define_module_under(rb_define_module_under(plait, "Protocols"), "MessagePackRPC");
     define_names();
     define_parser(rb_define_class_under(messagepack_rpc, "NativeParser", rb_cObject));
+    plait_init_messagepack_rpc_small(messagepack_rpc);
     plait_init_messagepack_rpc_writer(messagepack_rpc);
 }

@@ -42,6 +42,11 @@ VALUE plait_messagepack_rpc_method_name(VALUE parser);
 VALUE plait_messagepack_rpc_params(VALUE parser);
 VALUE plait_messagepack_rpc_error(VALUE parser);
 VALUE plait_messagepack_rpc_result(VALUE parser);
+
+/* The arguments, unpacked, behind `first`, or the result; Qundef: they are not small, see rb_messagepack_rpc_small.h. */
+VALUE plait_messagepack_rpc_small_params(VALUE parser, VALUE first);
+VALUE plait_messagepack_rpc_small_result(VALUE parser);
+
 void plait_messagepack_rpc_discard(VALUE parser);
 bool plait_messagepack_rpc_idle(VALUE parser);
 
@@ -56,6 +61,10 @@ void plait_messagepack_rpc_end(VALUE parser);
 void plait_messagepack_rpc_write_request(VALUE writer, uint32_t id, VALUE method, VALUE params);
 void plait_messagepack_rpc_write_notification(VALUE writer, VALUE method, VALUE params);
 void plait_messagepack_rpc_write_result(VALUE writer, VALUE id, VALUE result);
+
+/* As these, of what is packed already and known to be well-formed. */
+void plait_messagepack_rpc_write_small_request(VALUE writer, uint32_t id, VALUE method, const char *params, size_t size);
+void plait_messagepack_rpc_write_small_result(VALUE writer, VALUE id, const char *result, size_t size);
 
 /* `data` may be nil. */
 void plait_messagepack_rpc_write_error(VALUE writer, VALUE id, VALUE error, VALUE data);

@@ -135,17 +135,29 @@ static void append_head(struct writer *writer, enum mprpc_kind kind, uint64_t id
     join(writer, head, mprpc_write_head(head, kind, id));
 }
 
+static void append_method(struct writer *writer, VALUE method) {
+    char header[MPRPC_STRING_HEADER];
+    join(writer, header, mprpc_write_string_header(header, (uint32_t)RSTRING_LEN(method), writer->raw));
+    join(writer, RSTRING_PTR(method), (size_t)RSTRING_LEN(method));
+    RB_GC_GUARD(method);
+}
+
 static VALUE write_call(VALUE self, enum mprpc_kind kind, uint64_t id, VALUE method, VALUE params) {
     struct writer *writer = writer_of(self);
-    char header[MPRPC_STRING_HEADER];
     method = method_of(method);
     check(params, true);
     append_head(writer, kind, id);
-    join(writer, header, mprpc_write_string_header(header, (uint32_t)RSTRING_LEN(method), writer->raw));
-    join(writer, RSTRING_PTR(method), (size_t)RSTRING_LEN(method));
+    append_method(writer, method);
     append(writer, params);
-    RB_GC_GUARD(method);
     return self;
+}
+
+void plait_messagepack_rpc_write_small_request(VALUE self, uint32_t id, VALUE method, const char *params, size_t size) {
+    struct writer *writer = writer_of(self);
+    method = method_of(method);
+    append_head(writer, MPRPC_REQUEST, id);
+    append_method(writer, method);
+    join(writer, params, size);
 }
 
 void plait_messagepack_rpc_write_request(VALUE self, uint32_t id, VALUE method, VALUE params) {
@@ -185,6 +197,13 @@ static VALUE writer_error(int argc, VALUE *argv, VALUE self) {
     if (argc == 3) append(writer, argv[2]);
     else join(writer, "\xc0", 1);
     return self;
+}
+
+void plait_messagepack_rpc_write_small_result(VALUE self, VALUE id, const char *result, size_t size) {
+    struct writer *writer = writer_of(self);
+    append_head(writer, MPRPC_RESPONSE, id_of(id, UINT64_MAX));
+    join(writer, "\xc0", 1);
+    join(writer, result, size);
 }
 
 void plait_messagepack_rpc_write_result(VALUE self, VALUE id, VALUE result) {

@@ -7,6 +7,7 @@
 
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
+#include "rb_rpc_batch.h"
 #include "rb_selector.h"
 
 /* Bytes that are gathered for one send. */
@@ -27,6 +28,7 @@ static void line_mark(void *data) {
     rb_gc_mark(line->parts);
     rb_gc_mark(line->connection);
     rb_gc_mark(line->calls);
+    rb_gc_mark(line->batch);
     rb_gc_mark(line->over);
     for (int i = 0; line->waits && i < LINE_WAITS; i++) rb_gc_mark(line->waits[i].fiber);
     plait_line_mark_members(line);
@@ -56,7 +58,7 @@ static const rb_data_type_t line_type = {
 static VALUE line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &line_type, line);
-    line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->over = Qnil;
+    line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
     line->armed = line->earliest = INFINITY;
@@ -73,18 +75,22 @@ struct line *plait_line_of(VALUE self) {
     return rb_check_typeddata(self, &line_type);
 }
 
-/* new(io, parser, connection, room:, served:, raw:) */
+static void load_names(ID *names) {
+    names[0] = rb_intern("room");
+    names[1] = rb_intern("served");
+    names[2] = rb_intern("raw");
+    names[3] = rb_intern("plain");
+    names[4] = rb_intern("batches");
+}
+
+/* new(io, parser, connection, room:, served:, raw:, plain: false, batches: false) */
 static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
-    static ID names[3];
-    if (!names[0]) {
-        names[0] = rb_intern("room");
-        names[1] = rb_intern("served");
-        names[2] = rb_intern("raw");
-    }
+    static ID names[5];
+    if (!names[0]) load_names(names);
     struct line *line = plait_line_of(self);
-    VALUE io, parser, connection, keywords, values[3];
+    VALUE io, parser, connection, keywords, values[5];
     rb_scan_args(argc, argv, "3:", &io, &parser, &connection, &keywords);
-    rb_get_kwargs(keywords, names, 3, 0, values);
+    rb_get_kwargs(keywords, names, 3, 2, values);
     plait_messagepack_rpc_missing(parser); /* raises unless it is one */
     line->self = self;
     line->io = rb_io_get_io(io);
@@ -94,6 +100,8 @@ static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
     line->served = RTEST(values[1]);
     if (!line->served && !line->waits) make_waits(line);
     line->raw = RTEST(values[2]);
+    line->plain = values[3] != Qundef && RTEST(values[3]);
+    line->batches = line->plain && values[4] != Qundef && RTEST(values[4]);
     return self;
 }
 
@@ -471,6 +479,14 @@ static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
     return self;
 }
 
+/* define_batch(rpc) */
+static VALUE native_rpc_define_batch(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_init_rpc_batch(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
 void plait_init_rpc_line(VALUE plait) {
     id_at_id = rb_intern("@id");
     id_method_name = rb_intern("@method_name");
@@ -483,4 +499,5 @@ void plait_init_rpc_line(VALUE plait) {
     plait_init_rpc_line_send();
     VALUE native = rb_define_module_under(plait, "NativeRPC");
     rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
+    rb_define_singleton_method(native, "define_batch", native_rpc_define_batch, 1);
 }

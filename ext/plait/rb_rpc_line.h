@@ -7,6 +7,7 @@
  *     rb_rpc_line_receive.c  bytes in, answers to those they belong to
  *     rb_rpc_line_send.c     frames out
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
+ *     rb_rpc_batch.c         what came to a server at once, and how it is run
  *
  * All of it runs with the GVL, which is the only lock: nothing else runs between two points where it may be given away. These
  * are: waiting, sleeping, the moves of much data (marked by `sending` and `receiving`), and every call into Ruby. There, and
@@ -66,6 +67,7 @@ struct line {
     VALUE parts;              /* Strings before those: they are being sent; or nil */
     VALUE connection;         /* Plait::RPC::Connection: makes the errors, and takes requests */
     VALUE calls;              /* id => Future, or nil */
+    VALUE batch;              /* NativeBatch: requests that came just now; or nil */
     VALUE over;               /* why it is over: an Exception or a String; nil while it isn't */
     struct member *reader;    /* or NULL */
     struct member *drainer;   /* who waits until more can be sent, or NULL */
@@ -80,10 +82,13 @@ struct line {
     double armed;             /* when the reader will look at the time, while he waits */
     double earliest;          /* no sleeping fiber's limit is earlier; INFINITY: there is none */
     long part;                /* the one that is being sent */
+    long places;              /* requests that may be taken before it is asked again whether there is room */
     uint32_t last_id;
     unsigned generation;      /* of processes: it is of use in the one that made it */
     uint8_t held;             /* enum messagepack_rpc_event: one that nobody had room for */
     bool served;              /* only `read_available` reads, and nobody waits to send */
+    bool plain;               /* small values are packed and unpacked here */
+    bool batches;             /* requests are handed on together */
     bool raw;                 /* the peer is an old one */
     bool drained;             /* the last receive took all there was: wait before the next */
     bool reading;             /* the reader waits for the socket */
@@ -142,6 +147,9 @@ uint64_t plait_line_unsent(const struct line *line);
 
 /* Bytes that were said, ever. */
 uint64_t plait_line_said(const struct line *line);
+
+/* Writes the answer; false: the result isn't small. Nothing is sent. */
+bool plait_line_answer_small(struct line *line, VALUE id, VALUE result);
 
 /* Sends what the peer takes. Returns whether that is all, or somebody else sees to it. */
 bool plait_line_flush(struct line *line);

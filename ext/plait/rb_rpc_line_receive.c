@@ -8,6 +8,7 @@
 
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
+#include "rb_rpc_batch.h"
 #include "rb_selector.h"
 
 enum {
@@ -17,7 +18,7 @@ enum {
     TURN = 16            /* receives in a row, before others get their turn */
 };
 
-static ID id_arrived, id_room;
+static ID id_arrived, id_arrived_together, id_room, id_places;
 static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refused;
 static VALUE end_of_input; /* an EOFError */
 static VALUE protocol_error = Qnil;
@@ -135,8 +136,18 @@ static VALUE end_input(VALUE argument) {
     return Qtrue;
 }
 
-static VALUE finish_by(VALUE line, VALUE error) {
-    plait_line_finish((struct line *)line, error);
+/* What came before the end is run all the same. */
+static void hand_batch_on(struct line *line) {
+    VALUE batch = line->batch;
+    line->batch = Qnil;
+    line->places = 0;
+    if (!NIL_P(batch)) rb_funcall(line->connection, id_arrived_together, 1, batch);
+}
+
+static VALUE finish_by(VALUE argument, VALUE error) {
+    struct line *line = (struct line *)argument;
+    hand_batch_on(line);
+    plait_line_finish(line, error);
     return Qfalse;
 }
 
@@ -161,10 +172,23 @@ static bool room(const struct line *line) {
     return RTEST(rb_funcall(line->connection, id_room, 0));
 }
 
+static bool add_to_batch(struct line *line) {
+    if (line->places == 0) {
+        hand_batch_on(line);
+        line->places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
+        if (line->places == 0) return false;
+    }
+    if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
+    plait_rpc_batch_add(line->batch, line->parser);
+    line->places--;
+    return true;
+}
+
 static bool take(struct line *line) {
     switch (line->held) {
     case MESSAGEPACK_RPC_REQUEST:
     case MESSAGEPACK_RPC_NOTIFICATION:
+        if (line->batches) return add_to_batch(line);
         if (!room(line)) return false;
         hand_on(line);
         return true;
@@ -175,14 +199,20 @@ static bool take(struct line *line) {
 }
 
 /* Returns false where a message has to wait until there is room. */
-static VALUE hand_all_on(VALUE argument) {
-    struct line *line = (struct line *)argument;
+static bool take_all(struct line *line) {
     for (;;) {
         if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
-        if (line->held == MESSAGEPACK_RPC_MORE || line->held == MESSAGEPACK_RPC_CLOSED) return Qtrue;
-        if (!take(line)) return Qfalse;
+        if (line->held == MESSAGEPACK_RPC_MORE || line->held == MESSAGEPACK_RPC_CLOSED) return true;
+        if (!take(line)) return false;
         line->held = MESSAGEPACK_RPC_MORE;
     }
+}
+
+static VALUE hand_all_on(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    bool all = take_all(line);
+    hand_batch_on(line);
+    return all ? Qtrue : Qfalse;
 }
 
 VALUE plait_line_intake(struct line *line) {
@@ -200,7 +230,9 @@ VALUE plait_line_intake(struct line *line) {
 
 void plait_init_rpc_line_receive(void) {
     id_arrived = rb_intern("arrived");
+    id_arrived_together = rb_intern("arrived_together");
     id_room = rb_intern("room?");
+    id_places = rb_intern("places");
     sym_idle = ID2SYM(rb_intern("idle"));
     sym_partial = ID2SYM(rb_intern("partial"));
     sym_full = ID2SYM(rb_intern("full"));

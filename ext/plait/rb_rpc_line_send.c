@@ -9,6 +9,7 @@
 
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
+#include "rb_messagepack_rpc_small.h"
 #include "rb_selector.h"
 
 /* Not everywhere; Ruby sees to it that SIGPIPE does no harm. */
@@ -51,6 +52,16 @@ uint64_t plait_line_said(const struct line *line) {
 
 uint64_t plait_line_unsent(const struct line *line) {
     return plait_line_said(line) - line->sent;
+}
+
+bool plait_line_answer_small(struct line *line, VALUE id, VALUE result) {
+    char bytes[MESSAGEPACK_RPC_SMALL];
+    if (!NIL_P(line->over)) return true;
+
+    size_t size = line->plain ? plait_messagepack_rpc_pack_small(result, bytes, sizeof bytes) : 0;
+    if (size == 0) return false;
+    plait_messagepack_rpc_write_small_result(plait_line_writer(line), id, bytes, size);
+    return true;
 }
 
 /* The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end. */

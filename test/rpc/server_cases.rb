@@ -2,6 +2,7 @@
 
 require "plait/rpc"
 require_relative "server_cases/bad_input"
+require_relative "server_cases/batches"
 require_relative "server_cases/bounds"
 require_relative "server_cases/calls"
 require_relative "server_cases/datagrams"
@@ -15,6 +16,7 @@ require_relative "talker"
 # What a server does on every mechanism; who includes it says `mechanism`. Peers are sockets in the hands of the test.
 module ServerCases
   include BadInput
+  include Batches
   include Bounds
   include Calls
   include Datagrams

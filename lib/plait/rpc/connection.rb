@@ -24,10 +24,13 @@ module Plait
       # Bytes that may wait for a peer who doesn't read, before who has more to say has to wait too.
       OUTBOX = 1024 * 1024
 
+      # Requests that are taken at once, however much there is to do.
+      PLENTY = 1024
+
       LIMITS = Protocols::MessagePackRPC::Limits.new
       # Interrupts are held back where something is between two hands.
       NEVER = { Object => :never }.freeze
-      private_constant :LIMITS, :NEVER
+      private_constant :PLENTY, :LIMITS, :NEVER
 
       # @return [Io::Endpoint, String, nil] with whom
       attr_reader :endpoint
@@ -57,7 +60,8 @@ module Plait
         @order = Order.new if lifo
         @lock = Mutex.new unless @served
         parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
-        @line = line.new(socket, parser, self, room: outbox, served: @served, raw: raw)
+        @line = line.new(socket, parser, self, room: outbox, served: @served, raw: raw, plain: @codec.plain? && !raw,
+                                               batches: @served && dispatcher.respond_to?(:take_together))
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
@@ -251,6 +255,23 @@ module Plait
       #   however much there is to do.
       # @api private
       def room? = @dispatcher.nil? || @dispatcher.room?(self) || pending.positive? || !streaming.nil?
+
+      # @return [Integer] how many requests may be taken before it is asked again, see {#room?}
+      # @api private
+      def places = pending.positive? || streaming ? PLENTY : @dispatcher.places(self)
+
+      # Requests and notifications of the peer that came at once.
+      # @param batch [NativeBatch]
+      # @return [void]
+      # @api private
+      def arrived_together(batch) = @dispatcher.take_together(batch)
+
+      # One of those, for who needs to know more of it.
+      # @return [Incoming]
+      # @api private
+      def incoming(id, method_name, params, arguments)
+        Incoming.new(self, id, method_name, params, arguments).tap { |incoming| incoming.dispatcher = @dispatcher }
+      end
 
       # A request, or a notification, of the peer.
       # @return [void]

@@ -57,6 +57,33 @@ module Plait
         call(incoming, callable, arguments, flush)
       end
 
+      # What a method has returned is the answer, or will be.
+      # @param incoming [Incoming]
+      # @return [void]
+      # @raise [Protocols::MessagePackRPC::PackError]
+      # @api private
+      def conclude(incoming, value, flush: false)
+        value.is_a?(Delayed) ? value.attach(incoming) : incoming.respond(value, flush: flush)
+      end
+
+      # A method has raised something: its caller is told.
+      # @param incoming [Incoming]
+      # @param error [Exception]
+      # @return [Boolean] false: it is for who runs the method too
+      # @api private
+      def rescued?(incoming, error)
+        return false unless ERRORS.any? { |kind| error.is_a?(kind) }
+
+        failed(incoming, error, false)
+        true
+      end
+
+      # A method was left without a result.
+      # @param incoming [Incoming]
+      # @return [void]
+      # @api private
+      def abandon(incoming) = refuse(incoming, :abandoned, "the method was ended before it had a result", true)
+
       private
 
       # @return [Array, nil] nil when it was answered that they are wrong
@@ -74,12 +101,12 @@ module Plait
       def call(incoming, callable, arguments, flush)
         value = callable.call(arguments, incoming) { |early| incoming.respond(early) }
         done = true
-        value.is_a?(Delayed) ? value.attach(incoming) : incoming.respond(value, flush: flush)
+        conclude(incoming, value, flush: flush)
       rescue *ERRORS => e
         done = true
         failed(incoming, e, flush)
       ensure
-        refuse(incoming, :abandoned, "the method was ended before it had a result", true) unless done
+        abandon(incoming) unless done
       end
 
       def refuse(incoming, kind, message, flush) = incoming.fail(Refusal.new(kind, message), flush: flush)

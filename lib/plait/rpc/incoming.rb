@@ -14,8 +14,6 @@ module Plait
       attr_reader :id
       # @return [String] frozen
       attr_reader :method_name
-      # @return [String, Array<String>, Protocols::MessagePackRPC::Skeleton] packed
-      attr_reader :params
       # Who has taken it: it tells which answer is the first, and how an error is told.
       # @return [#settle, #tell]
       # @api private
@@ -24,20 +22,25 @@ module Plait
       # @param connection [Connection]
       # @param id [Integer, nil]
       # @param method_name [String]
-      # @param params [String, Array<String>, Protocols::MessagePackRPC::Skeleton] a packed array
-      def initialize(connection, id, method_name, params)
+      # @param params [String, Array<String>, Protocols::MessagePackRPC::Skeleton, nil] a packed array
+      # @param arguments [Array, nil] instead, where they are unpacked already
+      def initialize(connection, id, method_name, params, arguments = nil)
         @connection = connection
         @id = id
         @method_name = method_name
         @params = params
+        @arguments = arguments
       end
 
       # @return [Boolean]
       def notification? = @id.nil?
 
+      # @return [String, Array<String>, Protocols::MessagePackRPC::Skeleton] packed
+      def params = @params || @connection.codec.pack(@arguments)
+
       # @return [Array]
       # @raise [Protocols::MessagePackRPC::UnpackError]
-      def arguments = @connection.codec.unpack(@params)
+      def arguments = @arguments || @connection.codec.unpack(@params)
 
       # @return [Boolean]
       def answered? = @answered || false

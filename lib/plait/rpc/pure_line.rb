@@ -38,7 +38,8 @@ module Plait
       # @param room [Integer] bytes unsent from which on who has more to say has to wait
       # @param served [Boolean] only {#read_available} reads, and nobody waits for the peer to read
       # @param raw [Boolean] see {Protocols::MessagePackRPC::Writer}
-      def initialize(io, parser, connection, room:, served:, raw:)
+      # @param _ [Hash] what only its twin can make use of
+      def initialize(io, parser, connection, room:, served:, raw:, **_)
         @wire = make_wire(io, parser)
         @parser = parser
         @writer = make_writer(raw)

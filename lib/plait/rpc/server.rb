@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "handler"
+require_relative "native_batch"
 require_relative "server/introspection"
 require_relative "server/options"
 require_relative "server/prefork"
@@ -18,7 +19,10 @@ module Plait
   module RPC
     # @return [Incoming, nil] the request or notification that is being run in this thread or fiber: by its connection the
     #   method can call the caller
-    def self.current = Thread.current[:plait_rpc_incoming]
+    def self.current
+      running = Thread.current[:plait_rpc_incoming]
+      running.is_a?(Array) ? NativeBatch.incoming(running) : running
+    end
 
     # Serves an object's methods to MessagePack-RPC peers.
     #

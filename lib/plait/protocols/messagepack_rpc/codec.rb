@@ -43,6 +43,10 @@ module Plait
           freeze
         end
 
+        # @return [Boolean] whether numbers, Strings and Arrays have the form that MessagePack gives them today: whoever knows
+        #   that one needs no codec for them
+        def plain? = instance_of?(Codec) && !@packing.fetch(:compatibility_mode)
+
         # @return [String, Array<String>] packed; in pieces when there are large strings in it, which are not copied
         # @raise [PackError]
         def pack(value)

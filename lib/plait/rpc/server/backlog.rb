@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../native_batch"
+
 module Plait
   module RPC
     class Server
-      # The requests that wait for a worker, in the order in which they came. All of it is used under the server's lock, but
-      # for {#room?}, which may be a little behind.
+      # The requests that wait for a worker, in the order in which they came: each for itself, or those that came from a
+      # connection at once together, in a {NativeBatch}. All of it is used under the server's lock, but for {#room?} and
+      # {#places}, which may be a little behind.
       class Backlog
         # @param limit [Integer] requests of all connections
         # @param each [Integer] requests of one connection, those included that are being run
@@ -12,35 +15,58 @@ module Plait
           @limit = limit
           @each = each
           @queue = []
+          @begun = []
+          @waiting = 0
         end
 
         # @return [Integer]
-        def size = @queue.size
+        def size = @begun.empty? ? @waiting : @begun.sum(@waiting, &:size)
 
         # @return [Boolean] whether another one of this connection may be taken
-        def room?(peer) = @queue.size < @limit && peer.in_flight < @each && !peer.connection.congested?
+        def room?(peer) = places(peer).positive?
+
+        # @return [Integer] how many of this connection may be taken
+        def places(peer)
+          return 0 if peer.connection.congested?
+
+          [@limit - size, @each - peer.in_flight].min.clamp(0..)
+        end
 
         # @return [Boolean] whether those that were turned away may come again
-        def low? = @queue.size <= @limit / 2
+        def low? = size <= @limit / 2
 
         # @return [Boolean] whether one that was turned away has still too many of its own
         def much_of?(peer) = peer.in_flight > @each / 2
 
+        # @param incoming [Incoming]
         # @return [Boolean] false: there is no room
         def push(incoming)
-          return false if @queue.size >= @limit
+          return false if size >= @limit
 
           @queue << incoming
+          @waiting += 1
           true
         end
 
-        # The next one. Those of peers who don't read what they are sent are held back.
-        # @return [Incoming, nil]
-        def shift
-          while (incoming = @queue.shift)
-            return incoming unless hold?(incoming)
+        # @param batch [NativeBatch]
+        # @return [Boolean] false: there is not room for all of it
+        def append(batch)
+          return false if size + batch.size > @limit
 
-            (incoming.connection.session.held ||= []) << incoming
+          @queue << batch
+          @waiting += batch.size
+          true
+        end
+
+        # The next one, or those of which it is one: they stay until all are taken, since any of them may take long. Those of
+        # peers who don't read what they are sent are held back.
+        # @return [Incoming, NativeBatch, nil]
+        def shift
+          while (work = begun || @queue.shift)
+            take_out(work)
+            return begin_with(work) unless hold?(work)
+
+            (work.connection.session.held ||= []) << work
           end
         end
 
@@ -49,6 +75,7 @@ module Plait
         def release(peer)
           return unless peer.held
 
+          @waiting += peer.held.sum { |work| count(work) }
           @queue.unshift(*peer.held)
           peer.held = nil
         end
@@ -59,14 +86,37 @@ module Plait
           release(peer)
           return unless peer.in_flight.positive?
 
-          before = @queue.size
-          @queue.reject! { |incoming| incoming.id && incoming.connection.equal?(peer.connection) }
-          peer.in_flight -= before - @queue.size
+          before = @waiting
+          @queue = @queue.flat_map { |work| work.connection.equal?(peer.connection) ? notifications(work) : [work] }
+          @waiting = @queue.sum { |work| count(work) }
+          peer.in_flight -= before - @waiting
         end
 
         private
 
-        def hold?(incoming) = incoming.connection.congested? && !incoming.connection.closed?
+        def count(work) = work.is_a?(NativeBatch) ? work.size : 1
+
+        def notifications(work)
+          all = work.is_a?(NativeBatch) ? Array.new(work.size) { work.shift } : [work]
+          all.select(&:notification?)
+        end
+
+        # @return [NativeBatch, nil] of which some are left
+        def begun
+          @begun.shift until @begun.empty? || @begun.first.size.positive?
+          @begun.first
+        end
+
+        def take_out(work)
+          @begun.first.equal?(work) ? @begun.shift : @waiting -= count(work)
+        end
+
+        def begin_with(work)
+          @begun.unshift(work) if work.is_a?(NativeBatch)
+          work
+        end
+
+        def hold?(work) = work.connection.congested? && !work.connection.closed?
       end
     end
   end

@@ -5,6 +5,7 @@ require_relative "crew/staffing"
 require_relative "lock"
 require_relative "survival"
 require_relative "../incoming"
+require_relative "../native_batch"
 require_relative "../../values/deadline"
 
 module Plait
@@ -62,7 +63,7 @@ module Plait
           @bench.arrived
           current = nil
           while (duty = next_duty(current))
-            current = duty.is_a?(Incoming) ? duty : nil
+            current = work?(duty) ? duty : nil
             fulfil(duty)
           end
           left = true
@@ -73,8 +74,10 @@ module Plait
 
         private
 
-        # @param finished [Incoming, nil] what it has just run
-        # @return [Incoming, Peer, Symbol, nil] nil: it leaves
+        def work?(duty) = duty.is_a?(Incoming) || duty.is_a?(NativeBatch)
+
+        # @param finished [Incoming, NativeBatch, nil] what it has just run
+        # @return [Incoming, NativeBatch, Peer, Symbol, nil] nil: it leaves
         def next_duty(finished)
           rested = nil
           loop do
@@ -102,8 +105,10 @@ module Plait
           leave if rested == :long && @size > CORE
         end
 
+        # Should one of a batch take long, somebody else sends the answers of those before it.
         def begin_one
           @running += 1
+          @board.soil(@next.connection) if @next.is_a?(NativeBatch)
           @next
         end
 
@@ -112,12 +117,14 @@ module Plait
           :lead
         end
 
-        def conclude(incoming)
+        def conclude(work)
           @running -= 1
-          @done += 1
-          peer = incoming.connection.session
-          peer.in_flight -= 1
-          @board.soil(incoming.connection) unless incoming.notification?
+          peer = work.connection.session
+          count = work.is_a?(Incoming) ? 1 : work.finished
+          peer.owed -= work.answered unless work.is_a?(Incoming)
+          @done += count
+          peer.in_flight -= count
+          @board.soil(work.connection) unless work.is_a?(Incoming) && work.notification?
           @board.relieve(peer)
         end
 
@@ -135,6 +142,7 @@ module Plait
 
         def fulfil(duty)
           case duty
+          when NativeBatch then perform_some(duty)
           when Incoming then perform(duty)
           when :lead then lead
           when :flush then @board.flush
@@ -146,6 +154,26 @@ module Plait
           @board.lead
         ensure
           @leading = false
+        end
+
+        # Quick ones; and the first that is not.
+        def perform_some(batch)
+          stay_awake
+          other = begin_with(batch)
+          perform_for(batch, other) if other
+          send_off(batch.connection, Deadline.now)
+        end
+
+        def begin_with(batch)
+          Survival.of { batch.run(@runner.handler) }
+        rescue Exception # rubocop:disable Lint/RescueException -- as in {#run}
+          raise if @over
+        end
+
+        def perform_for(batch, incoming)
+          perform(incoming)
+        ensure
+          batch.finish
         end
 
         def perform(incoming)
@@ -182,7 +210,7 @@ module Plait
 
         # It won't. Should it do so, somebody has an eye on it.
         def stay_awake
-          help { !@bench.empty? } if @bench.unwatched?
+          help { !@bench.called? } if @bench.unwatched?
         end
       end
     end

@@ -40,6 +40,20 @@ module Plait
         # @return [Boolean] whether another request of this connection may be taken
         def room?(connection) = @backlog.room?(connection.session)
 
+        # @return [Integer] how many of this connection may be taken
+        def places(connection) = @backlog.places(connection.session)
+
+        # What came from a connection at once.
+        # @param batch [NativeBatch]
+        # @return [void]
+        def take_together(batch)
+          return if @lock.exclusively { enter_together(batch, batch.connection.session) }
+
+          while (incoming = batch.shift)
+            take(incoming)
+          end
+        end
+
         # @param incoming [Incoming]
         # @return [void]
         def take(incoming)
@@ -94,6 +108,23 @@ module Plait
 
           @refused += 1 unless reason == :authenticate
           reason
+        end
+
+        # @return [Boolean] false: they have to be looked at one by one
+        def enter_together(batch, peer)
+          return false if @stopping || (@secret && peer.admitted != true) || !@backlog.append(batch)
+
+          count_together(batch, peer)
+          true
+        end
+
+        def count_together(batch, peer)
+          requests = batch.size - batch.notifications
+          peer.fresh = true
+          peer.owed += requests
+          peer.in_flight += batch.size
+          @requests += requests
+          @notifications += batch.notifications
         end
 
         def count(incoming, peer)

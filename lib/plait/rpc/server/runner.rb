@@ -8,6 +8,9 @@ module Plait
     class Server
       # Runs a request where it is taken up: in the worker.
       class Runner
+        # @return [Handler]
+        attr_reader :handler
+
         # @param handler [Handler]
         def initialize(handler)
           @handler = handler

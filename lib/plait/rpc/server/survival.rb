@@ -17,11 +17,12 @@ module Plait
           # @return [Boolean]
           def exiting? = @exiting || false
 
-          # @return [void]
+          # @return [Object, nil] the block's value
           # @raise [Exception] what the block raises
           def of
-            yield
+            value = yield
             over = true
+            value
           rescue Exception # rubocop:disable Lint/RescueException
             over = true
             raise

@@ -1,0 +1,21 @@
+/*
+ * Plait::RPC::NativeBatch: the requests that came to a server by one receive, and how they are run. Those whose methods are
+ * known to be quick are run back to back, without a line of Ruby's between two of them, and their answers gathered; what is
+ * anything else is given to Ruby.
+ *
+ * Any number of workers may take from it: each takes the next one. All of it runs with the GVL, which is the only lock.
+ */
+#ifndef PLAIT_RB_RPC_BATCH_H
+#define PLAIT_RB_RPC_BATCH_H
+
+#include <ruby.h>
+
+/* Of requests that come by this connection's line. */
+VALUE plait_rpc_batch_new(VALUE line, VALUE connection);
+
+/* Adds the message that the parser has told: a request or a notification. */
+void plait_rpc_batch_add(VALUE batch, VALUE parser);
+
+void plait_init_rpc_batch(VALUE rpc);
+
+#endif
