@@ -72,6 +72,20 @@ static void read_nodes(VALUE nodes, struct shard_node *to) {
     }
 }
 
+static void read_secret(VALUE options, const char *name, char to[SHARD_SECRET]) {
+    VALUE text = fetch(options, name);
+    const char *secret = NIL_P(text) ? "" : StringValueCStr(text);
+    if (strlen(secret) >= SHARD_SECRET) rb_raise(rb_eArgError, "%s: is longer than %d bytes", name, SHARD_SECRET - 1);
+    strcpy(to, secret);
+}
+
+static void read_secrets(VALUE options, struct shard_settings *settings) {
+    settings->users = RTEST(fetch(options, "users"));
+    read_secret(options, "password", settings->password);
+    read_secret(options, "node_user", settings->node_user);
+    read_secret(options, "node_password", settings->node_password);
+}
+
 static struct shard_settings read_settings(VALUE nodes, VALUE placement, VALUE options, struct shard_node *to) {
     read_nodes(nodes, to);
     return (struct shard_settings){
@@ -119,6 +133,7 @@ static VALUE holder_start(VALUE self, VALUE nodes, VALUE placement, VALUE descri
     struct shard_node *to = (struct shard_node *)RSTRING_PTR(memory);
     int *listeners = (int *)(to + RARRAY_LEN(nodes));
     struct shard_settings settings = read_settings(nodes, placement, options, to);
+    read_secrets(options, &settings);
     int error = copy_descriptors(descriptors, listeners);
     if (!error) holder->shard = shard_start(&settings, listeners, (uint32_t)threads, &error);
     holder->generation = plait_generation();

@@ -13,7 +13,7 @@
 #include "placement.h"
 #include "resp.h"
 
-enum { SHARD_LABEL = 128 };
+enum { SHARD_LABEL = 128, SHARD_SECRET = 512 };
 
 struct shard_node {
     struct sockaddr_storage address;
@@ -31,6 +31,10 @@ struct shard_settings {
     double retry;               /* seconds until a node that can't be reached is tried again */
     size_t client_bytes;        /* that a client may leave unread before it is cut */
     uint32_t clients;           /* at once, on each thread */
+    char password[SHARD_SECRET];      /* that clients have to give; empty: none */
+    char node_user[SHARD_SECRET];     /* as whom the shard speaks to nodes; empty: the default user */
+    char node_password[SHARD_SECRET]; /* empty: it does not authenticate */
+    bool users;                       /* names and passwords of clients are for the nodes to judge */
 };
 
 /* Since the start, of all threads. */

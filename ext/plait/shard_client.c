@@ -1,5 +1,6 @@
 /* Connections of clients: commands come in, replies go out in their order. */
 #include "shard_pinned.h"
+#include "shard_session.h"
 
 #ifdef __linux__
 
@@ -29,6 +30,7 @@ static bool add(struct shard_worker *worker, int socket) {
     client->kind = SHARD_CLIENT;
     client->socket = socket;
     client->events = EPOLLIN;
+    shard_session_begin(worker, client);
     client->after = worker->clients;
     if (worker->clients) worker->clients->before = client;
     worker->clients = client;
@@ -110,6 +112,7 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
     shard_gather_leave(worker, client);
     shard_pin_leave(worker, client);
     shard_transaction_drop(worker, client);
+    shard_session_end(client);
     drop_input(client);
     shard_rope_clear(&client->out, &worker->blocks);
     for (struct shard_request *request = client->first; request; request = request->next) {
@@ -318,7 +321,7 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
             continue;
         }
         if (!client->scanning) {
-            resp_command_start(command, &worker->shard->settings.limits, worker->spans, worker->span_room);
+            resp_command_start(command, shard_limits(worker, client), worker->spans, worker->span_room);
             client->scanning = true;
         } else if (!client->spans) {
             command->spans = worker->spans; /* none is known yet, and they may have moved */

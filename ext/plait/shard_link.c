@@ -1,5 +1,6 @@
 /* Connections to nodes. */
 #include "shard_pinned.h"
+#include "shard_session.h"
 
 #ifdef __linux__
 
@@ -60,7 +61,7 @@ static void disconnect(struct shard_worker *worker, struct shard_link *link) {
 }
 
 static void fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
-    bool begun = link->scan.at > 0 && busy(link) && !link->waiters[link->head & (link->room - 1)].skip;
+    bool begun = link->state == SHARD_UP && link->scan.at > 0 && busy(link) && !link->waiters[link->head & (link->room - 1)].skip;
     if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
     link->sender = NULL;
     disconnect(worker, link);
@@ -86,6 +87,10 @@ static void give_up(struct shard_worker *worker, struct shard_link *link, const 
     if (!asked) link->retry_at = worker->now + settings_of(worker)->retry;
     shard_add(worker, FIGURE_FAILURES, 1);
     fail_all(worker, link, error);
+}
+
+void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
+    give_up(worker, link, why);
 }
 
 static void give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number) {
@@ -127,9 +132,9 @@ static void end_to_connect(struct shard_worker *worker, struct shard_link *link)
         give_up_by(worker, link, "can't be reached", error);
         return;
     }
-    link->state = SHARD_UP;
     link->since = worker->now;
     shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
+    shard_link_greet(worker, link);
 }
 
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part) {
@@ -205,6 +210,7 @@ static void receive(struct shard_worker *worker, struct shard_link *link) {
 
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events) {
     if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) end_to_connect(worker, link);
+    if (link->state == SHARD_GREETING && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) shard_link_greeted(worker, link);
     if (link->state == SHARD_UP && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) receive(worker, link);
     if (link->pin) shard_pin_touch(worker, link->pin);
 }

@@ -46,15 +46,6 @@ static void select_base(struct shard_call *call) {
     else shard_refuse(call, "ERR SELECT is not allowed: the shard has the database 0 only");
 }
 
-static void hello(struct shard_call *call) {
-    static const char greeting[] =
-        "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:1\r\n"
-        "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n";
-    bool two = call->count == 1 || (call->count == 2 && shard_word_is(call->data, call->words[1], "2"));
-    if (two) answer_line(call, greeting);
-    else shard_refuse(call, "NOPROTO unsupported protocol version: the shard speaks RESP2");
-}
-
 static void tell_time(struct shard_call *call) {
     struct timespec now;
     char seconds[24], microseconds[24], reply[80];
@@ -65,36 +56,12 @@ static void tell_time(struct shard_call *call) {
     shard_answer(call, reply, (size_t)size);
 }
 
-static void accept_it(struct shard_call *call) {
-    answer_line(call, "+OK\r\n");
-}
-
-static void reset(struct shard_call *call) {
-    answer_line(call, "+RESET\r\n");
-}
-
-static void tell_no_name(struct shard_call *call) {
-    answer_line(call, "$-1\r\n");
-}
-
-static void tell_id(struct shard_call *call) {
-    char reply[40];
-    int size = snprintf(reply, sizeof reply, ":%d\r\n", call->client->socket);
-    shard_answer(call, reply, (size_t)size);
-}
-
-static void authenticate(struct shard_call *call) {
-    shard_refuse(call, "ERR AUTH <password> called without any password configured for the shard");
-}
-
 void shard_answer_here(struct shard_call *call) {
     static const struct {
         const char *name;
         void (*answer)(struct shard_call *call);
     } answers[] = {
-        {"ping", ping}, {"echo", echo}, {"quit", quit}, {"select", select_base}, {"hello", hello}, {"time", tell_time},
-        {"reset", reset}, {"auth", authenticate}, {"client|getname", tell_no_name}, {"client|id", tell_id},
-        {"client|setname", accept_it}, {"client|setinfo", accept_it},
+        {"ping", ping}, {"echo", echo}, {"quit", quit}, {"select", select_base}, {"time", tell_time},
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         if (strcmp(answers[i].name, call->command->name) != 0) continue;

@@ -1,5 +1,6 @@
 /* One reply of several. */
-#include "shard_plane.h"
+#include "shard_answers.h"
+#include "shard_session.h"
 
 #ifdef __linux__
 
@@ -198,14 +199,38 @@ static bool put_error(struct sink *sink) {
     return merge->error != NULL;
 }
 
+/* What has to be read whole before anything can be said. */
+static void merge_whole(struct sink *sink) {
+    const struct shard_merge *merge = sink->request->merge;
+    struct shard_text *replies = malloc(merge->count * sizeof *replies);
+    for (uint32_t part = 0; replies && part < merge->count; part++) {
+        struct whole reply = reply_of(merge, part);
+        replies[part] = (struct shard_text){reply.data, reply.size};
+    }
+    struct shard_buffer *answer = replies ? shard_answer_of(merge->way, replies, merge->count) : NULL;
+    free(replies);
+    sink->enough = answer != NULL;
+    if (answer) put(sink, (struct whole){answer->bytes, answer->size}, answer);
+    shard_buffer_drop(answer);
+}
+
+static void merge_verified(struct sink *sink) {
+    char reply[SHARD_GREETING_ROOM];
+    put(sink, (struct whole){reply, shard_session_greet(sink->request->client, reply)}, NULL);
+}
+
 static void put_all(struct sink *sink) {
-    if (put_error(sink)) return;
+    bool failed = put_error(sink);
+    if (sink->request->merge->way == SHARD_VERIFIED) shard_session_settle(sink->request->client, !failed);
+    if (failed) return;
     switch (sink->request->merge->way) {
     case SHARD_MGET: merge_values(sink); break;
     case SHARD_COUNT: case SHARD_ALL_COUNT: merge_sum(sink); break;
     case SHARD_ALL_ARRAYS: merge_arrays(sink); break;
     case SHARD_ALL_ONE: merge_one(sink); break;
     case SHARD_SCAN: merge_scan(sink); break;
+    case SHARD_INFO: case SHARD_LEAST: case SHARD_PAIRS: merge_whole(sink); break;
+    case SHARD_VERIFIED: merge_verified(sink); break;
     default:
         if (sink->request->merge->gathers) put(sink, (struct whole){"+OK\r\n", 5}, NULL);
         else put_part(sink, 0);

@@ -6,29 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shard_session.h"
+
 static const double IDLE = 5;     /* seconds until a connection that nobody needs is closed */
 static const double PERIOD = .05; /* seconds between looks at them */
 
 /* ---- having one ---- */
 
-static struct shard_pin *take_idle(struct shard_worker *worker, uint32_t node) {
+static struct shard_pin *take_idle(struct shard_worker *worker, const struct shard_lane *lane, uint32_t node) {
     for (struct shard_pin **at = &worker->idle_pins; *at; at = &(*at)->next_idle) {
         struct shard_pin *pin = *at;
-        if (pin->node != node || pin->link.state != SHARD_UP) continue;
+        if (pin->node != node || pin->link.lane != lane || pin->link.state != SHARD_UP) continue;
         *at = pin->next_idle;
         return pin;
     }
     return NULL;
 }
 
-static struct shard_pin *new_pin(struct shard_worker *worker, uint32_t node) {
+static struct shard_pin *new_pin(struct shard_worker *worker, struct shard_lane *lane, uint32_t node) {
     struct shard_pin *pin = calloc(1, sizeof *pin);
     if (!pin) return NULL;
 
     pin->link.kind = SHARD_LINK;
     pin->link.socket = -1;
     pin->link.node = &worker->shard->settings.nodes[node];
-    pin->link.retry_at = worker->links[node].retry_at;
+    pin->link.lane = lane;
+    lane->users++;
+    pin->link.retry_at = lane->links[node].retry_at;
     pin->link.pin = pin;
     pin->node = node;
     pin->next = worker->pins;
@@ -37,8 +41,8 @@ static struct shard_pin *new_pin(struct shard_worker *worker, uint32_t node) {
 }
 
 struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum shard_pin_use use) {
-    struct shard_pin *pin = take_idle(call->worker, node);
-    if (!pin) pin = new_pin(call->worker, node);
+    struct shard_pin *pin = take_idle(call->worker, call->client->lane, node);
+    if (!pin) pin = new_pin(call->worker, call->client->lane, node);
     if (!pin) {
         shard_client_close(call->worker, call->client);
         return NULL;
@@ -98,6 +102,7 @@ void shard_pins_flush(struct shard_worker *worker) {
 }
 
 static void free_pin(struct shard_worker *worker, struct shard_pin *pin) {
+    pin->link.lane->users--;
     shard_link_close(worker, &pin->link);
     free(pin);
 }
@@ -201,6 +206,7 @@ void shard_wait(struct shard_call *call) {
 
 bool shard_bound_takes(struct shard_call *call) {
     const struct shard_pin *pin = call->client->pin;
+    if (call->client->locked) return shard_locked_takes(call);
     return pin && pin->use == SHARD_PIN_SUBSCRIBED ? shard_subscription_takes(call) : shard_transaction_takes(call);
 }
 

@@ -98,7 +98,7 @@ void shard_subscription_lost(struct shard_worker *worker, struct shard_pin *pin,
 
 /* Whether its commands may have another meaning than those of others. */
 static inline bool shard_is_bound(const struct shard_client *client) {
-    return client->pin || client->transaction;
+    return client->pin || client->transaction || client->locked;
 }
 
 /* A command of one that is. False: it goes its usual way. */

@@ -55,6 +55,7 @@ struct shard_request {
 
 /* ---- clients ---- */
 
+struct shard_lane;
 struct shard_pin;
 struct shard_transaction;
 
@@ -76,6 +77,11 @@ struct shard_client {
     uint64_t left;                       /* bytes to come of an argument that is passed on, or dropped */
     struct shard_pin *pin;               /* a connection to a node that is its own, or NULL */
     struct shard_transaction *transaction; /* behind MULTI, or NULL */
+    struct shard_lane *lane;             /* whose connections to nodes it uses */
+    struct shard_lane *former;           /* until the nodes have taken its password, or NULL */
+    uint64_t id;
+    double born;
+    char *name;                          /* of CLIENT SETNAME, or NULL */
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
     struct shard_client *next_paused;
@@ -86,11 +92,13 @@ struct shard_client {
     bool again;                          /* the command was not taken: it is to be read again when all before it is answered */
     bool ending;                         /* nothing more is read; it is closed when all is written */
     bool buried;                         /* in the list of those to be freed */
+    bool locked;                         /* it has to give the password first */
+    bool greets;                         /* its password came with HELLO */
 };
 
 /* ---- nodes ---- */
 
-enum shard_link_state { SHARD_DOWN, SHARD_CONNECTING, SHARD_UP };
+enum shard_link_state { SHARD_DOWN, SHARD_CONNECTING, SHARD_GREETING, SHARD_UP };
 
 /* Who waits for a reply. */
 struct shard_waiter {
@@ -105,6 +113,8 @@ struct shard_link {
     struct shard_link *next;      /* in the list of those that are for streams */
     struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
     struct shard_pin *pin;        /* what it is a part of, or NULL */
+    struct shard_lane *lane;
+    uint32_t greetings;           /* answers to them that are to come, before anything else is sent */
     enum shard_link_state state;
     int socket;
     uint32_t events;
@@ -119,6 +129,19 @@ struct shard_link {
     double queued_since;          /* when the kernel was asked how much it holds for the node */
     int queued;                   /* bytes it held then */
     double retry_at;              /* before then it is not tried again */
+};
+
+/* Connections to the nodes that begin in the same way: as a user, with a version of RESP. */
+struct shard_lane {
+    struct shard_lane *next;
+    struct shard_link *links;  /* one for each node */
+    char *user;                /* NULL: the shard's own */
+    char *password;
+    char *greeting;            /* commands that each connection begins with */
+    size_t greeting_size;
+    uint32_t greetings;        /* commands of it */
+    uint32_t users;            /* clients, and further connections */
+    bool resp3;
 };
 
 /* ---- threads ---- */
@@ -143,7 +166,8 @@ struct shard_worker {
     uint32_t *nodes;                 /* of the keys of a command */
     size_t node_room;
     uint32_t *counts;                /* for each node: keys of a command, or parts */
-    struct shard_link *links;        /* one for each node */
+    struct shard_lane lane;          /* of most clients: RESP2, as the shard itself */
+    struct shard_link *links;        /* its */
     struct shard_link *streams;      /* connections for one command at a time */
     struct shard_pin *pins;          /* connections for one client at a time */
     struct shard_pin *idle_pins;     /* those of them that are nobody's */
@@ -242,6 +266,11 @@ struct shard_call {
     uint32_t count;
 };
 
+/* The connection to a node that its client shares with others. */
+static inline struct shard_link *shard_link_to(const struct shard_call *call, uint32_t node) {
+    return &call->client->lane->links[node];
+}
+
 /* Sends it where it belongs, or answers. */
 void shard_dispatch(struct shard_call *call);
 
@@ -337,6 +366,9 @@ void shard_link_close(struct shard_worker *worker, struct shard_link *link);
 
 /* So many replies come before that of the last request. */
 void shard_link_skip(struct shard_link *link, uint32_t replies);
+
+/* All that wait are told why; it is not tried again at once. */
+void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why);
 
 /* Ends the connection in the middle of a command; whoever waits is answered with that. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);

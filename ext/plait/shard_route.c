@@ -1,5 +1,6 @@
 /* Which way a command goes. */
 #include "shard_pinned.h"
+#include "shard_session.h"
 
 #ifdef __linux__
 
@@ -84,7 +85,7 @@ static void refuse_subcommand(struct shard_call *call, const struct shard_comman
 
 static void send_to(struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
-    struct shard_link *link = &worker->links[node];
+    struct shard_link *link = shard_link_to(call, node);
     struct shard_request *request = shard_request_new(worker, call->client);
     if (!request || !shard_link_ask(worker, link, request, 0)) return;
 
@@ -215,7 +216,8 @@ static void go(struct shard_call *call) {
     switch (call->command->way) {
     case SHARD_ROUTED: route(call); break;
     case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
-    case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: shard_send_to_all(call); break;
+    case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_INFO: case SHARD_LEAST: case SHARD_PAIRS:
+        shard_send_to_all(call); break;
     case SHARD_SCAN: shard_scan(call); break;
     case SHARD_FIRST: send_to(call, 0); break;
     case SHARD_STREAMS: route_streams(call); break;
@@ -224,6 +226,7 @@ static void go(struct shard_call *call) {
     case SHARD_TRANSACTS: shard_transact(call); break;
     case SHARD_SUBSCRIBES: shard_subscribe(call); break;
     case SHARD_LOCAL: shard_answer_here(call); break;
+    case SHARD_SESSION: shard_session(call); break;
     default: shard_refuse(call, "ERR '%s' can't be used through the shard", call->command->name);
     }
 }

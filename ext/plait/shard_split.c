@@ -82,8 +82,8 @@ static void ask_nodes(struct shard_call *call, struct shard_request *request, ui
         if (!keys) continue;
 
         bool last = part + 1 == request->merge->count;
-        bool asked = shard_link_ask(worker, &worker->links[node], request, part++);
-        if (asked) begin_part(call, &worker->links[node], 1 + (uint64_t)keys * step);
+        bool asked = shard_link_ask(worker, shard_link_to(call, node), request, part++);
+        if (asked) begin_part(call, shard_link_to(call, node), 1 + (uint64_t)keys * step);
         worker->counts[node] = asked ? part : 0;
         if (last) break; /* if all have failed, the request is gone */
     }
@@ -118,8 +118,8 @@ struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way 
 static void send_whole(struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
     struct shard_request *request = shard_request_new(worker, call->client);
-    if (request && shard_link_ask(worker, &worker->links[node], request, 0)) {
-        append(call, &worker->links[node], call->data, call->size);
+    if (request && shard_link_ask(worker, shard_link_to(call, node), request, 0)) {
+        append(call, shard_link_to(call, node), call->data, call->size);
     }
 }
 
@@ -130,7 +130,7 @@ static void append_words(struct shard_call *call, uint32_t keys, uint32_t step) 
         if (!worker->counts[worker->nodes[i]]) continue;
         size_t size;
         const char *data = whole_word(call, 1 + i * step, step, &size);
-        append(call, &worker->links[worker->nodes[i]], data, size);
+        append(call, shard_link_to(call, worker->nodes[i]), data, size);
     }
 }
 
@@ -166,7 +166,7 @@ void shard_send_to_all(struct shard_call *call) {
     uint32_t nodes = worker->shard->settings.node_count;
     struct shard_request *request = shard_begin_merge(call, call->command->way, nodes);
     for (uint32_t node = 0; request && node < nodes; node++) {
-        if (shard_link_ask(worker, &worker->links[node], request, node)) append(call, &worker->links[node], call->data, call->size);
+        if (shard_link_ask(worker, shard_link_to(call, node), request, node)) append(call, shard_link_to(call, node), call->data, call->size);
     }
 }
 
@@ -182,8 +182,8 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
         if (!count) continue;
 
         request->merge->waiting++;
-        bool asked = shard_link_ask(worker, &worker->links[node], request, node);
-        if (asked) begin_named(call, &worker->links[node], 1 + 2 * (uint64_t)count, "MSET", 4);
+        bool asked = shard_link_ask(worker, shard_link_to(call, node), request, node);
+        if (asked) begin_named(call, shard_link_to(call, node), 1 + 2 * (uint64_t)count, "MSET", 4);
         worker->counts[node] = asked;
     }
     append_words(call, keys, 2);
@@ -215,20 +215,20 @@ void shard_scan(struct shard_call *call) {
     if (!request) return;
 
     request->merge->node = node;
-    if (!shard_link_ask(worker, &worker->links[node], request, 0)) return;
+    if (!shard_link_ask(worker, shard_link_to(call, node), request, 0)) return;
 
     char digits[24], word[RESP_HEADER + 24];
     int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)(cursor / nodes));
     size_t header = resp_write_header(word, '$', (uint64_t)size);
     memcpy(word + header, digits, (size_t)size);
     memcpy(word + header + size, "\r\n", 2);
-    begin_part(call, &worker->links[node], call->count);
-    if (!shard_rope_copy(&worker->links[node].out, &worker->blocks, word, header + (size_t)size + 2)) {
-        out_of_memory(worker, &worker->links[node]);
+    begin_part(call, shard_link_to(call, node), call->count);
+    if (!shard_rope_copy(&shard_link_to(call, node)->out, &worker->blocks, word, header + (size_t)size + 2)) {
+        out_of_memory(worker, shard_link_to(call, node));
     }
     size_t rest = 0;
     const char *options = call->count > 2 ? whole_word(call, 2, call->count - 2, &rest) : NULL;
-    if (options) append(call, &worker->links[node], options, rest);
+    if (options) append(call, shard_link_to(call, node), options, rest);
 }
 
 #endif

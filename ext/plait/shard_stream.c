@@ -16,13 +16,13 @@ static const double IDLE = 5; /* seconds until a connection that nobody needs is
 /* ---- connections ---- */
 
 static bool is_free(const struct shard_link *link) {
-    return link->head == link->tail && !link->out.first && link->state != SHARD_CONNECTING;
+    return link->head == link->tail && !link->out.first && (link->state == SHARD_DOWN || link->state == SHARD_UP);
 }
 
-static struct shard_link *take_link(struct shard_worker *worker, uint32_t number) {
+static struct shard_link *take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t number) {
     const struct shard_node *node = &worker->shard->settings.nodes[number];
     for (struct shard_link *link = worker->streams; link; link = link->next) {
-        if (link->node == node && is_free(link)) return link;
+        if (link->node == node && link->lane == lane && is_free(link)) return link;
     }
     struct shard_link *link = calloc(1, sizeof *link);
     if (!link) return NULL;
@@ -30,6 +30,8 @@ static struct shard_link *take_link(struct shard_worker *worker, uint32_t number
     link->kind = SHARD_LINK;
     link->socket = -1;
     link->node = node;
+    link->lane = lane;
+    lane->users++;
     link->next = worker->streams;
     worker->streams = link;
     return link;
@@ -42,6 +44,7 @@ bool shard_streams_check(struct shard_worker *worker) {
         struct shard_link *link = *at;
         if (is_free(link) && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
             *at = link->next;
+            link->lane->users--;
             shard_link_close(worker, link);
             free(link);
             continue;
@@ -84,7 +87,7 @@ void shard_stream_begin(struct shard_worker *worker, struct shard_client *client
     const struct resp_command *scan = &client->command;
     struct resp_span key = scan->spans[streamable(scan, data)->key];
     uint32_t node = placement_node(&worker->shard->settings.placement, data + key.at, key.size);
-    struct shard_link *link = take_link(worker, node);
+    struct shard_link *link = take_link(worker, client->lane, node);
     struct shard_request *request = link ? shard_request_new(worker, client) : NULL;
     if (!request) {
         shard_client_close(worker, client);

@@ -192,7 +192,7 @@ static void probe(struct shard_call *call, struct shard_pin *pin) {
 bool shard_subscription_takes(struct shard_call *call) {
     struct shard_pin *pin = call->client->pin;
     bool fits = call->command && shard_command_fits(call->command, call->count);
-    if (is(call, "quit") || (call->command && !fits)) return false;
+    if (is(call, "quit") || is(call, "reset") || (call->command && !fits)) return false;
     if (fits && call->command->way == SHARD_SUBSCRIBES) {
         pass_on_if_there(call, pin);
     } else if (is(call, "ping")) {

@@ -46,6 +46,11 @@ enum shard_way {
     SHARD_TRANSACTS,  /* MULTI and what belongs to it */
     SHARD_SUBSCRIBES, /* its connection becomes one to a node */
     SHARD_SORT,       /* routed, unless it names keys that can't be seen */
+    SHARD_SESSION,    /* about the connection of the client itself */
+    SHARD_VERIFIED,   /* a password that all nodes have to take */
+    SHARD_INFO,       /* to all nodes; one text */
+    SHARD_LEAST,      /* to all nodes; of each number the least */
+    SHARD_PAIRS,      /* to all nodes; names and values, which may differ */
     SHARD_REFUSED
 };
 

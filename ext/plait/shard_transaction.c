@@ -107,7 +107,7 @@ static void execute(struct shard_call *call) {
         send_all(call, &pin->link);
         shard_pin_touch(call->worker, pin);
     } else if (transaction->count) {
-        struct shard_link *link = &call->worker->links[transaction->node];
+        struct shard_link *link = shard_link_to(call, transaction->node);
         send_all(call, link);
         if (link->out.size > SHARD_HIGH) client->full = link;
     } else {
@@ -189,6 +189,12 @@ static void queue(struct shard_call *call) {
     }
 }
 
+/* Of those that go another way: they would use the connection for something else, or as somebody else. */
+static bool disturbs(const struct shard_call *call) {
+    unsigned way = call->command->way;
+    return way == SHARD_WAITS || way == SHARD_SUBSCRIBES || way == SHARD_STREAMS || is(call, "auth") || is(call, "hello");
+}
+
 /* Those of the node that watches go its way, so that they are in order with it; others wait until all before them is answered. */
 static bool takes_watching(struct shard_call *call) {
     uint32_t node;
@@ -196,7 +202,7 @@ static bool takes_watching(struct shard_call *call) {
     if (call->command->way != SHARD_ROUTED) {
         if (shard_hold_back(call)) return true;
         call->client->alone = true;
-        if (call->command->way != SHARD_WAITS && call->command->way != SHARD_SUBSCRIBES && call->command->way != SHARD_STREAMS) return false;
+        if (!disturbs(call)) return false;
         shard_refuse(call, "ERR '%s' can't be used while keys are watched", call->command->name);
         return true;
     }

@@ -1,5 +1,6 @@
 /* A thread of the data plane: waits, and takes turns. */
 #include "shard_pinned.h"
+#include "shard_session.h"
 
 #ifdef __linux__
 
@@ -49,6 +50,7 @@ void shard_flush(struct shard_worker *worker) {
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &worker->links[i]);
     for (struct shard_link *link = worker->streams; link; link = link->next) shard_link_flush(worker, link);
     shard_pins_flush(worker);
+    shard_lanes_flush(worker);
     while (worker->touched) {
         struct shard_client *client = worker->touched;
         worker->touched = client->next_touched;
@@ -107,6 +109,7 @@ static int check_times(struct shard_worker *worker) {
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) due |= shard_link_check(worker, &worker->links[i]);
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
+    due |= shard_lanes_check(worker);
     due |= give_memory_back(worker);
     return due ? TICK : -1;
 }
@@ -158,11 +161,8 @@ int shard_worker_open(struct shard_worker *worker) {
     worker->links = calloc(nodes, sizeof *worker->links);
     if (!worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
 
-    for (uint32_t i = 0; i < nodes; i++) {
-        worker->links[i].kind = SHARD_LINK;
-        worker->links[i].socket = -1;
-        worker->links[i].node = &worker->shard->settings.nodes[i];
-    }
+    if (!shard_lane_open(worker)) return ENOMEM;
+
     int error = look_at(worker, worker->bell, &worker->bell_kind);
     return error ? error : look_at(worker, worker->listener, &worker->listener_kind);
 }
@@ -185,6 +185,7 @@ static void close_all(struct shard_worker *worker) {
     }
     shard_streams_close(worker);
     shard_pins_close(worker);
+    shard_lanes_close(worker);
     forget_lists(worker);
     shard_bury(worker);
 }

@@ -20,8 +20,12 @@ module Plait
       DEFAULTS = {
         connect_timeout: 1.0, timeout: 10.0, retry: 0.5, client_bytes: 256 << 20, clients: 50_000
       }.freeze
+      # Those about who may do what.
+      ACCESS = { password: nil, node_user: nil, node_password: nil, users: false }.freeze
+      # As many as the data plane has room for.
+      SECRET_BYTES = 511
       BACKLOG = 1024
-      private_constant :BACKLOG
+      private_constant :BACKLOG, :SECRET_BYTES
 
       # Starts one, and stops it after the block.
       # @yieldparam proxy [Proxy]
@@ -49,6 +53,10 @@ module Plait
       # @option options [Numeric] :retry seconds until a node that can't be reached is tried again
       # @option options [Integer] :client_bytes that a client may leave unread before it is cut
       # @option options [Integer] :clients at once, for each thread
+      # @option options [String, nil] :password that clients have to give; nil: none
+      # @option options [String, nil] :node_user as whom the proxy speaks to nodes; nil: their default user
+      # @option options [String, nil] :node_password
+      # @option options [Boolean] :users whether names and passwords of clients are for the nodes to judge: ACL users
       # @raise [UsageError]
       # @raise [UnsupportedError] without the extension, or on another system than Linux
       def initialize(nodes:, listen: "127.0.0.1:6380", threads: 1, placement: :redis_sharding, **options)
@@ -58,7 +66,7 @@ module Plait
         @listen = Node::FORM.match(listen.to_s) or raise UsageError, "listen: is HOST:PORT, not #{listen.inspect}"
         @threads = threads
         @placement = Placement.new(nodes, rule: placement, **options.slice(:hash, :distribution, :tag))
-        @options = DEFAULTS.merge(options.except(:hash, :distribution, :tag))
+        @options = DEFAULTS.merge(ACCESS, options.except(:hash, :distribution, :tag))
         check_options
         @plane = NativeShard::Plane.new
       end
@@ -105,15 +113,34 @@ module Plait
       end
 
       def check_options
-        odd = @options.keys - DEFAULTS.keys
-        raise UsageError, "no option #{odd.first}; there are hash, distribution, tag, #{DEFAULTS.keys.join(", ")}" if odd.any?
+        known = [*DEFAULTS.keys, *ACCESS.keys]
+        odd = @options.keys - known
+        raise UsageError, "no option #{odd.first}; there are hash, distribution, tag, #{known.join(", ")}" if odd.any?
 
-        @options.each do |name, value|
+        check_numbers
+        check_access
+      end
+
+      def check_numbers
+        @options.slice(*DEFAULTS.keys).each do |name, value|
           whole = DEFAULTS.fetch(name).is_a?(Integer)
           next if (whole ? value.is_a?(Integer) : value.is_a?(Numeric)) && value >= 0
 
           raise UsageError, "#{name}: is #{whole ? "a number" : "seconds"}, at least 0, not #{value.inspect}"
         end
+      end
+
+      # A secret is not shown.
+      def check_access
+        %i[password node_user node_password].each do |name|
+          value = @options[name]
+          fits = value.is_a?(String) && (1..SECRET_BYTES).cover?(value.bytesize) && !value.include?("\0")
+          raise UsageError, "#{name}: is a text of 1 to #{SECRET_BYTES} bytes, or nil" unless value.nil? || fits
+        end
+        raise UsageError, "node_user: needs node_password: too" if @options[:node_user] && !@options[:node_password]
+        return if [true, false].include?(@options[:users])
+
+        raise UsageError, "users: is true or false, not #{@options[:users].inspect}"
       end
 
       # One for each thread: the kernel deals connections out to them.

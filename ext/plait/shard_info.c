@@ -1,0 +1,158 @@
+/* See shard_info.h. */
+#include "shard_info.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct line {
+    const char *data;
+    size_t size;  /* without its end */
+    size_t name;  /* bytes before the colon; 0: it has none */
+};
+
+/* Of nodes together; what is not here and differs is left out. */
+static const char *const sums[] = {
+    "connected_clients", "maxclients", "blocked_clients", "tracking_clients", "clients_in_timeout_table", "used_memory",
+    "used_memory_rss", "used_memory_dataset", "used_memory_overhead", "used_memory_lua", "used_memory_scripts", "maxmemory",
+"mem_clients_normal", "mem_clients_slaves", "rdb_changes_since_last_save", "total_connections_received",
+    "total_commands_processed", "instantaneous_ops_per_sec", "total_net_input_bytes", "total_net_output_bytes",
+    "rejected_connections", "sync_full", "sync_partial_ok", "sync_partial_err", "expired_keys", "evicted_keys", "evicted_clients",
+    "keyspace_hits", "keyspace_misses", "pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "total_forks",
+    "total_error_replies", "total_reads_processed", "total_writes_processed", "unexpected_error_replies", "connected_slaves",
+    "migrate_cached_sockets", "active_defrag_hits", "active_defrag_misses",
+};
+static const char *const largest[] = {"loading", "rdb_bgsave_in_progress", "aof_rewrite_in_progress", "uptime_in_seconds",
+                                      "uptime_in_days", "latest_fork_usec"};
+
+/* Figures that nobody would add: of one as of all. */
+static const char *const alike[] = {"redis_version", "redis_git_sha1", "redis_git_dirty", "redis_build_id", "arch_bits", "gcc_version",
+                                    "hz", "configured_hz", "io_threads_active", "cluster_enabled", "aof_enabled", "repl_backlog_size"};
+
+static bool among(const struct line *line, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(names[i]) == line->name && memcmp(names[i], line->data, line->name) == 0) return true;
+    }
+    return false;
+}
+
+/* The line that begins there; returns where the next one does. */
+static size_t line_at(const struct shard_text *text, size_t at, struct line *line) {
+    const char *start = text->data + at;
+    const char *end = memchr(start, '\n', text->size - at);
+    size_t size = end ? (size_t)(end - start) : text->size - at;
+    size_t next = at + size + (end ? 1 : 0);
+    if (size && start[size - 1] == '\r') size--;
+    const char *colon = memchr(start, ':', size);
+    *line = (struct line){start, size, colon ? (size_t)(colon - start) : 0};
+    return next;
+}
+
+static bool find(const struct shard_text *text, const struct line *like, struct line *found) {
+    for (size_t at = 0; at < text->size;) {
+        at = line_at(text, at, found);
+        if (found->name == like->name && memcmp(found->data, like->data, like->name) == 0) return true;
+    }
+    return false;
+}
+
+static long long value_of(const struct line *line) {
+    return strtoll(line->data + line->name + 1, NULL, 10);
+}
+
+static bool same(const struct line *one, const struct line *other) {
+    return one->size == other->size && memcmp(one->data, other->data, one->size) == 0;
+}
+
+/* A figure that is not known to be one of all, and not nothing, would be taken for their sum. */
+static bool may_mislead(const struct line *line) {
+    if (among(line, alike, sizeof alike / sizeof *alike) || line->size <= line->name + 1) return false;
+    return strtod(line->data + line->name + 1, NULL) != 0;
+}
+
+static bool all_same(const struct shard_text *texts, uint32_t count, const struct line *line) {
+    struct line other;
+    for (uint32_t i = 1; i < count; i++) {
+        if (!find(&texts[i], line, &other) || !same(line, &other)) return false;
+    }
+    return true;
+}
+
+static void add(struct shard_buffer *to, const char *data, size_t size) {
+    memcpy(to->bytes + to->size, data, size);
+    to->size += size;
+}
+
+static void add_line(struct shard_buffer *to, const struct line *line) {
+    add(to, line->data, line->size);
+    add(to, "\r\n", 2);
+}
+
+static void add_number(struct shard_buffer *to, const struct line *line, long long number) {
+    char digits[32];
+    int size = snprintf(digits, sizeof digits, ":%lld\r\n", number);
+    add(to, line->data, line->name);
+    add(to, digits, (size_t)size);
+}
+
+/* A figure of all. */
+static long long combine(const struct shard_text *texts, uint32_t count, const struct line *line, bool sum) {
+    long long number = value_of(line);
+    struct line other;
+    for (uint32_t i = 1; i < count; i++) {
+        if (!find(&texts[i], line, &other)) continue;
+        long long more = value_of(&other);
+        number = sum ? number + more : more > number ? more : number;
+    }
+    return number;
+}
+
+static long long part_of(const struct line *line, const char *name) {
+    const char *at = memmem(line->data, line->size, name, strlen(name));
+    return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+}
+
+/* "db0:keys=3,expires=1,avg_ttl=5", which only nodes with keys have: the average is that of the keys that expire. */
+static void add_keyspace(struct shard_buffer *to, const struct shard_text *texts, uint32_t count) {
+    static const struct line base = {"db0", 3, 3};
+    long long keys = 0, expires = 0;
+    double ttl = 0;
+    struct line line;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!find(&texts[i], &base, &line)) continue;
+        keys += part_of(&line, "keys=");
+        expires += part_of(&line, "expires=");
+        ttl += (double)part_of(&line, "avg_ttl=") * (double)part_of(&line, "expires=");
+    }
+    if (!keys) return;
+    char text[160];
+    int size = snprintf(text, sizeof text, "db0:keys=%lld,expires=%lld,avg_ttl=%lld\r\n", keys, expires,
+                        expires ? (long long)(ttl / (double)expires) : 0);
+    add(to, text, (size_t)size);
+}
+
+static void merge_line(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line) {
+    static const char keyspace[] = "# Keyspace";
+    bool base = line->name == 3 && memcmp(line->data, "db0", 3) == 0;
+    bool sum = among(line, sums, sizeof sums / sizeof *sums);
+    if (base) return;
+    if (line->name == 0) add_line(to, line);
+    else if (sum || among(line, largest, sizeof largest / sizeof *largest)) add_number(to, line, combine(texts, count, line, sum));
+    else if (!may_mislead(line) && all_same(texts, count, line)) add_line(to, line);
+    if (line->size == sizeof keyspace - 1 && memcmp(line->data, keyspace, line->size) == 0) add_keyspace(to, texts, count);
+}
+
+struct shard_buffer *shard_info_merge(const struct shard_text *texts, uint32_t count) {
+    enum { LONGER = 64 /* a line, at most */, KEYSPACE = 256 };
+    size_t lines = 1;
+    for (size_t i = 0; i < texts[0].size; i++) lines += texts[0].data[i] == '\n';
+    struct shard_buffer *to = shard_buffer_new(texts[0].size + lines * LONGER + KEYSPACE);
+    if (!to) return NULL;
+
+    struct line line;
+    for (size_t at = 0; at < texts[0].size;) {
+        at = line_at(&texts[0], at, &line);
+        merge_line(to, texts, count, &line);
+    }
+    return to;
+}

@@ -1,0 +1,219 @@
+/* Connections to nodes that begin in the same way. See shard_session.h. */
+#include "shard_session.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "shard_pinned.h"
+
+enum { WORDS = 5, READ = 1024, MESSAGE = 256 };
+
+/* ---- what they begin with ---- */
+
+static size_t put_command(char *to, const char *const *words, uint32_t count) {
+    char header[RESP_HEADER];
+    size_t size = resp_write_header(header, '*', count);
+    if (to) memcpy(to, header, size);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = strlen(words[i]);
+        size_t head = resp_write_header(header, '$', length);
+        if (to) {
+            memcpy(to + size, header, head);
+            memcpy(to + size + head, words[i], length);
+            memcpy(to + size + head + length, "\r\n", 2);
+        }
+        size += head + length + 2;
+    }
+    return size;
+}
+
+/* HELLO 3 [AUTH user password], or AUTH [user] password, or nothing. */
+static uint32_t greeting_words(const struct shard_worker *worker, const struct shard_lane *lane, const char *words[WORDS]) {
+    const struct shard_settings *settings = &worker->shard->settings;
+    const char *user = lane->user ? lane->user : settings->node_user;
+    const char *password = lane->user ? lane->password : settings->node_password;
+    bool authenticates = lane->user || *password;
+    uint32_t count = 0;
+    if (lane->resp3) {
+        words[count++] = "HELLO";
+        words[count++] = "3";
+        if (!*user) user = "default";
+    }
+    if (!authenticates) return count;
+    words[count++] = "AUTH";
+    if (*user) words[count++] = user;
+    words[count++] = password;
+    return count;
+}
+
+static bool make_greeting(const struct shard_worker *worker, struct shard_lane *lane) {
+    const char *words[WORDS];
+    uint32_t count = greeting_words(worker, lane, words);
+    if (!count) return true;
+
+    lane->greetings = 1;
+    lane->greeting_size = put_command(NULL, words, count);
+    lane->greeting = malloc(lane->greeting_size);
+    if (lane->greeting) put_command(lane->greeting, words, count);
+    return lane->greeting != NULL;
+}
+
+void shard_link_greet(struct shard_worker *worker, struct shard_link *link) {
+    const struct shard_lane *lane = link->lane;
+    if (!lane->greeting_size) {
+        link->state = SHARD_UP;
+        return;
+    }
+    link->state = SHARD_GREETING;
+    link->greetings = lane->greetings;
+    ssize_t size = send(link->socket, lane->greeting, lane->greeting_size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size < 0 || (size_t)size < lane->greeting_size) shard_link_give_up(worker, link, "does not take the shard's greeting");
+}
+
+/* A user's wrong password is told as the node has said it; of the shard's own it says whose it is. */
+static void refused(struct shard_worker *worker, struct shard_link *link, const char *reply, size_t size) {
+    char error[MESSAGE * 2];
+    size_t length = size < MESSAGE ? size : MESSAGE;
+    while (length && (reply[length - 1] == '\r' || reply[length - 1] == '\n')) length--;
+    if (link->lane->user) {
+        snprintf(error, sizeof error, "%.*s\r\n", (int)length, reply);
+        shard_link_abandon(worker, link, error);
+    } else {
+        snprintf(error, sizeof error, "refuses the shard: %.*s", (int)length, reply);
+        shard_link_give_up(worker, link, error);
+    }
+}
+
+static void take_answers(struct shard_worker *worker, struct shard_link *link, const char *data, size_t size) {
+    while (size) {
+        size_t used;
+        int event = resp_reply_scan(&link->scan, data, size, &used);
+        if (event < 0 || link->greetings == 0) {
+            shard_link_give_up(worker, link, "has sent what is no reply");
+            return;
+        }
+        if (event == RESP_REPLY) {
+            if (link->scan.type == '-') {
+                refused(worker, link, data, used);
+                return;
+            }
+            link->greetings--;
+            resp_reply_start(&link->scan, &worker->shard->settings.limits);
+        }
+        data += used;
+        size -= used;
+    }
+    if (link->greetings == 0) link->state = SHARD_UP;
+}
+
+void shard_link_greeted(struct shard_worker *worker, struct shard_link *link) {
+    char data[READ];
+    ssize_t size = recv(link->socket, data, sizeof data, 0);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    link->since = worker->now;
+    if (size > 0) take_answers(worker, link, data, (size_t)size);
+    else shard_link_give_up(worker, link, "has closed the connection");
+}
+
+/* ---- lanes ---- */
+
+static bool open_links(struct shard_worker *worker, struct shard_lane *lane) {
+    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) {
+        lane->links[i].kind = SHARD_LINK;
+        lane->links[i].socket = -1;
+        lane->links[i].node = &worker->shard->settings.nodes[i];
+        lane->links[i].lane = lane;
+    }
+    return make_greeting(worker, lane);
+}
+
+bool shard_lane_open(struct shard_worker *worker) {
+    worker->lane.links = worker->links;
+    return open_links(worker, &worker->lane);
+}
+
+static bool is(const struct shard_lane *lane, const char *user, const char *password, bool resp3) {
+    if (lane->resp3 != resp3 || !lane->user != !user) return false;
+    return !user || (strcmp(lane->user, user) == 0 && strcmp(lane->password, password) == 0);
+}
+
+static void free_lane(struct shard_worker *worker, struct shard_lane *lane) {
+    for (uint32_t i = 0; lane->links && i < worker->shard->settings.node_count; i++) {
+        if (lane->links[i].lane) shard_link_close(worker, &lane->links[i]);
+    }
+    free(lane->links);
+    free(lane->user);
+    free(lane->password);
+    free(lane->greeting);
+    free(lane);
+}
+
+struct shard_lane *shard_lane_find(struct shard_worker *worker, const char *user, const char *password, bool resp3) {
+    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
+        if (is(lane, user, password, resp3)) return lane;
+    }
+    struct shard_lane *lane = calloc(1, sizeof *lane);
+    if (!lane) return NULL;
+
+    lane->resp3 = resp3;
+    lane->user = user ? strdup(user) : NULL;
+    lane->password = user ? strdup(password) : NULL;
+    lane->links = calloc(worker->shard->settings.node_count, sizeof *lane->links);
+    if (!lane->links || (user && (!lane->user || !lane->password)) || !open_links(worker, lane)) {
+        free_lane(worker, lane);
+        return NULL;
+    }
+    lane->next = worker->lane.next;
+    worker->lane.next = lane;
+    return lane;
+}
+
+void shard_lanes_flush(struct shard_worker *worker) {
+    for (struct shard_lane *lane = worker->lane.next; lane; lane = lane->next) {
+        for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &lane->links[i]);
+    }
+}
+
+/* Returns whether somebody waits there. */
+static bool check(struct shard_worker *worker, struct shard_lane *lane) {
+    bool due = false;
+    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) {
+        shard_link_check(worker, &lane->links[i]);
+        due |= lane->links[i].head != lane->links[i].tail;
+    }
+    return due;
+}
+
+bool shard_lanes_check(struct shard_worker *worker) {
+    bool due = false;
+    struct shard_lane **at = &worker->lane.next;
+    while (*at) {
+        struct shard_lane *lane = *at;
+        bool busy = check(worker, lane);
+        due |= busy;
+        if (busy || lane->users) {
+            at = &lane->next;
+            continue;
+        }
+        *at = lane->next;
+        free_lane(worker, lane);
+    }
+    return due;
+}
+
+void shard_lanes_close(struct shard_worker *worker) {
+    while (worker->lane.next) {
+        struct shard_lane *lane = worker->lane.next;
+        worker->lane.next = lane->next;
+        free_lane(worker, lane);
+    }
+    free(worker->lane.greeting);
+    worker->lane.greeting = NULL;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * Who a client is: its password, its version of RESP, its name. Clients who are the same to the nodes share connections to them:
+ * a lane.
+ */
+#ifndef PLAIT_SHARD_SESSION_H
+#define PLAIT_SHARD_SESSION_H
+
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+enum { SHARD_GREETING_ROOM = 256 };
+
+/* ---- shard_lane.c ---- */
+
+/* That of most clients. False: no memory. */
+bool shard_lane_open(struct shard_worker *worker);
+void shard_lanes_flush(struct shard_worker *worker);
+
+/* Gives up those that have taken too long, and frees those of nobody. Returns whether there is something to be looked at again. */
+bool shard_lanes_check(struct shard_worker *worker);
+void shard_lanes_close(struct shard_worker *worker);
+
+/* With this user (NULL: the shard's own) and version. NULL: no memory. */
+struct shard_lane *shard_lane_find(struct shard_worker *worker, const char *user, const char *password, bool resp3);
+
+/* A connection is there: what it begins with is sent. */
+void shard_link_greet(struct shard_worker *worker, struct shard_link *link);
+
+/* Answers to that have come. */
+void shard_link_greeted(struct shard_worker *worker, struct shard_link *link);
+
+/* ---- shard_session.c ---- */
+
+void shard_session_begin(struct shard_worker *worker, struct shard_client *client);
+void shard_session_end(struct shard_client *client);
+
+/* HELLO, AUTH, RESET, CLIENT. */
+void shard_session(struct shard_call *call);
+
+/* A command of one that has not given the password yet. False: it goes its usual way. */
+bool shard_locked_takes(struct shard_call *call);
+
+/* The nodes have taken its name and password, or not. */
+void shard_session_settle(struct shard_client *client, bool taken);
+
+/* What it is answered then. Returns the bytes. */
+size_t shard_session_greet(const struct shard_client *client, char reply[SHARD_GREETING_ROOM]);
+
+/* Who has not given the password is not listened to for long. */
+const struct resp_limits *shard_limits(const struct shard_worker *worker, const struct shard_client *client);
+
+#endif
+#endif

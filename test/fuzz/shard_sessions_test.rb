@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "../c/sanitized"
+require_relative "../shard/proxy/nodes"
+
+# Transactions, watched keys, waiting, subscriptions and RESP3 under ASan and UBSan, and under TSan: random sequences, cut
+# anywhere, of clients that go away anywhere, over nodes that die; beside them clients whose answers must stay right.
+# PLAIT_FUZZ_SECONDS=600 goes on for longer; PLAIT_SEED makes it the same again.
+class ShardSessionsFuzzTest < Minitest::Test
+  include ShardNodes
+
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "5"))
+  SEED = Integer(ENV.fetch("PLAIT_SEED", "90"))
+  PROGRAM = File.expand_path("../c/shard_program.c", __dir__)
+  COMMANDS = [
+    %w[MULTI], %w[EXEC], %w[DISCARD], %w[WATCH a], %w[WATCH a b c], %w[UNWATCH], %w[SET a 1], %w[GET b], %w[MGET a b c d e],
+    %w[PING], %w[BLPOP l 0.01], %w[BLPOP none 0], %w[LPUSH l x y z], %w[SUBSCRIBE c d], %w[PSUBSCRIBE c*], %w[UNSUBSCRIBE],
+    %w[PUNSUBSCRIBE], %w[SSUBSCRIBE s], %w[SUNSUBSCRIBE], %w[PUBLISH c text], ["PUBLISH", "c", "x" * 100_000], %w[HELLO 3],
+    %w[HELLO 2], %w[RESET], %w[AUTH user x], %w[INFO], %w[CONFIG GET *], %w[SCRIPT EXISTS x], %w[CLIENT INFO],
+    %w[CLIENT SETNAME me], %w[NONSENSE], %w[SET], %w[HGETALL h], %w[QUIT], ["SET", "a", "v" * 200_000],
+    ["MSET", *Array.new(60) { |i| ["m#{i}", "v" * 3000] }.flatten]
+  ].freeze
+
+  def hard_timeout = (SECONDS * 2) + 120
+
+  def test_under_asan_and_ubsan = fuzz(Sanitized::FLAGS)
+
+  def test_under_tsan = fuzz(Sanitized::FLAGS.map { |flag| flag.sub("address,undefined", "thread") })
+
+  private
+
+  def fuzz(flags)
+    @ends = nil
+    servers = Array.new(2) { Support::RedisServer.start }
+    Sanitized.build(PROGRAM, %w[shard placement resp], flags: flags) do |program|
+      run_plane(program, servers) do |port|
+        [*Array.new(4) { |i| disturbed(port, i) }, *Array.new(2) { |i| answered(port, "own#{i}") }, killed(servers)].each(&:value)
+      end
+    end
+  ensure
+    servers&.each(&:stop)
+  end
+
+  def run_plane(program, servers)
+    log = "#{program}.log"
+    IO.popen([program, "2", *servers.map { |server| server.port.to_s }, { err: log }], "r+") do |plane|
+      yield(Integer(plane.gets))
+      plane.close_write
+      plane.read
+    end
+    assert_predicate(Process.last_status, :success?, File.read(log))
+    assert_empty(File.read(log))
+  end
+
+  def disturbed(port, number)
+    Thread.new do
+      random = Random.new(SEED + number)
+      disturb(port, random) while going_on?
+    end
+  end
+
+  # A few at once, then some are read, then it goes.
+  def disturb(port, random)
+    TCPSocket.open("127.0.0.1", port) do |socket|
+      random.rand(1..4).times do
+        commands = Array.new(random.rand(1..6)) { COMMANDS.sample(random: random) }
+        bytes = commands.map { |words| encode(*words) }.join
+        size = random.rand(4).zero? ? random.rand(bytes.bytesize) : bytes.bytesize
+        socket.write_nonblock(bytes.byteslice(0, size), exception: false)
+        socket.wait_readable(random.rand * 0.02)
+        socket.read_nonblock(1 << 16, exception: false) unless random.rand(3).zero?
+      end
+    end
+  rescue SystemCallError
+    nil
+  end
+
+  # A node that dies costs it errors, or its connection where it watches: never an answer that is another's.
+  def answered(port, key)
+    Thread.new do
+      count = 0
+      converse(port) { |redis| nil while going_on? && exchange(redis, key, (count += 1).to_s) } while going_on?
+    end
+  end
+
+  # @return [Boolean] whether the connection goes on
+  def exchange(redis, key, text)
+    commands = [["WATCH", key], ["MULTI"], ["SET", key, text], ["GET", key], ["EXEC"], ["ECHO", text]]
+    expected = ["+OK\r\n", "+OK\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "*2\r\n+OK\r\n$#{text.size}\r\n#{text}\r\n",
+                "$#{text.size}\r\n#{text}\r\n"]
+    commands.zip(expected) do |words, right|
+      reply = redis.call(*words)
+      return false unless reply
+
+      fits = reply == right || reply.start_with?("-ERR node", "-ERR EXEC without")
+      assert(fits, "PLAIT_SEED=#{SEED} #{words}: #{reply.inspect}")
+    end
+    true
+  rescue Errno::EPIPE, Errno::ECONNRESET, Plait::TruncatedError
+    false
+  end
+
+  def killed(servers)
+    Thread.new do
+      while going_on?
+        servers.sample.restart(:KILL)
+        sleep(0.3)
+      end
+    end
+  end
+
+  def going_on?
+    @ends ||= now + SECONDS
+    now < @ends
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
