@@ -17,6 +17,7 @@
 #include <ruby/io.h>
 #include <ruby/thread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rb_scheduler.h"
 #include "rb_selector.h"
@@ -166,14 +167,19 @@ static void set_address(struct server_connection *connection, const char *addres
     else if (inet_pton(AF_INET6, address, connection->address) == 1) connection->family = AF_INET6;
 }
 
-/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is the server's from then on */
+/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is copied */
 static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE address) {
     struct rb_server *server = plait_server_of(self);
-    int number = NUM2INT(descriptor);
     const char *text = StringValueCStr(address);
+    int number = fcntl(NUM2INT(descriptor), F_DUPFD_CLOEXEC, 3);
+    if (number == -1) rb_sys_fail("a descriptor");
     fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK);
     struct server_connection *connection = server_bring(&server->engine, number, NUM2INT(index), plait_server_now());
-    if (!connection) rb_sys_fail("epoll_ctl");
+    if (!connection) {
+        int error = errno;
+        close(number);
+        rb_syserr_fail(error ? error : ENOMEM, "epoll_ctl");
+    }
     set_address(connection, text);
     return self;
 }

@@ -10,8 +10,10 @@ module Plait
     # Lets in those who speak TLS, one listening socket's: the core sees of each connection what was decrypted, by a pair of
     # sockets. So there is one engine for both; a connection costs two fibers, or threads, while it lasts.
     class Gate
-      # Handshakes at once; others wait in the kernel.
-      HANDSHAKES = 64
+      # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
+      HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
+      # Seconds that each may take however many others wait: who then still is not done makes room for them.
+      PATIENCE = 1
       # Seconds between two looks whether there is room for another one.
       LOOK = 0.02
 
@@ -24,7 +26,7 @@ module Plait
         @core = core
         @number = number
         @options = options
-        @handshakes = 0
+        @handshakes = {}.compare_by_identity # when each began, the oldest first
       end
 
       # Accepts until it is closed.
@@ -32,9 +34,9 @@ module Plait
       # @return [void]
       def run(&start)
         @listener.each do |socket|
-          @handshakes += 1
+          @handshakes[socket] = Deadline.now
           yield -> { let_in(socket, &start) }
-          sleep(LOOK) while full? && !@closed
+          make_room while full? && !@closed
         end
       end
 
@@ -48,30 +50,48 @@ module Plait
 
       def full?
         connections = @options.connections
-        @handshakes >= HANDSHAKES || (connections && @core.statistics.fetch(:connections) + @handshakes >= connections)
+        count = @handshakes.size
+        count >= HANDSHAKES[@options.on] || (connections && @core.statistics.fetch(:connections) + count >= connections)
+      end
+
+      # Peers that say nothing must not keep out those who would. What waits for the peer sees the end of it.
+      def make_room
+        socket, began = @handshakes.first
+        return sleep(LOOK) unless socket && Deadline.now - began > PATIENCE
+
+        @handshakes.delete(socket)
+        socket.shutdown
+      rescue SystemCallError, IOError
+        nil # it is gone by itself
       end
 
       # Whoever does not speak TLS is gone by it.
       def let_in(socket, &start)
+        stream = shake_hands(socket)
         address = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }
-        stream = @listener.stream(socket, deadline: Deadline.after(@options.handshake_timeout))
         relay = Relay.new(stream, bring(address), @options.write_timeout)
       rescue Error, SystemCallError, IOError
-        socket.close
+        nil # closed below
       else
         start.call(-> { relay.answer })
         relay.ask
       ensure
-        @handshakes -= 1 unless relay
+        socket.close unless relay
+      end
+
+      def shake_hands(socket)
+        @listener.stream(socket, deadline: Deadline.after(@options.handshake_timeout))
+      ensure
+        @handshakes.delete(socket)
       end
 
       # @return [UNIXSocket] our end
       def bring(address)
         ours, theirs = UNIXSocket.pair
-        theirs.autoclose = false
         @core.bring(theirs.fileno, @number, address)
-        @handshakes -= 1
         ours
+      ensure
+        theirs&.close # the core has a descriptor of its own
       end
     end
   end

@@ -12,7 +12,7 @@ module Plait
     #
     # - `new(app, reply, hybrid, spawner, settings)`: the spawner has a further worker begin, which calls `work`
     # - `listen(io, scheme, name, port)`: accepts there; returns a number. Of nil: accepts nothing, and is for
-    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the descriptor is the core's then
+    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the core takes a copy of the descriptor
     # - `begin`: the first worker; `work`: the life of one, until `halt`
     # - `sweep`: ends what takes too long; to be called now and then
     # - `retire`: takes no new connections, and closes each of the others after its next request

@@ -7,12 +7,12 @@ require_relative "../../io/certificates"
 module ServerCases
   # Over TLS.
   module TLS
-    def serve_tls(&app)
+    def serve_tls(**options, &app)
       authority = Certificates::Authority.new
       tls = Plait::Io::TLS::Server.new(**authority.issue("DNS:localhost", "IP:127.0.0.1").to_h)
       @context = OpenSSL::SSL::SSLContext.new.tap { |context| context.cert_store = authority.store }
       @context.verify_mode = OpenSSL::SSL::VERIFY_PEER
-      serve(at: "ssl://127.0.0.1:0", tls: tls, &app)
+      serve(at: "ssl://127.0.0.1:0", tls: tls, **options, &app)
     end
 
     def connect_tls
@@ -34,6 +34,31 @@ module ServerCases
       serve_tls { [200, {}, []] }
       assert_includes([0, 7], connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").rest.bytesize, "nothing, or an alert")
       assert_equal(200, connect_tls.get.status)
+    end
+
+    def test_those_who_say_nothing_do_not_keep_others_out
+      serve_tls(handshake_timeout: 300) { [200, {}, ["x"]] }
+      Array.new(66) { connect.send("\x16") }
+      assert_equal("x", connect_tls.get.body)
+    end
+
+    def test_a_large_answer_over_tls
+      body = Random.new(4).bytes(8_000_000)
+      serve_tls { [200, {}, [body]] }
+      2.times { assert_equal(body, connect_tls.get.body) }
+    end
+
+    def test_who_leaves_in_the_middle_of_a_handshake
+      assert_no_leaks do
+        serve_tls { [200, {}, ["x"]] }
+        5.times { connect.send("\x16\x03\x01") }
+        connect_tls.get
+        @callers.each(&:close)
+        5.times { connect.send("\x16\x03\x01") } # in the middle of theirs when the server ends
+        @server.stop(within: 0)
+        assert(@thread.join(20))
+        @callers.each(&:close)
+      end
     end
 
     def test_nothing_of_tls_is_left_behind
