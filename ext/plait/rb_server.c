@@ -186,29 +186,54 @@ static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE a
 
 /* ---- workers ---- */
 
-static void spawn(struct rb_server *server) {
-    server->awake = true;
-    server->workers++;
-    rb_funcall(server->spawner, id_call, 0);
+bool plait_server_is_error(VALUE error) {
+    if (!RTEST(error) || RB_SPECIAL_CONST_P(error) || RB_BUILTIN_TYPE(error) == T_IMEMO) return false;
+    if (!rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal)) return false;
+    return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
 }
 
-/* There is always one worker more than may run the app, so that somebody can wait for the connections. */
-static void call_now(struct rb_server *server) {
+static VALUE spawn(VALUE server) {
+    return rb_funcall(((struct rb_server *)server)->spawner, id_call, 0);
+}
+
+/* Where the system gives no further thread, those that are there do the work. Returns the state to go on with, or 0. */
+static int try_to_spawn(struct rb_server *server) {
+    int state = 0;
+    server->awake = true;
+    server->workers++;
+    rb_protect(spawn, (VALUE)server, &state);
+    if (state == 0) return 0;
+
+    server->awake = false;
+    server->workers--;
+    if (!plait_server_is_error(rb_errinfo())) return state;
+    rb_set_errinfo(Qnil);
+    server->engine.counts.exhausted++;
+    return 0;
+}
+
+/*
+ * There is always one worker more than may run the app, so that somebody can wait for the connections. Who is called is
+ * `awake` until he has come; so of `polling` and `awake` one is true while anybody has nothing to do.
+ */
+static int call_now(struct rb_server *server) {
     if (server->parked > 0) {
         server->awake = true;
         server->parked--;
         rb_funcall(server->parking, id_push, 1, Qtrue);
     } else if (server->workers <= server->limit) {
-        spawn(server);
+        return try_to_spawn(server);
     }
+    return 0;
 }
 
-static void call_somebody(struct rb_server *server) {
-    if (server->polling || server->awake || server->stopped) return;
+static int call_somebody(struct rb_server *server) {
+    if (server->polling || server->awake || server->stopped) return 0;
 
     if (!server->native || !plait_native_ends_waits(server->native)) return call_now(server);
     if (!server->noted) plait_native_push(server->native, server->self);
     server->noted = true;
+    return 0;
 }
 
 /*
@@ -218,7 +243,8 @@ static void call_somebody(struct rb_server *server) {
 static VALUE server_look(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server->noted = false;
-    if (!server->polling && !server->awake && !server->stopped) call_now(server);
+    int state = server->polling || server->awake || server->stopped ? 0 : call_now(server);
+    if (state != 0) rb_jump_tag(state);
     return Qnil;
 }
 
@@ -317,12 +343,6 @@ static VALUE report(VALUE argument) {
     return Qnil;
 }
 
-bool plait_server_is_error(VALUE error) {
-    if (!RTEST(error) || RB_SPECIAL_CONST_P(error) || RB_BUILTIN_TYPE(error) == T_IMEMO) return false;
-    if (!rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal)) return false;
-    return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
-}
-
 void plait_server_abandon(const struct exchange *exchange) {
     struct server_connection *connection = plait_server_connection(exchange);
     if (connection) server_drop(&exchange->server->engine, connection);
@@ -398,8 +418,9 @@ static void run(struct rb_server *server, struct server_connection *connection, 
     if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
 
     server->running++;
-    call_somebody(server);
-    int state = NIL_P(server->hybrid) ? plait_server_perform(&exchange) : plait_server_run_hybrid(&exchange);
+    int state = call_somebody(server);
+    if (state != 0) plait_server_abandon(&exchange);
+    else state = NIL_P(server->hybrid) ? plait_server_perform(&exchange) : plait_server_run_hybrid(&exchange);
     server->running--;
     if (state != 0) rb_jump_tag(state);
     RB_GC_GUARD(exchange.env);
@@ -452,7 +473,8 @@ static VALUE work(VALUE argument) {
 static VALUE leave(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->workers--;
-    call_somebody(server);
+    int state = call_somebody(server);
+    if (state != 0) rb_jump_tag(state);
     return Qnil;
 }
 
@@ -463,15 +485,21 @@ static VALUE server_work(VALUE self) {
 }
 
 static VALUE server_begin_work(VALUE self) {
-    spawn(plait_server_of(self));
+    struct rb_server *server = plait_server_of(self);
+    server->awake = true;
+    server->workers++;
+    spawn((VALUE)server);
     return self;
 }
 
 /* ---- from outside ---- */
 
-/* sweep: ends what takes too long */
+/* sweep: ends what takes too long; and begins a worker where the last one has gone and there was no other */
 static VALUE server_sweep_now(VALUE self) {
-    server_sweep(&plait_server_of(self)->engine, plait_server_now());
+    struct rb_server *server = plait_server_of(self);
+    server_sweep(&server->engine, plait_server_now());
+    int state = server->workers > 0 || server->stopped ? 0 : call_now(server);
+    if (state != 0) rb_jump_tag(state);
     return self;
 }
 

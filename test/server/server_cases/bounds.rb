@@ -40,6 +40,20 @@ module ServerCases
       assert_equal(6, count(:requests), "one that has waited is one")
     end
 
+    def test_what_follows_an_answer_counts_too
+      gate = Thread::Queue.new
+      serve(limit: 1, queue: 1) do |env|
+        env["rack.response_finished"] << ->(*) { gate.pop }
+        [200, {}, []]
+      end
+      assert_equal(200, get.status)
+      queued = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      wait_until { count(:waiting) == 1 }
+      assert_equal(503, get.status)
+      2.times { gate << true }
+      assert_equal(200, queued.hear.status)
+    end
+
     def test_a_request_does_not_wait_for_ever
       serve_gate(limit: 1, queue_timeout: 0.3)
       running = connect.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")

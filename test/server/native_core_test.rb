@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "plait/server"
+require_relative "caller"
+
+# The core by itself, with workers of the test's own.
+class NativeCoreTest < Minitest::Test
+  def setup
+    options = Plait::Server::Options.build(on: :threads, limit: 4)
+    @threads = []
+    @core = Plait::Server::NativeCore.new(app, Plait::Server::Reply.new(options), nil, -> { spawn_worker }, options.settings)
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @core.listen(@listener, "http", "localhost", "80")
+    @core.begin
+    @callers = []
+  end
+
+  def teardown
+    @callers.each(&:close)
+    @core.halt
+    @threads.each { |thread| assert(thread.join(20), "a worker does not end") }
+    @core.close
+    @listener.close
+  end
+
+  def test_where_there_is_no_further_thread_those_that_are_there_do_the_work
+    @refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
+    callers = Array.new(5) { ask("/wait") }
+    sleep(0.001) until @core.statistics.fetch(:running) == 1
+    @gate = true
+    assert_equal([200], callers.map { |caller| caller.hear.status }.uniq)
+    assert_equal(1, @core.statistics.fetch(:workers))
+    assert_operator(@core.statistics.fetch(:exhausted), :>, 0)
+    @refused = nil
+    assert_equal(200, ask("/").hear.status)
+    wait_until { @core.statistics.fetch(:workers) == 2 }
+  end
+
+  def test_the_last_worker_is_replaced_as_soon_as_there_is_a_thread
+    @refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
+    assert_empty(ask("/exit").rest)
+    wait_until { @core.statistics.fetch(:workers).zero? }
+    caller = ask("/")
+    @refused = nil
+    wait_until { @core.sweep && @core.statistics.fetch(:workers) == 1 }
+    assert_equal(200, caller.hear.status)
+  end
+
+  private
+
+  def app
+    lambda do |env|
+      Thread.exit if env["PATH_INFO"] == "/exit"
+      sleep(0.001) until env["PATH_INFO"] != "/wait" || @gate
+      [200, {}, []]
+    end
+  end
+
+  def spawn_worker
+    raise @refused if @refused
+
+    @threads << Thread.new { @core.work }
+  end
+
+  def ask(path)
+    caller = Caller.new(TCPSocket.new("127.0.0.1", @listener.local_address.ip_port))
+    @callers << caller
+    caller.send("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+  end
+end
