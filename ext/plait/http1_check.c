@@ -59,12 +59,19 @@ static bool is_authority(const char *data, size_t size) {
     return end > 0 && size - end >= 2 && is_port(data, end, size);
 }
 
-/* scheme://something */
+/*
+ * scheme://authority, and then a path or a query. The authority is taken for the host, and held to the same rules; a userinfo
+ * is an error (RFC 9110 §4.2.4).
+ */
 static bool is_absolute(const char *data, size_t size) {
     if (!http1_is(data[0], CLASS_SCHEME) || !(data[0] & 0x40)) return false;
 
-    size_t end = http1_run(data, 0, size, CLASS_SCHEME);
-    return size - end > 3 && memcmp(data + end, "://", 3) == 0 && data[end + 3] != '/';
+    size_t at = http1_run(data, 0, size, CLASS_SCHEME);
+    if (size - at <= 3 || memcmp(data + at, "://", 3) != 0) return false;
+
+    size_t end = at += 3;
+    while (end < size && data[end] != '/' && data[end] != '?') end++;
+    return end > at && http1_check_host(data + at, end - at) == 0;
 }
 
 int http1_check_target(const char *method, size_t method_size, const char *target, size_t target_size) {

@@ -63,6 +63,10 @@ module Conformance
     bad "CONNECT without a port", "CONNECT <!>a HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
     bad "CONNECT with an empty port", "CONNECT <!>a: HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
     bad "CONNECT with a user", "CONNECT <!>u@a:80 HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
+    good "an absolute target with a query only", ask("Host: a", line: "GET http://[::1]:8?b HTTP/1.1"), target: "http://[::1]:8?b"
+    bad "an absolute target with an odd host", "GET <!>http://a\"b/ HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
+    bad "an absolute target with an odd port", "GET <!>http://a:8`id`/ HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
+    bad "an absolute target with a userinfo", "GET <!>http://a@b/ HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
     bad "an absolute target without a host", "GET <!>http:///a HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
     bad "a scheme that is none", "GET <!>1ttp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
 

@@ -20,7 +20,8 @@ module Plait
         # Host's value: empty for a target without an authority (RFC 9110 §7.2)
         HOST_AND_PORT = /\A(?:(?:#{HOST})(?::\d*)?)?\z/n
         AUTHORITY = /\A(?:#{HOST}):\d+\z/n
-        ABSOLUTE = %r{\A[A-Za-z][A-Za-z0-9+\-.]*://[^/]}n
+        # Its authority is taken for the host, and held to the same rules; a userinfo is an error (RFC 9110 §4.2.4).
+        ABSOLUTE = %r{\A[A-Za-z][A-Za-z0-9+\-.]*://(?:#{HOST})(?::\d*)?(?:[/?]|\z)}n
 
         class << self
           # @param method [String]
