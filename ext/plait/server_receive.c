@@ -179,7 +179,7 @@ static int no_memory(struct server *server, struct server_connection *connection
     return SERVER_GONE;
 }
 
-/* Old clients send an empty line behind a body: it begins no request. */
+/* Old clients send an empty line behind a body: it is kept, since a second one is an error, but it begins no request. */
 static bool nothing_begun(const struct server_intake *intake) {
     size_t size = intake->size - intake->at;
     return size == 0 || (size == 2 && memcmp(intake->data + intake->at, "\r\n", 2) == 0);
@@ -194,7 +194,7 @@ static int wait_for_more(struct server *server, struct server_connection *connec
     struct server_intake *intake = connection->intake;
     enum server_queue queue = queue_of(intake);
     connection->busy = false;
-    if (intake && intake->at == intake->size && queue == SERVER_IDLE) server_free_intake(connection);
+    if (intake && intake->at == intake->size && intake->head_size == 0) server_free_intake(connection);
     if (queue == SERVER_IDLE && server->draining) return gone(server, connection);
     bool anew = queue == SERVER_BODY && intake->moved >= SERVER_READ;
     if (anew) intake->moved = 0;

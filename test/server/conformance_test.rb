@@ -82,13 +82,22 @@ class ServerConformanceTest < Minitest::Test
   end
 
   def assert_served(sample, caller)
-    return if sample.expected[:ends] != :done
+    return assert_empty(@serving.seen) if sample.expected[:ends] != :done
 
     head = sample.expected[:method] == "HEAD"
-    assert_equal(200, final(caller, to_head: head).status)
+    answer = final(caller, to_head: head)
+    assert_equal(200, answer.status)
     method, _, body = @serving.seen.pop
     assert_equal(sample.expected[:method], method) if sample.expected[:method]
     assert_equal(sample.expected[:body], body) if sample.expected[:body]
+    assert_in_step(caller) unless answer.fields["connection"] == "close" || sample.eof || sample.expected[:rest]
+  end
+
+  # Nothing of the request is left that could be taken for another one.
+  def assert_in_step(caller)
+    assert_equal(200, caller.send("GET /after HTTP/1.1\r\nHost: a\r\n\r\n").hear.status)
+    assert_equal(["GET", "/after", ""], @serving.seen.pop)
+    assert_empty(@serving.seen)
   end
 
   def final(caller, to_head: false)
