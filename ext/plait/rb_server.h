@@ -12,6 +12,7 @@ struct rb_server_listener {
     VALUE small;       /* a template of env */
     VALUE large;       /* the same, with room for more keys */
     VALUE name, port;  /* where it listens: Strings */
+    VALUE errors;      /* the $stderr that is in the templates, which mark it */
     struct {
         uint8_t family, bytes[16];
     } peer;            /* whose REMOTE_ADDR is in the templates */

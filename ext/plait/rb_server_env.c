@@ -33,8 +33,7 @@ enum { SMALL = 2, LARGE = 40 };
     X(hijack, "rack.hijack")                                                                                              \
     X(response_finished, "rack.response_finished")                                                                        \
     X(http_host, "HTTP_HOST")                                                                                             \
-    X(content_length, "CONTENT_LENGTH")                                                                                   \
-    X(http_version, "HTTP_VERSION")
+    X(content_length, "CONTENT_LENGTH")
 
 #define DECLARE(variable, key) static VALUE key_##variable;
 KEYS(DECLARE)
@@ -66,11 +65,22 @@ static bool spell(char *key, const char *name, size_t size) {
     return true;
 }
 
-/* Nil for a name with an underscore. Interned: a client can't fill the memory with them, since what nobody uses goes. */
+/* HTTP_VERSION would be taken for the protocol's, as before Rack 3. */
+static bool is_reserved(const char *name, size_t size) {
+    return size == 7 && strncasecmp(name, "version", 7) == 0;
+}
+
+/*
+ * Nil for a name with an underscore. Interned, but for very long ones: a client can't fill the memory with them, since what
+ * nobody uses goes.
+ */
 static VALUE key_of(const char *name, size_t size) {
     char key[5 + 256];
-    if (size > sizeof key - 5) return Qnil;
-    return spell(key, name, size) ? rb_interned_str(key, (long)(5 + size)) : Qnil;
+    if (is_reserved(name, size)) return Qnil;
+    if (size <= sizeof key - 5) return spell(key, name, size) ? rb_interned_str(key, (long)(5 + size)) : Qnil;
+
+    VALUE long_key = text(NULL, 5 + size);
+    return spell(RSTRING_PTR(long_key), name, size) ? rb_obj_freeze(long_key) : Qnil;
 }
 
 /* ---- fields ---- */
@@ -163,8 +173,6 @@ static struct target target_of(const struct server_request *request) {
     if (scheme_end) { /* absolute-form, RFC 9112 §3.2.2: its authority is the host, whatever Host says */
         const char *authority = scheme_end + 3, *end = authority;
         while (end < data + size && *end != '/' && *end != '?') end++;
-        const char *user = memrchr(authority, '@', (size_t)(end - authority));
-        if (user) authority = user + 1;
         target.authority = (struct host){authority, (size_t)(end - authority)};
         size -= (size_t)(end - data);
         data = end;
@@ -211,12 +219,21 @@ static void set_peer(struct rb_server_listener *listener, const struct server_co
     memcpy(listener->peer.bytes, connection->address, sizeof connection->address);
 }
 
+/* Programs set $stderr anew, as tests and daemons do. */
+static void set_errors(struct rb_server_listener *listener) {
+    if (listener->errors == rb_stderr) return;
+
+    listener->errors = rb_stderr;
+    rb_hash_aset(listener->small, key_errors, rb_stderr);
+    rb_hash_aset(listener->large, key_errors, rb_stderr);
+}
+
 /* ---- body ---- */
 
 static VALUE file_of(int file) {
     lseek(file, 0, SEEK_SET);
     rb_update_max_fd(file);
-    return rb_funcall(rb_cIO, id_for_fd, 2, INT2NUM(file), rb_str_new_cstr("r+b"));
+    return rb_funcall(rb_cFile, id_for_fd, 2, INT2NUM(file), rb_str_new_cstr("r+b"));
 }
 
 static void set_length(VALUE env, size_t size) {
@@ -271,6 +288,7 @@ void plait_server_env(struct exchange *exchange, const struct server_connection 
     struct host host = host_of(request, &target);
     if (host.size > 0 && !remembered(listener, host)) remember_host(listener, host);
     set_peer(listener, connection);
+    set_errors(listener);
     VALUE env = exchange->env = rb_hash_dup(request->head->count > SMALL ? listener->large : listener->small);
     set_place(exchange, listener, host);
     set_method(env, request, &exchange->to_head);
@@ -313,6 +331,7 @@ void plait_server_listener(struct rb_server_listener *listener, VALUE scheme) {
     listener->port_of_scheme = strcmp(StringValueCStr(scheme), "https") == 0 ? "443" : "80";
     listener->small = template(listener, scheme, 0);
     listener->large = template(listener, scheme, LARGE);
+    listener->errors = rb_stderr;
     listener->host_size = 0;
     listener->peer.family = UINT8_MAX;
 }

@@ -56,10 +56,12 @@ module ServerCases
   end
 
   # Starts a server, which teardown ends. Rack::Lint stands around the app.
-  def serve(app = nil, at: "tcp://127.0.0.1:0", tls: nil, lint: true, **options, &block)
+  # @param complain [Boolean] whether what apps complain about goes to @errors
+  def serve(app = nil, at: "tcp://127.0.0.1:0", tls: nil, lint: true, complain: true, **options, &block)
     app ||= block
     app = Rack::Lint.new(app) if lint
-    @server = Plait::Server.new(with_errors(app), on: mechanism, **options)
+    app = with_errors(app) if complain
+    @server = Plait::Server.new(app, on: mechanism, **options)
     @endpoint = @server.listen(at, tls: tls)
     @thread = @server.start
     @thread.report_on_exception = false

@@ -65,6 +65,23 @@ module ServerCases
       assert_equal(["1", nil], env.values_at("HTTP_X_A", "CONTENT_LENGTH"))
     end
 
+    def test_a_long_name_and_one_that_is_taken_for_the_protocols
+      env = env_of("GET / HTTP/1.1\r\nHost: a\r\nVersion: HTTP/9\r\nX-#{"a-" * 300}b: 1\r\n\r\n")
+      assert_equal([nil, "1"], env.values_at("HTTP_VERSION", "HTTP_X_#{"A_" * 300}B"))
+    end
+
+    def test_complaints_go_where_standard_error_is_now
+      before = $stderr
+      errors = Thread::Queue.new
+      serve(lint: false, complain: false) { |env| (errors << env["rack.errors"]) && [200, {}, []] }
+      get
+      $stderr = StringIO.new
+      get
+      assert_equal([before, $stderr], Array.new(2) { errors.pop })
+    ensure
+      $stderr = before
+    end
+
     def test_many_fields
       fields = (1..100).to_h { |number| ["X-Field-#{number}", number.to_s] }
       env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n")
@@ -129,6 +146,14 @@ module ServerCases
       assert_equal(body, env_of(head + body)["body"])
       chunked = body.scan(/.{1,70000}/mn).map { |part| "#{part.bytesize.to_s(16)}\r\n".b << part << "\r\n" }.join
       assert_equal(body, env_of(CHUNKED.b << chunked << "0\r\n\r\n")["body"])
+    end
+
+    def test_the_input_tells_its_size_wherever_it_is_kept
+      serve(spool: 1000, lint: false) { |env| [200, {}, [env["rack.input"].size.to_s]] }
+      [0, 999, 5000].each do |size|
+        caller = connect.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{size}\r\n\r\n#{"x" * size}")
+        assert_equal(size.to_s, caller.hear.body)
+      end
     end
 
     def test_go_on
