@@ -2,7 +2,7 @@
 
 require_relative "answer"
 require_relative "call"
-require_relative "channel"
+require_relative "../../io/channel"
 require_relative "crew"
 require_relative "fields"
 require_relative "session"
@@ -32,7 +32,7 @@ module Plait
         # @param phases [Io::Connector::Phases, nil] told by the first response
         # @param limits [Protocols::HTTP1::Limits, nil] body, head, headers and interim count
         def initialize(io, endpoint: nil, phases: nil, limits: nil)
-          @channel = Channel.new(io)
+          @channel = Io::Channel.new(io)
           @endpoint = endpoint
           @phases = phases
           @limits = limits || Protocols::HTTP1::Limits.new

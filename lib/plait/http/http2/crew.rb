@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "channel"
+require_relative "../../io/channel"
 require_relative "../../values/errors"
 
 module Plait
@@ -19,7 +19,7 @@ module Plait
         MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
         private_constant :TURN, :NEVER, :MODES
 
-        # @param channel [Channel]
+        # @param channel [Io::Channel]
         # @param session [Session]
         # @yieldparam call [Call]
         # @yieldparam reason [String, Exception] why the connection is of no more use
@@ -140,7 +140,7 @@ module Plait
           push
           wake_touched
           true
-        rescue RemoteProtocolError, EOFError, *Channel::BREAKS => e
+        rescue RemoteProtocolError, EOFError, *Io::Channel::BREAKS => e
           push
           finish(e)
           true
@@ -154,7 +154,7 @@ module Plait
           @session.output.clear if @deaf
           wake(&:sending?) if congested && !@session.congested?
           nil
-        rescue *Channel::BREAKS
+        rescue *Io::Channel::BREAKS
           @deaf = true
           @session.output.clear
           nil

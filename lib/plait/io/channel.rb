@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "openssl"
+require "socket"
+
+module Plait
+  module Io
+    # The descriptor of a connection that many share: nothing here waits but {wait}, and nothing that is interrupted loses
+    # or repeats a byte. Its owner sees to it that one at a time is in each method.
+    class Channel
+      # Bytes received at once.
+      CHUNK = 32 * 1024
+      # What a broken connection raises.
+      BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
+
+      # @return [BasicSocket, Io::TLS::Socket]
+      attr_reader :io
+
+      # @param io [BasicSocket, Io::TLS::Socket]
+      def initialize(io)
+        @io = io
+        @chunk = String.new(capacity: CHUNK, encoding: Encoding::BINARY)
+      end
+
+      # @return [String, nil] what is there, overwritten by the next call; nil when nothing is
+      # @raise [EOFError] at the end of the input
+      # @raise [SystemCallError, IOError, OpenSSL::SSL::SSLError]
+      def receive
+        got = @io.read_nonblock(CHUNK, @chunk, exception: false)
+        raise EOFError, "the end of the input" unless got
+
+        got unless got.is_a?(Symbol)
+      end
+
+      # Takes from the front of the buffer what the kernel takes.
+      # @param buffer [String]
+      # @return [void]
+      # @raise [SystemCallError, IOError, OpenSSL::SSL::SSLError]
+      def transmit(buffer)
+        until buffer.empty?
+          sent = @io.write_nonblock(buffer, exception: false)
+          return if sent.is_a?(Symbol)
+
+          sent == buffer.bytesize ? buffer.clear : buffer.replace(buffer.byteslice(sent, buffer.bytesize))
+        end
+      end
+
+      # @param mode [Symbol] :read, :write or :read_write
+      # @param seconds [Float, nil]
+      # @return [void]
+      # @raise [IOError] when it is closed here
+      def wait(mode, seconds) = seconds ? @io.to_io.wait(seconds, mode) : @io.to_io.wait(mode)
+
+      # Sends no more, though it may be heard still.
+      # @return [void]
+      def end_writing = @io.to_io.shutdown(Socket::SHUT_WR)
+
+      # Wakes who waits, without taking the descriptor from under him.
+      # @return [void]
+      def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) }
+
+      # @return [void]
+      def close = quietly { @io.close }
+
+      # Closes our descriptor of a connection that is another process's.
+      # @return [void]
+      def abandon = quietly { @io.to_io.close }
+
+      private
+
+      # The connection is gone already: so be it.
+      def quietly
+        yield
+      rescue *BREAKS
+        nil
+      end
+    end
+  end
+end
