@@ -25,6 +25,7 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "lib/plait/rpc/client/dialer.rb" => "OpenSSL is for programs that speak TLS",
       "lib/plait/rpc/server.rb" => "OpenSSL is for programs that speak TLS",
+      "lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
       "lib/plait/suites/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
       "lib/plait/cli/" => "a command is loaded when it is run: `plait --help` answers at once"
     },
@@ -49,7 +50,7 @@ class ArchitectureTest < Minitest::Test
     lib/plait/http/faraday lib/plait/http/http2 lib/plait/http/webmock.rb
     lib/plait/db/mysql2 lib/plait/db/trilogy lib/plait/db/postgres lib/plait/db/sqlite lib/plait/db/redis lib/plait/db/mongo
     lib/plait/db/active_record lib/plait/db/sequel lib/plait/suites/mongo_server
-    lib/plait/rpc/compat
+    lib/plait/rpc/compat lib/plait/server/http2/
   ].freeze
 
   %i[strangers dangling forbidden_requires forbidden_libraries forbidden_constants forbidden_names unrequired_names

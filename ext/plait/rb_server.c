@@ -146,8 +146,13 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid,
     return self;
 }
 
-/* listen(io, scheme, name, port): Strings; an IO of nil: see `bring`. Returns its index. */
-static VALUE server_listen_to(VALUE self, VALUE io, VALUE scheme, VALUE name, VALUE port) {
+/*
+ * listen(io, scheme, name, port, protocol = "HTTP/1.1"): Strings; an IO of nil: see `bring`. Returns its index. Whatever the
+ * protocol is called, the connections of the listener speak HTTP/1.1.
+ */
+static VALUE server_listen_to(int argc, VALUE *argv, VALUE self) {
+    VALUE io, scheme, name, port, protocol;
+    rb_scan_args(argc, argv, "41", &io, &scheme, &name, &port, &protocol);
     struct rb_server *server = plait_server_of(self);
     int number = NIL_P(io) ? SERVER_NONE : plait_descriptor_of(io);
     int index = server->engine.listening;
@@ -156,7 +161,7 @@ static VALUE server_listen_to(VALUE self, VALUE io, VALUE scheme, VALUE name, VA
     struct rb_server_listener *listener = &server->listeners[index];
     listener->name = rb_str_new_frozen(name);
     listener->port = rb_str_new_frozen(port);
-    plait_server_listener(listener, rb_str_new_frozen(scheme));
+    plait_server_listener(listener, rb_str_new_frozen(scheme), NIL_P(protocol) ? Qnil : rb_str_new_frozen(protocol));
     int error = server_listen(&server->engine, number);
     if (error != 0) rb_syserr_fail(error, "epoll_ctl");
     return INT2FIX(index);
@@ -564,7 +569,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     VALUE core = rb_define_class_under(server_class, "NativeCore", rb_cObject);
     rb_define_alloc_func(core, server_allocate);
     rb_define_method(core, "initialize", server_initialize, 5);
-    rb_define_method(core, "listen", server_listen_to, 4);
+    rb_define_method(core, "listen", server_listen_to, -1);
     rb_define_method(core, "bring", server_bring_one, 3);
     rb_define_method(core, "begin", server_begin_work, 0);
     rb_define_method(core, "work", server_work, 0);

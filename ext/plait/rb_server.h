@@ -100,8 +100,8 @@ void plait_server_define_env(VALUE server_class);
 void plait_server_define_exchange(VALUE server_class);
 void plait_server_init_respond(void);
 
-/* Makes the templates. */
-void plait_server_listener(struct rb_server_listener *listener, VALUE scheme);
+/* Makes the templates. A protocol of nil is HTTP/1.1. */
+void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VALUE protocol);
 
 /*
  * Sets env and all that follows from the request. Calls no method: any may let another thread run, who reads into the same

@@ -327,10 +327,14 @@ static VALUE template(const struct rb_server_listener *listener, VALUE scheme, i
     return env;
 }
 
-void plait_server_listener(struct rb_server_listener *listener, VALUE scheme) {
+void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VALUE protocol) {
     listener->port_of_scheme = strcmp(StringValueCStr(scheme), "https") == 0 ? "443" : "80";
     listener->small = template(listener, scheme, 0);
     listener->large = template(listener, scheme, LARGE);
+    if (!NIL_P(protocol)) {
+        rb_hash_aset(listener->small, key_server_protocol, protocol);
+        rb_hash_aset(listener->large, key_server_protocol, protocol);
+    }
     listener->errors = rb_stderr;
     listener->host_size = 0;
     listener->peer.family = UINT8_MAX;

@@ -18,7 +18,7 @@ require_relative "values/deadline"
 require_relative "values/errors"
 
 module Plait # rubocop:disable Style/OneClassPerFile -- see above
-  # Serves a Rack app over HTTP/1.1, on threads, fibers, or fibers with a thread pool: by one option, and without a line
+  # Serves a Rack app over HTTP/1.1 and HTTP/2, on threads, fibers, or fibers with a thread pool: by one option, without a line
   # changed in the app. Connections between two requests cost a descriptor and a hundred bytes.
   #
   # @example

@@ -33,8 +33,8 @@ module Support
       end
 
       # Starts one, and ends it after the block if one is given.
-      def start(**options)
-        server = new(**options).start
+      def start(*arguments, **options)
+        server = new(*arguments, **options).start
         return server unless block_given?
 
         begin

@@ -12,7 +12,7 @@ module Plait
       # @return [#call] the app, offered early hints where the client knows them
       def self.offer(app)
         lambda do |env|
-          env["rack.early_hints"] = new(env["rack.hijack"]) if env["SERVER_PROTOCOL"] == "HTTP/1.1"
+          env["rack.early_hints"] = new(env["rack.hijack"]) unless env["SERVER_PROTOCOL"] == "HTTP/1.0"
           app.call(env)
         end
       end

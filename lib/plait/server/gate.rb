@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "http2"
 require_relative "relay"
 require_relative "../values/deadline"
 require_relative "../values/errors"
@@ -8,7 +9,8 @@ require_relative "../values/errors"
 module Plait
   class Server
     # Lets in those who speak TLS, one listening socket's: the core sees of each connection what was decrypted, by a pair of
-    # sockets. So there is one engine for both; a connection costs two fibers, or threads, while it lasts.
+    # sockets. So there is one engine for both; a connection costs two fibers, or threads, while it lasts, and one of HTTP/2
+    # costs one.
     class Gate
       # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
       HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
@@ -19,14 +21,15 @@ module Plait
 
       # @param listener [Io::Listener]
       # @param core [NativeCore]
-      # @param number [Integer] as the core knows the listener
+      # @param numbers [Array<Integer>] as the core knows the listener: for HTTP/1.1, and for HTTP/2
       # @param options [Options]
-      def initialize(listener, core, number, options)
+      def initialize(listener, core, numbers, options)
         @listener = listener
         @core = core
-        @number = number
+        @number, @http2_number = numbers
         @options = options
         @handshakes = {}.compare_by_identity # when each began, the oldest first
+        @multiplexed = {}.compare_by_identity
       end
 
       # Accepts until it is closed.
@@ -40,11 +43,16 @@ module Plait
         end
       end
 
+      # Lets nobody in any more; who is in gets his answers.
       # @return [void]
       def close
         @closed = true
         @listener.close
+        @multiplexed.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
       end
+
+      # @return [Boolean] whether somebody is in who was not told everything yet
+      def busy? = !@multiplexed.empty?
 
       private
 
@@ -69,7 +77,9 @@ module Plait
       def let_in(socket, &start)
         stream = shake_hands(socket)
         address = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }
-        relay = Relay.new(stream, bring(address), @options.write_timeout)
+        return serve_http2(stream.io, address) if HTTP2.spoken?(stream.io)
+
+        relay = Relay.new(stream, bring(address, @number), @options.write_timeout)
       rescue Error, SystemCallError, IOError
         nil # closed below
       else
@@ -85,10 +95,19 @@ module Plait
         @handshakes.delete(socket)
       end
 
+      def serve_http2(io, address)
+        connection = HTTP2::Connection.new(io, @options) { bring(address, @http2_number) }
+        @multiplexed[connection] = true
+        connection.drain if @closed
+        connection.run
+      ensure
+        @multiplexed.delete(connection)
+      end
+
       # @return [UNIXSocket] our end
-      def bring(address)
+      def bring(address, number)
         ours, theirs = UNIXSocket.pair
-        @core.bring(theirs.fileno, @number, address)
+        @core.bring(theirs.fileno, number, address)
         ours
       ensure
         theirs&.close # the core has a descriptor of its own

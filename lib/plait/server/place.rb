@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "uri"
+require_relative "http2"
 require_relative "../io/endpoint"
 require_relative "../io/listener"
 require_relative "../io/tls"
@@ -64,7 +65,8 @@ module Plait
       def tls
         return unless @endpoint.tls?
 
-        @tls ||= Io::TLS::Server.new(certificate: file("cert"), key: file("key"), client_ca: @words["ca"], verify_client: verify)
+        @tls ||= Io::TLS::Server.new(certificate: file("cert"), key: file("key"), client_ca: @words["ca"],
+                                     verify_client: verify, alpn: HTTP2.protocols)
       rescue UsageError => e
         raise UsageError, "#{@text}: #{e.message.delete_prefix("#{@text}: ")}"
       end

@@ -3,6 +3,7 @@
 require "socket"
 require_relative "early_hints"
 require_relative "gate"
+require_relative "http2"
 require_relative "hybrid"
 require_relative "native_core"
 require_relative "options"
@@ -78,7 +79,12 @@ module Plait
         scheme = listener.tls ? "https" : "http"
         name, port = endpoint.unix? ? %w[localhost 80] : [endpoint.host, endpoint.port.to_s]
         number = @core.listen(listener.tls ? nil : listener.io, scheme, name, port)
-        @gates << Gate.new(listener, @core, number, options) if listener.tls
+        open_gate(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if listener.tls
+      end
+
+      def open_gate(listener, *numbers, options)
+        HTTP2.load if HTTP2.available?
+        @gates << Gate.new(listener, @core, numbers, options)
       end
 
       # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
@@ -95,7 +101,7 @@ module Plait
       def drain
         @gates.each(&:close)
         @core.drain
-        until @core.statistics.fetch(:connections).zero? || @bell.deadline.expired?
+        until (@core.statistics.fetch(:connections).zero? && @gates.none?(&:busy?)) || @bell.deadline.expired?
           sleep(LOOK)
           @core.sweep
         end

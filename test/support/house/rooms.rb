@@ -19,7 +19,7 @@ module Support
     NETWORK = %w[socket openssl net/http uri io/console ipaddr resolv].freeze
     # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
     VERBS = {
-      "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[rack rackup tmpdir], "rpc" => %w[msgpack],
+      "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[http/2 rack rackup tmpdir], "rpc" => %w[msgpack],
       "shard" => %w[redis-client prometheus/client yaml],
       "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded]
     }.freeze
@@ -69,7 +69,7 @@ module Support
       "db" => %w[uri],
       "suites" => %w[net-http net-protocol uri],
       "lab" => %w[memory_profiler vega json bigdecimal],
-      "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width]
+      "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width io-console]
     }.freeze
 
     module_function
