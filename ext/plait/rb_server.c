@@ -510,7 +510,9 @@ static VALUE server_sweep_now(VALUE self) {
 
 /* drain: takes no further connections, closes idle ones, and each of the others after its request */
 static VALUE server_begin_to_end(VALUE self) {
-    server_drain(&plait_server_of(self)->engine, plait_server_now());
+    struct rb_server *server = plait_server_of(self);
+    server_drain(&server->engine, plait_server_now());
+    server_wake(&server->engine); /* for those who are ready by this */
     return self;
 }
 

@@ -216,18 +216,29 @@ void server_sweep(struct server *server, double now) {
     if (server->paused && server->count < server->settings.connections) server_pause(server, false);
 }
 
-/* A request may have come that nobody has read, or with a connection that nobody has accepted: it is answered. */
+/* Nobody has looked at what may have come since. */
+static bool has_come(const struct server_connection *connection) {
+    char byte;
+    return connection->listed || recv(connection->number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void see_off(struct server *server, struct server_connection *connection) {
+    if (!has_come(connection)) return server_drop(server, connection);
+
+    connection->readable = true;
+    server_make_ready(server, connection);
+}
+
 void server_drain(struct server *server, double now) {
-    for (int index = 0; index < server->listening; index++) server_accept(server, index, now);
+    if (!server->draining) server_accept_all(server, now);
     server_deafen(server);
     server->draining = true;
-    for (int number = server->queues[SERVER_IDLE].first; number != SERVER_NONE;) {
+    int number = server->queues[SERVER_IDLE].first;
+    while (number != SERVER_NONE) {
         struct server_connection *connection = server_at(server, number);
         number = connection->after;
-        connection->readable = true;
-        server_make_ready(server, connection);
+        see_off(server, connection);
     }
-    server_wake(server);
 }
 
 /* ---- epoll ---- */

@@ -237,7 +237,10 @@ struct server_connection *server_find(const struct server *server, int number, u
 /* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
 void server_sweep(struct server *server, double now);
 
-/* Accepts nobody any more, and has those between two requests closed, and each of the others after its request. */
+/*
+ * Accepts those who have connected already, and nobody else. Closes those between two requests, and each of the others after
+ * its request.
+ */
 void server_drain(struct server *server, double now);
 
 /* ---- between the files of the engine ---- */
@@ -250,6 +253,7 @@ struct server_connection *server_shift(struct server *server, struct server_list
 struct server_connection *server_at(const struct server *server, int number);
 struct server_connection *server_admit(struct server *server, int number);
 void server_accept(struct server *server, int index, double now);
+void server_accept_all(struct server *server, double now);
 void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
 int server_flush(struct server_connection *connection);

@@ -57,10 +57,14 @@ struct server_connection *server_bring(struct server *server, int number, int in
 
 /* Until nobody is left: with a bound the kernel's queue overflows under a burst. */
 void server_accept(struct server *server, int index, double now) {
-    while (index < server->listening) {
+    while (index < server->listening && server->listeners[index] != SERVER_NONE) {
         if (server->count >= server->settings.connections) return server_pause(server, true);
         if (!accept_one(server, index, now)) return;
     }
+}
+
+void server_accept_all(struct server *server, double now) {
+    for (int index = 0; index < server->listening; index++) server_accept(server, index, now);
 }
 
 #endif

@@ -28,6 +28,7 @@ module Plait
       def initialize(scope, app, options, listeners, bell)
         @scope = scope
         @bell = bell
+        @listeners = listeners
         app = EarlyHints.offer(app) if options.early_hints
         app = options.watch.over(app) if options.watch
         hybrid = Hybrid.new if options.on == :hybrid
@@ -97,10 +98,12 @@ module Plait
         end
       end
 
-      # The bell may be rung again meanwhile: then there is less time.
+      # Who connects from now on is refused at once, and not left to wait in the kernel. The bell may be rung again meanwhile:
+      # then there is less time.
       def drain
         @gates.each(&:close)
         @core.drain
+        @listeners.each(&:close)
         until (@core.statistics.fetch(:connections).zero? && @gates.none?(&:busy?)) || @bell.deadline.expired?
           sleep(LOOK)
           @core.sweep

@@ -52,6 +52,18 @@ module ServerCases
       assert(@thread.join(20), "it waits on")
     end
 
+    def test_nobody_is_left_to_wait_at_a_server_that_ends
+      arrived = Thread::Queue.new
+      gate = Thread::Queue.new
+      serve { (arrived << true) && gate.pop && [200, {}, ["done"]] }
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      arrived.pop
+      @server.stop(within: 300)
+      wait_until { refused? }
+      gate << true
+      assert_equal("done", caller.hear.body)
+    end
+
     def test_time_runs_out_while_the_server_ends
       serve_text(head_timeout: 0.3)
       caller = connect.send("GET / HTTP/1.1\r\nHo")
@@ -73,6 +85,15 @@ module ServerCases
       server = Plait::Server.new(->(_) { [200, {}, []] }, on: mechanism, bind: "tcp://127.0.0.1:0")
       server.stop(within: 0)
       assert_nil(server.run)
+    end
+
+    private
+
+    def refused?
+      connect
+      false
+    rescue Errno::ECONNREFUSED
+      true
     end
   end
 end
