@@ -189,6 +189,14 @@ bool plait_native_ends_waits(const struct native *native) {
     return native->own;
 }
 
+bool plait_native_leaves(const struct native *native, VALUE scheduler) {
+    return native->own && !RTEST(rb_attr_get(scheduler, id_watchdog));
+}
+
+void plait_native_leave(const struct native *native) {
+    plait_selector_leave(native->own);
+}
+
 unsigned long plait_native_ticks(const struct native *native, VALUE scheduler) {
     return native->waits + NUM2ULONG(rb_attr_get(scheduler, id_ticks));
 }

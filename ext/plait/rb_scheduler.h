@@ -28,6 +28,13 @@ VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int ev
 /* Whether plait_native_end_wait works with it. */
 bool plait_native_ends_waits(const struct native *native);
 
+/*
+ * Whether plait_native_leave works with it: the current fiber waits until somebody transfers to it on the loop, who is called
+ * by plait_native_push. Not with a watchdog, which would not see it.
+ */
+bool plait_native_leaves(const struct native *native, VALUE scheduler);
+void plait_native_leave(const struct native *native);
+
 /* As Scheduler#ticks: another number than before if a fiber has waited in between. */
 unsigned long plait_native_ticks(const struct native *native, VALUE scheduler);
 

@@ -186,6 +186,10 @@ VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, i
     return rb_ensure(leave, (VALUE)&wait, stop_waiting, (VALUE)&wait);
 }
 
+void plait_selector_leave(const struct selector *selector) {
+    rb_fiber_transfer(selector->loop, 0, NULL);
+}
+
 void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber) {
     struct descriptor *known = epoll_set_find(&selector->set, descriptor);
     struct interest *interest = known ? known->first : NULL;

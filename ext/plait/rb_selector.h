@@ -17,6 +17,9 @@ struct selector *plait_selector_of(VALUE object);
 /* The current fiber waits. Returns the events that came, or false when it was resumed for another reason. */
 VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, int events);
 
+/* The current fiber waits until somebody transfers to it: whoever will must know it, and call from the loop. */
+void plait_selector_leave(const struct selector *selector);
+
 /* Has that fiber go on, without an event, if it waits for the descriptor. Allocates nothing. */
 void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber);
 
@@ -40,6 +43,10 @@ static inline struct selector *plait_selector_of(VALUE object) {
 
 static inline VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, int events) {
     return (void)selector, (void)io, (void)descriptor, (void)events, Qfalse;
+}
+
+static inline void plait_selector_leave(const struct selector *selector) {
+    (void)selector;
 }
 
 static inline void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber) {

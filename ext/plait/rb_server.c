@@ -28,7 +28,7 @@ enum { CHECK_EVERY = 64 };
 /* Seconds after which other fibers are let run, as Scheduler::SLICE. */
 static const double SLICE = 0.004;
 
-static ID id_call, id_push, id_pop, id_autoclose, id_for_fd, id_fail, id_finished, id_close, id_new;
+static ID id_call, id_autoclose, id_for_fd, id_fail, id_finished, id_close, id_new;
 static VALUE response_finished_key, queued_key;
 
 /* ---- the object ---- */
@@ -41,6 +41,7 @@ static void server_mark(void *data) {
     rb_gc_mark(server->hybrid);
     rb_gc_mark(server->spawner);
     rb_gc_mark(server->parking);
+    rb_gc_mark(server->resting);
     rb_gc_mark(server->io);
     rb_gc_mark(server->scheduler);
     for (int index = 0; index < SERVER_LISTENERS; index++) {
@@ -77,7 +78,7 @@ static VALUE server_allocate(VALUE class) {
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
     server->io = server->scheduler = Qnil;
-    server->app = server->reply = server->hybrid = server->spawner = server->parking = Qnil;
+    server->app = server->reply = server->hybrid = server->spawner = server->parking = server->resting = Qnil;
     server->generation = plait_generation();
     return self;
 }
@@ -140,6 +141,7 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid,
     server->hybrid = hybrid;
     server->spawner = spawner;
     server->parking = rb_funcall(rb_path2class("Thread::Queue"), id_new, 0);
+    server->resting = rb_ary_new();
     server->limit = NUM2LONG(setting(settings, "limit"));
     server->queue = NUM2LONG(setting(settings, "queue"));
     rb_ivar_set(self, rb_intern("@settings"), settings);
@@ -222,13 +224,9 @@ static int try_to_spawn(struct rb_server *server) {
  * `awake` until he has come; so of `polling` and `awake` one is true while anybody has nothing to do.
  */
 static int call_now(struct rb_server *server) {
-    if (server->parked > 0) {
-        server->awake = true;
-        server->parked--;
-        rb_funcall(server->parking, id_push, 1, Qtrue);
-    } else if (server->workers <= server->limit) {
-        return try_to_spawn(server);
-    }
+    if (server->parked == 0) return server->workers <= server->limit ? try_to_spawn(server) : 0;
+
+    plait_server_wake_one(server);
     return 0;
 }
 
@@ -248,15 +246,10 @@ static int call_somebody(struct rb_server *server) {
 static VALUE server_look(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server->noted = false;
+    while (server->stopped && server->direct && server->parked > 0) plait_server_wake_one(server);
     int state = server->polling || server->awake || server->stopped ? 0 : call_now(server);
     if (state != 0) rb_jump_tag(state);
     return Qnil;
-}
-
-static void park(struct rb_server *server) {
-    server->parked++;
-    rb_funcall(server->parking, id_pop, 0);
-    server->awake = false;
 }
 
 struct poll {
@@ -286,12 +279,18 @@ static VALUE epoll_as_io(struct rb_server *server) {
     return server->io = io;
 }
 
+static void wait_in_fiber(struct rb_server *server) {
+    VALUE io = epoll_as_io(server);
+    if (server->native) plait_native_wait(server->native, server->scheduler, io, PLAIT_READABLE, NULL);
+    else rb_fiber_scheduler_io_wait(server->scheduler, io, INT2FIX(PLAIT_READABLE), Qnil);
+}
+
 static VALUE wait_for_connections(VALUE argument) {
     struct poll *poll = (struct poll *)argument;
     if (NIL_P(poll->server->scheduler)) {
         sleep_on_thread(poll);
     } else {
-        rb_fiber_scheduler_io_wait(poll->server->scheduler, epoll_as_io(poll->server), INT2FIX(1), Qnil);
+        wait_in_fiber(poll->server);
         poll->server->yielded = plait_server_now();
     }
     return Qnil;
@@ -458,6 +457,7 @@ static VALUE work(VALUE argument) {
     server->awake = false;
     server->scheduler = rb_fiber_scheduler_current();
     server->native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
+    server->direct = server->native && plait_native_leaves(server->native, server->scheduler);
     while (!server->stopped) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);
@@ -467,7 +467,7 @@ static VALUE work(VALUE argument) {
             serve(server, connection);
             see_to_others(server);
         } else if (server->polling) {
-            park(server);
+            plait_server_rest(server);
         } else {
             poll_connections(server);
         }
@@ -529,7 +529,8 @@ static VALUE server_halt(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server->stopped = true;
     server_wake(&server->engine);
-    for (; server->parked > 0; server->parked--) rb_funcall(server->parking, id_push, 1, Qtrue);
+    if (server->direct) plait_native_push(server->native, server->self);
+    else while (server->parked > 0) plait_server_wake_one(server);
     return self;
 }
 
@@ -593,8 +594,6 @@ static VALUE reason_of(VALUE self, VALUE status) {
 
 void plait_init_server(VALUE plait) {
     id_call = rb_intern("call");
-    id_push = rb_intern("push");
-    id_pop = rb_intern("pop");
     id_autoclose = rb_intern("autoclose=");
     id_for_fd = rb_intern("for_fd");
     id_fail = rb_intern("fail");
@@ -605,6 +604,7 @@ void plait_init_server(VALUE plait) {
     rb_gc_register_mark_object(response_finished_key);
     queued_key = rb_interned_str_cstr("plait.queued");
     rb_gc_register_mark_object(queued_key);
+    plait_server_init_rest();
     plait_server_init_env();
     plait_server_init_respond();
     VALUE native = rb_define_module_under(plait, "NativeServer");

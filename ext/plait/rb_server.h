@@ -31,6 +31,7 @@ struct rb_server {
     VALUE hybrid;  /* Server::Hybrid: what runs on threads instead; nil: nothing does */
     VALUE spawner; /* #call: has another worker begin, soon */
     VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
+    VALUE resting; /* an Array: these, if they are fibers that the loop can transfer to (`direct`) */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
     struct native *native; /* the scheduler's, if it is ours; else NULL */
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
@@ -43,6 +44,7 @@ struct rb_server {
     unsigned generation; /* of processes */
     unsigned served;     /* since interrupts were looked at */
     bool awake;    /* somebody was called who has not come yet */
+    bool direct;   /* see `resting` */
     bool noted;    /* the loop will look whether somebody has to be called */
     bool polling;  /* somebody waits for all connections */
     bool stopped;
@@ -94,6 +96,13 @@ void plait_server_abandon(const struct exchange *exchange);
 /* Whether what was raised is an app's; if not (a kill, a signal, a cancellation), it goes on its way. */
 bool plait_server_is_error(VALUE error);
 
+/* The current worker has nothing to do, until he is called. */
+void plait_server_rest(struct rb_server *server);
+
+/* There is one; if `direct`, on the loop. */
+void plait_server_wake_one(struct rb_server *server);
+
+void plait_server_init_rest(void);
 void plait_server_define_hybrid(VALUE server_class);
 void plait_server_init_env(void);
 void plait_server_define_env(VALUE server_class);
