@@ -25,6 +25,12 @@
 /* Connections served before it is seen to interrupts, such as the end of a thread's time slice. */
 enum { CHECK_EVERY = 64 };
 
+/*
+ * Seconds that the first of a full queue may have waited before further requests are refused: who runs the app may but wait
+ * for the GVL, and the burst be over as soon as he has it.
+ */
+static const double PATIENCE = 0.25;
+
 /* Seconds after which other fibers are let run, as Scheduler::SLICE. */
 static const double SLICE = 0.004;
 
@@ -452,6 +458,22 @@ static void see_to_others(struct rb_server *server) {
     rb_fiber_scheduler_kernel_sleep(server->scheduler, INT2FIX(0));
 }
 
+static bool is_full(const struct rb_server *server) {
+    const struct server *engine = &server->engine;
+    if (server->running < server->limit || (long)engine->held < server->queue || engine->held == 0) return false;
+    return server_at(engine, engine->waiting.first)->since + PATIENCE > plait_server_now();
+}
+
+/* Lets those go on who run the app. Who connects meanwhile is accepted, so that the kernel's queue does not overflow. */
+static void nap(struct rb_server *server) {
+    struct poll poll = {.server = server};
+    poll.count = server_sleep(&server->engine, poll.events, 0);
+    poll.error = errno;
+    take(&poll);
+    if (NIL_P(server->scheduler)) rb_thread_wait_for((struct timeval){.tv_usec = 1000});
+    else rb_fiber_scheduler_kernel_sleep(server->scheduler, DBL2NUM(0.001));
+}
+
 static VALUE work(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->awake = false;
@@ -462,6 +484,10 @@ static VALUE work(VALUE argument) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);
         server->waited = connection ? plait_server_now() - connection->since : -1;
+        if (!connection && is_full(server)) {
+            nap(server);
+            continue;
+        }
         if (!connection) connection = server_next(&server->engine);
         if (connection) {
             serve(server, connection);

@@ -9,6 +9,7 @@ require_relative "server_cases/bad_input"
 require_relative "server_cases/bounds"
 require_relative "server_cases/endings"
 require_relative "server_cases/framing"
+require_relative "server_cases/inputs"
 require_relative "server_cases/requests"
 require_relative "server_cases/streams"
 require_relative "server_cases/takeovers"
@@ -21,6 +22,7 @@ module ServerCases
   include Bounds
   include Endings
   include Framing
+  include Inputs
   include Requests
   include Streams
   include Takeovers
