@@ -384,6 +384,10 @@ VALUE plait_messagepack_rpc_id(VALUE self) {
     return parser->scan.identified ? ULL2NUM(parser->scan.id) : Qnil;
 }
 
+uint64_t plait_messagepack_rpc_number(VALUE self) {
+    return parser_of(self)->scan.id;
+}
+
 /* UTF-8 where it is that, else binary. */
 static VALUE interned_name(const struct parser *parser, const struct mprpc_span *method) {
     VALUE name = rb_enc_interned_str(pending_bytes(parser) + method->at, (long)method->size, rb_utf8_encoding());

@@ -38,6 +38,7 @@ enum messagepack_rpc_event {
 enum messagepack_rpc_event plait_messagepack_rpc_next_event(VALUE parser);
 
 VALUE plait_messagepack_rpc_id(VALUE parser);
+uint64_t plait_messagepack_rpc_number(VALUE parser); /* the id of one that has an id */
 VALUE plait_messagepack_rpc_method_name(VALUE parser);
 VALUE plait_messagepack_rpc_params(VALUE parser);
 VALUE plait_messagepack_rpc_error(VALUE parser);

@@ -7,6 +7,7 @@
 
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
+#include "rb_messagepack_rpc_small.h"
 #include "rb_rpc_batch.h"
 #include "rb_selector.h"
 
@@ -16,7 +17,7 @@ enum { GATHERED = 64 * 1024 };
 /* Seconds after which a connection that nobody has used is looked at before it is used again. */
 static const double REST = 0.001;
 
-static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_unsent_left;
+static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_unsent_left, id_pack;
 
 /* ---- the object ---- */
 
@@ -30,6 +31,9 @@ static void line_mark(void *data) {
     rb_gc_mark(line->calls);
     rb_gc_mark(line->batch);
     rb_gc_mark(line->over);
+    for (const struct volley *volley = line->volleys; volley; volley = plait_volley_next(volley)) {
+        rb_gc_mark(plait_volley_self(volley));
+    }
     for (int i = 0; line->waits && i < LINE_WAITS; i++) rb_gc_mark(line->waits[i].fiber);
     plait_line_mark_members(line);
 }
@@ -175,22 +179,36 @@ static void look(VALUE self) {
 /* A connection that was at rest may have ended unnoticed: then the next call would be lost. */
 static void look_after_rest(VALUE self) {
     struct line *line = plait_line_of(self);
-    bool at_rest = !line->reader && (NIL_P(line->calls) || RHASH_SIZE(line->calls) == 0);
+    bool at_rest = !line->reader && plait_line_pending(line) == 0;
     double now = plait_now();
     if (at_rest && now - line->touched > REST) look(self);
     line->touched = now;
     check_open(line);
 }
 
-/* Ids are 32 bits long, and one may still be in use when all have been given once. */
-static uint32_t free_id(struct line *line) {
-    do line->last_id++;
-    while (!NIL_P(line->calls) && !NIL_P(rb_hash_lookup(line->calls, UINT2NUM(line->last_id))));
-    return line->last_id;
+size_t plait_line_pending(const struct line *line) {
+    return (NIL_P(line->calls) ? 0 : RHASH_SIZE(line->calls)) + plait_volleys_pending(line);
+}
+
+static bool in_use(const struct line *line, uint32_t id) {
+    if (plait_volleys_find(line, id)) return true;
+    return !NIL_P(line->calls) && RHASH_SIZE(line->calls) && !NIL_P(rb_hash_lookup(line->calls, UINT2NUM(id)));
+}
+
+/* The first of so many in a row. Ids are 32 bits long, and one may still be in use when all have been given once. */
+static uint32_t free_ids(struct line *line, uint32_t count) {
+    uint32_t first = line->last_id + 1;
+    for (uint32_t number = 0; number < count; number++) {
+        if (!in_use(line, first + number)) continue;
+        first += number + 1;
+        number = UINT32_MAX; /* begins anew */
+    }
+    line->last_id = first + count - 1;
+    return first;
 }
 
 static void enter_call(struct line *line, VALUE future, VALUE params) {
-    uint32_t number = free_id(line);
+    uint32_t number = free_ids(line, 1);
     VALUE id = UINT2NUM(number);
     plait_messagepack_rpc_write_request(plait_line_writer(line), number, rb_attr_get(future, id_method_name), params);
     if (NIL_P(line->calls)) line->calls = rb_hash_new();
@@ -245,6 +263,82 @@ static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit, VALU
     enter_call(line, future, params);
     bool gathers = !RTEST(flush) && plait_line_unsent(line) < GATHERED;
     return gathers || plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
+}
+
+/* ---- many calls ---- */
+
+struct shot {
+    VALUE self;
+    VALUE volley;
+    VALUE codec;
+    VALUE lists;
+    double limit;
+    VALUE said; /* as line_call */
+};
+
+static size_t pack_arguments(const struct line *line, VALUE arguments, char *out, size_t room) {
+    if (!line->plain) return 0;
+    if (RB_TYPE_P(arguments, T_ARRAY)) return plait_messagepack_rpc_pack_small(arguments, out, room);
+
+    out[0] = (char)0x91;
+    size_t size = plait_messagepack_rpc_pack_small(arguments, out + 1, room - 1);
+    return size ? size + 1 : 0;
+}
+
+static void write_one(const struct shot *shot, uint32_t id, VALUE method, VALUE arguments) {
+    char bytes[MESSAGEPACK_RPC_SMALL];
+    struct line *line = plait_line_of(shot->self);
+    size_t size = pack_arguments(line, arguments, bytes, sizeof bytes);
+    if (size) {
+        plait_messagepack_rpc_write_small_request(plait_line_writer(line), id, method, bytes, size);
+        return;
+    }
+    VALUE list = RB_TYPE_P(arguments, T_ARRAY) ? arguments : rb_ary_new_from_args(1, arguments);
+    VALUE packed = rb_funcall(shot->codec, id_pack, 1, list);
+    if (NIL_P(line->over)) plait_messagepack_rpc_write_request(plait_line_writer(line), id, method, packed);
+}
+
+/* What was said before it can't be taken back: a line that ends meanwhile has settled all. */
+static VALUE fire(VALUE argument) {
+    struct shot *shot = (struct shot *)argument;
+    struct line *line = plait_line_of(shot->self);
+    VALUE method = rb_attr_get(shot->volley, id_method_name);
+    long count = RARRAY_LEN(shot->lists);
+    uint32_t first = free_ids(line, (uint32_t)count);
+    plait_volley_open(line, shot->volley, first, count);
+    rb_ivar_set(shot->volley, id_frame_end, ULL2NUM(plait_line_said(line) + 1));
+    for (long i = 0; i < count && NIL_P(line->over); i++) {
+        if (!await_room(shot->self, shot->limit)) return shot->said = Qfalse;
+        if (!NIL_P(line->over)) break;
+        write_one(shot, first + (uint32_t)i, method, rb_ary_entry(shot->lists, i));
+        if (plait_line_unsent(line) >= GATHERED && !plait_line_flush_soon(line) && !drain(shot->self, shot->limit)) {
+            return shot->said = Qnil;
+        }
+    }
+    if (NIL_P(line->over) && !plait_line_flush_soon(line) && !drain(shot->self, shot->limit)) return shot->said = Qnil;
+    return shot->said = Qtrue;
+}
+
+static VALUE cease(VALUE argument) {
+    const struct shot *shot = (const struct shot *)argument;
+    struct line *line = plait_line_of(shot->self);
+    if (shot->said == Qtrue) return Qnil;
+
+    plait_line_drop(line, shot->volley, "cancelled");
+    if (NIL_P(line->over)) plait_line_flush_soon(line); /* what was said, though nobody waits for the answers */
+    return Qnil;
+}
+
+/* fire(volley, codec, lists, limit) => as `call` */
+static VALUE line_fire(VALUE self, VALUE volley, VALUE codec, VALUE lists, VALUE limit) {
+    struct shot shot = {.self = self, .volley = volley, .codec = codec, .lists = lists, .limit = limit_of(limit), .said = Qundef};
+    check_open(plait_line_of(self));
+    Check_Type(lists, T_ARRAY);
+    if (RARRAY_LEN(lists) == 0) rb_raise(rb_eArgError, "no calls");
+    look_after_rest(self);
+    VALUE said = rb_ensure(fire, (VALUE)&shot, cease, (VALUE)&shot);
+    RB_GC_GUARD(volley);
+    return said;
 }
 
 /* send_off(limit): what was said without being flushed */
@@ -392,14 +486,12 @@ static VALUE line_congested(VALUE self) {
 }
 
 static VALUE line_pending(VALUE self) {
-    VALUE calls = plait_line_of(self)->calls;
-    return NIL_P(calls) ? INT2FIX(0) : rb_hash_size(calls);
+    return SIZET2NUM(plait_line_pending(plait_line_of(self)));
 }
 
 static VALUE line_idle(VALUE self) {
     const struct line *line = plait_line_of(self);
-    bool calls = !NIL_P(line->calls) && RHASH_SIZE(line->calls) > 0;
-    return !calls && !line->unsent && plait_messagepack_rpc_idle(line->parser) ? Qtrue : Qfalse;
+    return plait_line_pending(line) == 0 && !line->unsent && plait_messagepack_rpc_idle(line->parser) ? Qtrue : Qfalse;
 }
 
 static VALUE line_usable(VALUE self) {
@@ -444,6 +536,7 @@ static void define(VALUE rpc) {
     rb_define_method(line, "initialize", line_initialize, -1);
     rb_define_method(line, "exchange", line_exchange, 3);
     rb_define_method(line, "call", line_call, 4);
+    rb_define_method(line, "fire", line_fire, 4);
     rb_define_method(line, "send_off", line_send_off, 1);
     rb_define_method(line, "notify", line_notify, 3);
     rb_define_method(line, "await", line_await, 2);
@@ -479,6 +572,14 @@ static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
     return self;
 }
 
+/* define_volley(rpc) */
+static VALUE native_rpc_define_volley(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_init_rpc_volley(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
 /* define_batch(rpc) */
 static VALUE native_rpc_define_batch(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
@@ -494,10 +595,12 @@ void plait_init_rpc_line(VALUE plait) {
     id_complaint = rb_intern("complaint");
     id_close = rb_intern("close");
     id_unsent_left = rb_intern("unsent_left");
+    id_pack = rb_intern("pack");
     plait_init_rpc_line_roles();
     plait_init_rpc_line_receive();
     plait_init_rpc_line_send();
     VALUE native = rb_define_module_under(plait, "NativeRPC");
     rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
     rb_define_singleton_method(native, "define_batch", native_rpc_define_batch, 1);
+    rb_define_singleton_method(native, "define_volley", native_rpc_define_volley, 1);
 }

@@ -7,6 +7,7 @@
  *     rb_rpc_line_receive.c  bytes in, answers to those they belong to
  *     rb_rpc_line_send.c     frames out
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
+ *     rb_rpc_volley.c        calls that leave together
  *     rb_rpc_batch.c         what came to a server at once, and how it is run
  *
  * All of it runs with the GVL, which is the only lock: nothing else runs between two points where it may be given away. These
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "rb_deadlines.h"
+#include "rb_rpc_volley.h"
 
 /* What a member waits for. */
 enum want {
@@ -67,6 +69,7 @@ struct line {
     VALUE parts;              /* Strings before those: they are being sent; or nil */
     VALUE connection;         /* Plait::RPC::Connection: makes the errors, and takes requests */
     VALUE calls;              /* id => Future, or nil */
+    struct volley *volleys;   /* many calls each */
     VALUE batch;              /* NativeBatch: requests that came just now; or nil */
     VALUE over;               /* why it is over: an Exception or a String; nil while it isn't */
     struct member *reader;    /* or NULL */
@@ -101,6 +104,9 @@ struct line {
 };
 
 struct line *plait_line_of(VALUE self);
+
+/* Calls without an answer. */
+size_t plait_line_pending(const struct line *line);
 
 /* ---- rb_rpc_line_roles.c ---- */
 

@@ -18,8 +18,8 @@ enum {
     TURN = 16            /* receives in a row, before others get their turn */
 };
 
-static ID id_arrived, id_arrived_together, id_room, id_places;
-static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refused;
+static ID id_arrived, id_arrived_together, id_room, id_places, id_content;
+static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refused, sym_result;
 static VALUE end_of_input; /* an EOFError */
 static VALUE protocol_error = Qnil;
 
@@ -89,23 +89,36 @@ static ssize_t receive(struct line *line) {
 
 /* ---- messages ---- */
 
+/* What is large is unpacked by who wants it. */
+static void settle_by_result(struct line *line, VALUE future) {
+    VALUE small = line->plain ? plait_messagepack_rpc_small_result(line->parser) : Qundef;
+    if (small == Qundef) {
+        plait_line_settle(line, future, sym_answered, plait_messagepack_rpc_result(line->parser));
+        return;
+    }
+    rb_ivar_set(future, id_content, small);
+    plait_line_settle(line, future, sym_result, Qnil);
+}
+
 static void take_answer(struct line *line) {
+    if (line->volleys && plait_volleys_take(line)) return;
     if (NIL_P(line->calls)) return;
 
     VALUE future = rb_hash_delete(line->calls, plait_messagepack_rpc_id(line->parser));
     if (NIL_P(future)) return; /* nobody waits for it any more */
 
     VALUE error = plait_messagepack_rpc_error(line->parser);
-    VALUE result = plait_messagepack_rpc_result(line->parser);
-    if (NIL_P(error)) plait_line_settle(line, future, sym_answered, result);
-    else plait_line_settle(line, future, sym_refused, rb_assoc_new(error, result));
+    if (NIL_P(error)) settle_by_result(line, future);
+    else plait_line_settle(line, future, sym_refused, rb_assoc_new(error, plait_messagepack_rpc_result(line->parser)));
+}
+
+static bool wanted(const struct line *line) {
+    if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return true;
+    return !NIL_P(line->calls) && !NIL_P(rb_hash_lookup(line->calls, plait_messagepack_rpc_id(line->parser)));
 }
 
 static void look_at_large(struct line *line) {
-    if (!plait_messagepack_rpc_answers(line->parser)) return;
-
-    VALUE id = plait_messagepack_rpc_id(line->parser);
-    if (NIL_P(line->calls) || NIL_P(rb_hash_lookup(line->calls, id))) plait_messagepack_rpc_discard(line->parser);
+    if (plait_messagepack_rpc_answers(line->parser) && !wanted(line)) plait_messagepack_rpc_discard(line->parser);
 }
 
 static void hand_on(const struct line *line) {
@@ -239,6 +252,8 @@ void plait_init_rpc_line_receive(void) {
     sym_closed = ID2SYM(rb_intern("closed"));
     sym_answered = ID2SYM(rb_intern("answered"));
     sym_refused = ID2SYM(rb_intern("refused"));
+    sym_result = ID2SYM(rb_intern("result"));
+    id_content = rb_intern("@content");
     rb_gc_register_address(&protocol_error);
     end_of_input = rb_obj_freeze(rb_exc_new_cstr(rb_eEOFError, "the end of the input"));
     rb_gc_register_mark_object(end_of_input);

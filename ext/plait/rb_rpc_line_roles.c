@@ -55,6 +55,7 @@ bool plait_line_follow(VALUE future) {
 
 bool plait_line_drop(struct line *line, VALUE future, const char *state) {
     if (settled(future)) return false;
+    plait_volley_unlink(line, future);
     if (!NIL_P(line->calls)) rb_hash_delete(line->calls, rb_attr_get(future, id_id));
     plait_line_settle(line, future, ID2SYM(rb_intern(state)), Qnil);
     if (line->reading && line->reader->future == future) plait_line_rouse_reader(line);
@@ -312,14 +313,26 @@ struct end {
     VALUE reason;
 };
 
-static int fail_call(VALUE id, VALUE future, VALUE argument) {
-    const struct end *end = (const struct end *)argument;
+static void fail(const struct end *end, VALUE future) {
     bool sent = end->line->sent >= NUM2ULL(rb_attr_get(future, id_frame_end));
-    (void)id;
     rb_ivar_set(future, id_outcome, end->reason);
     rb_ivar_set(future, id_state, sent ? sym_lost : sym_unsent);
     tell_followers(end->line, future);
+}
+
+static int fail_call(VALUE id, VALUE future, VALUE argument) {
+    (void)id;
+    fail((const struct end *)argument, future);
     return ST_CONTINUE;
+}
+
+static void fail_volleys(const struct end *end) {
+    while (end->line->volleys) {
+        VALUE volley = plait_volley_self(end->line->volleys);
+        plait_volley_unlink(end->line, volley);
+        fail(end, volley);
+        RB_GC_GUARD(volley);
+    }
 }
 
 void plait_line_finish(struct line *line, VALUE reason) {
@@ -331,6 +344,7 @@ void plait_line_finish(struct line *line, VALUE reason) {
     line->calls = line->writer = line->parts = Qnil;
     line->unsent = false;
     if (!NIL_P(calls)) rb_hash_foreach(calls, fail_call, (VALUE)&end);
+    fail_volleys(&end);
     plait_line_shut(line);
     plait_line_wake_all(line);
     plait_line_release(line);

@@ -10,6 +10,7 @@ require_relative "connection_cases/order"
 require_relative "connection_cases/pressure"
 require_relative "connection_cases/serving"
 require_relative "connection_cases/storms"
+require_relative "connection_cases/volleys"
 
 # What a connection must do over each line, the native one and its twin. Included by a test class of its own, which says
 # which one:
@@ -28,4 +29,5 @@ module ConnectionCases
   include Pressure
   include Serving
   include Storms
+  include Volleys
 end

@@ -211,7 +211,7 @@ module Plait
 
       def send_many(method, lists, timeout, deadline)
         limit = limit(timeout, deadline)
-        on_connection(limit) { |connection| connection.call_many(method, lists, limit: limit) }
+        on_connection(limit) { |connection| connection.volley(method, lists, limit: limit) }
       end
 
       # What was not sent is tried once more: a connection at rest may have ended unnoticed.

@@ -7,6 +7,7 @@ require_relative "future"
 require_relative "incoming"
 require_relative "line"
 require_relative "streaming/call"
+require_relative "volley"
 require_relative "../protocols/messagepack_rpc"
 require_relative "../values/errors"
 
@@ -62,6 +63,8 @@ module Plait
         parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
         @line = line.new(socket, parser, self, room: outbox, served: @served, raw: raw, plain: @codec.plain? && !raw,
                                                batches: @served && dispatcher.respond_to?(:take_together))
+        @fires = @line.respond_to?(:fire)
+        @small = Protocols::MessagePackRPC::NativeSmall if @fires && @codec.plain?
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
@@ -81,7 +84,7 @@ module Plait
       # @raise (see #call)
       def request(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
-        params = @codec.pack(arguments)
+        params = pack(arguments)
         aside { @line.exchange(future, params, limit) } || future.settled? || raise(late_to_send(false))
         future.value
       end
@@ -96,7 +99,7 @@ module Plait
       # @raise [WriteTimeout] the peer takes nothing
       def call(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
-        said = @line.call(future, @codec.pack(arguments), limit, true)
+        said = @line.call(future, pack(arguments), limit, true)
         said || (drop(future) && raise(late_to_send(said)))
         future
       end
@@ -105,17 +108,32 @@ module Plait
       # @param method [String, Symbol]
       # @param lists [Array<Array>] the arguments of each
       # @param limit [Float, nil] monotonic seconds by which the answers must be there
-      # @return [Array<Future>]
+      # @return [Array<Future>] fewer, if the connection ends meanwhile and some were sent: the values of these tell
       # @raise (see #call)
       def call_many(method, lists, limit: nil)
-        futures = lists.map do |arguments|
-          future = Future.new(self, method, limit)
-          said = @line.call(future, @codec.pack(arguments), limit, false)
-          said || raise(late_to_send(said))
-          future
-        end
+        futures = []
+        lists.map { |arguments| @codec.pack(arguments) }.each { |params| say(futures, method, params, limit) }
         @line.send_off(limit) || raise(late_to_send(nil))
         futures
+      rescue ConnectionClosed, RemoteProtocolError
+        futures.any?(&:lost?) ? futures : raise
+      end
+
+      # As {call_many}, of calls whose results are wanted together.
+      # @param method [String, Symbol]
+      # @param lists [Array] the arguments of each, or its only argument
+      # @param limit [Float, nil] monotonic seconds by which the answers must be there
+      # @return [Volley, NativeVolley]
+      # @raise (see #call)
+      # @api private
+      def volley(method, lists, limit: nil)
+        return Volley.new(call_many(method, lists.map { |list| list.is_a?(Array) ? list : [list] }, limit: limit)) unless @fires
+
+        volley = NativeVolley.new(self, method, limit)
+        said = @line.fire(volley, @codec, lists, limit)
+        said ? volley : raise(late_to_send(said))
+      rescue ConnectionClosed, RemoteProtocolError
+        volley&.lost? ? volley : raise # it tells what is known of it
       end
 
       # As {Client#stream}, of this connection: a method may call its caller.
@@ -322,6 +340,14 @@ module Plait
       def take(incoming)
         @served ? @dispatcher.take(incoming) : Thread.handle_interrupt(NEVER) { @dispatcher.take(incoming) }
       end
+
+      def say(futures, method, params, limit)
+        future = Future.new(self, method, limit)
+        said = @line.call(future, params, limit, false)
+        said ? futures << future : raise(late_to_send(said))
+      end
+
+      def pack(arguments) = @small&.pack(arguments) || @codec.pack(arguments)
 
       def in_order(id, &answer) = @order ? @order.settle(id, &answer) : yield
 

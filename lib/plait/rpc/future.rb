@@ -47,6 +47,7 @@ module Plait
       # @raise [Protocols::MessagePackRPC::UnpackError] the peer has sent what can't be unpacked
       def value(timeout = nil)
         raise not_yet(timeout) unless @state || await(timeout)
+        return @content if @state == :result
 
         open_answer if PACKED.key?(@state)
         return @content if @state == :result
@@ -90,6 +91,10 @@ module Plait
 
       # @api private
       def settled? = !@state.nil?
+
+      # @return [Boolean] whether the connection ended before the answer, and the call may have run
+      # @api private
+      def lost? = @state == :lost
 
       # (That in C does the same for itself.)
       # @api private

@@ -12,36 +12,41 @@ module Plait
 
         # @param method [Symbol, String]
         # @param window [Integer] calls under way at once
-        # @yieldparam lists [Array<Array>] the arguments of some calls
-        # @yieldreturn [Array<Future>]
+        # @yieldparam lists [Array] the arguments of some calls, or the only argument of each
+        # @yieldreturn [Volley, NativeVolley]
         # @raise [UsageError]
         def initialize(method, window, &send_many)
           counts = window.is_a?(Integer) && window.positive?
           raise UsageError, "limit: takes a number of calls, not #{window.inspect}" unless counts
 
           @method = method
-          @window = window
+          @slice = [window / 2, 1].max
+          @most = window / @slice
           @send_many = send_many
-          @futures = []
+          @volleys = []
           @results = []
         end
 
         # @param lists [#each]
         # @return [Array]
         def run(lists)
-          lists.each_slice([@window / 2, 1].max) do |slice|
-            collect while @futures.size + slice.size > @window && !@futures.empty?
-            @futures.concat(@send_many.call(slice.map { |arguments| arguments.is_a?(Array) ? arguments : [arguments] }))
+          lists.each_slice(@slice) do |slice|
+            collect if @volleys.size == @most
+            @volleys << @send_many.call(slice)
           end
-          collect until @futures.empty?
+          collect until @volleys.empty?
           @results
         ensure
-          @futures.each(&:cancel)
+          @volleys.each(&:cancel)
         end
 
         private
 
-        def collect = @results << @futures.shift.value
+        def collect
+          values = @volleys.first.values
+          @results.concat(values)
+          @volleys.shift
+        end
       end
     end
   end
