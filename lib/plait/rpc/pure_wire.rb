@@ -21,7 +21,9 @@ module Plait
       MODES = { READABLE => :read, WRITABLE => :write, READABLE | WRITABLE => :read_write }.freeze
       # Interrupts are held back where bytes are between two places. Nothing in there waits.
       NEVER = { Object => :never }.freeze
-      private_constant :MODES, :NEVER
+      # What says in the middle of a wait that somebody has closed the descriptor.
+      CLOSED = [IOError, *(Java::JavaLang::NullPointerException if RUBY_ENGINE == "jruby")].freeze
+      private_constant :MODES, :NEVER, :CLOSED
 
       # @return [BasicSocket, Io::TLS::Socket]
       attr_reader :io
@@ -95,9 +97,9 @@ module Plait
         return READABLE if events & READABLE == READABLE && pending?
 
         seconds = limit && [limit - Deadline.now, 0].max
-        @io.to_io.wait(*seconds, MODES.fetch(events)) ? events : 0
-      rescue IOError
-        events # closed: the next move tells
+        await(events, seconds) ? events : 0
+      rescue *CLOSED
+        events # the next move tells
       end
 
       # @return [Boolean] whether it is another process's: of the parent of a fork
@@ -118,6 +120,15 @@ module Plait
       def inspect = "#<#{self.class} #{unsent} bytes unsent>"
 
       private
+
+      if RUBY_ENGINE == "jruby" # while a thread is in its IO#wait no other one can send
+        def await(events, seconds)
+          io = [@io.to_io]
+          IO.select((io if events.anybits?(READABLE)), (io if events.anybits?(WRITABLE)), nil, seconds)
+        end
+      else
+        def await(events, seconds) = @io.to_io.wait(*seconds, MODES.fetch(events))
+      end
 
       def take(chunk)
         @parser.feed(chunk)
