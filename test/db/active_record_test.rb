@@ -19,6 +19,7 @@ class DBActiveRecordTest < Minitest::Test
         def add(id) = create!(id: id, name: "new")
         def wait(seconds) = connection.select_value("SELECT CAST(#{sleep}(#{seconds}) AS CHAR(5))")
         def connections = connection_pool.stat[:connections]
+        def busy = connection_pool.stat[:busy]
       end
     end
 

@@ -45,18 +45,63 @@ module OrmCases
     puts "done"
   RUBY
 
-  DRIVERS.each_key { |driver| define_method(:"test_models_with_#{driver}") { check_models(driver) } }
+  # The same models in an app under Plait::Server: many requests at once, each of which gets its own answer; transactions that
+  # are open meanwhile; clients that hang up in the middle; and all connections come back.
+  IN_THE_SERVER = <<~'RUBY'
+    require "plait"
+    require "plait/server"
+    %<load>s
+    NAMES = (1..200).to_h { |id| [id, "n#{id}"] }
+    people = connect(*ARGV)
+    check = ->(what, fine) { puts("wrong: #{what}") unless fine }
+    app = lambda do |env|
+      id = env["QUERY_STRING"].to_i
+      body = case env["PATH_INFO"]
+             when "/slow" then people.slow_name_of(id)
+             when "/tx" then people.transaction { [people.name_of(id), people.slow_name_of(id), people.name_of(id)].uniq.join(",") }
+             when "/fail" then people.transaction { people.add(1000 + id) && raise("no") }
+             else people.name_of(id)
+             end
+      [200, { "content-type" => "text/plain" }, [body.to_s]]
+    end
+    %%i[fibers hybrid].each do |on|
+      server = Plait::Server.new(app, on: on, bind: "tcp://127.0.0.1:0")
+      port = server.endpoints.first.port
+      thread = server.start
+      ask = ->(path) { Plait::HTTP.get("http://127.0.0.1:#{port}#{path}") }
+      %%w[/ /slow /tx].each do |path|
+        names = Plait.map(NAMES.keys, on: :fibers, limit: 60) { |id| ask.call("#{path}?#{id}").body }
+        check.call("#{on} #{path}", names == NAMES.values)
+      end
+      $stderr.reopen(File::NULL) # what the app raises is told there
+      failed = Plait.map(1..20, on: :fibers) { |id| ask.call("/fail?#{id}").status }
+      check.call("#{on} /fail: #{failed.uniq}", failed.uniq == [500])
+      cut = Plait.map(1..40, on: :fibers, on_error: :collect) { |id| Plait.timeout(0.02) { ask.call("/slow?#{id}").body } }
+      cut.each_with_index { |outcome, n| check.call("another's answer", outcome.value == "n#{n + 1}") if outcome.ok? }
+      names = Plait.map(NAMES.keys, on: :fibers, limit: 60) { |id| ask.call("/?#{id}").body }
+      check.call("#{on} after that", names == NAMES.values)
+      check.call("#{on} undone", people.name_of(1001).nil?)
+      server.stop(within: 5)
+      thread.join
+      check.call("#{on} connections: #{people.connections}", people.connections <= 10)
+      check.call("#{on} kept by requests that are over: #{people.busy}", people.busy <= 1)
+    end
+    puts "done"
+  RUBY
+
+  DRIVERS.each_key do |driver|
+    define_method(:"test_models_with_#{driver}") { check_models(driver, PROGRAM) }
+    define_method(:"test_models_in_the_server_with_#{driver}") { check_models(driver, IN_THE_SERVER) }
+  end
 
   private
 
-  def check_models(driver)
+  def check_models(driver, program)
     server = driver == "pg" ? Support::PostgresServer.shared : Support::MariadbServer.shared
-    result = run_with(program, driver, server.host, server.port.to_s, server.user, server.database)
+    result = run_with(format(program, load: model), driver, server.host, server.port.to_s, server.user, server.database)
     skip(result.err.lines.grep(/needs the gem/).first) if result.err.include?("needs the gem")
     assert_equal("done\n", result.out, result.err)
   end
-
-  def program = format(PROGRAM, load: model)
 
   def run_with(...) = Support::FreshRuby.run(...)
 end

@@ -23,6 +23,7 @@ class DBSequelTest < Minitest::Test
       def add(id) = @model.create(id: id, name: "new")
       def wait(seconds) = @database.get(Sequel.function(@sleep, seconds))
       def connections = @database.pool.size
+      def busy = @database.pool.allocated.size
     end
 
     def connect(driver, host, port, user, name)
