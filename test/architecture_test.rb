@@ -37,6 +37,8 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
       "lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does",
       "lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
+      "lib/plait/server/detour/envelope.rb" => "rack.errors of a request in another process",
+      "lib/plait/server/detour/performer.rb" => "flushes what the app has printed before it leaves by exit!",
       "lib/plait/server/logs.rb" => "sends them to files",
       "lib/plait/server/workers/life.rb" => "flushes what the app has printed before it leaves by exit!, and says why it does",
       "lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",

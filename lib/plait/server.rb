@@ -5,6 +5,7 @@ module Plait
   class Server; end # rubocop:disable Lint/EmptyClass
 end
 
+require_relative "server/detour"
 require_relative "server/duty"
 require_relative "server/options"
 require_relative "server/shift"
@@ -30,6 +31,26 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     DRAIN = 30
     # Connections that wait to be accepted, as far as the kernel allows.
     BACKLOG = 4096
+
+    # Middleware that has some requests of an app run elsewhere than the others: an app that mostly waits can compute, too.
+    #
+    # - on :threads, on the thread pool of a loop of fibers. Under servers without such a loop it just calls the app.
+    # - on :processes, in processes of each worker, which compute at the same time. What is in env travels by Marshal, and so does
+    #   the answer: `rack.hijack`, `rack.early_hints` and streaming by a call are not there. Under other servers it just calls
+    #   the app.
+    #
+    # An answer is collected as a whole before it leaves, except on threads a file's, or one that is streamed by a call.
+    # @example in a config.ru
+    #   use Plait::Server.on(:threads) { |request| request.path.start_with?("/reports") }
+    #   use Plait::Server.on(:processes, limit: 2) { |request| request.path == "/thumbnail" }
+    # @param mechanism [Symbol] :threads or :processes
+    # @param options [Hash]
+    # @option options [Integer] :limit processes, of each worker; as many as there are processors
+    # @yieldparam request [Rack::Request] (without the gem rack: env)
+    # @yieldreturn [Boolean] whether the request is one of them
+    # @return [#new] for `use`
+    # @raise [UsageError]
+    def self.on(mechanism, **options, &condition) = Detour.new(mechanism, options, condition)
 
     # @param app [#call] a Rack app
     # @param bind [String, Array<String>, nil] where to listen, see {#listen}
@@ -155,8 +176,17 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     def supervise
       life = @options.life
+      prepare_detours
       @workers = Workers.new(@options.workers, @bell, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
       @workers.run { life&.ready(@workers) }
+    end
+
+    # Their processes are forks of a worker that has not yet booted, and boot themselves.
+    def prepare_detours
+      hooks = @options.plan.on_boot.dup
+      @options.plan.on_boot.unshift(lambda { |index|
+        Detour::OnProcesses.begin_all(@listeners) { hooks.each { |hook| hook.call(index) } }
+      })
     end
 
     def begin_as(worker)
@@ -167,6 +197,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     end
 
     def serve(life = @options.life)
+      Detour::OnProcesses.begin_all(@listeners)
       watching_the_loop do
         Plait.run(on: @options.on, on_error: :collect) do |scope|
           @shift = Shift.new(scope, @app, @options, @listeners, @bell)
@@ -174,6 +205,8 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
           @shift.run
         end
       end
+    ensure
+      Detour::OnProcesses.end_all
     end
 
     def watching_the_loop(&block)

@@ -36,7 +36,9 @@ module Plait
 
         # @param given [Hash] what differs from {DEFAULTS}
         # @return [Plan]
-        def self.of(**given) = new(**DEFAULTS, **given.compact).freeze
+        def self.of(**given)
+          new(**DEFAULTS.merge(given.compact).transform_values { |value| value.is_a?(Array) ? value.dup : value }).freeze
+        end
 
         # @return [String] "worker 2"
         def title(index) = name.sub("%d", index.to_s)

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require_relative "request"
+require_relative "whole"
+# The last: it would load what is loaded here when it is asked for.
+require_relative "../../../plait"
+
+module Plait
+  class Server
+    class Detour
+      # Runs some requests on the loop's thread pool; where there is no loop, right here.
+      class OnThreads
+        OPTIONS = [].freeze
+
+        # @param app [#call]
+        # @param condition [#call] given a request; whether it is one of them
+        def initialize(app, condition)
+          @app = app
+          @condition = condition
+        end
+
+        # @param env [Hash]
+        # @return [Array(Integer, Hash, Object)]
+        def call(env)
+          return @app.call(env) unless Fiber.current_scheduler && @condition.call(Request.of(env))
+
+          Plait.offload { Whole.of(@app.call(env)) }
+        end
+      end
+    end
+  end
+end
