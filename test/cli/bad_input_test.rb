@@ -39,6 +39,21 @@ class BadInputTest < Minitest::Test
     refused %w[lab --html], "--html needs a value"
   end
 
+  def test_servers
+    write("raises.ru", "\nraise 'broken'\n")
+    write("plait.rb", "wrkers 2\n")
+    refused %w[doctor --c10k many], "--c10k many: not a whole number"
+    refused %w[serve --workers -1], "--workers is a number above 0, not \"-1\""
+    refused %w[serve --blocking 0], "--blocking 0: must be more than 0"
+    refused %w[serve raises.ru --on ractors], "a server runs on: :threads, :fibers or :hybrid, not :ractors"
+    refused %w[serve --bind nowhere], "\"nowhere\" has no port"
+    refused %w[serve --bind tcp://127.0.0.1:0?backlog=few], "backlog=few is no number"
+    refused %w[serve status], "where is its file? Say --state FILE, or name it in config/plait.rb"
+    refused %w[serve none.ru --bind tcp://127.0.0.1:0], "there is no file none.ru: name the config.ru of the app"
+    refused %w[serve raises.ru --bind tcp://127.0.0.1:0], /raises\.ru can't be loaded: broken \(RuntimeError\) at .*raises\.ru:2/
+    refused %w[serve -C plait.rb], "plait.rb:1: there is no word `wrkers`; did you mean `workers`?"
+  end
+
   def test_mechanisms
     refused %w[lab --on thread], "--on: unknown mechanism \"thread\"; did you mean \"threads\"?"
     refused %w[lab --on threads+quantum], "--on: unknown mechanism \"quantum\"."

@@ -81,6 +81,14 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
+  def test_files_may_be_open_as_many_as_the_system_lets
+    write("config.ru", "run ->(_) { [200, {}, [Process.getrlimit(:NOFILE).first.to_s]] }")
+    serving("--workers", "1", prelude: "Process.setrlimit(:NOFILE, 300, 400)") do |pid|
+      assert_equal("400", body)
+      Process.kill(:TERM, pid)
+    end
+  end
+
   def test_sockets_of_a_service_manager
     version(1)
     listening = TCPServer.new("127.0.0.1", 0)
@@ -191,8 +199,8 @@ class ServeOperationsTest < Minitest::Test
   def version(number) = write("config.ru", "run ->(_) { [200, {}, ['#{number}']] }")
 
   # @return [Result]
-  def serving(*arguments)
-    plait_running("serve", *arguments, "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
+  def serving(*arguments, **options)
+    plait_running("serve", *arguments, "--bind", "tcp://127.0.0.1:0", **options) do |pid, _, err|
       @port = Integer(wait_until(timeout: 30) { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] })
       yield pid
     end

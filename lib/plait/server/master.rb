@@ -5,6 +5,7 @@ require_relative "duty"
 require_relative "generation"
 require_relative "logs"
 require_relative "metrics"
+require_relative "options"
 require_relative "pid_file"
 require_relative "place"
 require_relative "sockets"
@@ -30,6 +31,8 @@ module Plait
       PULSE = 1
       # Seconds that the process with the app has to end its workers first.
       SLACK = 1.5
+      # Open files that are asked for at most: some programs that an app begins close all that they could have.
+      FILES = 1 << 18
       # Before anything was told.
       NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
 
@@ -37,6 +40,7 @@ module Plait
       # @param notice [#call] is told, in a line, what people should know
       # @param reread [#call] gives the configuration as it is when the app is loaded anew
       def initialize(configuration, notice:, reread: -> { configuration })
+        Options.build(configuration.options) # what is wrong with them is said before anything is begun
         @configuration = configuration
         @notice = notice
         @reread = reread
@@ -55,6 +59,7 @@ module Plait
       # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
       def run(&on_ready)
         enter
+        raise_limit_of_files
         open_files
         warn_of_short_queue
         begin_metrics if @configuration.metrics
@@ -78,6 +83,14 @@ module Plait
         @logs = Logs.new(@configuration)
       rescue SystemCallError => e
         raise UsageError, "the directory #{@directory} can't be entered: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+      end
+
+      # Each connection is one.
+      def raise_limit_of_files
+        soft, hard = Process.getrlimit(:NOFILE)
+        Process.setrlimit(:NOFILE, [hard, FILES].min, hard) if soft < [hard, FILES].min
+      rescue SystemCallError, NotImplementedError
+        nil # then it is as it is, and plait doctor --c10k tells
       end
 
       # As the shell names it: what deploys may put another folder behind that name.

@@ -96,6 +96,7 @@ module Plait
         @slots.each(&:look)
         @served ||= @slots.any?(&:ready?)
         give_up unless @served
+        @slots.each(&:tell_news)
         heed_requests
         go_on_replacing
         yield if !@told && (@told = ready?) && block_given?

@@ -22,6 +22,7 @@ class ServerSlotTest < Minitest::Test
     answers = [Errno::EAGAIN, Errno::ENOMEM, ThreadError]
     slot = Plait::Server::Workers::Slot.new(3, @plan) { answers.empty? ? Stub.new(true) : raise(answers.shift, "none") }
     wait_until(timeout: 20) { slot.tap(&:look).worker }
+    slot.tell_news
     assert_equal(3, @notices.size)
     assert_match(/\Aworker 3 can't be begun: .*; trying again in 0 s\z/, @notices[0])
     assert_match(/trying again in 1 s\z/, @notices[1])

@@ -22,13 +22,16 @@ module Plait
         SCHEMA = 1
         EXAMINERS = [Ruby, Machine, Limits, KernelFeatures, Ways, OptionalGems, Servers, JRuby].freeze
 
-        # @param examiners [Array<Class<Examiner>>]
+        # @param examiners [Array<Class<Examiner>, Proc>] Examiners, or what gives one
         def initialize(examiners = EXAMINERS)
           @examiners = examiners
         end
 
         # @return [Array<Check>]
-        def checks = @checks ||= @examiners.flat_map { |examiner| examiner.new.checks }
+        def checks = @checks ||= @examiners.flat_map { |examiner| begin_with(examiner).checks }
+
+        # @return [Boolean] whether something holds back
+        def limited? = checks.any? { |check| check.status == :limited }
 
         # @param terminal [Terminal]
         # @return [Array<String>] for people
@@ -39,6 +42,10 @@ module Plait
           record = { schema: SCHEMA, plait: Plait::VERSION, ruby: RUBY_DESCRIPTION, checks: checks.map(&:to_h) }
           "#{JSON.pretty_generate(record)}\n"
         end
+
+        private
+
+        def begin_with(examiner) = examiner.is_a?(Proc) ? examiner.call : examiner.new
       end
     end
   end

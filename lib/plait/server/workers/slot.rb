@@ -27,6 +27,7 @@ module Plait
           @hire = hire
           @retired = []
           @past = {}
+          @news = []
           @died_young = @generation = @failures = 0
           @due = Deadline.now
         end
@@ -54,6 +55,11 @@ module Plait
         attr_reader :generation
         # @return [Integer] how often that was tried in vain
         attr_reader :failures
+
+        # @return [void]
+        def tell_news
+          @plan.notice.call(@news.shift) until @news.empty?
+        end
 
         # Begins somebody who takes the place over as soon as he is ready.
         # @return [void]
@@ -126,7 +132,7 @@ module Plait
           @retired.select(&:overdue?).each(&:kill)
         end
 
-        def say(text) = @plan.notice.call("#{@plan.title(@index)} #{text}")
+        def say(text) = @news << "#{@plan.title(@index)} #{text}"
       end
     end
   end

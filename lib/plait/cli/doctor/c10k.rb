@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "cgroup"
+require_relative "examiner"
+require_relative "figures"
+
+module Plait
+  module CLI
+    class Doctor < Command
+      # Whether this machine lets a server have so many connections at once: ten thousand, where nobody says another number.
+      class C10k < Examiner
+        GROUP = "connections"
+        # Descriptors besides: files, databases, logs.
+        SPARE = 1000
+        # Connections that come in one burst, before any is accepted.
+        BURST = 4096
+        # Bytes of a connection that does nothing: ours, and the kernel's with its smallest buffers.
+        IDLE = 12 * 1024
+        # Those of one that does something: what is on its way to it and from it.
+        BUSY = 64 * 1024
+        # One in this many does something at a moment.
+        SHARE = 10
+        # Connections are remembered for a while after their end: so many times more.
+        REMEMBERED = 2
+        PAGE = 4096
+
+        # @param connections [Integer]
+        def initialize(connections = 10_000, root: "/", limits: Process)
+          super(root: root)
+          @connections = connections
+          @limits = limits
+        end
+
+        def checks
+          [descriptors, open_files, watches, backlog, handshakes, ports, memory, buffers, tracking].compact
+        end
+
+        private
+
+        # plait serve raises its own limit as far as that goes.
+        def descriptors
+          needed = @connections + SPARE
+          _, hard = @limits.getrlimit(:NOFILE)
+          text = "a process may have #{Figures.grouped(hard)} open files and sockets; #{Figures.grouped(needed)} are needed"
+          return ok("descriptors", hard, text) if hard >= needed
+
+          more = roomy(needed)
+          limited("descriptors", hard, text,
+                  "ulimit -Hn #{more}, or LimitNOFILE=#{more} in a unit of systemd, or docker run --ulimit nofile=#{more}")
+        rescue NotImplementedError, ArgumentError, SystemCallError
+          unknown("descriptors")
+        end
+
+        def open_files = setting("open files", "fs.file-max", (@connections * 2) + SPARE, "open on the whole machine")
+
+        def watches = setting("watches", "fs.epoll.max_user_watches", @connections + SPARE, "watched by epoll, for each user")
+
+        def backlog = setting("backlog", "net.core.somaxconn", BURST, "connections that wait to be accepted")
+
+        # With cookies a full queue of handshakes costs some speed, and no connection.
+        def handshakes
+          key = "net.ipv4.tcp_max_syn_backlog"
+          words = "handshakes that are not complete"
+          length = number(key)
+          return setting("handshakes", key, BURST, words) unless length && number("net.ipv4.tcp_syncookies") == 1
+
+          ok("handshakes", length, "#{Figures.grouped(length)} #{words} (#{key}); cookies beyond that",
+             (command(key, BURST) if length < BURST))
+        end
+
+        # Of a proxy before the server, or a program that measures it: each has one for each connection to the same address.
+        def ports
+          first, last = read("proc/sys/net/ipv4/ip_local_port_range")&.split&.map(&:to_i)
+          return unknown("ports") unless last
+
+          text = "#{Figures.grouped(last - first + 1)} connections from one address to one place " \
+                 "(net.ipv4.ip_local_port_range is #{first} to #{last})"
+          return ok("ports", last - first + 1, text) if last - first >= @connections
+
+          limited("ports", last - first + 1, text, "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"")
+        end
+
+        def memory
+          needed = (@connections * IDLE) + (@connections / SHARE * BUSY)
+          free = read("proc/meminfo").to_s[/^MemAvailable:\s+(\d+) kB/, 1]&.to_i&.*(1024)
+          free = [free, Cgroup.new(root: @root).memory].compact.min
+          return unknown("memory") unless free
+
+          text = "#{Figures.bytes(free)} are there; connections alone need about #{Figures.bytes(needed)}"
+          return ok("memory", free, text) if free >= needed * 2
+
+          limited("memory", free, text, "give it more, or docker run --memory #{(needed * 4) >> 20}m")
+        end
+
+        # The second number: from there on the kernel gives connections smaller buffers.
+        def buffers
+          pages = read("proc/sys/net/ipv4/tcp_mem")&.split&.map(&:to_i)
+          return unknown("buffers") unless pages&.size == 3
+
+          needed = @connections / SHARE * BUSY * 2 / PAGE
+          text = "#{Figures.bytes(pages[1] * PAGE)} for the buffers of all connections (net.ipv4.tcp_mem)"
+          return ok("buffers", pages[1], text) if pages[1] >= needed
+
+          limited("buffers", pages[1], text, command("net.ipv4.tcp_mem", "\"#{needed} #{needed * 2} #{needed * 3}\""))
+        end
+
+        # Where there is no firewall that keeps track there is nothing to say.
+        def tracking
+          most = number("net.netfilter.nf_conntrack_max") or return
+          needed = @connections * REMEMBERED
+          text = "#{Figures.grouped(most)} connections that the firewall remembers (net.netfilter.nf_conntrack_max)"
+          free = most - number("net.netfilter.nf_conntrack_count").to_i
+          return ok("tracking", most, text) if free >= needed
+
+          limited("tracking", most, "#{text}, of which #{Figures.grouped(free)} are free",
+                  command("net.netfilter.nf_conntrack_max", roomy(most - free + needed)))
+        end
+
+        def setting(name, key, needed, words)
+          value = number(key) or return unknown(name)
+          text = "#{Figures.grouped(value)} #{words} (#{key})"
+          return ok(name, value, text) if value >= needed
+
+          limited(name, value, "#{text}; #{Figures.grouped(needed)} are needed", command(key, roomy(needed)))
+        end
+
+        def number(key) = read("proc/sys/#{key.tr(".", "/")}")&.to_i
+
+        def command(key, value) = "sysctl -w #{key}=#{value}"
+
+        # The next power of two.
+        def roomy(number) = 1 << (number - 1).bit_length
+      end
+    end
+  end
+end
