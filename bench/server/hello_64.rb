@@ -12,7 +12,6 @@ Bench::Harness.define("hello-64") do |bench|
   contest.plait :fibers
   contest.also :threads
   contest.also :hybrid
-  contest.peer "iodine", 1
-  contest.peer "puma", 5
+  contest.peers
   contest.floor
 end

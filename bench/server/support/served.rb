@@ -19,7 +19,8 @@ module Bench
       # @param command [Array<String>] is given the port
       def initialize(*command)
         @port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
-        @pid = Process.spawn(*command, @port.to_s, in: File::NULL, out: File::NULL, err: :err)
+        files = { in: File::NULL, out: File::NULL, err: :err }
+        @pid = Process.spawn(*command, @port.to_s, **files, rlimit_nofile: Process.getrlimit(:NOFILE).last)
       end
 
       # @return [String] the body of an answer, once there is one
@@ -35,6 +36,9 @@ module Bench
         end
       end
 
+      # @return [Boolean]
+      def alive? = Process.wait(@pid, Process::WNOHANG).nil?
+
       # @return [Float] seconds of processor time, of it and of the processes it has started
       def cpu = processes.sum { |pid| ticks(File.read("/proc/#{pid}/stat")) } * TICK
 
@@ -45,6 +49,8 @@ module Bench
       def stop
         Process.kill(:KILL, *processes)
         Process.wait(@pid)
+      rescue Errno::ESRCH, Errno::ECHILD, Errno::ENOENT
+        nil # it has died
       end
 
       private

@@ -19,18 +19,21 @@ module Bench
       # @param connections [Integer]
       # @param seconds [Integer]
       # @param fields [Array<String>] of each request, besides Host
+      # @param close [Boolean] a connection for each request
       # @return [Report]
-      def load(port, connections, seconds, fields: [])
+      def load(port, connections, seconds, fields: [], close: false)
+        fields += ["Connection: close"] if close
         command = [PROGRAM, "-t1", "-c#{connections}", "-d#{seconds}", "--latency", "--timeout", "30",
                    *fields.flat_map { |field| ["-H", field] }, "http://127.0.0.1:#{port}/"]
-        output, status = Open3.capture2e(*Harness::Processors.for_origin, *command)
+        descriptors = Process.getrlimit(:NOFILE).last
+        output, status = Open3.capture2e(*Harness::Processors.for_origin, *command, rlimit_nofile: descriptors)
         raise "wrk failed: #{output}" unless status.success?
 
         Report.new(Integer(output[/(\d+) requests in/, 1]), p99(output), errors(output))
       end
 
       def p99(output)
-        number, unit = output.match(/99%\s+([\d.]+)(us|ms|s|m)$/).captures
+        number, unit = output.match(/99%\s+([\d.]+)(us|ms|s|m)$/)&.captures || raise("no request was answered: #{output}")
         Float(number) * MILLISECONDS.fetch(unit)
       end
 

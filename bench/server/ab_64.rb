@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+require_relative "support/contest"
+
+Bench::Harness.define("ab-64") do |bench|
+  bench.title "Hello world, 64 connections kept alive, by ab: HTTP/1.0"
+  bench.size :connections, full: 64
+  bench.size :seconds, full: 2, quick: 1
+  contest = Bench::Server::Contest.new(bench, generator: Bench::Server::Ab)
+  bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+  contest.plait :fibers
+  contest.also :threads
+  contest.peers
+end
