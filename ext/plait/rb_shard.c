@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "rb_placement.h"
+#include "rb_shard.h"
 #include "shard.h"
 #include "shard_table.h"
 
@@ -80,6 +81,7 @@ static void read_secret(VALUE options, const char *name, char to[SHARD_SECRET]) 
 }
 
 static void read_secrets(VALUE options, struct shard_settings *settings) {
+    settings->slow = NUM2DBL(fetch(options, "slow"));
     settings->users = RTEST(fetch(options, "users"));
     read_secret(options, "password", settings->password);
     read_secret(options, "node_user", settings->node_user);
@@ -149,6 +151,11 @@ static VALUE holder_stop(VALUE self) {
     return Qnil;
 }
 
+struct shard *plait_shard_of(VALUE plane) {
+    const struct holder *holder = rb_check_typeddata(plane, &holder_type);
+    return holder->generation == plait_generation() ? holder->shard : NULL;
+}
+
 static VALUE holder_running(VALUE self) {
     const struct holder *holder = rb_check_typeddata(self, &holder_type);
     return holder->shard && holder->generation == plait_generation() ? Qtrue : Qfalse;
@@ -201,6 +208,7 @@ void plait_init_shard(VALUE plait) {
     rb_define_method(class, "stop", holder_stop, 0);
     rb_define_method(class, "running?", holder_running, 0);
     rb_define_method(class, "figures", holder_figures, 0);
+    plait_init_shard_metrics(class);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* The data plane as a whole: see shard.h. */
-#include "shard_plane.h"
+#include "shard_drain.h"
 
 #ifdef __linux__
 
@@ -60,6 +60,11 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
 static void ring(const struct shard_worker *worker) {
     uint64_t one = 1;
     while (worker->bell != -1 && write(worker->bell, &one, sizeof one) == -1 && errno == EINTR) continue;
+}
+
+void shard_drain(struct shard *shard, bool closes) {
+    atomic_store_explicit(&shard->draining, closes ? SHARD_DRAINS : SHARD_LINGERS, memory_order_release);
+    for (uint32_t i = 0; i < shard->threads; i++) ring(&shard->workers[i]);
 }
 
 void shard_stop(struct shard *shard) {

@@ -34,6 +34,7 @@ struct shard_settings {
     char password[SHARD_SECRET];      /* that clients have to give; empty: none */
     char node_user[SHARD_SECRET];     /* as whom the shard speaks to nodes; empty: the default user */
     char node_password[SHARD_SECRET]; /* empty: it does not authenticate */
+    double slow;                      /* seconds from which on a command is remembered as slow; 0: none is */
     bool users;                       /* names and passwords of clients are for the nodes to judge */
 };
 
@@ -55,6 +56,12 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
 
 /* Ends the threads and the connections, and frees all. */
 void shard_stop(struct shard *shard);
+
+/*
+ * Listens no longer; what has been accepted goes on. `closes`: clients that wait for nothing are closed, as soon as they do. From
+ * any thread; shard_stop is still to be called.
+ */
+void shard_drain(struct shard *shard, bool closes);
 
 /* From any thread. */
 void shard_count(const struct shard *shard, struct shard_figures *figures);

@@ -1,4 +1,5 @@
 /* Connections of clients: commands come in, replies go out in their order. */
+#include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
 
@@ -140,7 +141,7 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
         shard_client_close(worker, client);
         return NULL;
     }
-    *request = (struct shard_request){.client = client};
+    *request = (struct shard_request){.client = client, .command = worker->metrics->current, .since = worker->now};
     if (client->last) client->last->next = request;
     else client->first = request;
     client->last = request;
@@ -180,6 +181,7 @@ void shard_request_feed(struct shard_worker *worker, struct shard_request *reque
     if (!last) return;
 
     request->done = true;
+    shard_metrics_answered(worker, request);
     if (first) advance(worker, client);
 }
 

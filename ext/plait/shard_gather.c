@@ -2,6 +2,7 @@
  * A large MSET is sent on while it arrives: the pairs that are here as MSETs of their own, and one answer when the last of them
  * is answered. It is not atomic then, not even on one node; which no MSET over several nodes is.
  */
+#include "shard_metrics.h"
 #include "shard_pinned.h"
 
 #ifdef __linux__
@@ -35,6 +36,8 @@ size_t shard_gather(struct shard_worker *worker, struct shard_client *client, co
     struct shard_call call = call_of(worker, client, data, owner, 1 + 2 * pairs);
     if (!client->gather) {
         shard_add(worker, FIGURE_COMMANDS, 1);
+        const struct shard_command *container;
+        shard_metrics_take(worker, shard_command_find(data, client->command.spans, 1, &container));
         client->gather = shard_begin_merge(&call, SHARD_MSET, worker->shard->settings.node_count);
         if (!client->gather) return 0;
         client->gather->merge->gathers = true;

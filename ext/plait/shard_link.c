@@ -1,4 +1,5 @@
 /* Connections to nodes. */
+#include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
 
@@ -86,6 +87,7 @@ static void give_up(struct shard_worker *worker, struct shard_link *link, const 
              asked ? "; whether it has done what it was asked is unknown" : "; nothing was done");
     if (!asked) link->retry_at = worker->now + settings_of(worker)->retry;
     shard_add(worker, FIGURE_FAILURES, 1);
+    shard_metrics_failed(worker, link->node);
     fail_all(worker, link, error);
 }
 
@@ -151,6 +153,7 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
         return false;
     }
     if (!busy(link)) link->since = worker->now;
+    shard_metrics_asked(worker, link->node);
     if (push_waiter(link, request, part)) return true;
 
     fail_waiter(worker, request, "-ERR out of memory\r\n", false);

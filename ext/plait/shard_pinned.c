@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shard_metrics.h"
 #include "shard_session.h"
 
 static const double IDLE = 5;     /* seconds until a connection that nobody needs is closed */
@@ -191,6 +192,7 @@ bool shard_hold_back(struct shard_call *call) {
     if (!call->client->first) return false;
 
     shard_add(call->worker, FIGURE_COMMANDS, (uint64_t)-1); /* it is counted when it is read again */
+    shard_metrics_put_back(call->worker, call->command);
     call->client->again = true;
     return true;
 }

@@ -49,6 +49,8 @@ struct shard_request {
     struct shard_client *client;
     struct shard_merge *merge;  /* or NULL */
     struct shard_rope reply;    /* what has come of it before it was its turn */
+    const struct shard_command *command; /* or NULL */
+    double since;
     bool done;                  /* the reply is whole */
     bool cut;                   /* it never will be: the client has a part of it already */
 };
@@ -146,6 +148,8 @@ struct shard_lane {
 
 /* ---- threads ---- */
 
+struct shard_metrics;
+
 struct shard_worker {
     struct shard *shard;
     pthread_t thread;
@@ -173,6 +177,7 @@ struct shard_worker {
     struct shard_pin *idle_pins;     /* those of them that are nobody's */
     struct shard_pin *touched_pins;  /* those with something to write */
     double pins_at;                  /* when they are looked at again */
+    struct shard_metrics *metrics;
     struct shard_client *clients;
     struct shard_client *touched;
     struct shard_client *paused;
@@ -189,6 +194,7 @@ struct shard {
     struct placement_point *points;
     uint32_t threads;
     atomic_bool stopping;
+    atomic_int draining;             /* see shard_drain.h */
     struct shard_worker workers[];
 };
 

@@ -1,4 +1,5 @@
 /* Which way a command goes. */
+#include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
 
@@ -235,6 +236,7 @@ void shard_dispatch(struct shard_call *call) {
     const struct shard_command *container;
     shard_add(call->worker, FIGURE_COMMANDS, 1);
     call->command = shard_command_find(call->data, call->words, call->count, &container);
+    shard_metrics_take(call->worker, call->command);
     if (shard_is_bound(call->client) && shard_bound_takes(call)) return;
     if (!call->command && container) refuse_subcommand(call, container);
     else if (!call->command) refuse_unknown(call);

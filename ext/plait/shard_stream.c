@@ -3,6 +3,7 @@
  * slow sender keeps nobody waiting. Two connections have no order between them, so that the client's commands before it are
  * answered first, and those behind it wait for its answer.
  */
+#include "shard_metrics.h"
 #include "shard_pinned.h"
 
 #ifdef __linux__
@@ -88,6 +89,7 @@ void shard_stream_begin(struct shard_worker *worker, struct shard_client *client
     struct resp_span key = scan->spans[streamable(scan, data)->key];
     uint32_t node = placement_node(&worker->shard->settings.placement, data + key.at, key.size);
     struct shard_link *link = take_link(worker, client->lane, node);
+    shard_metrics_take(worker, streamable(scan, data));
     struct shard_request *request = link ? shard_request_new(worker, client) : NULL;
     if (!request) {
         shard_client_close(worker, client);

@@ -183,6 +183,7 @@ static void pass_on_if_there(struct shard_call *call, struct shard_pin *pin) {
 static void probe(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
     pin->probe = shard_request_new(worker, call->client);
+    if (pin->probe) pin->probe->command = NULL; /* it is none that the client has sent */
     if (!pin->probe) return;
     if (!shard_rope_copy(&pin->link.out, &worker->blocks, PROBE, sizeof PROBE - 1)) shard_link_close(worker, &pin->link);
     shard_pin_touch(worker, pin);

@@ -110,6 +110,18 @@ const struct shard_command *shard_command_find(const char *data, const struct re
     return slots[slot_of(name, size)].command;
 }
 
+uint32_t shard_command_count(void) {
+    return COMMANDS;
+}
+
+uint32_t shard_command_index(const struct shard_command *command) {
+    return (uint32_t)(command - commands);
+}
+
+const struct shard_command *shard_command_at(uint32_t index) {
+    return &commands[index];
+}
+
 bool shard_command_fits(const struct shard_command *command, uint32_t count) {
     return command->arity < 0 ? count >= (uint32_t)-command->arity : count == (uint32_t)command->arity;
 }

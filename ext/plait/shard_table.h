@@ -68,6 +68,13 @@ struct shard_command {
 const struct shard_command *shard_command_find(const char *data, const struct resp_span *words, uint32_t count,
                                                const struct shard_command **container);
 
+/* Of all, and the number of one of them: from 0. */
+uint32_t shard_command_count(void);
+uint32_t shard_command_index(const struct shard_command *command);
+
+/* The one with that number. */
+const struct shard_command *shard_command_at(uint32_t index);
+
 bool shard_command_fits(const struct shard_command *command, uint32_t count);
 
 /* Calls back with the place of each key among the words; ends with the first result that is not 0, and returns it. */

@@ -1,4 +1,6 @@
 /* A thread of the data plane: waits, and takes turns. */
+#include "shard_drain.h"
+#include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
 
@@ -63,7 +65,10 @@ void shard_flush(struct shard_worker *worker) {
 
 static void take_event(struct shard_worker *worker, const struct epoll_event *event) {
     enum shard_kind *kind = event->data.ptr;
-    if (*kind == SHARD_BELL) return;
+    if (*kind == SHARD_BELL) {
+        shard_drain_heard(worker);
+        return;
+    }
     if (*kind == SHARD_LISTENER) {
         shard_accept(worker);
     } else if (*kind == SHARD_LINK) {
@@ -110,6 +115,7 @@ static int check_times(struct shard_worker *worker) {
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
     due |= shard_lanes_check(worker);
+    due |= shard_drain_turn(worker);
     due |= give_memory_back(worker);
     return due ? TICK : -1;
 }
@@ -161,7 +167,7 @@ int shard_worker_open(struct shard_worker *worker) {
     worker->links = calloc(nodes, sizeof *worker->links);
     if (!worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
 
-    if (!shard_lane_open(worker)) return ENOMEM;
+    if (!shard_lane_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
 
     int error = look_at(worker, worker->bell, &worker->bell_kind);
     return error ? error : look_at(worker, worker->listener, &worker->listener_kind);
@@ -198,6 +204,7 @@ void shard_worker_close(struct shard_worker *worker) {
         worker->requests = request->next;
         free(request);
     }
+    shard_metrics_close(worker);
     free(worker->links);
     free(worker->counts);
     free(worker->nodes);

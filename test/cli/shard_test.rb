@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "../shard/proxy/nodes"
 require "plait/cli"
 require_relative "support/command_line"
@@ -48,6 +49,28 @@ class ShardCommandTest < Minitest::Test
     assert_match(%r{^\d clients, 2 commands/s, 0.0 MB/s in, 0.0 MB/s out, 1 errors, 0 failures of nodes$}, result.err)
   end
 
+  def test_sighup_reads_the_file_again_and_sigterm_lets_clients_end
+    write("shard.yml", "nodes: [#{addresses.first}]\nmetrics: 127.0.0.1:0\n")
+    result = listening("shard", "--config", "shard.yml", "--listen", "127.0.0.1:0", signal: :TERM) do |port, pid, err|
+      File.write(File.join(@folder, "shard.yml"), "nodes: [a\n")
+      reload(pid, err, /^not reloaded: shard.yml is not YAML/)
+      write("shard.yml", "nodes: [#{addresses.join(", ")}]\nplacement: cluster\n")
+      reload(pid, err, /^reloaded for (127.0.0.1:\d+, ){3}127.0.0.1:\d+; clients are asked to connect anew/)
+      assert_equal("+OK\r\n", call(port, "MSET", "a", "1", "b", "2"))
+      assert_status(File.read(err)[%r{figures: http://(127.0.0.1:\d+)/metrics}, 1])
+    end
+    assert_equal(0, result.code, result.err)
+    assert_match(/^ending: clients get 10.0 s/, result.err)
+    assert_match(/clients were served with/, result.out)
+  end
+
+  def test_status_of_nobody
+    result = plait("shard", "status", "--metrics", "127.0.0.1:1")
+    assert_equal(69, result.code)
+    assert_match(/no proxy tells its figures at 127.0.0.1:1/, result.err)
+    assert_equal([2, 2], [plait("shard", "status").code, plait("shard", "statuses").code])
+  end
+
   def test_the_demonstration_starts_its_own_servers_and_ends_them
     nodes = []
     listening("shard", "--demo", "3", "--listen", "127.0.0.1:0", "--quiet") do |port, _pid, _err, line|
@@ -84,6 +107,19 @@ class ShardCommandTest < Minitest::Test
       yield(Integer(line[/:(\d+) for/, 1]), pid, err, line)
       Process.kill(signal, pid)
     end
+  end
+
+  def reload(pid, err, said)
+    Process.kill(:HUP, pid)
+    wait_until { File.read(err).match?(said) }
+  end
+
+  def assert_status(address)
+    text = plait("shard", "status", "--metrics", address)
+    assert_equal(0, text.code, text.err)
+    assert_match(/^mset +1 +\d+.\d\d ms/, text.out)
+    assert_match(/^127.0.0.1:\d+ +up +\d/, text.out)
+    assert_equal(4, JSON.parse(plait("shard", "status", "--metrics", address, "--json").out)["nodes"].size)
   end
 
   def alive?(pid) = !File.read("/proc/#{pid}/stat").split(") ").last.start_with?("Z")

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../values/errors"
 require_relative "command"
 
 module Plait
   module CLI
     # `plait shard`
     class Shard < Command
-      USAGE = "shard"
+      USAGE = "shard [status]"
+      ARGUMENTS = (0..1)
       SUMMARY = "Put several Redis servers behind one address: they work at once"
       ABOUT = <<~TEXT
         A proxy between Redis clients and several redis-servers: each key belongs to one of them, commands with many keys are
@@ -16,7 +18,10 @@ module Plait
         redis-sharding, redis_sharding_perl that of its version in Perl, twemproxy that of nutcracker (with --hash,
         --distribution and --tag as in its file), cluster the slots of Redis Cluster, dealt out evenly.
 
-        With --demo it starts redis-servers of its own, in a temporary folder, and ends them with itself. Ctrl-C ends it.
+        With --demo it starts redis-servers of its own, in a temporary folder, and ends them with itself. Ctrl-C ends it;
+        SIGTERM does when clients have the answers that they wait for, and SIGHUP reads the file of --config again.
+
+        plait shard status asks one that runs, at the address of its --metrics, for its figures.
       TEXT
 
       OPTIONS = {
@@ -29,20 +34,35 @@ module Plait
         distribution: { banner: "NAME", desc: "modula, ketama or slots, where it differs from the rule's" },
         tag: { banner: "{}", desc: "the part of a key between these two is what counts" },
         timeout: { banner: "SECONDS", desc: "for a server that was asked to send something (default: 10); 0 is any time" },
+        metrics: { banner: "HOST:PORT", desc: "where it tells its figures over HTTP, as Prometheus reads them" },
+        drain: { banner: "SECONDS", default: "10", desc: "for clients to be answered, at SIGTERM or when keys move" },
+        json: { type: :boolean, desc: "status: as JSON" },
         demo: { banner: "[N]", lazy: "4", desc: "start N redis-servers (default: 4) instead of --nodes" },
         quiet: { type: :boolean, desc: "no live figures" }
       }.freeze
       EXAMPLES = {
         "plait shard --demo" => "four servers behind 127.0.0.1:6380; try redis-cli -p 6380",
         "plait shard --nodes 10.0.0.1:6379,10.0.0.2:6379 --listen 0.0.0.0:6380 --threads 2" => "servers that are there",
-        "plait shard --nodes a:6379,b:6379 --placement twemproxy --hash murmur" => "in the place of a nutcracker"
+        "plait shard --nodes a:6379,b:6379 --placement twemproxy --hash murmur" => "in the place of a nutcracker",
+        "plait shard status --metrics 127.0.0.1:9121" => "what one that runs is doing"
       }.freeze
 
       def call
+        terminal.quiet = options["quiet"]
+        return status if words.any?
+
         require_relative "shard/run"
         require_relative "shard/settings"
-        terminal.quiet = options["quiet"]
         Run.new(Settings.new(options), terminal).call
+      end
+
+      private
+
+      def status
+        raise UsageError, "plait shard knows the word status only, not \"#{words.first}\"" unless words.first == "status"
+
+        require_relative "shard/status"
+        Status.new(options, terminal).call
       end
     end
   end

@@ -66,8 +66,17 @@ module Plait
       def hash_of(key) = Hashes.public_send(@hash, Tags.part(key.b, @tag))
 
       # @api private
+      # @return [Boolean] whether each key has the same index with both
+      def same_as?(other) = rule == other.rule
+
+      # @api private
       # @return [NativeShard::Placement] for the data plane
       def native = NativeShard::Placement.new(@hash, @tag, @points.flatten.pack("L*"), ring?)
+
+      protected
+
+      # All that a key's index depends on.
+      def rule = [@hash, @distribution, @tag, @points]
 
       private
 

@@ -3,29 +3,29 @@
 require "socket"
 require_relative "../native"
 require_relative "../values/errors"
+require_relative "door"
+require_relative "health"
+require_relative "metrics"
+require_relative "metrics_endpoint"
 require_relative "node"
 require_relative "placement"
+require_relative "retirement"
+require_relative "settings"
 
 module Plait
   module Shard
     # A proxy before several Redis servers. What clients send is read, sent to the nodes and answered by native threads, which
     # never hold Ruby's lock; this starts and stops them and tells their figures.
     class Proxy
-      # @return [Placement] which node a key belongs to
-      attr_reader :placement
+      # Of the options that are not about the placement.
+      DEFAULTS = Settings::DEFAULTS
+      # Seconds for clients to be answered, where a proxy ends or its nodes change.
+      DRAIN = 10
+
       # @return [Integer] native threads
       attr_reader :threads
-
-      # Of the options that are not about the placement.
-      DEFAULTS = {
-        connect_timeout: 1.0, timeout: 10.0, retry: 0.5, client_bytes: 256 << 20, clients: 50_000
-      }.freeze
-      # Those about who may do what.
-      ACCESS = { password: nil, node_user: nil, node_password: nil, users: false }.freeze
-      # As many as the data plane has room for.
-      SECRET_BYTES = 511
-      BACKLOG = 1024
-      private_constant :BACKLOG, :SECRET_BYTES
+      # @return [Integer, nil] on which it listens, once it was started
+      attr_reader :port
 
       # Starts one, and stops it after the block.
       # @yieldparam proxy [Proxy]
@@ -43,14 +43,16 @@ module Plait
       # @param nodes [Array<String, Node>] see {Node.parse}
       # @param listen [String] "HOST:PORT"; port 0 is any free one, see {#port}
       # @param threads [Integer]
-      # @param placement [Symbol] of {Placement::RULES}
+      # @param metrics [String, nil] "HOST:PORT" where it tells its figures over HTTP; nil: nowhere
       # @param options [Hash]
+      # @option options [Symbol] :placement of {Placement::RULES}
       # @option options [Symbol] :hash
       # @option options [Symbol] :distribution
       # @option options [String, Symbol, nil] :tag these three as for {Placement}
       # @option options [Numeric] :connect_timeout seconds for a connection to a node
       # @option options [Numeric] :timeout seconds in which a node that was asked has to send something; 0: any time
       # @option options [Numeric] :retry seconds until a node that can't be reached is tried again
+      # @option options [Numeric] :slow seconds from which on a command is remembered, see {#slow}; 0: none is
       # @option options [Integer] :client_bytes that a client may leave unread before it is cut
       # @option options [Integer] :clients at once, for each thread
       # @option options [String, nil] :password that clients have to give; nil: none
@@ -59,16 +61,17 @@ module Plait
       # @option options [Boolean] :users whether names and passwords of clients are for the nodes to judge: ACL users
       # @raise [UsageError]
       # @raise [UnsupportedError] without the extension, or on another system than Linux
-      def initialize(nodes:, listen: "127.0.0.1:6380", threads: 1, placement: :redis_sharding, **options)
+      def initialize(nodes:, listen: "127.0.0.1:6380", threads: 1, metrics: nil, **options)
         check_support
-        raise UsageError, "threads are from 1 to 256, not #{threads.inspect}" unless (1..256).cover?(threads)
+        fits = threads.is_a?(Integer) && (1..256).cover?(threads)
+        raise UsageError, "threads are from 1 to 256, not #{threads.inspect}" unless fits
 
-        @listen = Node::FORM.match(listen.to_s) or raise UsageError, "listen: is HOST:PORT, not #{listen.inspect}"
+        @door = Door.new(listen)
+        @metrics_door = Door.new(metrics, "metrics") if metrics
         @threads = threads
-        @placement = Placement.new(nodes, rule: placement, **options.slice(:hash, :distribution, :tag))
-        @options = DEFAULTS.merge(ACCESS, options.except(:hash, :distribution, :tag))
-        check_options
+        @settings = Settings.new(nodes: nodes, **options)
         @plane = NativeShard::Plane.new
+        @retired = Retirement.new
       end
 
       # @return [self]
@@ -78,30 +81,88 @@ module Plait
       def start
         raise UsageError, "the proxy is running" if running?
 
-        sockets = listeners
-        @plane.start(addresses, @placement.native, sockets.map(&:fileno), @options)
+        sockets = @door.open(@threads)
         @port = sockets.first.local_address.ip_port
+        @endpoint = open_endpoint
+        launch(@plane, @settings, sockets.map(&:fileno))
         self
+      rescue StandardError
+        close_endpoint unless running?
+        raise
       ensure
         sockets&.each(&:close)
       end
 
       # Ends all connections. Does nothing when it isn't running.
       # @return [void]
-      def stop = @plane.stop
+      def stop
+        close_endpoint
+        @plane.stop
+        @retired.stop
+        nil
+      end
+
+      # Listens no longer, lets clients who wait for an answer have it, closes those who don't, and stops.
+      # @param within [Numeric] seconds; who waits longer is cut
+      # @return [Boolean] whether nobody was cut
+      def drain(within: DRAIN)
+        close_endpoint
+        answered = Retirement.finish(@plane, within) { @retired.remember(@plane) }
+        @retired.stop
+        answered
+      end
+
+      # Goes on with other nodes or options. Clients who are connected keep their connections, nodes and options where each key is
+      # at the same place as before; else they are closed, each when it waits for no answer, and connect anew.
+      # @param nodes [Array<String, Node>]
+      # @param within [Numeric] seconds; who waits for an answer longer than that is cut
+      # @param options [Hash] as for {#initialize}, but for listen, threads and metrics, which stay
+      # @return [Boolean] whether connected clients could stay
+      # @raise [UsageError] when it isn't running, or an option is wrong: nothing has changed then
+      # @raise [ResolveError] likewise
+      def reload(nodes:, within: DRAIN, **options)
+        raise UsageError, "the proxy is not running: there is nothing to reload" unless running?
+
+        settings = Settings.new(nodes: nodes, **options)
+        same = settings.same_places?(@settings)
+        replace_plane(settings, same ? nil : within)
+        same
+      end
 
       # @return [Boolean]
       def running? = @plane.running?
 
-      # @return [Integer, nil] on which it listens, once it was started
-      attr_reader :port
+      # @return [Placement] which node a key belongs to
+      def placement = @settings.placement
 
       # @return [String] on which it listens
-      def host = @listen[:v6] || @listen[:host]
+      def host = @door.host
+
+      # @return [Integer, nil] on which it tells its figures, while it runs
+      def metrics_port = @endpoint&.port
 
       # @return [Hash{Symbol => Integer}] clients (now), and since the start accepted, commands, errors (that the proxy itself has
       #   answered with), bytes_in, bytes_out (from and to clients), node_failures
-      def figures = @plane.figures
+      def figures = @plane.figures.merge(@retired.figures) { |_, current, former| current + former }
+
+      # Asks each node whether it answers.
+      # @return [Array<Hash{Symbol => Object}>] of each its address, whether it is up, and its requests and failures since the
+      #   start or the last reload
+      def nodes
+        up = Health.check(placement.nodes, @settings.options[:connect_timeout])
+        placement.nodes.zip(up, @plane.nodes).map do |node, answers, (requests, failures)|
+          { address: node.to_s, up: answers, requests: requests || 0, failures: failures || 0 }
+        end
+      end
+
+      # The last commands that took `slow:` seconds or longer, of each thread 128 at most; those that wait by themselves (BLPOP)
+      # are not among them.
+      # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
+      def slow
+        @plane.slow.sort_by(&:first).map do |at, seconds, command, client|
+          { at: Time.at(at), seconds: seconds, command: command, client: client }
+        end
+      end
 
       private
 
@@ -112,67 +173,34 @@ module Plait
         raise UnsupportedError, "the shard proxy needs Linux, for its epoll(7)"
       end
 
-      def check_options
-        known = [*DEFAULTS.keys, *ACCESS.keys]
-        odd = @options.keys - known
-        raise UsageError, "no option #{odd.first}; there are hash, distribution, tag, #{known.join(", ")}" if odd.any?
-
-        check_numbers
-        check_access
+      def launch(plane, settings, descriptors)
+        plane.start(settings.addresses, settings.placement.native, descriptors, settings.options)
       end
 
-      def check_numbers
-        @options.slice(*DEFAULTS.keys).each do |name, value|
-          whole = DEFAULTS.fetch(name).is_a?(Integer)
-          next if (whole ? value.is_a?(Integer) : value.is_a?(Numeric)) && value >= 0
-
-          raise UsageError, "#{name}: is #{whole ? "a number" : "seconds"}, at least 0, not #{value.inspect}"
-        end
-      end
-
-      # A secret is not shown.
-      def check_access
-        %i[password node_user node_password].each do |name|
-          value = @options[name]
-          fits = value.is_a?(String) && (1..SECRET_BYTES).cover?(value.bytesize) && !value.include?("\0")
-          raise UsageError, "#{name}: is a text of 1 to #{SECRET_BYTES} bytes, or nil" unless value.nil? || fits
-        end
-        raise UsageError, "node_user: needs node_password: too" if @options[:node_user] && !@options[:node_password]
-        return if [true, false].include?(@options[:users])
-
-        raise UsageError, "users: is true or false, not #{@options[:users].inspect}"
-      end
-
-      # One for each thread: the kernel deals connections out to them.
-      def listeners
-        port = Integer(@listen[:port], 10)
-        sockets = []
-        @threads.times { sockets << listener(sockets.empty? ? port : sockets.first.local_address.ip_port) }
-        sockets
-      rescue SystemCallError, SocketError => e
+      # The same sockets: who is connecting meanwhile waits in their queue.
+      def replace_plane(settings, within)
+        sockets = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
+        plane = NativeShard::Plane.new
+        launch(plane, settings, sockets.map(&:fileno))
+        former = @plane
+        @plane = plane
+        @settings = settings
+        @retired.add(former, within)
+      ensure
         sockets&.each(&:close)
-        raise ListenError.new("can't listen on #{@listen}: #{e.message}", endpoint: "tcp://#{@listen}")
       end
 
-      def listener(port)
-        address = Addrinfo.tcp(host, port)
-        socket = Socket.new(address.afamily, :STREAM)
-        socket.setsockopt(:SOCKET, :REUSEADDR, true)
-        socket.setsockopt(:SOCKET, :REUSEPORT, true) if @threads > 1
-        socket.bind(address)
-        socket.listen(BACKLOG)
-        socket
-      rescue SystemCallError
-        socket&.close
-        raise
-      end
+      def open_endpoint
+        return unless @metrics_door
 
-      def addresses
-        @placement.nodes.map do |node|
-          [Addrinfo.tcp(node.host, node.port).to_sockaddr, node.to_s]
-        rescue SocketError => e
-          raise ResolveError.new("the node #{node} has no address: #{e.message}", endpoint: "tcp://#{node}")
+        MetricsEndpoint.new(@metrics_door.open.first) do
+          Metrics.new(figures: figures, commands: @plane.commands, nodes: nodes, slow: slow)
         end
+      end
+
+      def close_endpoint
+        @endpoint&.close
+        @endpoint = nil
       end
     end
   end

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../shard"
+require_relative "../../values/errors"
 require_relative "../command"
 require_relative "../exit_status"
+require_relative "bell"
 require_relative "demo"
 
 module Plait
@@ -32,7 +34,8 @@ module Plait
         def serve(**options)
           Plait::Shard::Proxy.open(**options) do |proxy|
             greet(proxy)
-            watch(proxy)
+            Bell.open { |bell| watch(proxy, bell) }
+            end_well(proxy)
           rescue Interrupt
             say_goodbye(proxy.figures)
           end
@@ -42,18 +45,38 @@ module Plait
         def greet(proxy)
           nodes = proxy.placement.nodes
           @terminal.say("listening on #{proxy.host}:#{proxy.port} for #{nodes.join(", ")}; Ctrl-C ends it")
+          @terminal.note("figures: http://#{proxy.host}:#{proxy.metrics_port}/metrics") if proxy.metrics_port
           @terminal.note("try: redis-cli -p #{proxy.port} set key value") if @settings.demo
         end
 
-        # A line when something has happened.
-        def watch(proxy)
+        # A line when something has happened; until SIGTERM.
+        def watch(proxy, bell)
           before = proxy.figures
-          loop do
-            sleep(PERIOD)
+          until (signal = bell.wait(PERIOD)) == :TERM
+            reload(proxy) if signal == :HUP
             now = proxy.figures
             @terminal.note(line(now, before)) if now != before
             before = now
           end
+        end
+
+        # With the file as it is now. One that is wrong changes nothing.
+        def reload(proxy)
+          return @terminal.complain("SIGHUP: there is no --config to be read again") unless @settings.file?
+
+          stayed = proxy.reload(within: @settings.drain, **@settings.read_again.except(:listen, :threads, :metrics))
+          @terminal.note("reloaded for #{proxy.placement.nodes.join(", ")}; clients " \
+                         "#{stayed ? "stay" : "are asked to connect anew: keys have other places"}")
+        rescue Error => e
+          @terminal.complain("not reloaded: #{e.message}")
+        end
+
+        # A second signal ends it at once.
+        def end_well(proxy)
+          @terminal.note("ending: clients get #{@settings.drain} s for what they wait for")
+          cut = !proxy.drain(within: @settings.drain)
+          @terminal.note("some were cut") if cut
+          say_goodbye(proxy.figures)
         end
 
         def line(now, before)

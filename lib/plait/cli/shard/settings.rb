@@ -13,20 +13,41 @@ module Plait
         # @return [Integer, nil] servers to be started for a demonstration
         attr_reader :demo
 
+        # @return [Integer, Float] seconds for clients to be answered at the end
+        attr_reader :drain
+
         # @param options [Hash] by option name
         # @raise [UsageError]
         def initialize(options)
           @options = options
-          @file = options["config"] ? Plait::Shard::Configuration.read(options["config"]) : {}
+          @file = read_file
+          @drain = Arguments.seconds("--drain", options["drain"])
           @demo = Arguments.count("--demo", options["demo"]) if options["demo"]
           @demo ? check_demo : check_nodes
         end
 
+        # @return [Boolean] whether there is something to be read again
+        def file? = !@options["config"].nil?
+
+        # @return [Hash{Symbol => Object}] as {#proxy}, from the file as it is now
+        # @raise [UsageError]
+        def read_again
+          before = @file
+          @file = read_file
+          check_nodes
+          proxy
+        rescue UsageError
+          @file = before
+          raise
+        end
+
         # @return [Hash{Symbol => Object}] for {Plait::Shard::Proxy}; of a demonstration without nodes
         # @raise [UsageError]
-        def proxy = @file.merge(nodes, numbers, names, given("listen", "tag"))
+        def proxy = @file.merge(nodes, numbers, names, given("listen", "tag", "metrics"))
 
         private
+
+        def read_file = file? ? Plait::Shard::Configuration.read(@options["config"]) : {}
 
         def check_demo
           raise UsageError, "--demo starts its own servers: leave out --nodes" if @options["nodes"] || @file.key?(:nodes)

@@ -1,0 +1,48 @@
+/* See shard_drain.h. */
+#include "shard_drain.h"
+
+#ifdef __linux__
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shard_pinned.h"
+
+void shard_drain_heard(struct shard_worker *worker) {
+    uint64_t count;
+    ssize_t size = read(worker->bell, &count, sizeof count);
+    (void)size;
+}
+
+static void stop_listening(struct shard_worker *worker) {
+    if (worker->listener == -1) return;
+
+    epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->listener, NULL);
+    close(worker->listener);
+    worker->listener = -1;
+}
+
+/* Neither has it sent anything that is not answered, nor is there a state that it would lose. */
+static bool is_idle(const struct shard_client *client) {
+    char byte;
+    bool owes = client->first || client->out.first || client->in || client->left || client->gather || shard_is_bound(client);
+    return client->socket != -1 && !owes && recv(client->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+}
+
+bool shard_drain_turn(struct shard_worker *worker) {
+    int draining = atomic_load_explicit(&worker->shard->draining, memory_order_acquire);
+    if (draining == SHARD_SERVES) return false;
+
+    stop_listening(worker);
+    if (draining == SHARD_LINGERS) return false;
+    struct shard_client *next;
+    for (struct shard_client *client = worker->clients; client; client = next) {
+        next = client->after;
+        if (is_idle(client)) shard_client_close(worker, client);
+    }
+    shard_bury(worker);
+    return worker->clients != NULL;
+}
+
+#endif

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Plait
+  module Shard
+    # Data planes that listen no longer, until their last clients have gone.
+    # @api private
+    class Retirement
+      PERIOD = 0.02
+      # What only grows.
+      TOTALS = %i[accepted commands errors bytes_in bytes_out node_failures].freeze
+
+      # Ends a data plane when its clients are answered.
+      # @param plane [NativeShard::Plane]
+      # @param within [Numeric, nil] seconds; nil: it lets clients stay as long as they want
+      # @yield before it is stopped, and its figures are gone
+      # @return [Boolean] whether nobody was cut
+      def self.finish(plane, within)
+        plane.drain(!within.nil?)
+        ends = now + within if within
+        sleep(PERIOD) until plane.figures[:clients].zero? || !plane.running? || (ends && now > ends)
+        left = plane.figures[:clients]
+        yield if block_given?
+        plane.stop
+        left.zero?
+      end
+
+      def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      private_class_method :now
+
+      def initialize
+        @planes = {}
+        @lock = Mutex.new
+        @past = TOTALS.to_h { |name| [name, 0] }
+      end
+
+      # @return [void]
+      def add(plane, within)
+        @lock.synchronize do
+          @planes[plane] = Thread.new do
+            Retirement.finish(plane, within) { forget(plane) }
+          end
+        end
+      end
+
+      # Of one that is about to be stopped.
+      # @return [void]
+      def remember(plane)
+        figures = plane.figures
+        @lock.synchronize { TOTALS.each { |name| @past[name] += figures[name] } }
+      end
+
+      # @return [Hash{Symbol => Integer}] of those that are retired and those that were
+      def figures
+        @lock.synchronize { @planes.keys.map(&:figures).inject(@past) { |sums, own| sums.merge(own) { |_, a, b| a + b } } }
+      end
+
+      # Ends them at once.
+      # @return [void]
+      def stop
+        planes = @lock.synchronize { @planes.dup }
+        planes.each_key { |plane| forget(plane) }
+        planes.each_key(&:stop)
+        planes.each_value(&:join)
+      end
+
+      private
+
+      def forget(plane)
+        remember(plane) if @lock.synchronize { @planes.delete(plane) }
+      end
+    end
+  end
+end

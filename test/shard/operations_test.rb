@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require "json"
+require "net/http"
+require_relative "proxy/nodes"
+
+# What those who run a proxy do with it: look at it, change it, end it.
+class ShardOperationsTest < Minitest::Test
+  include ShardNodes
+
+  def test_metrics
+    with_proxy(metrics: "127.0.0.1:0", threads: 2) do |proxy|
+      converse(proxy.port) { |redis| redis.pipeline([%w[SET k v], %w[GET k], %w[GET k], %w[PING], %w[NO]]) }
+      text = get(proxy, "/metrics")
+      assert_match(/^plait_shard_commands_total 5$/, text)
+      assert_match(/^plait_shard_errors_total 1$/, text)
+      assert_match(/^plait_shard_command_received_total{command="get"} 2$/, text)
+      assert_match(/^plait_shard_command_received_total{command="ping"} 1$/, text)
+      assert_match(/^plait_shard_command_duration_seconds_bucket{command="get",le="\+Inf"} 2$/, text)
+      assert_match(/^plait_shard_command_duration_seconds_count{command="get"} 2$/, text)
+      assert_equal(3, text.scan(/^plait_shard_node_requests_total{node="127.0.0.1:\d+"} (\d+)$/).flatten.sum(&:to_i))
+      assert_equal(4, text.scan(/^plait_shard_node_up{node="127.0.0.1:\d+"} 1$/).size)
+      text.each_line { |line| assert_match(/\A(# (HELP|TYPE) \w+ .+|\w+({[^}]+})? [0-9.e+-]+)\n\z/, line) }
+    end
+  end
+
+  def test_others_at_the_endpoint
+    with_proxy(metrics: "127.0.0.1:0") do |proxy|
+      assert_equal("404", http(proxy) { |http| http.get("/") }.code)
+      assert_equal("405", http(proxy) { |http| http.post("/metrics", "") }.code)
+      TCPSocket.open("127.0.0.1", proxy.metrics_port, &:close)
+      TCPSocket.open("127.0.0.1", proxy.metrics_port) do |garbage|
+        garbage.write("\0\r\n\r\n")
+        assert_match(/\AHTTP.1.1 40\d/, garbage.read)
+      end
+      assert_match(/clients 0/, get(proxy, "/metrics"))
+    end
+  end
+
+  def test_a_node_that_is_down
+    servers = Array.new(2) { Support::RedisServer.start }
+    with_proxy(servers, metrics: "127.0.0.1:0") do |proxy|
+      servers[1].kill
+      call(proxy.port, "GET", key_on(proxy, 1))
+      status = JSON.parse(get(proxy, "/status"))
+      assert_equal([true, false], status["nodes"].map { |node| node["up"] })
+      assert_operator(status["nodes"][1]["failures"], :>=, 1)
+    end
+  ensure
+    servers&.each(&:stop)
+  end
+
+  def test_slow_commands_are_remembered
+    with_proxy(slow: 0.2) do |proxy|
+      converse(proxy.port) do |redis|
+        redis.pipeline([%w[GET k], %w[BLPOP l 0.3], ["EVAL", busy(0.3), "1", "k"]])
+        slow = proxy.slow
+        assert_equal([["eval"], true], [slow.map { |one| one[:command] }, slow[0][:seconds].between?(0.2, 60)])
+        assert_in_delta(Time.now, slow[0][:at], 60)
+        assert_equal(redis.call("CLIENT", "ID")[/\d+/].to_i, slow[0][:client])
+      end
+    end
+  end
+
+  # What was asked is answered, in transactions too; who asks nothing is closed; nobody new comes in.
+  def test_draining
+    with_proxy(threads: 2) do |proxy|
+      idle, busy, begun = Array.new(3) { converse(proxy.port).tap { |redis| redis.call("PING") } }
+      begun.pipeline([%w[MULTI], %w[SET k v]])
+      busy.write(encode("EVAL", busy(0.5), "1", "k"))
+      wait_until { proxy.figures[:commands] >= 6 }
+      ending = Thread.new { proxy.drain(within: 30) }
+      assert_nil(idle.reply)
+      assert_raises(Errno::ECONNREFUSED, Errno::ECONNRESET) { loop { call(proxy.port, "PING") || raise(Errno::ECONNRESET) } }
+      assert_equal([":1\r\n", nil], [busy.reply, busy.reply])
+      assert_equal("*1\r\n+OK\r\n", begun.call("EXEC"))
+      assert_equal([true, false], [ending.value, proxy.running?])
+      assert_operator(proxy.figures[:commands], :>=, 7)
+      [idle, busy, begun].each(&:close)
+    end
+  end
+
+  def test_who_waits_longer_than_the_drain_is_cut
+    with_proxy do |proxy|
+      waits = converse(proxy.port)
+      waits.write(encode("BLPOP", "l", "0"))
+      wait_until { proxy.figures[:commands] == 1 }
+      refute(proxy.drain(within: 0.2))
+      assert_nil(waits.reply)
+      waits.close
+    end
+  end
+
+  def test_reloading_with_the_same_places
+    with_proxy do |proxy|
+      converse(proxy.port) do |stays|
+        stays.call("SET", "k", "v")
+        assert(proxy.reload(nodes: addresses, timeout: 3, password: "new"))
+        assert_equal("$1\r\nv\r\n", stays.call("GET", "k"))
+        assert_match(/\A-NOAUTH/, call(proxy.port, "GET", "k"))
+        wait_until { proxy.figures[:clients] == 1 }
+      end
+      assert_operator(proxy.figures[:commands], :>=, 2)
+    end
+  end
+
+  # Nobody reads where keys no longer are, and no connection is refused meanwhile.
+  def test_reloading_with_other_nodes
+    with_proxy(nodes.first(2), threads: 2) do |proxy|
+      converse(proxy.port) do |before|
+        before.call("SET", "k", "v")
+        connecting = Thread.new { Array.new(200) { call(proxy.port, "PING") } }
+        refute(proxy.reload(nodes: addresses, placement: :cluster))
+        assert_nil(before.reply)
+        assert_equal(["+PONG\r\n"], connecting.value.compact.uniq)
+        assert_equal(4, proxy.placement.nodes.size)
+        key = key_on(proxy, 3)
+        assert_equal("+OK\r\n", call(proxy.port, "SET", key, "there"))
+        assert_equal("$5\r\nthere\r\n", call(nodes[3].port, "GET", key))
+      end
+    end
+  end
+
+  def test_reloading_what_is_wrong_changes_nothing
+    with_proxy do |proxy|
+      converse(proxy.port) do |redis|
+        assert_raises(Plait::UsageError) { proxy.reload(nodes: addresses, timeouts: 1) }
+        assert_raises(Plait::ResolveError) { proxy.reload(nodes: %w[nowhere.invalid:1]) }
+        assert_equal("+PONG\r\n", redis.call("PING"))
+      end
+      proxy.stop
+      assert_raises(Plait::UsageError) { proxy.reload(nodes: addresses) }
+    end
+  end
+
+  def test_nothing_is_left
+    nodes
+    assert_no_leaks do
+      with_proxy(metrics: "127.0.0.1:0") do |proxy|
+        get(proxy, "/status")
+        proxy.reload(nodes: addresses)
+        proxy.reload(nodes: addresses.first(2), within: 1)
+        proxy.drain(within: 1)
+      end
+    end
+  end
+
+  def test_doors_that_are_none
+    { "listen" => "a:99999", "metrics" => "a:1:2" }.each do |name, text|
+      error = assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(nodes: %w[a:1], name.to_sym => text) }
+      assert_match(/#{name}: (is HOST:PORT|has a port from 0 to 65535)/, error.message)
+    end
+    assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(nodes: %w[a:1], threads: 1.5) }
+    assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(nodes: %w[a:1], clients: 1 << 40) }
+  end
+
+  # Else each would get half of the connections of the other.
+  def test_two_proxies_at_one_door
+    with_proxy(threads: 2) do |proxy|
+      other = Plait::Shard::Proxy.new(nodes: %w[127.0.0.1:1], listen: "127.0.0.1:#{proxy.port}", threads: 2)
+      assert_raises(Plait::ListenError) { other.start }
+    end
+  end
+
+  private
+
+  def busy(seconds)
+    "local t = redis.call('TIME') local from = t[1] * 1000000 + t[2] " \
+      "repeat t = redis.call('TIME') until t[1] * 1000000 + t[2] > from + #{(seconds * 1_000_000).to_i} return 1"
+  end
+
+  def http(proxy, &block) = Net::HTTP.start("127.0.0.1", proxy.metrics_port, nil, &block)
+
+  def get(proxy, path) = http(proxy) { |http| http.get(path) }.body
+end
