@@ -72,17 +72,30 @@ module Support
       answer["result"] or raise(Failed, "#{method}: #{answer["error"]}")
     end
 
+    # Asked first: killed at once it leaves files in the temporary folder.
     def close
-      Process.kill(:KILL, -@pid)
-      Process.wait(@pid)
-      [@calls, @answers].each(&:close)
-    rescue Errno::ESRCH
+      call("Browser.close")
+    rescue Failed, SystemCallError, IOError
       nil
     ensure
+      finish
+      [@calls, @answers].each(&:close)
       FileUtils.rm_rf(@profile)
     end
 
     private
+
+    def finish
+      Waiting.wait_until(timeout: TIMEOUT, what: "the end of the browser") { Process.wait(@pid, Process::WNOHANG) }
+    ensure
+      end_helpers
+    end
+
+    def end_helpers
+      Process.kill(:KILL, -@pid)
+    rescue Errno::ESRCH
+      nil
+    end
 
     # In a process group of its own: its helpers end with it.
     def start(command, input, output)
