@@ -3,8 +3,9 @@
 # A chat by WebSocket (RFC 6455): open the page twice.
 #
 #   gem install websocket-driver
-#   plait serve examples/websocket.ru --on fibers
+#   plait serve examples/websocket.ru --on fibers --workers 0
 #
+# One process has the room; between several a line would have to go by way of Redis, or of a database.
 # The connection of each request for an upgrade is taken over (rack.hijack), and is served where the request ran: in a fiber of
 # its own, or on threads in one of the `--limit` threads.
 
@@ -29,10 +30,11 @@ class Member # rubocop:disable Style/OneClassPerFile -- an example is one file
   def initialize(env, room)
     @env = env
     @room = room
-    @lock = Monitor.new # the driver answers pings while others tell us something
+    @lock = Mutex.new # the driver answers pings while others tell us something
+    @heard = []
     @io = env["rack.hijack"].call
     @driver = WebSocket::Driver.rack(self, max_length: 64 * 1024)
-    @driver.on(:message) { |event| @room.tell(event.data) }
+    @driver.on(:message) { |event| @heard << event.data }
     @driver.on(:close) { @closed = true }
   end
 
@@ -46,13 +48,11 @@ class Member # rubocop:disable Style/OneClassPerFile -- an example is one file
     nil # it is gone, which its own loop will see
   end
 
+  # Whoever is told that the connection is open misses nothing: he is in the room already.
   def run
-    @lock.synchronize { @driver.start }
     @room.enter(self)
-    until @closed
-      bytes = @io.readpartial(16_384)
-      @lock.synchronize { @driver.parse(bytes) }
-    end
+    @lock.synchronize { @driver.start }
+    listen until @closed
     part
   rescue IOError, SystemCallError
     nil # it has left without a word
@@ -62,6 +62,13 @@ class Member # rubocop:disable Style/OneClassPerFile -- an example is one file
   end
 
   private
+
+  # Others are told without the lock: two who tell each other something at once would wait for each other.
+  def listen
+    bytes = @io.readpartial(16_384)
+    @lock.synchronize { @driver.parse(bytes) }
+    @room.tell(@heard.shift) until @heard.empty?
+  end
 
   # What it is still sending is read, though not all it could: a connection closed with bytes unread is reset, and our last
   # words would be lost.

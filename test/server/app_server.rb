@@ -40,7 +40,7 @@ class AppServer < Support::Server
 
   def command = [RbConfig.ruby, "-I#{Support::ROOT}/lib", *(@by == :serve ? serve : rackup), @app]
 
-  def serve = ["#{Support::ROOT}/exe/plait", "serve", "--on", @mechanism, "--bind", place]
+  def serve = ["#{Support::ROOT}/exe/plait", "serve", "--on", @mechanism, "--workers", "0", "--bind", place]
 
   def place = @pair ? "ssl://#{host}:#{port}?cert=cert.pem&key=key.pem" : "tcp://#{host}:#{port}"
 
