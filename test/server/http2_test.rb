@@ -41,11 +41,16 @@ module HTTP2Cases
   private
 
   def serve(lint: true, **options, &app)
-    app = Rack::Lint.new(app) if lint
+    tls = Plait::Io::TLS::Server.new(**LEAF.to_h, alpn: Plait::Server::HTTP2.protocols)
+    start(lint ? Rack::Lint.new(app) : app, options) { |server| server.listen("ssl://127.0.0.1:0", tls: tls) }
+  end
+
+  def serve_plain(&app) = start(Rack::Lint.new(app), {}) { |server| server.listen("tcp://127.0.0.1:0", http2: true) }
+
+  def start(app, options)
     quiet = StringIO.new
     @server = Plait::Server.new(->(env) { app.call(env.merge!("rack.errors" => quiet)) }, on: mechanism, **options)
-    tls = Plait::Io::TLS::Server.new(**LEAF.to_h, alpn: Plait::Server::HTTP2.protocols)
-    @endpoint = @server.listen("ssl://127.0.0.1:0", tls: tls)
+    @endpoint = yield @server
     @thread = @server.start
     @thread.report_on_exception = false
   end

@@ -39,15 +39,16 @@ module Plait
         # @param reuse_port [Boolean] let several processes listen there, each with a queue of its own (SO_REUSEPORT)
         # @param tls [TLS::Server, nil]
         # @param mode [Integer, nil] permissions of a UNIX socket's file
+        # @param http2 [Boolean] whether peers without TLS may begin with HTTP/2: of interest to who speaks HTTP here
         # @return [Listener]
         # @raise [ListenError]
-        def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil)
+        def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil, http2: false)
           raise UsageError, "#{endpoint} is for datagrams; connections need tcp://, tls:// or unix://" if endpoint.udp?
           raise UsageError, "#{endpoint} speaks TLS: give tls: a Plait::Io::TLS::Server" if endpoint.tls? && !tls
 
           io = Binding.new(endpoint, reuse_port: reuse_port, mode: mode).listen(backlog)
           file = SocketFile.new(endpoint.path) if endpoint.unix?
-          new(io, scheme: endpoint.scheme, tls: tls, backlog: backlog, file: file)
+          new(io, scheme: endpoint.scheme, tls: tls, backlog: backlog, file: file, http2: http2)
         end
 
         # The sockets that a service manager has opened for us (sd_listen_fds(3)). The variables that tell of them are
@@ -71,12 +72,13 @@ module Plait
       # @param scheme [Symbol] :tcp or :tls, for what is no UNIX socket
       # @param file [SocketFile, nil] to remove in the end
       # @api private
-      def initialize(io, scheme: :tcp, tls: nil, backlog: nil, file: nil)
+      def initialize(io, scheme: :tcp, tls: nil, backlog: nil, file: nil, http2: false)
         @io = io
         @io.nonblock = true
         @tls = tls
         @backlog = backlog
         @file = file
+        @http2 = http2
         @endpoint = locate(scheme)
         @lock = Mutex.new
         @users = 0
@@ -155,6 +157,9 @@ module Plait
 
       # @return [Boolean]
       def closed? = @closed || false
+
+      # @return [Boolean] whether peers without TLS may begin with HTTP/2
+      def http2? = @http2
 
       def inspect = "#<#{self.class} #{@endpoint}#{" closed" if @closed}>"
 

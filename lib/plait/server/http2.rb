@@ -21,7 +21,11 @@ module Plait
 
         # Loads what is needed, before somebody waits for it.
         # @return [void]
-        def load = require_relative("http2/connection")
+        # @raise [UnsupportedError] without the gem http-2
+        def load
+          require_relative "http2/connection"
+          require_relative "http2/door"
+        end
 
         # @param io [Object] connected
         # @return [Boolean] whether the peer has chosen HTTP/2

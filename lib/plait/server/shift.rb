@@ -79,13 +79,14 @@ module Plait
         listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless endpoint.unix?
         scheme = listener.tls ? "https" : "http"
         name, port = endpoint.unix? ? %w[localhost 80] : [endpoint.host, endpoint.port.to_s]
-        number = @core.listen(listener.tls ? nil : listener.io, scheme, name, port)
-        open_gate(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if listener.tls
+        gated = listener.tls || listener.http2?
+        number = @core.listen(gated ? nil : listener.io, scheme, name, port)
+        open_gate(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if gated
       end
 
       def open_gate(listener, *numbers, options)
-        HTTP2.load if HTTP2.available?
-        @gates << Gate.new(listener, @core, numbers, options)
+        HTTP2.load if listener.http2? || HTTP2.available?
+        @gates << (listener.tls ? Gate : HTTP2::Door).new(listener, @core, numbers, options)
       end
 
       # What fails in here is a mistake of ours: the server must not go on with a part of it missing.

@@ -78,6 +78,24 @@ module HTTP2Peers
     assert(@thread.join(20))
   end
 
+  # RFC 9113 §3.3
+  def test_without_tls_who_knows_it_before_may_begin_with_it
+    serve_plain { |env| [200, {}, [env.values_at("SERVER_PROTOCOL", "rack.url_scheme", "REMOTE_ADDR").join(" ")]] }
+    plain = -> { TCPSocket.new("127.0.0.1", port).tap { |socket| @sockets << socket } }
+    raw = RawConnection.new(plain.call)
+    (hello + request(1)).each_char { |byte| raw.write(byte) }
+    assert_equal("HTTP/2 http 127.0.0.1", raw.next(DATA).payload)
+    other = plain.call
+    2.times do
+      other.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      text = +""
+      text << other.readpartial(4096) until text.end_with?("HTTP/1.1 http 127.0.0.1")
+    end
+    odd = plain.call
+    odd.write("PRI * HTTP/2.1\r\n\r\n")
+    assert_match(%r{\AHTTP/1.1 (400|505) }, odd.read)
+  end
+
   def test_nothing_is_left_behind
     assert_no_leaks do
       serve { [200, {}, ["fine"]] }

@@ -49,6 +49,9 @@ module Plait
           say_goodbye
         rescue *Io::Channel::BREAKS
           nil # it has left
+        rescue StandardError
+          @session.give_up # a mistake of ours: it ends this connection, and not the server
+          say_goodbye
         ensure
           close
         end

@@ -94,6 +94,10 @@ module Plait
           @draining = true
         end
 
+        # Tells the peer that we can't go on.
+        # @return [void]
+        def give_up = go_away(:internal_error)
+
         # @return [Integer] bytes that the peer takes now
         def room(stream) = [stream.window, @window].min
 
