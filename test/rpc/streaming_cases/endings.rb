@@ -39,6 +39,21 @@ module StreamingCases
       assert_no_streams
     end
 
+    # Also where the wish for more could not be sent: the method runs.
+    def test_a_connection_that_goes_in_the_middle_of_a_result_is_no_reason_to_call_again
+      with_client do |client|
+        stream = client.stream(:export, 10_000)
+        pull = stream.instance_variable_get(:@source)
+        error = assert_raises(Plait::ConnectionClosed) do
+          stream.each do
+            wait_until { pull.instance_variable_get(:@asked).ready? }
+            client.close
+          end
+        end
+        refute_predicate(error, :retry_safe?)
+      end
+    end
+
     def test_errors_in_the_middle_of_a_result
       with_client do |client|
         seen = []

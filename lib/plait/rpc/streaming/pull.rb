@@ -36,6 +36,11 @@ module Plait
         rescue RemoteError => e
           @over = true
           raise @pump&.error || e
+        rescue ConnectionClosed => e
+          raise e unless e.retry_safe?
+
+          # What was not sent is a wish for more: the method runs.
+          raise ConnectionClosed.new("#{e.message}: the stream is not whole", endpoint: e.endpoint, retry_safe: false)
         ensure
           close
         end
