@@ -102,6 +102,11 @@ module ServerCases
       writer.join
     end
 
+    def test_an_enumerator_is_for_those_who_want_chunks
+      serve({ "numbers" => -> { (1..3).each } })
+      assert_match(/\AResultError: an Enumerator comes in chunks: .*#stream/, call(connect, "numbers").first)
+    end
+
     def test_introspection
       serve
       talker = connect
