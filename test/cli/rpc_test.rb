@@ -5,6 +5,7 @@ require "plait/cli"
 require "plait/cli/rpc/values"
 require "plait/rpc"
 require_relative "../rpc/toy_server"
+require_relative "../io/certificates"
 require_relative "support/command_line"
 require "json"
 
@@ -100,6 +101,34 @@ class RpcCommandTest < Minitest::Test
       url = url_in(out)
       assert_failure(1, "secret", plait("rpc", "call", url, "hello", env: { "PLAIT_RPC_SECRET" => nil }))
       assert_result("ok\n", plait("rpc", "call", url, "hello", env: secret))
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_certificates_on_both_sides
+    authority = Certificates::Authority.new
+    ours, theirs = %w[IP:127.0.0.1 DNS:client].map { |name| authority.issue(name).to_h }
+    files = { "ca" => authority.pair.certificate, "cert" => ours[:certificate], "key" => ours[:key],
+              "their-cert" => theirs[:certificate], "their-key" => theirs[:key] }
+    files.each { |name, object| write("#{name}.pem", object.is_a?(String) ? object : object.to_pem) }
+    write("service.rb", "{ \"hello\" => -> { \"ok\" } }\n")
+    plait_running("rpc", "serve", "service.rb", "--listen", "tls://127.0.0.1:0", "--cert", "cert.pem", "--key", "key.pem",
+                  "--cacert", "ca.pem") do |pid, out, _|
+      url = url_in(out)
+      assert_failure(1, "", plait("rpc", "call", url, "hello", "--cacert", "ca.pem"))
+      assert_failure(69, "not trusted", plait("rpc", "call", url, "hello"))
+      assert_result("ok\n", plait("rpc", "call", url, "hello", "--cacert", "ca.pem", "--cert", "their-cert.pem",
+                                  "--key", "their-key.pem"))
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_as_many_processes_as_it_is_told
+    write("service.rb", "{ \"hello\" => -> { \"ok\" } }\n")
+    plait_running("rpc", "serve", "service.rb", "--listen", "tcp://127.0.0.1:0", "--on", "processes",
+                  "--workers", "3") do |pid, out, _|
+      url = url_in(out)
+      wait_until { JSON.parse(plait("rpc", "call", url, "rpc.stats").out)["processes"] == 3 }
       Process.kill(:TERM, pid)
     end
   end

@@ -22,7 +22,7 @@ module Plait
         plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, by threads that share one client,
         and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, where nothing else is said).
 
-        URLs are tcp://host:port, unix:///path and tls://host:port. The secret that a server wants to hear, or that this one
+        URLs are tcp://host:port, unix:///path, tls://host:port and udp://host:port. The secret that a server wants to hear, or that this one
         demands, is taken from PLAIT_RPC_SECRET. The exit status is 1 when the server answers with an error or too late, 69
         when there is no connection.
       TEXT
@@ -33,14 +33,16 @@ module Plait
         json: { type: :boolean, desc: "call: the result as JSON, strings too; bench: the figures as JSON" },
         timeout: { banner: "SECONDS", desc: "call, bench: for the answer (default: 30)" },
         notify: { type: :boolean, desc: "call: send a notification, to which there is no answer" },
-        cacert: { banner: "FILE", desc: "call, bench: whose certificates a tls:// server is trusted by" },
+        cacert: { banner: "FILE",
+                  desc: "whose certificates the other side of tls:// is trusted by; serve: clients have to have one" },
         listen: { banner: "URL[,…]", desc: "serve: where (default: tcp://127.0.0.1:18800); port 0 is any that is free" },
         on: { banner: "MECHANISM",
               desc: "serve, bench: what runs the methods: threads, fibers, hybrid or processes (default: threads)" },
         limit: { banner: "N", desc: "serve: methods run at once" },
+        workers: { banner: "N", desc: "serve: processes, with --on processes (default: as many as processors)" },
         errors: { banner: "FORMAT", desc: "serve: string, pair or named, as the peers expect errors (default: string)" },
-        cert: { banner: "FILE", desc: "serve: the certificate for tls://, with those above it" },
-        key: { banner: "FILE", desc: "serve: its key" },
+        cert: { banner: "FILE", desc: "the own certificate for tls://, with those above it; call, bench: if it is asked for" },
+        key: { banner: "FILE", desc: "its key" },
         threads: { banner: "N", desc: "bench: that share one client (default: 16)" },
         seconds: { banner: "SECONDS", desc: "bench: for each row (default: 2)" },
         quiet: { type: :boolean, desc: "no notices; results and errors only" }
@@ -52,9 +54,9 @@ module Plait
         "plait rpc bench" => "calls a second, on this machine"
       }.freeze
       # Which word each option belongs to.
-      PARTICULAR = { "json" => %w[call bench], "timeout" => %w[call bench], "notify" => %w[call], "cacert" => %w[call bench],
-                     "listen" => %w[serve], "on" => %w[serve bench], "limit" => %w[serve], "errors" => %w[serve],
-                     "cert" => %w[serve], "key" => %w[serve], "threads" => %w[bench], "seconds" => %w[bench] }.freeze
+      PARTICULAR = { "json" => %w[call bench], "timeout" => %w[call bench], "notify" => %w[call], "listen" => %w[serve],
+                     "on" => %w[serve bench], "limit" => %w[serve], "workers" => %w[serve], "errors" => %w[serve],
+                     "threads" => %w[bench], "seconds" => %w[bench] }.freeze
 
       def call
         terminal.quiet = options["quiet"]

@@ -20,8 +20,13 @@ module Plait
         # @yieldparam client [RPC::Client] that waits for no server that is gone
         # @return [Object] what the block returns
         def with_client(url, &block)
-          tls = options["cacert"] ? { ca_file: Arguments.text("--cacert", options["cacert"]) } : {}
           RPC::Client.open(url, timeout: timeout, reconnect: 0, secret: ENV.fetch(SECRET, nil), tls: tls, &block)
+        end
+
+        # @return [Hash] of {Io::TLS::Client#initialize}
+        def tls
+          { ca_file: "cacert", certificate: "cert", key: "key" }
+            .filter_map { |name, option| [name, Arguments.text("--#{option}", options[option])] if options[option] }.to_h
         end
 
         def timeout = options["timeout"] ? Arguments.positive("--timeout", options["timeout"]) : TIMEOUT

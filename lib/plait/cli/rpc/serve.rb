@@ -59,9 +59,11 @@ module Plait
         end
 
         def manner
-          { on: mechanism, limit: @options["limit"]&.then { |text| Arguments.count("--limit", text) }, errors: errors,
+          { on: mechanism, limit: count("limit"), workers: count("workers"), errors: errors,
             secret: ENV.fetch(Connecting::SECRET, nil) }.compact
         end
+
+        def count(option) = @options[option]&.then { |text| Arguments.count("--#{option}", text) }
 
         def mechanism
           (@options["on"] || "threads").split("+").map(&:to_sym).then { |names| names.one? ? names.first : names }
@@ -78,7 +80,13 @@ module Plait
 
         def tls
           certificate, key = %w[cert key].map { |name| Arguments.text("--#{name}", @options[name]) }
-          @tls ||= Io::TLS::Server.new(certificate: certificate, key: key)
+          @tls ||= Io::TLS::Server.new(certificate: certificate, key: key, **trust)
+        end
+
+        def trust
+          return {} unless @options["cacert"]
+
+          { client_ca: Arguments.text("--cacert", @options["cacert"]), verify_client: :required }
         end
 
         # The signal reaches this thread; the server ends on its own.
