@@ -10,10 +10,13 @@ class RPCServerOnFibersTest < Minitest::Test
 
   def test_a_thousand_methods_that_wait_at_once
     running = 0
-    serve({ wait: ->(seconds) { ((running += 1) && sleep(seconds)).then { running } } }, pipeline: 2_000)
+    gate = Thread::Queue.new
+    last = -> { 999.times { gate << true } }
+    serve({ wait: -> { (running += 1) == 1_000 ? last.call : gate.pop } }, pipeline: 2_000)
     talker = connect
-    talker.socket.write([0, 1, "wait", [0.3]].to_msgpack * 1_000)
-    assert_equal([1_000], talker.hear_many(1_000).map(&:last).uniq)
+    talker.socket.write([0, 1, "wait", []].to_msgpack * 1_000)
+    assert_equal([[1, 1, nil]], talker.hear_many(1_000).map { |answer| answer.first(3) }.uniq)
+    assert_equal(1_000, running)
   end
 
   # On the loop that the caller lives on already.
