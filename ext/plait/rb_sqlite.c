@@ -14,7 +14,9 @@ enum { STEPS = 1000 };
 /* SQLITE_FCNTL_FILE_POINTER of sqlite3.h. */
 enum { FILE_POINTER = 7 };
 
+/* Seconds for all statements that compute at once together, and the least that one gets: else a switch would cost more. */
 static const double SLICE = 0.001;
+static const double SHORTEST = 0.0001;
 
 /* What SQLite hands to its extensions: struct sqlite3_api_routines of sqlite3ext.h. It only ever grows at its end. */
 struct sqlite_routines {
@@ -36,6 +38,7 @@ struct sqlite_file {
 
 static const struct sqlite_routines *known;
 static double last_turn;
+static int parked; /* statements in the middle of which others have their turn */
 static ID id_turn, id_locked;
 
 static VALUE pace(void) {
@@ -47,13 +50,20 @@ static VALUE take_turn(VALUE unused) {
     return rb_funcall(pace(), id_turn, 0);
 }
 
+static double slice(void) {
+    double share = SLICE / (parked + 1);
+    return share > SHORTEST ? share : SHORTEST;
+}
+
 /* Nothing of Ruby's may jump over SQLite. Not 0: the statement ends with SQLITE_INTERRUPT. */
 static int progress(void *data) {
     (void)data;
-    if (plait_now() - last_turn < SLICE) return 0;
+    if (plait_now() - last_turn < slice()) return 0;
 
     int state = 0;
+    parked++;
     VALUE ends = rb_protect(take_turn, Qnil, &state);
+    parked--;
     if (state) rb_set_errinfo(Qnil);
     last_turn = plait_now();
     return state || RTEST(ends);

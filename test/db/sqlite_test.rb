@@ -150,6 +150,33 @@ class DBSqliteTest < Minitest::Test
     end
   end
 
+  # In processor time, of which a machine under load gives less, not more: ten statements share a turn, and don't have one
+  # each.
+  def test_many_statements_at_once_keep_others_waiting_no_longer_than_one
+    skip("this needs the extension") unless Plait::Native.available?
+
+    connect(size: 10) do |ten|
+      longest = Array.new(3) { longest_turn(ten) }.min
+      assert_operator(longest, :<, 0.01)
+    end
+  end
+
+  def longest_turn(database)
+    Plait.run(on: :fibers) do |scope|
+      tasks = Array.new(10) { scope.async { database.query(sleeping(0.1)) } }
+      last = processor_time
+      turns = []
+      until tasks.all?(&:done?)
+        sleep(0.001)
+        turns << (processor_time - last)
+        last = processor_time
+      end
+      turns.max
+    end
+  end
+
+  def processor_time = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+
   def test_a_lock_of_another_connection_is_awaited_without_stopping_the_loop
     turns = 0
     Plait.run(on: :fibers) do |scope|
