@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# bin/bench databases: the pool of connections against its peer.
+# bin/bench databases: the pool of connections against its peer, and an app with three queries a request under Plait::Server
+# against puma and falcon, on a MariaDB and a PostgreSQL that are started and filled for it.
 
 require_relative "../harness"
+require_relative "support/databases"
 
 FILES = Dir[File.join(__dir__, "*.rb")] - [File.expand_path(__FILE__)]
 
-exit(Bench::Harness::Command.new("databases", FILES, ARGV).run)
+exit(Bench::Databases.around(ARGV) { Bench::Harness::Command.new("databases", FILES, ARGV).run })

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../../harness/gem_paths"
+
+module Bench
+  # The servers of databases that contestants ask.
+  module Databases
+    # Cases that ask none.
+    WITHOUT = /\Apool/
+    ROOT = File.expand_path("../../..", __dir__)
+    GEMS = %w[plait trilogy mysql2 pg].freeze
+    private_constant :WITHOUT, :ROOT, :GEMS
+
+    module_function
+
+    # Starts and fills those that are installed; contestants find them by their environment.
+    # @param arguments [Array<String>] of the command
+    # @return [Object] what the block returns
+    def around(arguments, &block)
+      only = arguments[arguments.index("--only") + 1] if arguments.include?("--only")
+      return yield if only&.match?(WITHOUT)
+
+      load_plait
+      mariadb, postgres = [Plait::Suites::Databases::Mariadb, Plait::Suites::Databases::Postgres].map(&:new)
+      with(mariadb) { with(postgres, &block) }
+    end
+
+    # Without Bundler, as all that runs a bench.
+    def load_plait
+      paths = Harness::GemPaths.new(ROOT)
+      $LOAD_PATH.unshift(*paths.resolve(GEMS - paths.missing(GEMS)))
+      require "plait"
+      require "plait/suites"
+      Plait::Suites.fetch("databases")
+    end
+
+    def with(server)
+      return yield unless server.installed? && server.ways.any?
+
+      value = nil
+      server.around do
+        server.ways.each { |way| ENV["PLAIT_BENCH_#{way.upcase}"] = server.url(way) }
+        value = yield
+      end
+      value
+    end
+    private_class_method :load_plait, :with
+  end
+end
