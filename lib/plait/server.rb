@@ -177,6 +177,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def supervise
       life = @options.life
       prepare_detours
+      @options.plan.on_end << -> { @listeners.each(&:close) } # who connects from now on is refused, and does not wait in vain
       @workers = Workers.new(@options.workers, @bell, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
       @workers.run { life&.ready(@workers) }
     end

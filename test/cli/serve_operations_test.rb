@@ -71,6 +71,19 @@ class ServeOperationsTest < Minitest::Test
     serving("--pidfile", "pid", "--workers", "0") { |pid| Process.kill(:TERM, pid) }
   end
 
+  # As long as the worker is about to answer, too.
+  def test_who_connects_after_the_end_was_asked_for_is_refused
+    write("config.ru", "run ->(_) { File.write('begun', ''); sleep(0.05) until File.exist?('go'); [200, {}, ['answered']] }")
+    serving("--workers", "1") do |pid|
+      asker = Thread.new { body }
+      wait_until { File.exist?(path("begun")) }
+      Process.kill(:TERM, pid)
+      wait_until { refused? }
+      write("go", "")
+      assert_equal("answered", asker.value)
+    end
+  end
+
   def test_a_second_signal_does_not_wait
     write("config.ru", "run ->(_) { File.write('begun', ''); sleep(100) }")
     serving("--workers", "1") do |pid|
@@ -207,6 +220,12 @@ class ServeOperationsTest < Minitest::Test
   end
 
   def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))
+
+  def refused?
+    TCPSocket.new("127.0.0.1", @port).close
+  rescue Errno::ECONNREFUSED
+    true
+  end
 
   # @return [Integer] how many answers came; any failure is raised
   def load(kept:)

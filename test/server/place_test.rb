@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../io/certificates"
+require "plait/server"
 require "plait/server/place"
 require "socket"
 require "tmpdir"

@@ -135,6 +135,7 @@ module Plait
       end
 
       def finish
+        @plan.on_end.each(&:call)
         deadline = nil
         until gone?
           deadline = tell_to_end(deadline)

@@ -14,6 +14,8 @@ module Plait
       #   @return [Array<#call>] the same, when it has served
       # @!attribute on_reopen
       #   @return [Array<#call>] called in each worker when logs are to be opened anew
+      # @!attribute on_end
+      #   @return [Array<#call>] called once, by the process that has begun them, when they are told to end
       # @!attribute memory
       #   @return [Integer, nil] bytes of memory above which one is replaced
       # @!attribute patience
@@ -26,13 +28,14 @@ module Plait
       #   @return [Numeric] seconds more, after which it is killed
       # @!attribute notice
       #   @return [#call] is told, in a line, what people should know
-      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :memory, :patience, :grace, :drain, :slack,
-                        :notice, keyword_init: true)
+      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :on_end, :memory, :patience, :grace, :drain,
+                        :slack, :notice, keyword_init: true)
 
       # See {Plan} above.
       class Plan
-        DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], memory: nil,
-                     patience: 60, grace: 5, drain: 30, slack: 0.5, notice: ->(line) { warn("plait: #{line}") } }.freeze
+        DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_end: [],
+                     memory: nil, patience: 60, grace: 5, drain: 30, slack: 0.5,
+                     notice: ->(line) { warn("plait: #{line}") } }.freeze
 
         # @param given [Hash] what differs from {DEFAULTS}
         # @return [Plan]
