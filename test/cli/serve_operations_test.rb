@@ -71,6 +71,28 @@ class ServeOperationsTest < Minitest::Test
     serving("--pidfile", "pid", "--workers", "0") { |pid| Process.kill(:TERM, pid) }
   end
 
+  def test_the_process_with_the_app_dies
+    version(1)
+    serving("--workers", "1") do |pid|
+      first = wait_until { Integer(File.read("/proc/#{pid}/task/#{pid}/children").split.first) }
+      Process.kill(:KILL, first)
+      wait_until(timeout: 30) { ![nil, first.to_s].include?(File.read("/proc/#{pid}/task/#{pid}/children").split.first) }
+      assert_equal("1", body)
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_an_end_while_the_app_is_being_loaded
+    write("config.ru", "File.write('begun', ''); sleep(100)")
+    began = nil
+    plait_running("serve", "--workers", "1", "--bind", "tcp://127.0.0.1:0") do |pid, _, _|
+      wait_until(timeout: 30) { File.exist?(path("begun")) }
+      began = Plait::Deadline.now
+      Process.kill(:TERM, pid)
+    end
+    assert_operator(Plait::Deadline.now - began, :<, 20)
+  end
+
   # As long as the worker is about to answer, too.
   def test_who_connects_after_the_end_was_asked_for_is_refused
     write("config.ru", "run ->(_) { File.write('begun', ''); sleep(0.05) until File.exist?('go'); [200, {}, ['answered']] }")

@@ -22,6 +22,7 @@ module Plait
       PATH = "config/plait.rb"
       # What every object answers to, and what makes the settings: no words of the file.
       WORDS = [ForeignWords, ProcessWords, RequestWords, SocketWords, WatchingWords].flat_map(&:public_instance_methods)
+      # A unit of memory => bytes.
       BYTES = { "kb" => 1 << 10, "mb" => 1 << 20, "gb" => 1 << 30 }.freeze
 
       # @param path [String]

@@ -15,11 +15,12 @@ module Plait
 
     # See {Configuration} above.
     class Configuration
+      # Where nothing is said.
       DEFAULTS = {
         rackup: "config.ru", binds: [], reuse_port: false, preload: true, before_fork: [], on_boot: [], on_shutdown: [],
         boot_timeout: 60, grace: 5, drain: 30, on: :hybrid, server: {}
       }.freeze
-      # Where nothing is said.
+      # Likewise, of {#binds}.
       BIND = "tcp://127.0.0.1:9292"
       # As other servers have it.
       WORKERS = "WEB_CONCURRENCY"

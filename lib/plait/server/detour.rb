@@ -8,6 +8,7 @@ module Plait
   class Server
     # What {Server.on} gives to `use`: middleware that has some requests run elsewhere.
     class Detour
+      # A mechanism => the middleware that moves requests there.
       WAYS = { threads: OnThreads, processes: OnProcesses }.freeze
 
       # @param mechanism [Symbol]

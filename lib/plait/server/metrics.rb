@@ -7,6 +7,7 @@ module Plait
   class Server
     # What a server and its workers have counted, as Prometheus reads it: a Rack app for GET /metrics.
     class Metrics
+      # Of what Prometheus reads.
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
       # @param kernel [Kernel]

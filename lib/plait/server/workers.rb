@@ -136,16 +136,23 @@ module Plait
 
       def finish
         @plan.on_end.each(&:call)
-        deadline = nil
-        until gone?
-          deadline = tell_to_end(deadline)
-          break if Deadline.now > deadline.at + @plan.slack
-
-          sleep(LOOK / 5)
-        end
+        let_them_end
         all.each(&:kill)
         sleep(LOOK / 5) until gone?
         all.each(&:close)
+      end
+
+      # Those that are not ready have begun nothing, and are not waited for.
+      def let_them_end
+        soon = Deadline.after(@plan.slack)
+        deadline = nil
+        until gone?
+          deadline = tell_to_end(deadline)
+          return if Deadline.now > deadline.at + @plan.slack
+
+          all.reject(&:ready?).each(&:kill) if soon.expired?
+          sleep(LOOK / 5)
+        end
       end
 
       # Again, when there is less time than there was.

@@ -14,11 +14,20 @@ module Plait
 
           # @return [String]
           def line(env, status, _seconds)
-            "#{env["REMOTE_ADDR"]} - #{user(env)} [#{Time.now.strftime("%d/%b/%Y:%H:%M:%S %z")}] \"#{request(env)}\" " \
+            "#{env["REMOTE_ADDR"]} - #{user(env)} [#{time}] \"#{request(env)}\" " \
               "#{status} #{env["plait.length"] || "-"}#{more(env)}\n"
           end
 
           private
+
+          # Most lines have the same as the one before.
+          def time
+            now = Time.now
+            moment, text = @last
+            return text if moment == now.to_i
+
+            now.strftime("%d/%b/%Y:%H:%M:%S %z").tap { |fresh| @last = [now.to_i, fresh] }
+          end
 
           def user(env) = env["REMOTE_USER"] ? quoted(env["REMOTE_USER"]) : "-"
 

@@ -5,6 +5,7 @@ module Plait
     class ConfigFile
       # Words of Puma's for which there is nothing to do here: whoever moves over is told, and need not change them at once.
       module ForeignWords
+        # A word => why there is nothing to do.
         REASONS = {
           plugin: "Puma's plugins are for Puma",
           activate_control_app: "see `plait serve status`, `stop` and `restart`",

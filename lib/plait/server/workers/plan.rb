@@ -33,6 +33,7 @@ module Plait
 
       # See {Plan} above.
       class Plan
+        # Where nothing is said.
         DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_end: [],
                      memory: nil, patience: 60, grace: 5, drain: 30, slack: 0.5,
                      notice: ->(line) { warn("plait: #{line}") } }.freeze
