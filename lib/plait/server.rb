@@ -58,7 +58,8 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Symbol] :on :threads, :fibers, :hybrid
     # @option options [Integer, nil] :limit requests that run at once
     # @option options [Integer] :queue complete requests that wait for that; further ones are answered 503 with Retry-After
-    # @option options [Integer, nil] :connections at most; others wait in the kernel
+    # @option options [Integer, nil] :connections at most; others wait in the kernel; nil: as many as there are descriptors, but
+    #   for some that are left to the app
     # @option options [Integer, nil] :requests on one connection; then it is closed
     # @option options [Hash, Protocols::HTTP1::Limits] :limits of what is received
     # @option options [Integer] :spool bytes of a request's body from which it is kept in a file

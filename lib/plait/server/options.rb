@@ -19,6 +19,8 @@ module Plait
         idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, queue_timeout: 30, handshake_timeout: 10,
         early_hints: false, workers: nil, plan: {}, life: nil, watch: nil, blocking: nil
       }.freeze
+      # Connections where the system sets no limit.
+      MOST = 1 << 30
       # Apps running at once, where nothing is said: a thread costs more than a fiber.
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
 
@@ -38,6 +40,7 @@ module Plait
       def complete
         check
         self.limit ||= LIMITS.fetch(on)
+        self.connections ||= affordable
         self.folder ||= Dir.tmpdir
         self.plan = Workers::Plan.of(**plan) if plan.is_a?(Hash)
         self.limits = Protocols::HTTP1::Limits.new(**limits) if limits.is_a?(Hash)
@@ -51,6 +54,12 @@ module Plait
       end
 
       private
+
+      # Some descriptors are the app's: for files, databases and other servers.
+      def affordable
+        descriptors = [Process.getrlimit(:NOFILE).first, MOST].min
+        descriptors - (descriptors / 8).clamp(16, 256)
+      end
 
       def check
         unless LIMITS.key?(on)
