@@ -28,8 +28,8 @@ module Plait
         end
 
         # @param io [Object] connected
-        # @return [Boolean] whether the peer has chosen HTTP/2
-        def spoken?(io) = io.respond_to?(:alpn_protocol) && io.alpn_protocol == "h2"
+        # @return [Boolean] whether the peer has chosen HTTP/2, and we know it
+        def spoken?(io) = io.respond_to?(:alpn_protocol) && io.alpn_protocol == "h2" && available?
       end
     end
   end

@@ -93,6 +93,17 @@ module HTTP2Apps
     assert_equal(%w[103 200], heads.map { |frame| decompressor.decode(frame.payload).to_h[":status"] })
   end
 
+  def test_a_stream_that_an_app_takes_over
+    serve do |env|
+      next [200, {}, ["fine"]] unless env["PATH_INFO"] == "/take"
+
+      env["rack.hijack"].call.tap { |io| io.write("HTTP/1.1 201 Created\r\ncontent-length: 4\r\n\r\nmine") }.close
+      [200, {}, []]
+    end
+    assert_equal([201, "mine"], client.get("/take").then { |answer| [answer.status, answer.body] })
+    assert_equal("fine", client.get("/").body)
+  end
+
   def test_http1_for_who_does_not_know_http2
     serve { |env| [200, {}, [env["SERVER_PROTOCOL"]]] }
     socket = secure(alpn: nil)

@@ -18,6 +18,23 @@ module HTTP2Peers
     assert_equal([3, 5], Array.new(2) { raw.next(DATA).id }.sort)
   end
 
+  def test_an_app_that_streams_hears_of_a_reset
+    heard = Thread::Queue.new
+    serve(lint: false) do
+      [200, {}, lambda do |stream|
+        loop { stream.write("x" * 1000) && sleep(0.01) }
+      rescue StandardError => e
+        heard << e
+        raise
+      end]
+    end
+    raw = greet.write(request(1))
+    raw.next(DATA)
+    raw.write(reset(1) + request(3))
+    refute_nil(heard.pop)
+    assert_equal(3, raw.next(HEADERS).id)
+  end
+
   def test_a_peer_that_takes_slowly_gets_all_and_holds_nobody_up
     serve { |env| [200, {}, [env["PATH_INFO"] == "/slow" ? HTTP2Cases::MEGABYTES : "quick"]] }
     raw = greet([4, 1000]).write(request(1, path("/slow")) + request(3, path("/quick")))
