@@ -48,6 +48,19 @@ module HTTP2Peers
     assert_equal(["quick", HTTP2Cases::MEGABYTES.byteslice(0, got[1].bytesize)], got.values_at(3, 1))
   end
 
+  def test_streams_share_what_the_peer_takes
+    serve { [200, {}, [HTTP2Cases::MEGABYTES]] }
+    raw = greet([4, 1 << 20]).write((0...16).map { |number| request((number * 2) + 1) }.join)
+    got = Hash.new(0)
+    until got.size == 16 || got.values.sum > 8_000_000
+      frame = raw.next(DATA)
+      got[frame.id] += frame.payload.bytesize
+      raw.write(window(0, frame.payload.bytesize)) unless frame.payload.empty?
+    end
+    assert_equal(16, got.size, "the first ones are served, and the others wait: #{got}")
+    assert_operator(got.values.max, :<, 2_000_000)
+  end
+
   def test_rapid_resets_end_the_connection_and_nothing_else
     serve { [200, {}, ["fine"]] }
     raw = greet

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "connection/goodbye"
+require_relative "connection/lanes"
 require_relative "connection/patience"
 require_relative "lane"
 require_relative "session"
@@ -17,12 +18,11 @@ module Plait
       # there are.
       class Connection
         include Goodbye
+        include Lanes
         include Patience
 
         # Times that the peer is read before others get their turn.
         TURN = 8
-        # Lanes without a request that are kept for the next ones.
-        LANES = 16
 
         # @param io [BasicSocket, Io::TLS::Socket] the connection's own now
         # @param options [Options]
@@ -116,7 +116,7 @@ module Plait
           receive if @armed.nil? || @more
           look_at_times
           @session.drain if @draining
-          look_at_all if @look || @session.congested?
+          look_at_all if @look
           transmit
         end
 
@@ -129,9 +129,9 @@ module Plait
 
         # What is decrypted already makes no descriptor readable; so it is read until nothing is there.
         def receive
-          @more = false
           return if @session.congested?
 
+          @more = false
           TURN.times do
             bytes = @channel.receive or return
             @session.receive(bytes)
@@ -146,58 +146,6 @@ module Plait
           @look = true if before >= Session::CONGESTED && !@session.congested?
         end
 
-        # ---- the lanes ----
-
-        def free_lane
-          _, lane = @free.shift
-          return lane if lane.nil? || !lane.stale?
-
-          discard(lane)
-          free_lane
-        rescue *Lane::ENDS
-          discard(lane)
-          free_lane
-        end
-
-        def new_lane
-          lane = Lane.new(@bring.call, @session)
-          @reactor.add(lane.io, lane, lane.armed = Lane::READABLE)
-          lane
-        end
-
-        # Nothing comes on one that nobody uses, but its end.
-        def ready(lane)
-          lane.armed = nil
-          lane.stream ? serve(lane) : discard(lane)
-        end
-
-        def serve(lane)
-          lane.move
-          return unless lane.ended? && lane.stream
-
-          @lanes.delete(lane.stream.id)
-          lane.leave
-          lane.reusable? && @free.size < LANES && !@draining ? keep(lane) : discard(lane)
-        end
-
-        def keep(lane)
-          @free[lane] = lane
-          arm_lane(lane)
-        end
-
-        def discard(lane)
-          @free.delete(lane)
-          return if lane.io.closed?
-
-          @reactor.remove(lane.io)
-          lane.close
-        end
-
-        def look_at_all
-          @look = false
-          @lanes.values.each { |lane| serve(lane) } # rubocop:disable Style/HashEachMethods -- it changes
-        end
-
         # ---- waiting ----
 
         def arm
@@ -206,15 +154,8 @@ module Plait
           @lanes.each_value { |lane| arm_lane(lane) }
         end
 
-        def arm_lane(lane)
-          wanted = lane.interest
-          return if wanted.zero? || lane.armed == wanted
-
-          @reactor.rearm(lane.io, lane.armed = wanted)
-        end
-
         def deadline
-          return Deadline.after(0) if @more || @look
+          return Deadline.after(0) if @look || (@more && !@session.congested?)
           return Deadline.after(LOOK) if waiting?
 
           @session.idle? ? patience && Deadline.new(@idle + patience) : nil

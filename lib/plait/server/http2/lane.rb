@@ -46,10 +46,9 @@ module Plait
           @unpaid = 0
           @piece = @head = @trailers = nil
           @ended = @reusable = false
-          @parser.start(method: head.request_method) if @used
-          @parser = Protocols::HTTP1::ResponseParser.new(limits: LIMITS).start(method: head.request_method) unless @used
-          @used = true
+          @parser.start(method: head.request_method)
           put(head.to_http1)
+          @unheard = @deaf
         end
 
         # @param bytes [String] of the request's body
@@ -84,7 +83,7 @@ module Plait
         # @param seconds [Numeric, nil]
         # @return [Boolean] whether the peer has taken nothing of the answer for so long
         def stalled?(now, seconds)
-          return @held_at = nil unless held? && seconds
+          return @held_at = nil unless held? && seconds && !@session.congested?
 
           now - (@held_at ||= now) > seconds
         end
@@ -222,10 +221,10 @@ module Plait
           @session.send_data(@stream, "", last: true)
         end
 
-        # The core has closed it before the end of the answer.
+        # The core has closed it before the end of the answer, or before it has seen the request: then it can be made again.
         def cut
           @ended = true
-          @session.reset(@stream, :internal_error) if @stream
+          @session.reset(@stream, @unheard ? :refused_stream : :internal_error) if @stream
         end
       end
     end

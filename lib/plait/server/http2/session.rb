@@ -74,6 +74,9 @@ module Plait
         # @return [Boolean]
         def congested? = @output.bytesize >= CONGESTED
 
+        # @return [Boolean] whether something of a body could be sent, on one stream or another
+        def open? = @window.positive? && !congested?
+
         # @param bytes [String] received
         # @return [void]
         # @raise [Violation] after which the connection is of no more use; the output tells the peer why
