@@ -17,7 +17,8 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does"
     },
     forbidden_libraries: {
-      "lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
+      "lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above",
+      "lib/plait/suites/databases/event_machine.rb" => "the historical row of the experiment, in a process of its own"
     },
     late_requires: {
       "lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
@@ -51,7 +52,8 @@ class ArchitectureTest < Minitest::Test
   JOINTS = %w[
     lib/plait/http/faraday lib/plait/http/http2 lib/plait/http/webmock.rb
     lib/plait/db/mysql2 lib/plait/db/trilogy lib/plait/db/postgres lib/plait/db/sqlite lib/plait/db/redis lib/plait/db/mongo
-    lib/plait/db/active_record lib/plait/db/sequel lib/plait/suites/mongo_server
+    lib/plait/db/active_record lib/plait/db/sequel lib/plait/db/mongoid lib/plait/suites/mongo_server
+    lib/plait/suites/databases/event_machine
     lib/plait/rpc/compat lib/plait/server/http2/
   ].freeze
 

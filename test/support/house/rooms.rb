@@ -21,7 +21,8 @@ module Support
     VERBS = {
       "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[http/2 rack rackup tmpdir], "rpc" => %w[msgpack],
       "shard" => %w[redis-client prometheus/client yaml],
-      "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded]
+      "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded
+                 mongoid]
     }.freeze
 
     # A fan-out is a crew of fibers of its own, under the mechanisms' rules for errors, deadlines and cancellation. A server has

@@ -89,7 +89,8 @@ module Plait
           @count = 0
         end
 
-        # Serves until its process is ended; says its port on standard output.
+        # Serves until its process is ended.
+        # @yieldparam port [Integer] when it listens
         # @return [void]
         def run
           DescriptorLimit.lift
@@ -97,8 +98,7 @@ module Plait
           ::EventMachine.run do
             @pool = Pool.new(@size) { connect }
             server = ::EventMachine.start_server("127.0.0.1", 0, Connection) { |connection| connection.app = method(:call) }
-            $stdout.puts("port #{Socket.unpack_sockaddr_in(::EventMachine.get_sockname(server)).first}")
-            $stdout.flush
+            yield Socket.unpack_sockaddr_in(::EventMachine.get_sockname(server)).first
           end
         end
 

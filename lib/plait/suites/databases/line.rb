@@ -53,7 +53,8 @@ module Plait
           name = historical? ? "EventMachine" : "Served"
           options = { url: server.url(driver), size: POOL, pause: seconds.zero? ? nil : server.pause(seconds) }
           options.update(on: way.on, limit: way.limit) unless historical?
-          "require %(rubygems); Plait::Suites::Databases::#{name}.new(**#{options.inspect}).run"
+          "require %(rubygems); $stdout.sync = true; " \
+            "Plait::Suites::Databases::#{name}.new(**#{options.inspect}).run { |port| puts(%(port \#{port})) }"
         end
       end
     end

@@ -32,13 +32,13 @@ module Plait
           @count = 0
         end
 
-        # Serves until its process is ended; says its port on standard output.
+        # Serves until its process is ended.
+        # @yieldparam port [Integer] when it listens
         # @return [void]
         def run
           DescriptorLimit.lift
-          server = Server.new(method(:call), **@options, bind: "tcp://127.0.0.1:0")
-          $stdout.puts("port #{server.endpoints.first.port}")
-          $stdout.flush
+          server = Plait::Server.new(method(:call), **@options, bind: "tcp://127.0.0.1:0")
+          yield server.endpoints.first.port
           server.run
         end
 
