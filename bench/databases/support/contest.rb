@@ -15,7 +15,7 @@ module Bench
       # What the servers need besides.
       GEMS = { "plait" => [], "puma" => %w[connection_pool], "falcon" => %w[connection_pool async] }.freeze
       # Seconds.
-      WARM_UP = 2
+      WARM_UP = 5
       private_constant :FOLDER, :DRIVERS, :GEMS, :WARM_UP
 
       # @param bench [Harness::Definition] with the sizes `connections`, `pool`, `seconds` and `pause`

@@ -25,7 +25,7 @@ module Plait
         def good? = ratio <= RATIO && stall <= STALL
 
         # @return [String]
-        def to_s = format("%s; %.2f × threads, others wait %.1f ms at most", WAYS.fetch(way), ratio, stall)
+        def to_s = format("%s; the project measured %.2f × threads, others wait %.1f ms at most", WAYS.fetch(way), ratio, stall)
       end
 
       ROWS = [
