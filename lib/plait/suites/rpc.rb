@@ -27,8 +27,9 @@ module Plait
       THREADS = 4
       MANY = 16
       LOCAL = "Local, copy"
-      NOTES = ["Whatever comes is put into memory that is new to the process: the page faults for that are part of every row, " \
-               "of the local ones too."].freeze
+      NOTES = ["Page faults are part of every row: what comes is put into memory that is new to the process. Where the C " \
+               "library has some of that size left from before, a row is up to three times as fast: \"bin/bench rpc\" " \
+               "counts the faults."].freeze
 
       # One way: its name, what makes a body of it, and how many threads make calls, each of its part.
       Way = Struct.new(:name, :body, :threads, keyword_init: true)
