@@ -130,7 +130,9 @@ class RPCClientHandlerTest < Minitest::Test
     ToyServer.open(->(message, _peer) { refused << message[2] }) do |toy|
       client = client_of(toy.url, answers).open
       peer = toy.peer
-      1_060.times { |id| peer.send(0, id, "wait", [id]) }
+      32.times { |id| peer.send(0, id, "wait", [id]) }
+      wait_until { answers.news.size == 32 }
+      1_028.times { |id| peer.send(0, id, "wait", [id]) }
       assert_equal(["ServerBusyError: 1024 requests wait already"] * 4, Array.new(4) { refused.pop })
       assert_equal(32, answers.news.size)
     ensure
