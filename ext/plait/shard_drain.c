@@ -19,7 +19,7 @@ static void stop_listening(struct shard_worker *worker) {
     if (worker->listener == -1) return;
 
     epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->listener, NULL);
-    close(worker->listener);
+    shard_close(worker->listener);
     worker->listener = -1;
 }
 

@@ -64,6 +64,18 @@ class ShardCommandTest < Minitest::Test
     assert_match(/clients were served with/, result.out)
   end
 
+  def test_sighup_moves_keys
+    write("shard.yml", "nodes: [#{addresses.first}]\n")
+    nodes.each { |server| call(server.port, "FLUSHALL") }
+    listening("shard", "--config", "shard.yml", "--listen", "127.0.0.1:0", "--reshard") do |port, pid, err|
+      call(port, "MSET", *Array.new(300) { |i| ["k#{i}", i.to_s] }.flatten)
+      write("shard.yml", "nodes: [#{addresses.join(", ")}]\n")
+      reload(pid, err, /^reloaded for .*; 2\d\d keys were copied$/)
+      assert_equal(300, call(port, "EXISTS", *Array.new(300) { |i| "k#{i}" })[1..].to_i)
+      assert_equal(":300\r\n", call(port, "DBSIZE"))
+    end
+  end
+
   def test_status_of_nobody
     result = plait("shard", "status", "--metrics", "127.0.0.1:1")
     assert_equal(69, result.code)

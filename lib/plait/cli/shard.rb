@@ -19,7 +19,8 @@ module Plait
         --distribution and --tag as in its file), cluster the slots of Redis Cluster, dealt out evenly.
 
         With --demo it starts redis-servers of its own, in a temporary folder, and ends them with itself. Ctrl-C ends it;
-        SIGTERM does when clients have the answers that they wait for, and SIGHUP reads the file of --config again.
+        SIGTERM does when clients have the answers that they wait for, and SIGHUP reads the file of --config again; with
+        --reshard it moves the keys whose places change.
 
         plait shard status asks one that runs, at the address of its --metrics, for its figures.
       TEXT
@@ -36,6 +37,9 @@ module Plait
         timeout: { banner: "SECONDS", desc: "for a server that was asked to send something (default: 10); 0 is any time" },
         metrics: { banner: "HOST:PORT", desc: "where it tells its figures over HTTP, as Prometheus reads them" },
         drain: { banner: "SECONDS", default: "10", desc: "for clients to be answered, at SIGTERM or when keys move" },
+        reshard: { type: :boolean, default: false,
+                   desc: "at SIGHUP, keys that get another place in the file are moved there, while clients go on" },
+        resume: { type: :boolean, default: false, desc: "with --reshard: one may have been broken off; its copies are renewed" },
         json: { type: :boolean, desc: "status: as JSON" },
         demo: { banner: "[N]", lazy: "4", desc: "start N redis-servers (default: 4) instead of --nodes" },
         quiet: { type: :boolean, desc: "no live figures" }

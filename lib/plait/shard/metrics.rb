@@ -50,7 +50,8 @@ module Plait
          [:requests, "node_requests_total", "counter", "Requests to the node."],
          [:failures, "node_failures_total", "counter", "Connections to the node that failed."]]
           .flat_map do |key, name, type, help|
-            heading(name, type, help) + @nodes.map { |node| "plait_shard_#{name}{node=\"#{node[:address]}\"} #{number(node[key])}" }
+            heading(name, type, help) +
+              @nodes.map { |node| "plait_shard_#{name}{node=\"#{node[:address]}\"} #{number(node[key])}" }
           end
       end
 

@@ -9,6 +9,7 @@ require_relative "metrics"
 require_relative "metrics_endpoint"
 require_relative "node"
 require_relative "placement"
+require_relative "resharding"
 require_relative "retirement"
 require_relative "settings"
 
@@ -129,6 +130,29 @@ module Plait
         same
       end
 
+      # Goes on with other nodes, and moves the keys whose place changes. They are copied while clients read and write at the old
+      # places. Then clients are let go, as by {#reload}, and those who connect wait; what has changed last is copied; and they
+      # come in, to the new places. No key and no write that was acknowledged is lost, if all of them come through this proxy.
+      # @param nodes [Array<String, Node>]
+      # @param within [Numeric] seconds; who waits for an answer longer than that is cut
+      # @param resume [Boolean] whether another that was broken off may have left copies: they are renewed or deleted
+      # @param options [Hash] as for {#reload}
+      # @return [Integer] keys that were copied; one that has changed meanwhile counts each time
+      # @raise [UsageError] also where keys are at their new places already
+      # @raise [ConnectionError, RemoteError, TimeoutError] of a node: clients go on with the old places
+      def reshard(nodes:, within: DRAIN, resume: false, **options)
+        raise UsageError, "the proxy is not running: there is nothing to reshard" unless running?
+
+        settings = Settings.new(nodes: nodes, **options)
+        resharding = Resharding.new(@settings, settings, resume: resume)
+        resharding.prepare
+        switch(settings, within) { resharding.finish }
+        resharding.clean
+        resharding.copies
+      ensure
+        resharding&.close
+      end
+
       # @return [Boolean]
       def running? = @plane.running?
 
@@ -185,9 +209,26 @@ module Plait
         former = @plane
         @plane = plane
         @settings = settings
+        @retired.hurry(within) if within
         @retired.add(former, within)
       ensure
         sockets&.each(&:close)
+      end
+
+      # Nobody is served while the block runs; who connects waits. If it raises, all is as before.
+      def switch(settings, within)
+        sockets = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
+        settings.addresses # they can't fail any more
+        @retired.stop
+        Retirement.finish(@plane, within) { @retired.remember(@plane) }
+        yield
+        @settings = settings
+      ensure
+        if sockets
+          @plane = NativeShard::Plane.new
+          launch(@plane, @settings, sockets.map(&:fileno))
+          sockets.each(&:close)
+        end
       end
 
       def open_endpoint

@@ -42,6 +42,14 @@ module Plait
         end
       end
 
+      # Lets none of them stay any longer than that.
+      # @return [void]
+      def hurry(within)
+        planes = @lock.synchronize { @planes.dup.tap { @planes.clear } }
+        planes.each_value { |thread| thread.kill.join }
+        planes.each_key { |plane| add(plane, within) }
+      end
+
       # Of one that is about to be stopped.
       # @return [void]
       def remember(plane)

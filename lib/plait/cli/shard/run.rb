@@ -53,22 +53,45 @@ module Plait
         def watch(proxy, bell)
           before = proxy.figures
           until (signal = bell.wait(PERIOD)) == :TERM
-            reload(proxy) if signal == :HUP
+            signal = change(proxy, bell) while signal == :HUP
+            return if signal == :TERM
+
             now = proxy.figures
             @terminal.note(line(now, before)) if now != before
             before = now
           end
         end
 
-        # With the file as it is now. One that is wrong changes nothing.
+        # With the file as it is now. SIGTERM breaks it off.
+        # @return [Symbol, nil] the signal that came meanwhile
+        def change(proxy, bell)
+          changing = Thread.new { reload(proxy) }
+          signal = nil
+          signal = bell.wait(0.05) || signal until changing.join(0) || signal == :TERM
+          signal
+        ensure
+          changing&.kill&.join
+        end
+
+        # A file that is wrong changes nothing.
         def reload(proxy)
           return @terminal.complain("SIGHUP: there is no --config to be read again") unless @settings.file?
 
-          stayed = proxy.reload(within: @settings.drain, **@settings.read_again.except(:listen, :threads, :metrics))
-          @terminal.note("reloaded for #{proxy.placement.nodes.join(", ")}; clients " \
-                         "#{stayed ? "stay" : "are asked to connect anew: keys have other places"}")
+          options = @settings.read_again.except(:listen, :threads, :metrics)
+          ending = @settings.reshard? ? reshard(proxy, options) : exchange(proxy, options)
+          @terminal.note("reloaded for #{proxy.placement.nodes.join(", ")}; #{ending}")
         rescue Error => e
           @terminal.complain("not reloaded: #{e.message}")
+        end
+
+        def exchange(proxy, options)
+          stayed = proxy.reload(within: @settings.drain, **options)
+          stayed ? "clients stay" : "clients are asked to connect anew: keys have other places"
+        end
+
+        def reshard(proxy, options)
+          @terminal.note("moving keys to their new places …")
+          "#{proxy.reshard(within: @settings.drain, resume: @settings.resume?, **options)} keys were copied"
         end
 
         # A second signal ends it at once.

@@ -26,6 +26,12 @@ module Plait
           @demo ? check_demo : check_nodes
         end
 
+        # @return [Boolean] whether keys are moved when their places change
+        def reshard? = @options["reshard"]
+
+        # @return [Boolean] whether an earlier move may have been broken off
+        def resume? = @options["resume"]
+
         # @return [Boolean] whether there is something to be read again
         def file? = !@options["config"].nil?
 
