@@ -67,6 +67,7 @@ static VALUE line_allocate(VALUE class) {
     line->last_id = UINT32_MAX;
     line->armed = line->earliest = INFINITY;
     line->touched = plait_now();
+    line->due_end = &line->due;
     return self;
 }
 

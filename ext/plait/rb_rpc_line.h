@@ -75,12 +75,16 @@ struct line {
     struct member *reader;    /* or NULL */
     struct member *drainer;   /* who waits until more can be sent, or NULL */
     struct member *sleeping;  /* list */
+    struct member *due;       /* list: threads whose answer is there, and who are woken one after another */
+    struct member **due_end;  /* where the next one is put */
+    struct member *stirring;  /* the one of them who was woken last, while he has not left; or NULL */
     st_table *awaited;        /* future => the first of those who sleep for it; NULL: nobody has */
     uint64_t pushed;          /* bytes of frames, ever; those in the writer not counted */
     uint64_t sent;            /* of these */
     uint64_t received;        /* bytes, ever */
     size_t offset;            /* bytes of the first part that are sent */
     size_t room;              /* bytes unsent from which on who has more to say has to wait */
+    double stirred;           /* when he was; monotonic seconds */
     double touched;           /* when it was used last; monotonic seconds */
     double armed;             /* when the reader will look at the time, while he waits */
     double earliest;          /* no sleeping fiber's limit is earlier; INFINITY: there is none */

@@ -13,6 +13,9 @@
 #include "plait.h"
 #include "rb_scheduler.h"
 
+/* Seconds for which one who was woken may keep the others waiting. */
+static const double PATIENCE = 0.001;
+
 static ID id_state, id_followed, id_due, id_outcome, id_id, id_frame_end, id_complaint, id_find_drainer, id_close, id_ended;
 static VALUE sym_lost, sym_unsent, sym_late, sym_cancelled;
 
@@ -24,6 +27,35 @@ static bool settled(VALUE future) {
 
 static void detach(struct line *line, struct member *member);
 
+/*
+ * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
+ * he leaves, as the reader does. What they say meanwhile leaves together, see plait_line_flush_soon.
+ */
+static void wake_next_due(struct line *line) {
+    struct member *member = line->due;
+    if (!member) return;
+
+    detach(line, member);
+    line->stirring = member;
+    line->stirred = plait_now();
+    plait_line_wake(line, member);
+}
+
+/* One who was woken does not leave: he runs a signal's handler, say. */
+static void wake_those_held_up(struct line *line) {
+    if (line->due && plait_now() - line->stirred < PATIENCE) return;
+    while (line->due) wake_next_due(line);
+}
+
+static void wake_in_turn(struct line *line, struct member *member) {
+    member->woken = true;
+    member->next = NULL;
+    member->back = line->due_end;
+    *line->due_end = member;
+    line->due_end = &member->next;
+    if (!line->stirring) wake_next_due(line);
+}
+
 /* Those who sleep for it go on. */
 static void wake_for(struct line *line, VALUE future) {
     st_data_t first;
@@ -31,7 +63,8 @@ static void wake_for(struct line *line, VALUE future) {
         struct member *member = (struct member *)first;
         detach(line, member);
         line->woken = true;
-        plait_line_wake(line, member);
+        if (NIL_P(member->scheduler)) wake_in_turn(line, member);
+        else plait_line_wake(line, member);
     }
 }
 
@@ -110,6 +143,7 @@ static void detach(struct line *line, struct member *member) {
 
     *member->back = member->next;
     if (member->next) member->next->back = member->back;
+    else if (line->due_end == &member->next) line->due_end = member->back;
     member->back = NULL;
     if (!NIL_P(member->future)) detach_from_future(line, member);
 }
@@ -181,10 +215,12 @@ static bool drains(struct line *line, struct member *member) {
 
 static void wait_as_reader(struct line *line, const struct member *member, int events) {
     double limit = member->limit < line->earliest ? member->limit : line->earliest;
+    double soon = line->due ? plait_now() + PATIENCE : INFINITY;
     line->reading = true;
     line->armed = limit;
-    plait_line_wait(line, events, limit);
+    plait_line_wait(line, events, soon < limit ? soon : limit);
     line->reading = false;
+    wake_those_held_up(line);
     if (!isinf(line->earliest)) {
         double now = plait_now();
         if (now >= line->earliest) wake_late(line, now);
@@ -276,8 +312,9 @@ void plait_line_release(struct line *line) {
 
 /* What was promised to be sent has to be, and somebody has to read for those who wait. */
 static void hand_over(struct line *line) {
+    wake_next_due(line);
     if (line->served) return;
-    if (!line->reader) plait_line_flush(line);
+    if (!line->reader || (line->reading && !line->due && !line->unsent)) plait_line_flush(line);
     if (!NIL_P(line->over) || (line->reader && (line->drainer || !line->unsent))) return;
     if (line->sleeping) rouse(line, line->sleeping);
     else if (line->unsent && !line->drainer && !line->reader) rb_funcall(line->connection, id_find_drainer, 0);
@@ -289,12 +326,14 @@ static VALUE leave(VALUE argument) {
     struct member *member = stay->member;
     detach(line, member);
     if (line->drainer == member) line->drainer = NULL;
+    if (line->stirring == member) line->stirring = NULL;
     if (line->reader == member) {
         line->reader = NULL;
         line->reading = false;
     }
     if (member->sole) plait_line_drop(line, member->future, late(member) ? "late" : "cancelled");
     if (NIL_P(line->over)) hand_over(line);
+    else wake_next_due(line);
     plait_line_release(line);
     return Qnil;
 }
@@ -364,6 +403,7 @@ void plait_line_mark_members(const struct line *line) {
     mark_member(line->reader);
     mark_member(line->drainer);
     for (const struct member *member = line->sleeping; member; member = member->next) mark_member(member);
+    for (const struct member *member = line->due; member; member = member->next) mark_member(member);
 }
 
 void plait_init_rpc_line_roles(void) {

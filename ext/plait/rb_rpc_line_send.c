@@ -229,8 +229,13 @@ bool plait_line_flush(struct line *line) {
     return !line->unsent;
 }
 
+/* Others are about to say something too, and the last of them sends it; not who is in the way of them himself. */
+static bool others_follow(const struct line *line) {
+    return line->due && !line->served && line->stirring && line->stirring->thread != rb_thread_current();
+}
+
 bool plait_line_flush_soon(struct line *line) {
-    if ((line->reader && !line->reading) || line->intake) return true;
+    if ((line->reader && !line->reading) || line->intake || others_follow(line)) return true;
     return plait_line_flush(line);
 }
 

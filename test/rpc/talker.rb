@@ -28,6 +28,9 @@ class Talker
     @heard.shift
   end
 
+  # @return [Boolean] whether something more comes soon
+  def heard? = !@heard.empty? || !@socket.wait_readable(0.2).nil?
+
   # @return [Array<Array>]
   def hear_many(count) = Array.new(count) { hear }
 end

@@ -17,6 +17,45 @@ module ConnectionCases
       end
     end
 
+    # Their answers come by one receive; who is gone doesn't keep the next ones from theirs.
+    def test_some_of_those_whose_answers_come_together_are_killed
+      20.times do
+        with_pair do |connection, talker|
+          threads = Array.new(8) { |number| Thread.new { connection.request(:m, [number]) + connection.request(:m, [number]) } }
+          calls = talker.hear_many(8)
+          wait_until_asleep(threads)
+          talker.socket.write(calls.map { |_, id, _, (value)| [1, id, nil, value].to_msgpack }.join)
+          killed = threads.values_at(1, 4, 6).each(&:kill).each(&:join)
+          talker.answer((call = talker.hear)[1], call.last.first) while (threads - killed).any?(&:alive?) && talker.heard?
+          threads.each_with_index { |thread, number| assert_equal(2 * number, thread.value) unless killed.include?(thread) }
+        end
+      end
+    end
+
+    # The one who would wake the next is kept from it.
+    def test_a_signal_handler_of_one_who_is_woken_holds_up_nobody
+      gate = Queue.new
+      with_pair do |connection, talker|
+        main = Thread.main
+        before = trap(:USR2) { gate.pop }
+        threads = Array.new(4) { Thread.new { connection.request(:m, []) } }
+        ids = talker.hear_many(4).map { |call| call[1] }
+        wait_until_asleep(threads)
+        answerer = Thread.new do
+          ids.unshift(talker.hear[1])
+          wait_until_asleep([main])
+          Process.kill(:USR2, Process.pid)
+          talker.socket.write(ids.map { |id| [1, id, nil, 1].to_msgpack }.join)
+          threads.each { |thread| assert_equal(1, thread.value) }
+          gate << 1
+        end
+        assert_equal(1, connection.request(:m, []))
+        answerer.join
+      ensure
+        trap(:USR2, before) if before
+      end
+    end
+
     def test_a_follower_that_is_killed_harms_nobody
       with_pair do |connection, talker|
         reader = Thread.new { connection.request(:first, []) }

@@ -22,6 +22,9 @@ module Plait
         # @return [Integer]
         def size = @begun.empty? ? @waiting : @begun.sum(@waiting, &:size)
 
+        # @return [Boolean] whether there is nothing that nobody has taken yet
+        def empty? = !size.positive?
+
         # @return [Boolean] whether another one of this connection may be taken
         def room?(peer) = places(peer).positive?
 

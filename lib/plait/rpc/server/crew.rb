@@ -120,12 +120,19 @@ module Plait
         def conclude(work)
           @running -= 1
           peer = work.connection.session
-          count = work.is_a?(Incoming) ? 1 : work.finished
-          peer.owed -= work.answered unless work.is_a?(Incoming)
-          @done += count
-          peer.in_flight -= count
-          @board.soil(work.connection) unless work.is_a?(Incoming) && work.notification?
+          work.is_a?(NativeBatch) ? settle(work, peer) : count(peer, 1)
+          @board.soil(work.connection) if work.connection.unsent.positive?
           @board.relieve(peer)
+        end
+
+        def settle(batch, peer)
+          peer.owed -= batch.answered
+          count(peer, batch.finished)
+        end
+
+        def count(peer, runs)
+          @done += runs
+          peer.in_flight -= runs
         end
 
         def retire(unfinished)
@@ -161,7 +168,7 @@ module Plait
           stay_awake
           other = begin_with(batch)
           perform_for(batch, other) if other
-          send_off(batch.connection, Deadline.now)
+          @backlog.empty? ? @board.flush : send_off(batch.connection, Deadline.now)
         end
 
         def begin_with(batch)

@@ -94,8 +94,7 @@ module Plait
           @flushed = Deadline.now
           return if @dirty.empty?
 
-          connections = @lock.exclusively { @dirty.keys.tap { @dirty.clear } }
-          connections.each { |connection| send_to(connection) }
+          @lock.exclusively { take_dirty }.each { |connection| send_to(connection) }
         end
 
         # Sends it what it takes.
@@ -141,6 +140,12 @@ module Plait
         def close = @reactor.close
 
         private
+
+        def take_dirty
+          connections = @dirty.keys
+          @dirty.clear
+          connections
+        end
 
         def take_hold(peer)
           return peer.attended = true unless peer.attended
