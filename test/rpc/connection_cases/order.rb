@@ -15,6 +15,34 @@ module ConnectionCases
       def closed(_connection, _error) = nil
     end
 
+    # Takes now a longer, now a shorter time.
+    class UnevenTray < Tray
+      def initialize
+        super
+        @random = Random.new(3)
+      end
+
+      def take(incoming)
+        sleep(@random.rand * 0.002)
+        super
+      end
+    end
+
+    # Whoever of those who wait for answers finds them.
+    def test_notifications_are_handed_on_in_their_order
+      tray = UnevenTray.new
+      with_pair(dispatcher: tray) do |connection, talker|
+        threads = Array.new(4) { Thread.new { 50.times { connection.request(:m, []) } } }
+        200.times do |number|
+          id = talker.hear[1]
+          talker.say(2, "told", [number])
+          talker.answer(id, nil)
+        end
+        threads.each(&:join)
+        assert_equal([*0...200], Array.new(200) { tray.taken.pop.arguments.first })
+      end
+    end
+
     def test_the_last_request_is_answered_first
       with_tray do |connection, talker, tray|
         [1, 2, 3].each { |id| talker.request(id, "m") }

@@ -41,13 +41,33 @@ module Plait
           end
         end
 
-        # (Not under the lock, nor to be interrupted: who has begun hands on what he takes.)
+        # (Not under the lock, nor to be interrupted: who has begun hands on what he takes.) One at a time, so that what came
+        # first is handed on first.
         def hand_on_arrived
           Thread.handle_interrupt(Object => :never) do
-            while (arrived = exclusively { @arrived&.shift || (@arrived = nil) })
-              @connection.arrived(*arrived)
-            end
+            next unless exclusively { !@handing_on && (@handing_on = true) }
+
+            hand_on_in_order
           end
+        end
+
+        def hand_on_in_order
+          while (arrived = exclusively { next_arrived })
+            @connection.arrived(*arrived)
+          end
+          done = true
+        ensure
+          exclusively { @handing_on = false } unless done
+        end
+
+        # What comes after the last one is for somebody else to hand on.
+        # @return [Array, nil]
+        def next_arrived
+          return @arrived.shift if @arrived&.any?
+
+          @arrived = nil
+          @handing_on = false
+          nil
         end
 
         def take_answer

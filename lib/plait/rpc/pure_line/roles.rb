@@ -63,7 +63,7 @@ module Plait
           return go(member, true) if member.satisfied?
 
           receive_what_is_there if reads?(member)
-          return :again if @arrived
+          return :again if @arrived && !@handing_on
           return go(member, true) if member.satisfied?
           raise @connection.complaint(@over) if @over
           return go(member, false) if member.late?
