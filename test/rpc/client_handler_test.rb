@@ -195,6 +195,7 @@ class RPCClientHandlerTest < Minitest::Test
     with_client do |client, _, server|
       assert_equal(4, client.call(:ask, :double, 2))
       server.close_connections
+      wait_until { !client.connected? }
       assert_equal(4, client.call(:ask, :double, 2))
     end
   end
