@@ -116,7 +116,7 @@ class RpcCommandTest < Minitest::Test
                   "--cacert", "ca.pem") do |pid, out, _|
       url = url_in(out)
       assert_failure(1, "", plait("rpc", "call", url, "hello", "--cacert", "ca.pem"))
-      assert_failure(69, "not trusted", plait("rpc", "call", url, "hello"))
+      assert_failure(69, "if you trust them, give theirs by --cacert", plait("rpc", "call", url, "hello"))
       assert_result("ok\n", plait("rpc", "call", url, "hello", "--cacert", "ca.pem", "--cert", "their-cert.pem",
                                   "--key", "their-key.pem"))
       Process.kill(:TERM, pid)

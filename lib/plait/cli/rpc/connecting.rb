@@ -3,6 +3,7 @@
 require_relative "../arguments"
 require_relative "../command"
 require_relative "../../rpc"
+require_relative "../../values/errors"
 
 module Plait
   module CLI
@@ -21,6 +22,8 @@ module Plait
         # @return [Object] what the block returns
         def with_client(url, &block)
           RPC::Client.open(url, timeout: timeout, reconnect: 0, secret: ENV.fetch(SECRET, nil), tls: tls, &block)
+        rescue CertificateError => e
+          raise e.exception(e.message.sub(/as ca_file:( or cert_store:)?/, "by --cacert"))
         end
 
         # @return [Hash] of {Io::TLS::Client#initialize}
