@@ -12,6 +12,7 @@ module OrmCases
   # It ends with a line of what went wrong, or of nothing.
   PROGRAM = <<~'RUBY'
     require "plait"
+    require "timeout"
     %<load>s
     NAMES = (1..200).to_h { |id| [id, "n#{id}"] }
     people = connect(*ARGV)
@@ -30,6 +31,13 @@ module OrmCases
     odd = errors.reject { |error| error.instance_of?(Plait::TimeoutError) }
     check.call("errors that are no timeouts: #{odd.size}, such as #{odd.first.inspect}", odd.empty?)
     check.call("after the timeouts", all.call == NAMES.values)
+
+    # A kill and a throw are no exceptions.
+    8.times do
+      Thread.new { people.slow_name_of(1) }.tap { |thread| sleep(0.005) && thread.kill }.join
+      Timeout.timeout(0.005) { people.slow_name_of(1) } rescue nil
+    end
+    check.call("after the kills", all.call == NAMES.values)
     check.call("connections of its own", people.connections <= 10)
 
     begin

@@ -47,7 +47,7 @@ module Plait
         # call, and so wait for what is to be cut.
         def discard_cut(connection, error)
           driver = connection.instance_variable_get(:@raw_connection)
-          return unless error || (driver && Cut.off?(driver))
+          return unless error || (driver && Cut.abandoned?(driver))
 
           Cut.break_off(driver)
           connection.throw_away!

@@ -36,6 +36,11 @@ module Plait
         hung_up?(connection)
       end
 
+      # @param connection [Object] that a block was left with by nobody knows what: a kill, a throw, or `break` and `return`, by
+      #   which the libraries themselves leave their blocks. mysql2 does not close what a kill has cut, nor tell of it
+      # @return [Boolean] see {off?}
+      def abandoned?(connection) = Thread.current.status == "aborting" || off?(connection)
+
       # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.)
       # @return [void]
       def break_off(connection)

@@ -63,7 +63,7 @@ module Plait
 
         # Nothing can be raised to Sequel in the middle of a kill or a throw: it takes the connection back, closed.
         def close_what_is_off(connection)
-          return unless Cut.off?(connection)
+          return unless Cut.abandoned?(connection)
 
           Cut.break_off(connection)
           connection.close
