@@ -33,7 +33,9 @@ module Bench
       end
 
       def p99(output)
-        number, unit = output.match(/99%\s+([\d.]+)(us|ms|s|m)$/)&.captures || raise("no request was answered: #{output}")
+        number, unit = output.match(/99%\s+([\d.]+)(us|ms|s|m)\s*$/)&.captures
+        raise "wrk has seen no answer" unless number
+
         Float(number) * MILLISECONDS.fetch(unit)
       end
 
