@@ -9,12 +9,12 @@ require_relative "server/detour"
 require_relative "server/duty"
 require_relative "server/options"
 require_relative "server/shift"
+require_relative "server/support"
 require_relative "server/watched_loop"
 require_relative "server/workers"
 require_relative "io/bell"
 require_relative "io/endpoint"
 require_relative "io/listener"
-require_relative "native"
 require_relative "values/deadline"
 require_relative "values/errors"
 
@@ -83,7 +83,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def initialize(app, bind: nil, **options)
       raise UsageError, "an app answers to call(env), #{app.inspect} does not" unless app.respond_to?(:call)
 
-      check_support
+      Support.check
       @app = app
       @options = Options.build(options)
       @listeners = []
@@ -168,12 +168,6 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
     private
-
-    def check_support
-      return if self.class.const_defined?(:NativeCore, false) && Plait.const_defined?(:NativeServer)
-
-      raise UnsupportedError, "Plait::Server needs the C extension on Linux (#{Native::REASON || "this is another system"})"
-    end
 
     def supervise
       life = @options.life

@@ -178,6 +178,14 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
+  def test_the_last_lines_of_the_log_are_written
+    version(1)
+    %w[0 1].each do |workers|
+      serving("--workers", workers, "--access-log", "log#{workers}") { |pid| body && Process.kill(:TERM, pid) }
+      assert_equal(1, File.readlines(path("log#{workers}")).size)
+    end
+  end
+
   def test_what_is_wrong_is_said_in_a_sentence
     version(1)
     write("words.rb", "workers 1\nwrkers 2\n")
@@ -201,6 +209,12 @@ class ServeOperationsTest < Minitest::Test
       end
   ensure
     taken&.close
+  end
+
+  def test_without_the_extension
+    version(1)
+    result = plait("serve", env: { "PLAIT_PURE" => "1" })
+    assert_refused(69, /needs the C extension on Linux \(PLAIT_PURE=1 switches it off\)/, result)
   end
 
   def test_workers_that_can_not_begin

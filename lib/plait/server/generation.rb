@@ -45,7 +45,7 @@ module Plait
       def watch(plan)
         return unless @logs.access || @configuration.metrics || @configuration.blocking
 
-        plan.on_shutdown << ->(_) { @logs.access&.close }
+        plan.on_shutdown << ->(_) { @logs.close }
         Watch.new(log: @logs.access, notice: @notice)
       end
 

@@ -23,6 +23,10 @@ module Plait
       # @return [AccessLog, nil]
       attr_reader :access
 
+      # Writes what is left.
+      # @return [void]
+      def close = @access&.close
+
       # @return [void]
       # @raise [SystemCallError]
       def reopen

@@ -4,12 +4,13 @@ require_relative "configuration"
 require_relative "duty"
 require_relative "generation"
 require_relative "logs"
-require_relative "metrics"
+require_relative "metrics_endpoint"
 require_relative "options"
 require_relative "pid_file"
-require_relative "place"
 require_relative "sockets"
 require_relative "state_file"
+require_relative "support"
+require_relative "surroundings"
 require_relative "workers"
 require_relative "../io/bell"
 require_relative "../values/deadline"
@@ -31,8 +32,6 @@ module Plait
       PULSE = 1
       # Seconds that the process with the app has to end its workers first.
       SLACK = 1.5
-      # Open files that are asked for at most: some programs that an app begins close all that they could have.
-      FILES = 1 << 18
       # Before anything was told.
       NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
 
@@ -40,6 +39,7 @@ module Plait
       # @param notice [#call] is told, in a line, what people should know
       # @param reread [#call] gives the configuration as it is when the app is loaded anew
       def initialize(configuration, notice:, reread: -> { configuration })
+        Support.check
         Options.build(configuration.options) # what is wrong with them is said before anything is begun
         @configuration = configuration
         @notice = notice
@@ -58,52 +58,27 @@ module Plait
       # @return [void]
       # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
       def run(&on_ready)
-        enter
-        raise_limit_of_files
+        @directory = Surroundings.enter(@configuration)
         open_files
         warn_of_short_queue
-        begin_metrics if @configuration.metrics
         handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
       ensure
         @pulse&.kill
         @pulse&.join
-        end_metrics
+        [@metrics, @logs].compact.each(&:close)
         @sockets&.close
         [@state, @pid_file].compact.each(&:remove)
       end
 
       private
 
-      def enter
-        @directory = File.expand_path(@configuration.directory || current_folder)
-        Dir.chdir(@directory)
-        environment = @configuration.environment
-        ENV["RACK_ENV"] = environment if environment
-        ENV["RAILS_ENV"] ||= environment if environment
-        @logs = Logs.new(@configuration)
-      rescue SystemCallError => e
-        raise UsageError, "the directory #{@directory} can't be entered: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
-      end
-
-      # Each connection is one.
-      def raise_limit_of_files
-        soft, hard = Process.getrlimit(:NOFILE)
-        Process.setrlimit(:NOFILE, [hard, FILES].min, hard) if soft < [hard, FILES].min
-      rescue SystemCallError, NotImplementedError
-        nil # then it is as it is, and plait doctor --c10k tells
-      end
-
-      # As the shell names it: what deploys may put another folder behind that name.
-      def current_folder
-        named = ENV["PWD"].to_s
-        File.identical?(named, ".") ? named : Dir.pwd
-      end
-
       def open_files
+        @logs = Logs.new(@configuration)
         @sockets = Sockets.new(@configuration, @count)
         @pid_file = PidFile.new(@configuration.pidfile) if @configuration.pidfile
         @state = StateFile.new(@configuration.state) if @configuration.state
         tell_state
+        @metrics = MetricsEndpoint.new(@configuration.metrics) { source&.report || NOTHING } if @configuration.metrics
       rescue SystemCallError => e
         raise UsageError, "the status file #{@configuration.state} can't be written: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
       end
@@ -134,7 +109,7 @@ module Plait
       def be_parent(life)
         @pulse&.kill
         @pid_file&.close
-        @metrics_listener&.io&.close
+        @metrics&.forget
         Process.setproctitle("plait: app [#{File.basename(@directory)}]")
         Dir.chdir(@directory)
         configuration = @served ? @reread.call : @configuration
@@ -214,19 +189,6 @@ module Plait
           end
         end
         @pulse.name = "plait status"
-      end
-
-      # Beside the app, on a place of its own: also when the app answers nobody.
-      def begin_metrics
-        @metrics_listener = Place.new(@configuration.metrics).open
-        @metrics = Server.new(Metrics.new { source&.report || NOTHING }, on: :threads, limit: 2)
-        @metrics.listen(@metrics_listener)
-        @metrics_thread = @metrics.start
-      end
-
-      def end_metrics
-        @metrics&.stop(within: 0)
-        @metrics_thread&.join
       end
 
       def source = @workers || @duty
