@@ -54,6 +54,12 @@ module Plait
       # @return [Boolean] whether somebody is in who was not told everything yet
       def busy? = !@multiplexed.empty?
 
+      # Closes what nobody has got to: what was begun for it may have been ended before it ran.
+      # @return [void]
+      def clear
+        @handshakes.each_key(&:close)
+      end
+
       private
 
       def full?

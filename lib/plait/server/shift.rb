@@ -61,17 +61,23 @@ module Plait
         @gates.each(&:close)
         @core.retire
         deadline = Deadline.after(grace)
-        sleep(LOOK) until @core.statistics.fetch(:connections).zero? || deadline.expired? || @bell.rung?
+        sleep(LOOK) until empty? || deadline.expired? || @bell.rung?
         @bell.ring(Deadline.after(drain))
       end
 
+      # Once nobody is at work any more.
       # @return [void]
-      def close = @core.close
+      def close
+        @gates.each(&:clear)
+        @core.close
+      end
 
       # @return [Hash{Symbol => Integer}]
       def statistics = @core.statistics
 
       private
+
+      def empty? = @core.statistics.fetch(:connections).zero? && @gates.none?(&:busy?)
 
       # What is accepted inherits the options of the listening socket.
       def admit_from(listener, options)
@@ -105,7 +111,7 @@ module Plait
         @gates.each(&:close)
         @core.drain
         @listeners.each(&:close)
-        until (@core.statistics.fetch(:connections).zero? && @gates.none?(&:busy?)) || @bell.deadline.expired?
+        until empty? || @bell.deadline.expired?
           sleep(LOOK)
           @core.sweep
         end
