@@ -7,6 +7,7 @@
 #ifdef __linux__
 
 #include <errno.h>
+#include <ruby/thread.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -73,17 +74,37 @@ static VALUE exchange_open_ended(VALUE self) {
     return self;
 }
 
+/* One sendfile(2): the disk may be slow, and other threads need not wait for it. */
+struct file_part {
+    int to, from;
+    off_t offset;
+    size_t count;
+    ssize_t sent;
+    int error;
+};
+
+static void *send_part(void *argument) {
+    struct file_part *part = argument;
+    part->sent = sendfile(part->to, part->from, &part->offset, part->count);
+    part->error = errno;
+    return NULL;
+}
+
 /* send_file(descriptor, offset, count): sendfile(2). Returns the bytes sent, 0 when it would wait, nil when it is gone. */
 static VALUE exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     struct rb_server *server;
     struct server_connection *connection = connection_of(self, &server);
     if (!connection) return Qnil;
 
-    off_t from = NUM2OFFT(offset);
-    ssize_t sent = sendfile(connection->number, NUM2INT(descriptor), &from, NUM2SIZET(count));
-    if (sent == -1 && (errno == EAGAIN || errno == EINTR)) return INT2FIX(0);
-    if (sent == 0) return Qfalse; /* the file is shorter */
-    return sent < 0 ? Qnil : SSIZET2NUM(sent);
+    struct file_part part = {.to = connection->number, .from = NUM2INT(descriptor), .offset = NUM2OFFT(offset)};
+    part.count = NUM2SIZET(count);
+    part.sent = -1;
+    part.error = EINTR;
+    rb_nogvl(send_part, &part, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    if (part.sent == 0) return Qfalse; /* the file is shorter */
+    if (part.sent > 0) return SSIZET2NUM(part.sent);
+    if (part.error == EINTR) rb_thread_check_ints();
+    return part.error == EAGAIN || part.error == EINTR ? INT2FIX(0) : Qnil;
 }
 
 /* number: the descriptor, or nil when it is gone. */

@@ -228,6 +228,7 @@ module Plait
           return unless sent # it was cut while it was sent: finish says so
 
           @sent += sent
+          sleep(0) # others have their turn
         end
       end
     end
