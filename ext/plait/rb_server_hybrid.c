@@ -6,6 +6,8 @@
 
 #ifdef __linux__
 
+#include <sys/resource.h>
+
 #include "rb_scheduler.h"
 
 /* Seconds without a wait from which a request counts as blocking. */
@@ -78,14 +80,35 @@ static int run_aside(struct exchange *exchange) {
     return state;
 }
 
+static double seconds(struct timeval time) {
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static struct rusage usage_now(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage;
+}
+
+/* It has neither computed for long nor stood still by itself since: the machine had others to do first. */
+static bool was_held_up(const struct rusage *before) {
+    struct rusage now = usage_now();
+    double computed = seconds(now.ru_utime) + seconds(now.ru_stime) - seconds(before->ru_utime) - seconds(before->ru_stime);
+    return computed < BLOCKING && now.ru_nvcsw == before->ru_nvcsw;
+}
+
+/* Looked at closely only while something is under suspicion: that takes a system call. */
 static int run_here(struct exchange *exchange, const struct native *native) {
     struct rb_server *server = exchange->server;
     unsigned long before = plait_native_ticks(native, server->scheduler);
+    bool closely = server->moving;
+    struct rusage usage;
+    if (closely) usage = usage_now();
     double began = plait_server_now();
     int state = plait_server_perform(exchange);
     if (state != 0 || plait_server_now() - began <= BLOCKING) return state;
 
-    bool waited = plait_native_ticks(native, server->scheduler) != before;
+    bool waited = plait_native_ticks(native, server->scheduler) != before || (closely && was_held_up(&usage));
     struct call call = {.exchange = exchange, .method = id_judge, .argument = waited ? Qtrue : Qfalse};
     rb_protect(ask, (VALUE)&call, &state);
     return state;

@@ -24,8 +24,9 @@ module Plait
       # @return [Boolean] whether requests like it hold the loop
       def blocking?(env) = @in_a_row.fetch(kind(env), 0) >= ENOUGH
 
-      # After a request that took long in its fiber. It may have done so because the machine was busy.
-      # @param waited [Boolean] whether it has waited at all
+      # After a request that took long in its fiber. It may have done so because the machine was busy: the core can tell, but
+      # looks so closely only while requests are under suspicion.
+      # @param waited [Boolean] whether it has waited at all, or the machine has kept it waiting
       # @return [Boolean] whether there are requests that {#blocking?} has to be asked about
       def judge(env, waited)
         kind = kind(env)
