@@ -12,6 +12,7 @@ require_relative "../support/program"
 require_relative "../support/root"
 require_relative "app_server"
 require_relative "http2/apps"
+require_relative "http2/bounds"
 require_relative "http2/peers"
 require_relative "http2/raw"
 require_relative "http2/raw_connection"
@@ -20,6 +21,7 @@ require_relative "http2/raw_connection"
 module HTTP2Cases
   include RawHTTP2
   include HTTP2Apps
+  include HTTP2Bounds
   include HTTP2Peers
 
   CURL = Support::Program.new("curl", apt: "curl")

@@ -65,7 +65,7 @@ module Plait
       def full?
         connections = @options.connections
         count = @handshakes.size
-        count >= HANDSHAKES[@options.on] || (connections && @core.statistics.fetch(:connections) + count >= connections)
+        count >= HANDSHAKES[@options.on] || (connections && inside + count >= connections)
       end
 
       # Peers that say nothing must not keep out those who would. What waits for the peer sees the end of it.
@@ -78,6 +78,9 @@ module Plait
       rescue SystemCallError, IOError
         nil # it is gone by itself
       end
+
+      # Of HTTP/2 each counts, and each of its streams.
+      def inside = @core.statistics.fetch(:connections) + @multiplexed.size
 
       # Whoever does not speak TLS is gone by it.
       def let_in(socket, &start)

@@ -59,7 +59,7 @@ module Plait
 
         def full?
           connections = @options.connections
-          @silent >= SILENT || (connections && @core.statistics.fetch(:connections) + @silent >= connections)
+          @silent >= SILENT || (connections && @core.statistics.fetch(:connections) + @inside.size + @silent >= connections)
         end
 
         def let_in(socket)

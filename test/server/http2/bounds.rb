@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "raw"
+
+# What nobody can take more of than his share.
+module HTTP2Bounds
+  include RawHTTP2
+
+  def test_a_peer_that_takes_slowly_gets_all_and_holds_nobody_up
+    serve { |env| [200, {}, [env["PATH_INFO"] == "/slow" ? HTTP2Cases::MEGABYTES : "quick"]] }
+    raw = greet([4, 1000]).write(request(1, path("/slow")) + request(3, path("/quick")))
+    got = { 1 => "".b, 3 => "".b }
+    until got[1].bytesize == HTTP2Cases::MEGABYTES.bytesize
+      frame = raw.next(DATA)
+      got[frame.id] << frame.payload
+      raw.write(window(1, 200_000) + window(0, 200_000)) if frame.id == 1 && got[1].bytesize % 1000 == 0
+      break if got[3] == "quick" && got[1].bytesize > 400_000
+    end
+    assert_equal(["quick", HTTP2Cases::MEGABYTES.byteslice(0, got[1].bytesize)], got.values_at(3, 1))
+  end
+
+  def test_streams_share_what_the_peer_takes
+    serve { [200, {}, [HTTP2Cases::MEGABYTES]] }
+    raw = greet([4, 1 << 20]).write((0...16).map { |number| request((number * 2) + 1) }.join)
+    got = Hash.new(0)
+    until got.size == 16 || got.values.sum > 8_000_000
+      frame = raw.next(DATA)
+      got[frame.id] += frame.payload.bytesize
+      raw.write(window(0, frame.payload.bytesize)) unless frame.payload.empty?
+    end
+    assert_equal(16, got.size, "the first ones are served, and the others wait: #{got}")
+    assert_operator(got.values.max, :<, 2_000_000)
+  end
+
+  def test_rapid_resets_end_the_connection_and_nothing_else
+    serve { [200, {}, ["fine"]] }
+    raw = greet
+    (1..4_001).step(2) { |id| raw.write(request(id) + reset(id)) }
+    goaway = raw.next(GOAWAY)
+    assert_equal(:enhance_your_calm, goaway.error)
+    assert_equal("fine", client.get("/").body)
+  rescue Errno::EPIPE, Errno::ECONNRESET, OpenSSL::SSL::SSLError
+    assert_equal("fine", client.get("/").body) # it did not even listen to all of it
+  end
+
+  def test_who_says_nothing_is_gone
+    serve(head_timeout: 0.3, idle_timeout: 0.3) { [200, {}, ["fine"]] }
+    silent = secure
+    idle = greet.write(request(1))
+    half = greet.write(frame(HEADERS, 0, 1, ""))
+    assert_equal("fine", idle.next(DATA).payload)
+    assert_equal(:no_error, idle.next(GOAWAY).error)
+    [idle, half].each { |raw| wait_until { raw.next.nil? } }
+    RawConnection.new(silent).then { |raw| wait_until { raw.next.nil? } }
+  end
+
+  def test_no_more_connections_than_allowed
+    serve(connections: 2) { [200, {}, ["fine"]] }
+    first, = Array.new(2) { secure.tap { |socket| RawConnection.new(socket).write(hello).next(SETTINGS) } }
+    third = Thread.new { RawConnection.new(secure).write(hello + request(1)).next(DATA).payload }
+    refute(third.join(0.3), "it waits in the kernel")
+    first.close
+    assert_equal("fine", third.value)
+  end
+
+  def test_mutated_frames_harm_nobody_else
+    serve { |env| [200, {}, [env["rack.input"].read]] }
+    random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 100_000)))
+    bytes = hello + request(1, POST, last: false) + data(1, "abc") + ping + request(3) + window(1, 9) + request(1, [%w[x y]])
+    60.times do
+      mutated = bytes.dup.tap { |copy| 3.times { copy.setbyte(24 + random.rand(copy.bytesize - 24), random.rand(256)) } }
+      secure.tap { |socket| socket.write(mutated) rescue nil }.close # rubocop:disable Style/RescueModifier -- gone: so be it
+    end
+    assert_equal("still there", client.post("/", body: "still there").body, "SEED=#{random.seed}")
+  end
+end
