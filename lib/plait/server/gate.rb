@@ -51,14 +51,14 @@ module Plait
         @multiplexed.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
       end
 
-      # @return [Boolean] whether somebody is in who was not told everything yet
-      def busy? = !@multiplexed.empty?
-
       # Closes what nobody has got to: what was begun for it may have been ended before it ran.
       # @return [void]
       def clear
         @handshakes.each_key(&:close)
       end
+
+      # @return [Boolean] whether somebody is in who was not told everything yet
+      def busy? = !@multiplexed.empty?
 
       private
 

@@ -29,7 +29,7 @@ module Plait
           @core = core
           @number, @http2_number = numbers
           @options = options
-          @silent = 0
+          @silent = {}.compare_by_identity
           @inside = {}.compare_by_identity
         end
 
@@ -38,7 +38,7 @@ module Plait
         # @return [void]
         def run
           @listener.each do |socket|
-            @silent += 1
+            @silent[socket] = true
             yield -> { let_in(socket) }
             sleep(LOOK) while full? && !@closed
           end
@@ -52,6 +52,10 @@ module Plait
           @inside.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
         end
 
+        # Closes what nobody has got to: what was begun for it may have been ended before it ran.
+        # @return [void]
+        def clear = @silent.each_key(&:close)
+
         # @return [Boolean] whether somebody is in who was not told everything yet
         def busy? = !@inside.empty?
 
@@ -59,7 +63,8 @@ module Plait
 
         def full?
           connections = @options.connections
-          @silent >= SILENT || (connections && @core.statistics.fetch(:connections) + @inside.size + @silent >= connections)
+          silent = @silent.size
+          silent >= SILENT || (connections && @core.statistics.fetch(:connections) + @inside.size + silent >= connections)
         end
 
         def let_in(socket)
@@ -86,7 +91,7 @@ module Plait
             sleep(LOOK) # the rest makes it no more readable than it is
           end
         ensure
-          @silent -= 1
+          @silent.delete(socket)
         end
 
         def serve(socket, address)
