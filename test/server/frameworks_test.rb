@@ -25,7 +25,10 @@ module Frameworks
         @server&.stop
       end
       define_method(:server) { self.class.server }
-      define_method(:setup) { skip("the gem of #{app} is not installed: bin/setup drivers") unless Frameworks.available?(app) }
+      define_method(:setup) do
+        skip("the gem of #{app} is not installed: bin/setup drivers") unless Frameworks.available?(app)
+        server # before a test asks from many threads at once
+      end
     end
   end
 
