@@ -14,6 +14,12 @@ static const char *between(const char *key, size_t *size, char open, char close)
     return begins;
 }
 
+/* memrchr(3) is not everywhere. */
+static const char *last_of(const char *key, size_t size, char byte) {
+    while (size && key[size - 1] != byte) size--;
+    return size ? key + size - 1 : NULL;
+}
+
 /* Behind the brace, up to the key's last byte. */
 static const char *behind(const char *key, size_t *size, const char *brace, bool may_be_empty) {
     size_t length = brace ? (size_t)(key + *size - 1 - (brace + 1)) : 0;
@@ -27,7 +33,7 @@ const char *placement_part(const struct placement *placement, const char *key, s
     if (placement->tag == PLACEMENT_WHOLE) return key;
     if (placement->tag == PLACEMENT_DELIMITED) return between(key, size, placement->open, placement->close);
     if (*size == 0 || key[*size - 1] != '}') return key;
-    if (placement->tag == PLACEMENT_LAST_BRACE) return behind(key, size, memrchr(key, '{', *size), true);
+    if (placement->tag == PLACEMENT_LAST_BRACE) return behind(key, size, last_of(key, *size, '{'), true);
     return behind(key, size, memchr(key, '{', *size), false);
 }
 

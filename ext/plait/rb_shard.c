@@ -13,14 +13,28 @@
 #include "shard.h"
 #include "shard_table.h"
 
+/* Servers take more than the million that is enough for other uses; an MSET of many is never here as a whole. */
+enum { MOST_ARGUMENTS = 16 << 20 };
+
 struct holder {
     struct shard *shard; /* NULL: not running */
     unsigned generation; /* of the process whose threads they are */
 };
 
-static void *stop_it(void *shard) {
-    shard_stop(shard);
+struct ending {
+    struct shard *shard; /* NULL: it has ended */
+};
+
+static void *stop_it(void *data) {
+    struct ending *ending = data;
+    shard_stop(ending->shard);
+    ending->shard = NULL;
     return NULL;
+}
+
+static VALUE check_interrupts(VALUE nothing) {
+    rb_thread_check_ints();
+    return nothing;
 }
 
 /* After a fork the threads are the parent's: there is nobody to be stopped. */
@@ -90,15 +104,19 @@ static void read_secrets(VALUE options, struct shard_settings *settings) {
 
 static struct shard_settings read_settings(VALUE nodes, VALUE placement, VALUE options, struct shard_node *to) {
     read_nodes(nodes, to);
+    struct resp_limits limits = resp_default_limits;
+    limits.arguments = MOST_ARGUMENTS;
     return (struct shard_settings){
         .nodes = to,
         .node_count = (uint32_t)RARRAY_LEN(nodes),
         .placement = plait_placement(placement),
-        .limits = resp_default_limits,
+        .limits = limits,
         .connect_timeout = NUM2DBL(fetch(options, "connect_timeout")),
         .timeout = NUM2DBL(fetch(options, "timeout")),
         .retry = NUM2DBL(fetch(options, "retry")),
         .client_bytes = NUM2SIZET(fetch(options, "client_bytes")),
+        .chunk = NUM2SIZET(fetch(options, "chunk")),
+        .strict = RTEST(fetch(options, "strict")),
         .clients = NUM2UINT(fetch(options, "clients")),
     };
 }
@@ -146,8 +164,16 @@ static VALUE holder_start(VALUE self, VALUE nodes, VALUE placement, VALUE descri
 }
 
 static VALUE holder_stop(VALUE self) {
-    struct shard *shard = take(rb_check_typeddata(self, &holder_type));
-    if (shard) rb_thread_call_without_gvl(stop_it, shard, NULL, NULL);
+    struct ending ending = {take(rb_check_typeddata(self, &holder_type))};
+    int raised = 0;
+    /* Nobody else knows the shard any more: it is stopped, whatever is to be raised in this thread. */
+    while (ending.shard) {
+        int state = 0;
+        rb_nogvl(stop_it, &ending, NULL, NULL, RB_NOGVL_INTR_FAIL);
+        if (ending.shard) rb_protect(check_interrupts, Qnil, &state);
+        if (state) raised = state;
+    }
+    if (raised) rb_jump_tag(raised);
     return Qnil;
 }
 
@@ -183,7 +209,8 @@ static VALUE keys_of(VALUE self, VALUE words) {
     Check_Type(words, T_ARRAY);
     long count = RARRAY_LEN(words);
     if (count == 0) return Qnil;
-    VALUE joined = rb_ary_join(words, Qnil);
+    for (long i = 0; i < count; i++) Check_Type(rb_ary_entry(words, i), T_STRING);
+    VALUE joined = rb_ary_join(words, rb_str_new(NULL, 0));
     VALUE memory = rb_str_new(NULL, count * (long)sizeof(struct resp_span));
     struct resp_span *spans = (struct resp_span *)RSTRING_PTR(memory);
     size_t at = 0;

@@ -3,7 +3,7 @@
 
 #include "resp.h"
 
-enum { DIGITS = 18 };
+enum { DIGITS = 18, CRLF = 2 };
 
 void resp_reply_start(struct resp_reply *reply, const struct resp_limits *limits) {
     *reply = (struct resp_reply){.limits = limits, .left = 1};
@@ -134,13 +134,55 @@ static int take(struct resp_reply *reply, const char *data, size_t size, size_t 
     }
 }
 
+/* ---- values that are here as a whole, as nearly all are: at once ---- */
+
+/* "123\r\n". Returns its bytes, 0: it is to be read byte by byte, for instance because it is wrong. */
+static size_t read_number(const char *data, size_t size, uint64_t *number) {
+    size_t at = 0;
+    *number = 0;
+    for (; at < size && at < DIGITS; at++) {
+        unsigned digit = (unsigned char)data[at] - (unsigned)'0';
+        if (digit > 9) break;
+        *number = *number * 10 + digit;
+    }
+    return at && at + 1 < size && data[at] == '\r' && data[at + 1] == '\n' ? at + CRLF : 0;
+}
+
+static size_t whole_string(const struct resp_reply *reply, const char *data, size_t size) {
+    uint64_t length;
+    size_t header = read_number(data + 1, size - 1, &length);
+    if (!header || length > reply->limits->bulk || length > size) return 0;
+
+    size_t end = 1 + header + (size_t)length;
+    return end + 1 < size && data[end] == '\r' && data[end + 1] == '\n' ? end + CRLF : 0;
+}
+
+static size_t whole_line(const char *data, size_t size) {
+    const char *end = memchr(data, '\r', size);
+    size_t at = end ? (size_t)(end - data) : size;
+    return at + 1 < size && data[at + 1] == '\n' ? at + CRLF : 0;
+}
+
+/* Returns the bytes of the value that begins here, 0: it is not all here, or is no string or line. */
+static size_t take_whole(struct resp_reply *reply, const char *data, size_t size) {
+    size_t bytes = 0;
+    if (*data == '$') bytes = whole_string(reply, data, size);
+    else if (*data == '+' || *data == ':' || *data == '-') bytes = whole_line(data, size);
+    if (!bytes) return 0;
+
+    if (!reply->type) reply->type = *data;
+    reply->current = *data;
+    complete(reply);
+    return bytes;
+}
+
 int resp_reply_scan(struct resp_reply *reply, const char *data, size_t size, size_t *used) {
     size_t at = 0;
     int result = 1;
     if (reply->stage == RESP_R_BROKEN) result = -(int)reply->rule;
     while (result == 1 && at < size && reply->stage != RESP_R_DONE) {
-        size_t taken;
-        result = take(reply, data + at, size - at, &taken);
+        size_t taken = reply->stage == RESP_R_TYPE ? take_whole(reply, data + at, size - at) : 0;
+        if (!taken) result = take(reply, data + at, size - at, &taken);
         if (result == 1) at += taken;
     }
     reply->at += at;

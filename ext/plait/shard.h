@@ -30,6 +30,8 @@ struct shard_settings {
     double timeout;             /* seconds in which a node that was asked has to send something */
     double retry;               /* seconds until a node that can't be reached is tried again */
     size_t client_bytes;        /* that a client may leave unread before it is cut */
+    size_t chunk;               /* what is larger is forwarded while it arrives */
+    bool strict;                /* nothing is: commands and replies are forwarded when they are whole */
     uint32_t clients;           /* at once, on each thread */
     char password[SHARD_SECRET];      /* that clients have to give; empty: none */
     char node_user[SHARD_SECRET];     /* as whom the shard speaks to nodes; empty: the default user */

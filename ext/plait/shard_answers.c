@@ -74,33 +74,6 @@ static struct shard_buffer *info(const struct shard_text *replies, uint32_t coun
     return answer;
 }
 
-/* ---- SCRIPT EXISTS ---- */
-
-/* A script that one node does not have does not exist: EVALSHA could not be sent there. */
-static struct shard_buffer *least(const struct shard_text *replies, uint32_t count, struct shard_text *rests) {
-    int64_t numbers = -1;
-    for (uint32_t i = 0; i < count; i++) {
-        rests[i] = replies[i];
-        int64_t own = take_header(&rests[i], "*");
-        if (own < 0 || (i && own != numbers)) return odd();
-        numbers = own;
-    }
-    if ((uint64_t)numbers > replies[0].size) return odd();
-    struct shard_buffer *answer = shard_buffer_new(RESP_HEADER * ((size_t)numbers + 1));
-    if (!answer) return NULL;
-
-    add_header(answer, '*', (uint64_t)numbers);
-    for (int64_t at = 0; at < numbers; at++) {
-        int64_t smallest = take_header(&rests[0], ":");
-        for (uint32_t i = 1; i < count; i++) {
-            int64_t number = take_header(&rests[i], ":");
-            if (number < smallest) smallest = number;
-        }
-        add_header(answer, ':', smallest < 0 ? 0 : (uint64_t)smallest);
-    }
-    return answer;
-}
-
 /* ---- CONFIG GET ---- */
 
 static bool find_value(struct shard_text reply, struct shard_text name, struct shard_text *value) {
@@ -173,10 +146,7 @@ struct shard_buffer *shard_answer_of(int way, const struct shard_text *replies, 
     struct shard_text *places = malloc(count * sizeof *places);
     if (!places) return NULL;
 
-    struct shard_buffer *answer;
-    if (way == SHARD_INFO) answer = info(replies, count, places);
-    else if (way == SHARD_LEAST) answer = least(replies, count, places);
-    else answer = pairs(replies, count, places);
+    struct shard_buffer *answer = way == SHARD_INFO ? info(replies, count, places) : pairs(replies, count, places);
     free(places);
     return answer;
 }

@@ -1,4 +1,4 @@
-/* One reply of those of all nodes, for commands whose replies have to be read whole: INFO, SCRIPT EXISTS, CONFIG GET. libc only. */
+/* One reply of those of all nodes, for commands whose replies have to be read whole: INFO, CONFIG GET. libc only. */
 #ifndef PLAIT_SHARD_ANSWERS_H
 #define PLAIT_SHARD_ANSWERS_H
 
@@ -6,7 +6,7 @@
 #include "shard_text.h"
 
 /*
- * `way`: SHARD_INFO, SHARD_LEAST or SHARD_PAIRS of enum shard_way. Replies are whole, and of either RESP. An error where they are
+ * `way`: SHARD_INFO or SHARD_PAIRS of enum shard_way. Replies are whole, and of either RESP. An error where they are
  * not what the command has for an answer; NULL: no memory.
  */
 struct shard_buffer *shard_answer_of(int way, const struct shard_text *replies, uint32_t count);

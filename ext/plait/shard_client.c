@@ -15,6 +15,7 @@
 /* Room for a gathering client is below what malloc takes from the system and gives back each time. */
 enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096, GATHER_ROOM = 112 * 1024 };
 
+static const double LEAVING = 1; /* seconds */
 static const double DEAF = 0.05; /* seconds without a look at the listener when there are no descriptors */
 
 /* ---- the beginning and the end ---- */
@@ -49,7 +50,10 @@ static void go_deaf(struct shard_worker *worker) {
 
 static void reject(int socket) {
     static const char reply[] = "-ERR max number of clients reached\r\n";
+    char unread[1024];
     send(socket, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(socket, SHUT_WR);
+    while (recv(socket, unread, sizeof unread, MSG_DONTWAIT) > 0) continue; /* else the kernel might take the reply back */
     shard_close(socket);
 }
 
@@ -93,7 +97,7 @@ void shard_bury(struct shard_worker *worker) {
     while (worker->buried) {
         struct shard_client *client = worker->buried;
         worker->buried = client->after;
-        if (client->touched || client->paused) {
+        if (client->touched || client->paused || client->leaving) {
             client->after = kept;
             kept = client;
         } else {
@@ -101,6 +105,11 @@ void shard_bury(struct shard_worker *worker) {
         }
     }
     worker->buried = kept;
+}
+
+static void forget_reply(struct shard_worker *worker, struct shard_request *request) {
+    request->client->behind -= request->reply.size;
+    shard_rope_clear(&request->reply, &worker->blocks);
 }
 
 void shard_client_close(struct shard_worker *worker, struct shard_client *client) {
@@ -117,7 +126,8 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
     drop_input(client);
     shard_rope_clear(&client->out, &worker->blocks);
     for (struct shard_request *request = client->first; request; request = request->next) {
-        shard_rope_clear(&request->reply, &worker->blocks);
+        forget_reply(worker, request);
+        if (request->merge) shard_merge_forget(worker, request);
     }
     shard_add(worker, FIGURE_CLIENTS, (uint64_t)-1);
     bury(worker, client);
@@ -149,34 +159,60 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
     return request;
 }
 
+/* Short replies are put one behind another: one piece is written faster than many. */
+static bool deliver(struct shard_worker *worker, struct shard_request *request) {
+    struct shard_client *client = request->client;
+    size_t size = request->reply.size;
+    client->behind -= size;
+    request->begun = true;
+    return shard_rope_pass(&client->out, &request->reply, &worker->blocks, size);
+}
+
 /* The next ones whose replies are here, too; and what has come of the one behind them. */
 static void advance(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request;
     while ((request = client->first) && request->done) {
-        if (request->cut) shard_client_close(worker, client);
-        if (client->socket == -1) shard_rope_clear(&request->reply, &worker->blocks);
-        shard_rope_move(&client->out, &request->reply);
+        if (client->socket == -1 || client->cut) forget_reply(worker, request);
+        else if (request->reply.first && !deliver(worker, request)) shard_client_close(worker, client);
         client->first = request->next;
         if (!client->first) client->last = NULL;
         client->in_flight--;
-        shard_merge_free(request->merge);
+        if (request->merge) shard_merge_free(worker, request);
         request->next = worker->requests;
         worker->requests = request;
     }
-    if (request) shard_rope_move(&client->out, &request->reply);
-    if (client->socket == -1) bury(worker, client);
-    else shard_client_touch(worker, client);
+    if (client->socket == -1) {
+        bury(worker, client);
+        return;
+    }
+    shard_client_touch(worker, client);
+    bool now = request && request->reply.first && !worker->shard->settings.strict && !client->cut;
+    if (now && !deliver(worker, request)) shard_client_close(worker, client);
+    if (request && request->merge) shard_merge_go_on(worker, request);
+}
+
+static bool feed(struct shard_worker *worker, struct shard_request *request, struct shard_bytes bytes, bool now) {
+    struct shard_client *client = request->client;
+    if (!now) {
+        client->behind += bytes.size;
+        return shard_rope_copy_briefly(&request->reply, &worker->blocks, bytes.data, bytes.size);
+    }
+    if (request->reply.first && !deliver(worker, request)) return false;
+    request->begun = request->begun || bytes.size;
+    return shard_rope_refer(&client->out, &worker->blocks, bytes.data, bytes.size, bytes.owner);
 }
 
 void shard_request_feed(struct shard_worker *worker, struct shard_request *request, const char *data, size_t size, bool last) {
+    shard_request_take(worker, request, (struct shard_bytes){data, size, NULL}, last);
+}
+
+void shard_request_take(struct shard_worker *worker, struct shard_request *request, struct shard_bytes bytes, bool last) {
     struct shard_client *client = request->client;
     bool first = client->first == request;
-    if (client->socket != -1) {
-        bool enough = first ? shard_rope_refer(&client->out, &worker->blocks, data, size, NULL)
-                            : shard_rope_copy(&request->reply, &worker->blocks, data, size);
-        size_t unread = first ? client->out.size : request->reply.size;
-        if (!enough || unread > worker->shard->settings.client_bytes) shard_client_close(worker, client);
-        else if (first) shard_client_touch(worker, client);
+    if (client->socket != -1 && !client->cut) {
+        bool now = first && (last || !worker->shard->settings.strict);
+        if (!feed(worker, request, bytes, now)) shard_client_close(worker, client);
+        else if (now || client->behind > worker->shard->settings.client_bytes) shard_client_touch(worker, client);
     }
     if (!last) return;
 
@@ -185,10 +221,56 @@ void shard_request_feed(struct shard_worker *worker, struct shard_request *reque
     if (first) advance(worker, client);
 }
 
-void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error, bool begun) {
-    request->cut = begun;
+void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error) {
     shard_add(worker, FIGURE_ERRORS, 1);
-    shard_request_feed(worker, request, error, begun ? 0 : strlen(error), true);
+    if (request->begun) shard_client_cut(worker, request->client);
+    else forget_reply(worker, request);
+    shard_request_feed(worker, request, error, strlen(error), true);
+}
+
+void shard_client_cut(struct shard_worker *worker, struct shard_client *client) {
+    client->cut = true;
+    client->ending = true;
+    shard_client_touch(worker, client);
+}
+
+/* ---- leaving ---- */
+
+/*
+ * With bytes of the client unread, the kernel would end the connection by a reset, which may overtake the last reply. So what
+ * still comes is read and dropped, until the client closes its end, or for a while.
+ */
+static void leave(struct shard_worker *worker, struct shard_client *client) {
+    if (client->leaving) return;
+    client->leaving = true;
+    client->leaves_at = worker->now + LEAVING;
+    client->next_leaving = worker->leaving;
+    worker->leaving = client;
+    shutdown(client->socket, SHUT_WR);
+    shard_watch(worker, client->socket, &client->events, EPOLLIN, client);
+}
+
+static void drop_what_comes(struct shard_worker *worker, struct shard_client *client) {
+    size_t room;
+    char *data = shard_room(worker, &room);
+    ssize_t size = client->socket == -1 ? -1 : recv(client->socket, data, room, 0);
+    if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
+    shard_client_close(worker, client);
+}
+
+bool shard_clients_leave(struct shard_worker *worker) {
+    struct shard_client **at = &worker->leaving;
+    while (*at) {
+        struct shard_client *client = *at;
+        if (client->socket != -1 && worker->now >= client->leaves_at) shard_client_close(worker, client);
+        if (client->socket != -1) {
+            at = &client->next_leaving;
+        } else {
+            *at = client->next_leaving;
+            client->leaving = false;
+        }
+    }
+    return worker->leaving != NULL;
 }
 
 static void watch(struct shard_worker *worker, struct shard_client *client) {
@@ -205,10 +287,15 @@ void shard_client_flush(struct shard_worker *worker, struct shard_client *client
     int error = shard_rope_write(&client->out, &worker->blocks, client->socket);
     shard_add(worker, FIGURE_OUT, size - client->out.size);
     bool lost = error && error != EAGAIN;
-    if (lost || !shard_rope_settle(&client->out, &worker->blocks) || (client->ending && !client->out.first && !client->first)) {
+    bool too_much = client->out.size + client->behind > worker->shard->settings.client_bytes;
+    if (lost || too_much || !shard_rope_settle(&client->out, &worker->blocks)) {
         shard_client_close(worker, client);
+    } else if (client->ending && !client->out.first && (client->cut || !client->first)) {
+        if (client->finished) shard_client_close(worker, client);
+        else leave(worker, client);
     } else {
         watch(worker, client);
+        if (client->first && client->first->merge) shard_merge_go_on(worker, client->first);
     }
 }
 
@@ -265,10 +352,12 @@ static void dispatch_line(struct shard_call *call) {
         resp_command_start(&client->command, &worker->shard->settings.limits, worker->spans, worker->span_room);
         int event;
         while ((event = resp_command_scan(&client->command, array->bytes, array->size)) == RESP_SPANS) {
-            if (!more_spans(worker, client)) break;
+            if (more_spans(worker, client)) continue;
+            shard_client_close(worker, client);
+            break;
         }
-        *call = (struct shard_call){worker, client, NULL, array->bytes, array->size, array, client->command.spans,
-                                    client->command.count};
+        *call = (struct shard_call){.worker = worker, .client = client, .data = array->bytes, .size = array->size, .owner = array,
+                                    .words = client->command.spans, .count = client->command.count};
         if (event < 0) break_off(call, event);
         else if (event == RESP_COMMAND && call->count) shard_dispatch(call);
     }
@@ -279,7 +368,8 @@ static void dispatch_line(struct shard_call *call) {
 static void take(struct shard_worker *worker, struct shard_client *client, int event, const char *data,
                  struct shard_buffer *owner) {
     struct resp_command *command = &client->command;
-    struct shard_call call = {worker, client, NULL, data, command->at, owner, command->spans, command->count};
+    struct shard_call call = {.worker = worker, .client = client, .data = data, .size = command->at, .owner = owner,
+                              .words = command->spans, .count = command->count};
     struct resp_span *spans = client->spans; /* they outlive the client */
     client->spans = NULL;
     client->scanning = false;
@@ -290,20 +380,39 @@ static void take(struct shard_worker *worker, struct shard_client *client, int e
     free(spans);
 }
 
-static bool may_go_on(const struct shard_client *client) {
-    return client->socket != -1 && !(client->alone && client->first) && !client->ending && !client->full && client->in_flight < SHARD_IN_FLIGHT &&
-           client->out.size < SHARD_HIGH;
+static bool may_go_on(struct shard_worker *worker, const struct shard_client *client) {
+    if (client->socket == -1 || client->ending || client->full || (client->alone && client->first)) return false;
+    if (client->awaits && !shard_own_links(worker, client->awaits)) return false;
+    return client->in_flight < SHARD_IN_FLIGHT && client->out.size + client->behind < SHARD_HIGH;
 }
 
 /* Returns whether what is here of a command is on its way, and the rest will follow. */
 static bool stream(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                    struct shard_buffer *owner) {
-    if (!shard_stream_wanted(client, data, size)) return false;
+    if (!shard_stream_wanted(worker, client, data, size)) return false;
 
     client->alone = client->first != NULL;
-    if (client->alone) return false;
+    if (client->alone || !shard_stream_begin(worker, client, data, size, owner)) return false;
 
-    shard_stream_begin(worker, client, data, size, owner);
+    free(client->spans);
+    client->spans = NULL;
+    client->scanning = false;
+    return true;
+}
+
+/* What is not to be begun before all that was asked before is answered, or before there are connections for it, is scanned again. */
+static bool waits_for_others(struct shard_worker *worker, struct shard_client *client, int event, const char *data) {
+    if (event == RESP_INLINE && client->first) {
+        client->alone = true;
+    } else if (event == RESP_COMMAND && !client->gather) {
+        const struct resp_command *command = &client->command;
+        struct shard_call call = {.worker = worker, .client = client, .data = data, .words = command->spans, .count = command->count};
+        if (!call.count || !shard_goes_alone(&call)) return false;
+        client->alone = client->first != NULL;
+        if (!shard_own_links(worker, SHARD_ALL)) client->awaits = SHARD_ALL;
+    }
+    if (!client->alone && !client->awaits) return false;
+
     free(client->spans);
     client->spans = NULL;
     client->scanning = false;
@@ -314,9 +423,10 @@ static bool stream(struct shard_worker *worker, struct shard_client *client, con
 static size_t parse(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                     struct shard_buffer *owner) {
     size_t at = 0;
-    while (at < size && may_go_on(client)) {
+    while (at < size && may_go_on(worker, client)) {
         struct resp_command *command = &client->command;
         client->alone = false;
+        client->awaits = 0;
         if (client->left) {
             at += shard_stream_pass(worker, client, data + at, size - at, owner);
             client->alone = client->left == 0;
@@ -331,13 +441,14 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
         }
         int event = resp_command_scan(command, data + at, size - at);
         if (event == RESP_MORE) {
-            if (shard_gather_wanted(client, data + at, size - at)) {
+            if (shard_gather_wanted(worker, client, data + at, size - at)) {
                 at += shard_gather(worker, client, data + at, owner);
             } else if (stream(worker, client, data + at, size - at, owner)) {
                 at = size;
             }
             break;
         }
+        if (waits_for_others(worker, client, event, data + at)) break;
         if (event != RESP_SPANS) {
             size_t done = event < 0 ? size - at : command->at;
             take(worker, client, event, data + at, owner);
@@ -361,6 +472,13 @@ static bool keep(struct shard_client *client, const char *data, size_t size) {
     size_t needs = client->scanning ? resp_command_needs(&client->command) : 0;
     size_t room = size * 2 > needs ? size * 2 : needs;
     if (client->gather && room < GATHER_ROOM) room = GATHER_ROOM;
+    if (client->in && client->in->bytes == data) {
+        struct shard_buffer *larger = shard_buffer_grow(client->in, room + ROOM_BEHIND);
+        if (larger) {
+            client->in = larger;
+            return !client->scanning || keep_spans(client);
+        }
+    }
     struct shard_buffer *buffer = shard_buffer_new(room < FIRST_ROOM ? FIRST_ROOM : room + ROOM_BEHIND);
     if (!buffer || (client->scanning && !keep_spans(client))) {
         shard_buffer_drop(buffer);
@@ -375,7 +493,7 @@ static bool keep(struct shard_client *client, const char *data, size_t size) {
 }
 
 static void pause_or_not(struct shard_worker *worker, struct shard_client *client) {
-    if (client->socket == -1 || client->ending || client->paused || may_go_on(client)) return;
+    if (client->socket == -1 || client->ending || client->paused || may_go_on(worker, client)) return;
 
     client->paused = true;
     client->next_paused = worker->paused;
@@ -405,6 +523,7 @@ static void end_of_input(struct shard_worker *worker, struct shard_client *clien
         shard_client_close(worker, client);
         return;
     }
+    client->finished = true;
     /* Who has shut down only its half may still want the answers. */
     shard_gather_leave(worker, client);
     client->ending = true;
@@ -449,7 +568,9 @@ static void receive(struct shard_worker *worker, struct shard_client *client) {
 }
 
 void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events) {
-    if (client->paused || client->ending) {
+    if (client->leaving) {
+        drop_what_comes(worker, client);
+    } else if (client->paused || client->ending) {
         /* Whatever it has sent: there is nobody to be answered, and epoll would say so again and again. */
         if (events & (EPOLLHUP | EPOLLERR)) shard_client_close(worker, client);
     } else if (client->in) {
@@ -467,7 +588,7 @@ bool shard_resume(struct shard_worker *worker) {
         struct shard_client *client = list;
         list = client->next_paused;
         if (client->full && client->full->out.size < SHARD_HIGH / 2) client->full = NULL;
-        bool may = client->socket == -1 || may_go_on(client);
+        bool may = client->socket == -1 || may_go_on(worker, client);
         if (!may) {
             client->next_paused = worker->paused;
             worker->paused = client;

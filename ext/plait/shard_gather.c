@@ -17,9 +17,9 @@ static uint32_t pairs_here(const struct resp_command *scan) {
     return words > 2 ? (words - 1) / 2 : 0;
 }
 
-bool shard_gather_wanted(const struct shard_client *client, const char *data, size_t size) {
+bool shard_gather_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
-    if (size < SHARD_GATHER || !pairs_here(scan) || shard_is_bound(client)) return false;
+    if (worker->shard->settings.strict || size < worker->shard->settings.chunk || !pairs_here(scan) || shard_is_bound(client)) return false;
     return client->gather || (scan->count % 2 == 1 && shard_word_is(data, scan->spans[0], "MSET"));
 }
 
@@ -38,7 +38,7 @@ size_t shard_gather(struct shard_worker *worker, struct shard_client *client, co
         shard_add(worker, FIGURE_COMMANDS, 1);
         const struct shard_command *container;
         shard_metrics_take(worker, shard_command_find(data, client->command.spans, 1, &container));
-        client->gather = shard_begin_merge(&call, SHARD_MSET, worker->shard->settings.node_count);
+        client->gather = shard_begin_merge(&call, SHARD_MSET, worker->shard->settings.node_count, 0);
         if (!client->gather) return 0;
         client->gather->merge->gathers = true;
         client->gather->merge->waiting = 1; /* for what is still to come */
@@ -62,7 +62,7 @@ void shard_gather_last(struct shard_call *call) {
 void shard_gather_leave(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request = client->gather;
     client->gather = NULL;
-    if (request) shard_merge_fail(worker, request, "-ERR the command did not come to its end; a part of it was done\r\n");
+    if (request) shard_merge_fail(worker, request, 0, "-ERR the command did not come to its end; a part of it was done\r\n");
 }
 
 #endif

@@ -183,7 +183,7 @@ void shard_lanes_flush(struct shard_worker *worker) {
 static bool check(struct shard_worker *worker, struct shard_lane *lane) {
     bool due = false;
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) {
-        shard_link_check(worker, &lane->links[i]);
+        due |= shard_link_check(worker, &lane->links[i]);
         due |= lane->links[i].head != lane->links[i].tail;
     }
     return due;

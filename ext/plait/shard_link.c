@@ -17,6 +17,11 @@
 
 enum { MESSAGE = 512, FIRST_WAITERS = 64 };
 
+static const double SLOW = 1; /* seconds without progress of a node that has more than SHARD_MOST to take */
+
+/* What a node may answer is its own affair: it is passed on, not kept. */
+static const struct resp_limits replies = {.bulk = 1ULL << 40, .elements = 1ULL << 40};
+
 static const struct shard_settings *settings_of(const struct shard_worker *worker) {
     return &worker->shard->settings;
 }
@@ -38,40 +43,59 @@ static bool push_waiter(struct shard_link *link, struct shard_request *request, 
         link->waiters = waiters;
         link->room = room;
     }
-    link->waiters[link->tail++ & (link->room - 1)] = (struct shard_waiter){request, part, 0};
+    link->waiters[link->tail++ & (link->room - 1)] = (struct shard_waiter){request, part, 0, link->sent + link->out.size};
     return true;
 }
 
-static void feed(struct shard_worker *worker, struct shard_waiter waiter, const char *data, size_t size, bool last) {
-    if (waiter.request->merge) shard_merge_feed(worker, waiter.request, waiter.part, data, size, last);
-    else shard_request_feed(worker, waiter.request, data, size, last);
+static struct shard_waiter *waiter_at(const struct shard_link *link, uint32_t place) {
+    return &link->waiters[place & (link->room - 1)];
 }
 
-static void fail_waiter(struct shard_worker *worker, struct shard_request *request, const char *error, bool begun) {
-    if (request->merge) shard_merge_fail(worker, request, error);
-    else shard_request_fail(worker, request, error, begun);
+static void feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last) {
+    if (waiter->request->merge) shard_merge_feed(worker, waiter->request, waiter->part, data, size, last);
+    else shard_request_feed(worker, waiter->request, data, size, last);
+}
+
+static void fail_waiter(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error) {
+    if (!waiter->request) return;
+    if (waiter->request->merge) shard_merge_fail(worker, waiter->request, waiter->part, error);
+    else shard_request_fail(worker, waiter->request, error);
 }
 
 /* ---- the connection ---- */
+
+static uint32_t events_of(const struct shard_link *link) {
+    return (link->resting ? 0 : EPOLLIN) | (link->out.first ? EPOLLOUT : 0);
+}
+
+void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool wanted) {
+    if (link->resting != wanted) return;
+    link->resting = !wanted;
+    link->since = worker->now;
+    if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, events_of(link), link);
+}
 
 static void disconnect(struct shard_worker *worker, struct shard_link *link) {
     if (link->socket != -1) shard_hang_up(worker, link->socket);
     link->socket = -1;
     link->state = SHARD_DOWN;
-    shard_rope_clear(&link->out, &worker->blocks);
+    resp_reply_start(&link->scan, &replies);
+}
+
+static void fail_until(struct shard_worker *worker, struct shard_link *link, uint32_t end, const char *error) {
+    while (link->head != end) {
+        struct shard_waiter waiter = *waiter_at(link, link->head++);
+        fail_waiter(worker, &waiter, error);
+    }
 }
 
 static void fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
-    bool begun = link->state == SHARD_UP && link->scan.at > 0 && busy(link) && !link->waiters[link->head & (link->room - 1)].skip;
     if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
     link->sender = NULL;
     disconnect(worker, link);
-    while (busy(link)) {
-        struct shard_waiter waiter = link->waiters[link->head++ & (link->room - 1)];
-        fail_waiter(worker, waiter.request, error, begun);
-        begun = false;
-    }
-    resp_reply_start(&link->scan, &settings_of(worker)->limits);
+    shard_rope_clear(&link->out, &worker->blocks);
+    shard_release_link(worker, link);
+    fail_until(worker, link, link->tail, error);
     if (link->pin) shard_pin_lost(worker, link->pin, error);
 }
 
@@ -79,16 +103,50 @@ void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, co
     fail_all(worker, link, error);
 }
 
-/* All that wait are told why. Those that were asked may have been obeyed. */
-static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
-    bool asked = link->state == SHARD_UP;
-    char error[MESSAGE];
-    snprintf(error, sizeof error, "-ERR node %s %s%s\r\n", link->node->label, why,
+static void describe(char error[MESSAGE], const struct shard_link *link, const char *why, bool asked) {
+    snprintf(error, MESSAGE, "-ERR node %s %s%s\r\n", link->node->label, why,
              asked ? "; whether it has done what it was asked is unknown" : "; nothing was done");
-    if (!asked) link->retry_at = worker->now + settings_of(worker)->retry;
+}
+
+static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link);
+
+/* All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. */
+static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
+    char error[MESSAGE];
+    bool up = link->state == SHARD_UP;
+    uint32_t unsent = link->head;
+    while (up && unsent != link->tail && waiter_at(link, unsent)->at < link->sent) unsent++;
+    bool again = up && unsent != link->tail && !link->again && !link->own;
     shard_add(worker, FIGURE_FAILURES, 1);
     shard_metrics_failed(worker, link->node);
-    fail_all(worker, link, error);
+    if (again) shard_rope_drop(&link->out, &worker->blocks, (size_t)(waiter_at(link, unsent)->at - link->sent));
+    else shard_rope_clear(&link->out, &worker->blocks);
+    if (link->sender) link->sender->stream = NULL;
+    link->sender = NULL;
+    disconnect(worker, link);
+    shard_release_link(worker, link);
+    if (!again) link->retry_at = worker->now + settings_of(worker)->retry;
+
+    describe(error, link, why, true);
+    if (up) fail_until(worker, link, unsent, error);
+    if (again) {
+        link->sent = waiter_at(link, unsent)->at;
+        link->again = true;
+        begin_to_connect(worker, link);
+        return;
+    }
+    describe(error, link, why, up && link->pin);
+    fail_until(worker, link, link->tail, error);
+    if (link->pin) shard_pin_lost(worker, link->pin, error);
+}
+
+/* strerror(3) is not for threads everywhere. */
+static const char *text_of(int number, char *room, size_t size) {
+#ifdef __GLIBC__
+    return strerror_r(number, room, size);
+#else
+    return strerror_r(number, room, size) == 0 ? room : "unknown error";
+#endif
 }
 
 void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
@@ -96,8 +154,8 @@ void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, co
 }
 
 static void give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number) {
-    char why[MESSAGE / 2];
-    snprintf(why, sizeof why, "%s: %s", what, strerrordesc_np(number));
+    char why[MESSAGE / 2], text[MESSAGE / 4];
+    snprintf(why, sizeof why, "%s: %s", what, text_of(number, text, sizeof text));
     give_up(worker, link, why);
 }
 
@@ -120,16 +178,27 @@ static int open_socket(struct shard_worker *worker, struct shard_link *link) {
 static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link) {
     link->state = SHARD_CONNECTING;
     link->since = worker->now;
-    resp_reply_start(&link->scan, &settings_of(worker)->limits);
+    link->resting = false;
+    resp_reply_start(&link->scan, &replies);
     int error = open_socket(worker, link);
     if (error) give_up_by(worker, link, "can't be reached", error);
     return error == 0;
+}
+
+/* Where nobody listens on a port of the kernel's own choice, it may choose just that one for the connection to it. */
+static bool is_to_itself(const struct shard_link *link) {
+    struct sockaddr_storage ours = {0}, theirs = {0};
+    socklen_t size = sizeof ours, other_size = sizeof theirs;
+    if (getsockname(link->socket, (struct sockaddr *)&ours, &size) != 0) return false;
+    if (getpeername(link->socket, (struct sockaddr *)&theirs, &other_size) != 0) return false;
+    return size == other_size && memcmp(&ours, &theirs, size) == 0;
 }
 
 static void end_to_connect(struct shard_worker *worker, struct shard_link *link) {
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(link->socket, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (!error && is_to_itself(link)) error = ECONNREFUSED;
     if (error) {
         give_up_by(worker, link, "can't be reached", error);
         return;
@@ -139,25 +208,32 @@ static void end_to_connect(struct shard_worker *worker, struct shard_link *link)
     shard_link_greet(worker, link);
 }
 
+/* Why the node is not asked now, or NULL. */
+static const char *refusal(const struct shard_worker *worker, const struct shard_link *link) {
+    if (link->suspect) return "was silent and has not answered since";
+    if (link->state == SHARD_DOWN && worker->now < link->retry_at) return "could not be reached and is not tried again yet";
+    if (link->out.size > SHARD_MOST && worker->now - link->since > SLOW) return "takes nothing, and much waits for it";
+    return NULL;
+}
+
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part) {
-    char error[MESSAGE];
-    bool waits = link->state == SHARD_DOWN && worker->now < link->retry_at;
-    if (waits) snprintf(error, sizeof error, "-ERR node %s could not be reached and is not tried again yet; nothing was done\r\n",
-                        link->node->label);
-    if (!waits && link->state == SHARD_DOWN && !begin_to_connect(worker, link)) {
-        snprintf(error, sizeof error, "-ERR node %s can't be reached; nothing was done\r\n", link->node->label);
-        waits = true;
-    }
-    if (waits) {
-        fail_waiter(worker, request, error, false);
+    struct shard_waiter waiter = {.request = request, .part = part};
+    const char *why = refusal(worker, link);
+    if (why) {
+        char error[MESSAGE];
+        describe(error, link, why, false);
+        shard_release_link(worker, link);
+        fail_waiter(worker, &waiter, error);
         return false;
     }
     if (!busy(link)) link->since = worker->now;
     shard_metrics_asked(worker, link->node);
-    if (push_waiter(link, request, part)) return true;
-
-    fail_waiter(worker, request, "-ERR out of memory\r\n", false);
-    return false;
+    if (!push_waiter(link, request, part)) {
+        shard_release_link(worker, link);
+        fail_waiter(worker, &waiter, "-ERR out of memory\r\n");
+        return false;
+    }
+    return link->state != SHARD_DOWN || begin_to_connect(worker, link);
 }
 
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link) {
@@ -170,23 +246,41 @@ void shard_link_skip(struct shard_link *link, uint32_t replies) {
 
 /* ---- what comes and goes ---- */
 
+static void disconnect_sender(struct shard_worker *worker, struct shard_link *link) {
+    link->sender->stream = NULL; /* the rest is read and dropped */
+    link->sender = NULL;
+    shard_rope_clear(&link->out, &worker->blocks);
+    disconnect(worker, link);
+}
+
+static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
+    resp_reply_start(&link->scan, &replies);
+    if (waiter_at(link, link->head)->skip) {
+        waiter_at(link, link->head)->skip--;
+        return;
+    }
+    link->head++;
+    link->again = false;
+    if (!link->own) return;
+    /* Before the command was whole: what is still to come of it would be the beginning of somebody else's. */
+    if (link->sender) disconnect_sender(worker, link);
+    shard_release_link(worker, link);
+}
+
 static bool take_replies(struct shard_worker *worker, struct shard_link *link, const char *data, size_t size) {
     while (size) {
         if (!busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
-        struct shard_waiter waiter = link->waiters[link->head & (link->room - 1)];
+        struct shard_waiter waiter = *waiter_at(link, link->head);
         size_t used;
         int event = resp_reply_scan(&link->scan, data, size, &used);
         if (event < 0) return false;
 
         bool last = event == RESP_REPLY;
-        if (last) {
-            if (waiter.skip) link->waiters[link->head & (link->room - 1)].skip--;
-            else link->head++;
-            resp_reply_start(&link->scan, &settings_of(worker)->limits);
-        }
-        if (!waiter.skip) feed(worker, waiter, data, used, last);
+        if (last) end_of_reply(worker, link);
+        if (!waiter.skip && waiter.request) feed(worker, &waiter, data, used, last);
+        else if (!waiter.skip && last) link->suspect = false;
         if (link->pin && last && !waiter.skip) shard_pin_replied(worker, link->pin);
-        if (link->state != SHARD_UP) return true; /* its client has gone, and it with it */
+        if (link->state != SHARD_UP) return true;
         data += used;
         size -= used;
     }
@@ -222,15 +316,11 @@ void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
     if (!link->out.first) return;
     size_t size = link->out.size;
     int error = link->state == SHARD_UP ? shard_rope_write(&link->out, &worker->blocks, link->socket) : EAGAIN;
+    link->sent += size - link->out.size;
     if (link->out.size != size) link->since = worker->now;
-    if (error == EAGAIN) {
-        if (!shard_rope_settle(&link->out, &worker->blocks)) give_up(worker, link, "would need more memory than there is");
-        else if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, EPOLLIN | EPOLLOUT, link);
-    } else if (error) {
-        give_up_by(worker, link, "has broken the connection", error);
-    } else {
-        shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
-    }
+    if (error && error != EAGAIN) give_up_by(worker, link, "has broken the connection", error);
+    if (!shard_rope_settle(&link->out, &worker->blocks)) fail_all(worker, link, "-ERR out of memory\r\n");
+    if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, events_of(link), link);
 }
 
 /* What the kernel holds for a node becomes less as long as the node takes some of it. */
@@ -244,7 +334,16 @@ static bool still_taken(struct shard_worker *worker, struct shard_link *link) {
     return true;
 }
 
+/* Whoever is sent nothing because it was silent is asked by us whether it is well. */
+static bool ask_suspect(struct shard_worker *worker, struct shard_link *link) {
+    if (worker->now < link->retry_at || !push_waiter(link, NULL, 0)) return true;
+    if (!shard_rope_copy(&link->out, &worker->blocks, "*1\r\n$4\r\nPING\r\n", 14)) fail_all(worker, link, "");
+    else begin_to_connect(worker, link);
+    return true;
+}
+
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
+    if (link->suspect && link->state == SHARD_DOWN) return ask_suspect(worker, link);
     if (link->state == SHARD_DOWN || (link->state == SHARD_UP && !busy(link))) return false;
 
     const struct shard_settings *settings = settings_of(worker);
@@ -253,11 +352,14 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
 
     char why[MESSAGE / 2];
     snprintf(why, sizeof why, "%s %g s", link->state == SHARD_UP ? "has sent nothing for" : "can't be reached within", patience);
+    link->again = true; /* what was not sent would only wait once more */
+    link->suspect = !link->own;
     give_up(worker, link, why);
-    return false;
+    return true;
 }
 
 void shard_link_close(struct shard_worker *worker, struct shard_link *link) {
+    link->suspect = false;
     fail_all(worker, link, "-ERR the shard no longer asks this node\r\n");
     free(link->waiters);
     link->waiters = NULL;

@@ -18,12 +18,7 @@ static void answer_word(struct shard_call *call, struct resp_span word) {
     struct shard_request *request = shard_request_new(call->worker, call->client);
     if (!request) return;
     shard_request_feed(call->worker, request, header, size, false);
-    if (call->client->first == request && call->client->socket != -1) {
-        shard_rope_copy(&call->client->out, &call->worker->blocks, call->data + word.at, word.size + 2);
-        shard_request_feed(call->worker, request, "", 0, true);
-    } else {
-        shard_request_feed(call->worker, request, call->data + word.at, word.size + 2, true);
-    }
+    shard_request_take(call->worker, request, (struct shard_bytes){call->data + word.at, word.size + 2, call->owner}, true);
 }
 
 static void ping(struct shard_call *call) {

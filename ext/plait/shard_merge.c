@@ -1,4 +1,7 @@
-/* One reply of several. */
+/*
+ * One reply of several. Values of an MGET and keys are forwarded in their order while they arrive, once there are too many to wait
+ * for the last; everything else is small, and put together when all is here.
+ */
 #include "shard_answers.h"
 #include "shard_session.h"
 
@@ -8,57 +11,104 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 512 };
+enum { LINE = 32, /* no header is longer */ DIGITS = 18, NIL = 5, NULL_SIZE = 3 /* of RESP3 */, CRLF = 2 };
 
-struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts) {
-    struct shard_merge *merge = calloc(1, sizeof *merge + parts * sizeof *merge->parts);
+static const char ODD[] = "-ERR a node has answered with something else than the command has for an answer\r\n";
+static const char NO_MEMORY[] = "-ERR out of memory\r\n";
+
+struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t keys) {
+    size_t size = sizeof(struct shard_merge) + parts * sizeof(struct shard_part);
+    struct shard_merge *merge = calloc(1, size + keys * sizeof(uint16_t));
     if (!merge) return NULL;
 
     merge->way = (uint8_t)way;
     merge->count = merge->waiting = parts;
+    merge->keys = keys;
+    merge->order = (uint16_t *)((char *)merge + size);
     return merge;
 }
 
-void shard_merge_free(struct shard_merge *merge) {
+static void forget_part(struct shard_worker *worker, struct shard_request *request, struct shard_part *part) {
+    request->client->behind -= part->got.size;
+    shard_rope_clear(&part->got, &worker->blocks);
+}
+
+void shard_merge_forget(struct shard_worker *worker, struct shard_request *request) {
+    struct shard_merge *merge = request->merge;
+    for (uint32_t i = 0; i < merge->count; i++) {
+        forget_part(worker, request, &merge->parts[i]);
+        if (merge->parts[i].link) shard_link_read(worker, merge->parts[i].link, true);
+    }
+}
+
+void shard_merge_free(struct shard_worker *worker, struct shard_request *request) {
+    struct shard_merge *merge = request->merge;
     if (!merge) return;
-    for (uint32_t i = 0; i < merge->count; i++) shard_buffer_drop(merge->parts[i].reply);
-    free(merge->order);
-    free(merge->error);
+    shard_merge_forget(worker, request);
+    shard_rope_clear(&merge->error, &worker->blocks);
     free(merge);
 }
 
 /* ---- reading ---- */
 
-/* A reply that is here as a whole. */
-struct whole {
-    const char *data;
-    size_t size;
-};
-
-static struct whole reply_of(const struct shard_merge *merge, uint32_t part) {
-    return (struct whole){merge->parts[part].reply->bytes, merge->parts[part].reply->size};
+/* Of a header or an integer at the beginning of a part: ":-1\r\n". Returns the bytes of the line, 0: it is none. */
+static size_t read_number(const char *line, size_t size, int64_t *number) {
+    size_t at = 1;
+    bool negative = size > 1 && line[1] == '-';
+    at += negative;
+    size_t begins = at;
+    for (*number = 0; at < size && at - begins < DIGITS && line[at] >= '0' && line[at] <= '9'; at++) {
+        *number = *number * 10 + (line[at] - '0');
+    }
+    if (at == begins || at + CRLF > size || line[at] != '\r' || line[at + 1] != '\n') return 0;
+    if (negative) *number = -*number;
+    return at + CRLF;
 }
 
-/* Of an integer or a header; takes its line off. */
-static int64_t take_number(struct whole *reply) {
-    char *end;
-    int64_t number = strtoll(reply->data + 1, &end, 10);
-    size_t line = (size_t)(end - reply->data) + 2;
-    reply->data += line;
-    reply->size -= line;
-    return number;
+static size_t take_number(const struct shard_part *part, char *type, int64_t *number) {
+    char line[LINE];
+    size_t size = shard_rope_peek(&part->got, line, sizeof line);
+    *type = size ? line[0] : 0;
+    return size ? read_number(line, size, number) : 0;
 }
 
-/* Takes one value off. */
-static struct whole take_value(struct whole *reply) {
-    struct resp_reply scan;
-    size_t used;
-    resp_reply_start(&scan, &resp_default_limits);
-    resp_reply_scan(&scan, reply->data, reply->size, &used);
-    struct whole value = {reply->data, used};
-    reply->data += used;
-    reply->size -= used;
-    return value;
+static char type_of(const struct shard_part *part) {
+    return part->got.first ? part->got.first->data[0] : 0;
+}
+
+static bool begins_with(const struct shard_part *part, const char *text) {
+    char bytes[LINE];
+    size_t size = strlen(text);
+    return shard_rope_peek(&part->got, bytes, size) == size && memcmp(bytes, text, size) == 0;
+}
+
+/* ---- what a part has to be ---- */
+
+static bool is_array(const struct shard_merge *merge, const struct shard_part *part) {
+    int64_t number;
+    char type;
+    if (!take_number(part, &type, &number) || type != '*' || number < 0) return false;
+    return merge->way != SHARD_MGET || (uint64_t)number == part->values;
+}
+
+static bool is_integer(const struct shard_part *part) {
+    int64_t number;
+    char type;
+    return take_number(part, &type, &number) && type == ':';
+}
+
+static bool fits(const struct shard_merge *merge, const struct shard_part *part) {
+    switch (merge->way) {
+    case SHARD_MGET: case SHARD_ALL_ARRAYS: return is_array(merge, part);
+    case SHARD_ALL_LEAST: return begins_with(part, "*");
+    case SHARD_COUNT: case SHARD_ALL_COUNT: return is_integer(part);
+    case SHARD_MSET: return begins_with(part, "+");
+    case SHARD_ALL_ONE: return begins_with(part, "$") || begins_with(part, "_");
+    case SHARD_INFO: return begins_with(part, "$") || begins_with(part, "=");
+    case SHARD_PAIRS: return begins_with(part, "*") || begins_with(part, "%");
+    case SHARD_SCAN: return begins_with(part, "*2\r\n$");
+    default: return begins_with(part, "+") || begins_with(part, "$");
+    }
 }
 
 /* ---- writing ---- */
@@ -71,225 +121,402 @@ struct sink {
     bool enough; /* memory */
 };
 
-static void put(struct sink *sink, struct whole bytes, struct shard_buffer *owner) {
-    struct shard_blocks *blocks = &sink->worker->blocks;
-    bool enough = owner ? shard_rope_refer(sink->rope, blocks, bytes.data, bytes.size, owner)
-                        : shard_rope_copy(sink->rope, blocks, bytes.data, bytes.size);
-    sink->enough = sink->enough && enough;
+static void put(struct sink *sink, const char *bytes, size_t size) {
+    sink->enough = shard_rope_copy(sink->rope, &sink->worker->blocks, bytes, size) && sink->enough;
+}
+
+static void put_text(struct sink *sink, const char *text) {
+    put(sink, text, strlen(text));
 }
 
 static void put_header(struct sink *sink, char type, uint64_t number) {
     char header[RESP_HEADER];
-    put(sink, (struct whole){header, resp_write_header(header, type, number)}, NULL);
+    put(sink, header, resp_write_header(header, type, number));
 }
 
-static void put_part(struct sink *sink, uint32_t part) {
-    put(sink, reply_of(sink->request->merge, part), sink->request->merge->parts[part].reply);
+static void put_integer(struct sink *sink, int64_t number) {
+    char line[LINE];
+    put(sink, line, (size_t)snprintf(line, sizeof line, ":%lld\r\n", (long long)number));
 }
 
-/* ---- each way ---- */
-
-static void merge_values(struct sink *sink) {
-    const struct shard_merge *merge = sink->request->merge;
-    struct whole *cursors = malloc(merge->count * sizeof *cursors);
-    if (!cursors) {
-        sink->enough = false;
-        return;
-    }
-    for (uint32_t part = 0; part < merge->count; part++) {
-        cursors[part] = reply_of(merge, part);
-        take_number(&cursors[part]);
-    }
-    put_header(sink, '*', merge->keys);
-    for (uint32_t i = 0; i < merge->keys; i++) {
-        struct whole value = take_value(&cursors[merge->order[i]]);
-        put(sink, value, merge->parts[merge->order[i]].reply);
-        if (value.size == 0) sink->enough = false; /* fewer than were asked for: nothing right can be made of it */
-    }
-    free(cursors);
+static void put_some(struct sink *sink, struct shard_part *part, size_t size) {
+    sink->request->client->behind -= size;
+    sink->enough = shard_rope_pass(sink->rope, &part->got, &sink->worker->blocks, size) && sink->enough;
 }
+
+static void put_part(struct sink *sink, struct shard_part *part) {
+    put_some(sink, part, part->got.size);
+}
+
+static void drop_some(struct sink *sink, struct shard_part *part, size_t size) {
+    sink->request->client->behind -= size;
+    shard_rope_drop(&part->got, &sink->worker->blocks, size);
+}
+
+/* ---- forwarding in order ---- */
+
+/* The header of all, in place of theirs. */
+static void begin(struct sink *sink) {
+    struct shard_merge *merge = sink->request->merge;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < merge->count; i++) {
+        int64_t number = 0;
+        char type;
+        size_t line = take_number(&merge->parts[i], &type, &number);
+        drop_some(sink, &merge->parts[i], line);
+        sum += (uint64_t)number;
+    }
+    put_header(sink, '*', merge->way == SHARD_MGET ? merge->keys : sum);
+    merge->begun = true;
+}
+
+/* Of the value that a part begins with, or as much as is known to belong to it; 0: that can't be said yet; -1: it is none. */
+static int64_t size_of_value(const struct shard_part *part) {
+    int64_t number;
+    char type, line[LINE];
+    const struct shard_block *block = part->got.first;
+    if (!block) return 0;
+    bool here = block->size >= sizeof line;
+    size_t size = here ? sizeof line : shard_rope_peek(&part->got, line, sizeof line);
+    const char *data = here ? block->data : line;
+    type = data[0];
+    if (type == '_') return NULL_SIZE;
+    size_t header = read_number(data, size, &number);
+    if (type != '$') return -1;
+    if (!header) return part->whole || size == sizeof line ? -1 : 0;
+    return number < 0 ? NIL : (int64_t)header + number + CRLF;
+}
+
+static bool put_values(struct sink *sink, size_t most) {
+    struct shard_merge *merge = sink->request->merge;
+    while (merge->at < merge->keys && sink->rope->size < most) {
+        struct shard_part *part = &merge->parts[merge->order[merge->at]];
+        if (merge->left == 0) {
+            int64_t size = size_of_value(part);
+            if (size < 0 || (size == 0 && part->whole)) return false;
+            if (size == 0) break;
+            merge->left = (uint64_t)size;
+        }
+        size_t size = merge->left < part->got.size ? (size_t)merge->left : part->got.size;
+        put_some(sink, part, size);
+        merge->left -= size;
+        if (merge->left) break;
+        merge->at++;
+    }
+    return true;
+}
+
+static void put_arrays(struct sink *sink, size_t most) {
+    struct shard_merge *merge = sink->request->merge;
+    while (merge->at < merge->count && sink->rope->size < most) {
+        struct shard_part *part = &merge->parts[merge->at];
+        put_part(sink, part);
+        if (!part->whole) break;
+        merge->at++;
+    }
+}
+
+/* False: a node has sent what can't be made sense of, in the middle. */
+static bool put_in_order(struct sink *sink, size_t most) {
+    struct shard_merge *merge = sink->request->merge;
+    if (!merge->begun) begin(sink);
+    if (merge->way == SHARD_MGET) return put_values(sink, most);
+
+    put_arrays(sink, most);
+    return true;
+}
+
+static bool is_forwarded(const struct shard_merge *merge) {
+    return merge->way == SHARD_MGET || merge->way == SHARD_ALL_ARRAYS;
+}
+
+/* An error will be the answer. */
+static bool is_lost(const struct shard_merge *merge) {
+    return merge->failed || merge->spoilt;
+}
+
+static bool may_begin(const struct shard_worker *worker, const struct shard_request *request) {
+    const struct shard_settings *settings = &worker->shard->settings;
+    const struct shard_merge *merge = request->merge;
+    return merge->headed == merge->count && !is_lost(merge) && !settings->strict && request->client->behind > settings->chunk;
+}
+
+/* Nodes on connections of their own are read from as long as not too much of theirs is waiting here. */
+static void read_on(struct shard_worker *worker, struct shard_merge *merge) {
+    bool all = worker->shard->settings.strict || is_lost(merge);
+    for (uint32_t i = 0; i < merge->count; i++) {
+        struct shard_part *part = &merge->parts[i];
+        if (part->link) shard_link_read(worker, part->link, all || part->got.size < SHARD_HIGH);
+    }
+}
+
+/* What is to be forwarded is looked at when it is certain to have its header. */
+static void look_at_header(struct shard_merge *merge, struct shard_part *part) {
+    if (part->headed || (part->got.size < LINE && !part->whole)) return;
+
+    part->headed = true;
+    part->fits = is_array(merge, part);
+    merge->headed++;
+    if (!part->fits) merge->spoilt = true;
+}
+
+void shard_merge_go_on(struct shard_worker *worker, struct shard_request *request) {
+    struct shard_client *client = request->client;
+    struct shard_merge *merge = request->merge;
+    if (client->socket == -1 || client->cut || !merge->waiting || !is_forwarded(merge)) return;
+
+    bool first = client->first == request;
+    if (first && (merge->begun || may_begin(worker, request))) {
+        struct sink sink = {worker, request, &client->out, true};
+        size_t before = client->out.size;
+        bool right = put_in_order(&sink, SHARD_HIGH);
+        if (client->out.size != before) shard_client_touch(worker, client);
+        if (!sink.enough) shard_client_close(worker, client);
+        else if (!right) shard_client_cut(worker, client);
+    }
+    read_on(worker, merge);
+}
+
+/* ---- each other way ---- */
 
 static void merge_sum(struct sink *sink) {
     const struct shard_merge *merge = sink->request->merge;
     int64_t sum = 0;
-    for (uint32_t part = 0; part < merge->count; part++) {
-        struct whole reply = reply_of(merge, part);
-        sum += take_number(&reply);
+    bool right = true;
+    for (uint32_t i = 0; i < merge->count; i++) {
+        int64_t number = 0;
+        char type;
+        take_number(&merge->parts[i], &type, &number);
+        right = !__builtin_add_overflow(sum, number, &sum) && right;
     }
-    put_header(sink, ':', (uint64_t)sum);
+    if (right) put_integer(sink, sum);
+    else put_text(sink, ODD);
 }
 
-static void merge_arrays(struct sink *sink) {
-    const struct shard_merge *merge = sink->request->merge;
-    uint64_t sum = 0;
-    for (uint32_t part = 0; part < merge->count; part++) {
-        struct whole reply = reply_of(merge, part);
-        sum += (uint64_t)take_number(&reply);
-    }
-    put_header(sink, '*', sum);
-    for (uint32_t part = 0; part < merge->count; part++) {
-        struct whole reply = reply_of(merge, part);
-        take_number(&reply);
-        put(sink, reply, merge->parts[part].reply);
-    }
-}
-
-/* Any node's, in turn. */
+/* Any node's that has one, whichever comes first behind a place that nobody can foretell. */
 static void merge_one(struct sink *sink) {
-    const struct shard_merge *merge = sink->request->merge;
-    uint32_t from = (uint32_t)(uintptr_t)atomic_load_explicit(&sink->worker->figures[FIGURE_COMMANDS], memory_order_relaxed);
-    uint32_t chosen = from % merge->count;
+    struct shard_merge *merge = sink->request->merge;
+    uint32_t from = shard_random(sink->worker) % merge->count;
+    uint32_t chosen = from;
     for (uint32_t i = 0; i < merge->count; i++) {
         uint32_t part = (from + i) % merge->count;
-        struct whole reply = reply_of(merge, part);
-        if (reply.data[0] != '$' || reply.data[1] == '-') continue;
+        if (begins_with(&merge->parts[part], "$-") || begins_with(&merge->parts[part], "_")) continue;
         chosen = part;
         break;
     }
-    put_part(sink, chosen);
+    put_part(sink, &merge->parts[chosen]);
+}
+
+/* Each element the least of all: what one node does not have, the shard has not. */
+static void merge_least(struct sink *sink) {
+    struct shard_merge *merge = sink->request->merge;
+    int64_t count = 0;
+    char type;
+    bool right = true;
+    for (uint32_t i = 0; i < merge->count; i++) {
+        int64_t number = 0;
+        drop_some(sink, &merge->parts[i], take_number(&merge->parts[i], &type, &number));
+        right = right && number >= 0 && (i == 0 || number == count);
+        count = number;
+    }
+    if (!right) {
+        put_text(sink, ODD);
+        return;
+    }
+    put_header(sink, '*', (uint64_t)count);
+    for (int64_t element = 0; element < count; element++) {
+        int64_t least = INT64_MAX;
+        for (uint32_t i = 0; i < merge->count; i++) {
+            int64_t number = 0;
+            drop_some(sink, &merge->parts[i], take_number(&merge->parts[i], &type, &number));
+            if (number < least) least = number;
+        }
+        put_integer(sink, least);
+    }
+}
+
+/* "*2\r\n$3\r\n123\r\n…". False: it is something else. */
+static bool take_cursor(struct sink *sink, struct shard_part *part, uint64_t *cursor) {
+    char digits[LINE];
+    int64_t size;
+    char type;
+    drop_some(sink, part, sizeof "*2\r\n" - 1);
+    size_t line = take_number(part, &type, &size);
+    if (!line || size < 1 || size > 20) return false;
+
+    drop_some(sink, part, line);
+    if (shard_rope_peek(&part->got, digits, (size_t)size + CRLF) != (size_t)size + CRLF) return false;
+    *cursor = 0;
+    for (int64_t i = 0; i < size; i++) {
+        if (digits[i] < '0' || digits[i] > '9' || __builtin_mul_overflow(*cursor, UINT64_C(10), cursor)) return false;
+        if (__builtin_add_overflow(*cursor, (uint64_t)(digits[i] - '0'), cursor)) return false;
+    }
+    drop_some(sink, part, (size_t)size + CRLF);
+    return type_of(part) == '*';
 }
 
 /* [cursor, keys]: the node's cursor made ours, or the beginning of the next node. */
 static void merge_scan(struct sink *sink) {
-    const struct shard_merge *merge = sink->request->merge;
+    struct shard_merge *merge = sink->request->merge;
     uint64_t nodes = sink->worker->shard->settings.node_count;
-    struct whole reply = reply_of(merge, 0);
-    take_number(&reply);
-    struct whole word = take_value(&reply);
-    take_number(&word);
-    uint64_t cursor = strtoull(word.data, NULL, 10);
+    uint64_t cursor;
+    if (!take_cursor(sink, &merge->parts[0], &cursor)) {
+        put_text(sink, ODD);
+        return;
+    }
     if (cursor > INT64_MAX / nodes - 1) {
-        static const char error[] = "-ERR the node's cursor is too large for the shard\r\n";
-        put(sink, (struct whole){error, sizeof error - 1}, NULL);
+        put_text(sink, "-ERR the node's cursor is too large for the shard\r\n");
         return;
     }
     if (cursor) cursor = cursor * nodes + merge->node;
     else if (merge->node + 1 < nodes) cursor = merge->node + 1;
-    char digits[24];
+    char word[2 * LINE], digits[LINE];
     int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)cursor);
-    put_header(sink, '*', 2);
-    put_header(sink, '$', (uint64_t)size);
-    put(sink, (struct whole){digits, (size_t)size}, NULL);
-    put(sink, (struct whole){"\r\n", 2}, NULL);
-    put(sink, reply, merge->parts[0].reply);
+    put(sink, word, (size_t)snprintf(word, sizeof word, "*2\r\n$%d\r\n%s\r\n", size, digits));
+    put_part(sink, &merge->parts[0]);
 }
 
 /* ---- the end ---- */
 
-/* What a part has to be, or the request has failed. */
-static bool fits(const struct shard_merge *merge, struct whole reply) {
-    switch (merge->way) {
-    case SHARD_MGET: case SHARD_ALL_ARRAYS: case SHARD_SCAN: return reply.data[0] == '*';
-    case SHARD_COUNT: case SHARD_ALL_COUNT: return reply.data[0] == ':';
-    default: return reply.data[0] != '-';
+/* The first node's own error, or what has happened, or that one has not answered as it should. */
+static bool put_error(struct sink *sink) {
+    struct shard_merge *merge = sink->request->merge;
+    bool odd = false;
+    for (uint32_t i = 0; i < merge->count && !merge->gathers; i++) {
+        struct shard_part *part = &merge->parts[i];
+        if (!part->whole || part->fits) continue;
+        if (type_of(part) == '-') {
+            put_part(sink, part);
+            return true;
+        }
+        odd = odd || !fits(merge, part);
     }
+    if (!merge->failed && !odd) return false;
+    if (merge->error.first) shard_rope_move(sink->rope, &merge->error);
+    else put_text(sink, merge->failed ? NO_MEMORY : ODD);
+    return true;
 }
 
-static const char ODD[] = "-ERR a node has answered with something else than the command has for an answer\r\n";
-
-static bool put_error(struct sink *sink) {
-    const struct shard_merge *merge = sink->request->merge;
-    for (uint32_t part = 0; part < merge->count && !merge->gathers; part++) {
-        if (!merge->parts[part].reply || fits(merge, reply_of(merge, part))) continue;
-        if (reply_of(merge, part).data[0] == '-') put_part(sink, part);
-        else put(sink, (struct whole){ODD, sizeof ODD - 1}, NULL);
-        return true;
+/* All of the parts, one behind another, and where each is. */
+static char *gather_parts(struct sink *sink, struct shard_text *replies) {
+    struct shard_merge *merge = sink->request->merge;
+    size_t size = 0;
+    for (uint32_t i = 0; i < merge->count; i++) size += merge->parts[i].got.size;
+    char *bytes = malloc(size + 1);
+    char *at = bytes;
+    for (uint32_t i = 0; bytes && i < merge->count; i++) {
+        size_t own = shard_rope_peek(&merge->parts[i].got, at, merge->parts[i].got.size);
+        replies[i] = (struct shard_text){at, own};
+        at += own;
     }
-    if (merge->error) put(sink, (struct whole){merge->error, strlen(merge->error)}, NULL);
-    return merge->error != NULL;
+    return bytes;
 }
 
 /* What has to be read whole before anything can be said. */
 static void merge_whole(struct sink *sink) {
-    const struct shard_merge *merge = sink->request->merge;
+    struct shard_merge *merge = sink->request->merge;
     struct shard_text *replies = malloc(merge->count * sizeof *replies);
-    for (uint32_t part = 0; replies && part < merge->count; part++) {
-        struct whole reply = reply_of(merge, part);
-        replies[part] = (struct shard_text){reply.data, reply.size};
-    }
-    struct shard_buffer *answer = replies ? shard_answer_of(merge->way, replies, merge->count) : NULL;
+    char *bytes = replies ? gather_parts(sink, replies) : NULL;
+    struct shard_buffer *answer = bytes ? shard_answer_of(merge->way, replies, merge->count) : NULL;
+    free(bytes);
     free(replies);
-    sink->enough = answer != NULL;
-    if (answer) put(sink, (struct whole){answer->bytes, answer->size}, answer);
+    if (answer) put(sink, answer->bytes, answer->size);
+    else sink->enough = false;
     shard_buffer_drop(answer);
 }
 
 static void merge_verified(struct sink *sink) {
     char reply[SHARD_GREETING_ROOM];
-    put(sink, (struct whole){reply, shard_session_greet(sink->request->client, reply)}, NULL);
+    put(sink, reply, shard_session_greet(sink->request->client, reply));
 }
 
 static void put_all(struct sink *sink) {
+    struct shard_merge *merge = sink->request->merge;
     bool failed = put_error(sink);
-    if (sink->request->merge->way == SHARD_VERIFIED) shard_session_settle(sink->request->client, !failed);
+    if (merge->way == SHARD_VERIFIED) shard_session_settle(sink->request->client, !failed);
     if (failed) return;
-    switch (sink->request->merge->way) {
-    case SHARD_MGET: merge_values(sink); break;
+    switch (merge->way) {
     case SHARD_COUNT: case SHARD_ALL_COUNT: merge_sum(sink); break;
-    case SHARD_ALL_ARRAYS: merge_arrays(sink); break;
+    case SHARD_ALL_LEAST: merge_least(sink); break;
     case SHARD_ALL_ONE: merge_one(sink); break;
     case SHARD_SCAN: merge_scan(sink); break;
-    case SHARD_INFO: case SHARD_LEAST: case SHARD_PAIRS: merge_whole(sink); break;
+    case SHARD_INFO: case SHARD_PAIRS: merge_whole(sink); break;
     case SHARD_VERIFIED: merge_verified(sink); break;
     default:
-        if (sink->request->merge->gathers) put(sink, (struct whole){"+OK\r\n", 5}, NULL);
-        else put_part(sink, 0);
+        if (merge->gathers) put_text(sink, "+OK\r\n");
+        else put_part(sink, &merge->parts[0]);
     }
 }
 
-void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request) {
-    if (--request->merge->waiting) return;
+/* All is here, or failed. */
+static void complete(struct sink *sink) {
+    struct shard_merge *merge = sink->request->merge;
+    bool forward = is_forwarded(merge) && (merge->begun || !put_error(sink));
+    bool right = !forward || put_in_order(sink, SIZE_MAX);
+    if (!is_forwarded(merge)) put_all(sink);
+    if (!right) shard_client_cut(sink->worker, sink->request->client);
+}
 
+void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request) {
     struct shard_client *client = request->client;
-    struct sink sink = {worker, request, client->first == request ? &client->out : &request->reply, true};
-    if (client->socket != -1) {
-        put_all(&sink);
+    if (--request->merge->waiting) {
+        shard_merge_go_on(worker, request);
+        return;
+    }
+    bool first = client->first == request;
+    struct sink sink = {worker, request, first ? &client->out : &request->reply, true};
+    if (client->socket != -1 && !client->cut) {
+        complete(&sink);
+        if (!first) client->behind += request->reply.size;
         if (!sink.enough) shard_client_close(worker, client);
     }
     shard_request_feed(worker, request, "", 0, true);
 }
 
-static bool keep(struct shard_part *part, const char *data, size_t size) {
-    struct shard_buffer *reply = part->reply;
-    size_t used = reply ? reply->size : 0;
-    if (!reply || reply->room - used < size) {
-        size_t room = used * 2 > used + size ? used * 2 : used + size;
-        if (room < FIRST_ROOM) room = FIRST_ROOM;
-        struct shard_buffer *larger = realloc(reply, sizeof *reply + room);
-        if (!larger) return false;
-        if (!reply) *larger = (struct shard_buffer){.references = 1};
-        larger->room = room;
-        part->reply = reply = larger;
-    }
-    memcpy(reply->bytes + used, data, size);
-    reply->size = used + size;
-    return true;
-}
-
-static void remember_error(struct shard_merge *merge, const char *error) {
-    if (!merge->error) merge->error = strdup(error);
-}
-
 /* The node's next one comes into the same place. */
-static void forget_reply(struct shard_merge *merge, struct shard_part *part) {
-    struct shard_buffer *reply = part->reply;
-    if (!reply) return;
-    if (reply->bytes[0] != '+' && !merge->error) merge->error = strndup(reply->bytes, reply->size);
-    reply->size = 0;
-}
-
-void shard_merge_feed(struct shard_worker *worker, struct shard_request *request, uint32_t part, const char *data,
-                      size_t size, bool last) {
-    if (request->client->socket != -1 && !keep(&request->merge->parts[part], data, size)) {
-        shard_client_close(worker, request->client);
+static void forget_reply(struct shard_worker *worker, struct shard_request *request, struct shard_part *part) {
+    struct shard_merge *merge = request->merge;
+    bool wrong = !begins_with(part, "+");
+    if (wrong && !merge->failed && type_of(part) == '-') {
+        request->client->behind -= part->got.size;
+        shard_rope_move(&merge->error, &part->got);
     }
-    if (last && request->merge->gathers) forget_reply(request->merge, &request->merge->parts[part]);
-    if (last) shard_merge_finish_part(worker, request);
+    merge->failed = merge->failed || wrong;
+    forget_part(worker, request, part);
 }
 
-void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, const char *error) {
-    remember_error(request->merge, error);
-    shard_add(worker, FIGURE_ERRORS, 1);
+void shard_merge_feed(struct shard_worker *worker, struct shard_request *request, uint32_t number, const char *data,
+                      size_t size, bool last) {
+    struct shard_client *client = request->client;
+    struct shard_merge *merge = request->merge;
+    struct shard_part *part = &merge->parts[number];
+    if (client->socket != -1 && !client->cut) {
+        client->behind += size;
+        bool enough = shard_rope_copy(&part->got, &worker->blocks, data, size);
+        if (!enough) shard_client_close(worker, client);
+        else if (client->behind > worker->shard->settings.client_bytes) shard_client_touch(worker, client);
+    }
+    part->whole = last;
+    if (last) part->link = NULL;
+    if (is_forwarded(merge)) look_at_header(merge, part);
+    if (part->fits && is_lost(merge)) forget_part(worker, request, part);
+    if (last && merge->gathers) forget_reply(worker, request, part);
+    if (last) shard_merge_finish_part(worker, request);
+    else shard_merge_go_on(worker, request);
+}
+
+void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, uint32_t number, const char *error) {
+    struct shard_client *client = request->client;
+    struct shard_merge *merge = request->merge;
+    struct shard_part *part = &merge->parts[number];
+    part->link = NULL;
+    forget_part(worker, request, part);
+    if (!merge->failed && !shard_rope_copy(&merge->error, &worker->blocks, error, strlen(error))) {
+        shard_rope_clear(&merge->error, &worker->blocks);
+    }
+    if (!merge->failed) shard_add(worker, FIGURE_ERRORS, 1);
+    merge->failed = true;
+    if (merge->begun) shard_client_cut(worker, client);
     shard_merge_finish_part(worker, request);
 }
 

@@ -35,6 +35,7 @@ static struct shard_pin *new_pin(struct shard_worker *worker, struct shard_lane 
     lane->users++;
     pin->link.retry_at = lane->links[node].retry_at;
     pin->link.pin = pin;
+    pin->link.own = true;
     pin->node = node;
     pin->next = worker->pins;
     worker->pins = pin;

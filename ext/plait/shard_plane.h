@@ -17,9 +17,13 @@ enum {
     SHARD_READ_LEAST = 16384, /* with less left of it, it is begun anew */
     SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
     SHARD_IN_FLIGHT = 10000,  /* requests of a client */
-    SHARD_STREAM = 64 * 1024, /* an argument of which so many bytes are still to come is forwarded while it arrives */
-    SHARD_GATHER = 64 * 1024  /* with so many bytes of an MSET here, its pairs are sent on before the rest has come */
+    SHARD_CHUNK = 64 * 1024,  /* what is larger is forwarded while it arrives, unless the settings say otherwise */
+    SHARD_MANY = 512,         /* keys of an MGET that is worth connections of its own */
+    SHARD_OWN = 64,           /* connections of their own to a node */
+    SHARD_MOST = 64 << 20     /* bytes for a node that does not take them, until it is asked for nothing more */
 };
+
+static const uint32_t SHARD_ALL = UINT32_MAX;
 
 /* What an event of epoll is about; the first member of each. */
 enum shard_kind { SHARD_BELL, SHARD_LISTENER, SHARD_CLIENT, SHARD_LINK };
@@ -27,19 +31,30 @@ enum shard_kind { SHARD_BELL, SHARD_LISTENER, SHARD_CLIENT, SHARD_LINK };
 /* ---- requests ---- */
 
 struct shard_part {
-    struct shard_buffer *reply; /* as far as it has come */
+    struct shard_rope got;   /* of its reply, what is not on its way yet */
+    struct shard_link *link; /* that is for it alone and still answers, or NULL */
+    uint64_t values;         /* SHARD_MGET: that its array has to have */
+    bool whole;
+    bool headed;             /* the header of its array was looked at */
+    bool fits;               /* that is as it has to be */
 };
 
 /* Of a request that goes to several nodes, or whose reply is changed. */
 struct shard_merge {
     uint8_t way;             /* enum shard_way */
     bool gathers;            /* how many parts there will be is not known; the replies of a node are one part after another */
+    bool failed;             /* a part will never be whole */
+    bool spoilt;             /* a part is not an array */
+    bool begun;              /* what is here is forwarded in its order */
     uint32_t waiting;        /* parts without a whole reply */
     uint32_t count;          /* of parts */
+    uint32_t headed;         /* parts whose header is here */
     uint32_t keys;           /* SHARD_MGET: how many */
     uint16_t *order;         /* SHARD_MGET: for each key the number of its part */
+    uint32_t at;             /* the key, or the part, that is forwarded */
+    uint64_t left;           /* bytes of its value that are still to be forwarded */
     uint32_t node;           /* SHARD_SCAN: which is scanned */
-    char *error;             /* the first that has happened, or NULL */
+    struct shard_rope error; /* the first that has happened */
     struct shard_part parts[];
 };
 
@@ -51,8 +66,8 @@ struct shard_request {
     struct shard_rope reply;    /* what has come of it before it was its turn */
     const struct shard_command *command; /* or NULL */
     double since;
+    bool begun;                 /* the client has a part of it already */
     bool done;                  /* the reply is whole */
-    bool cut;                   /* it never will be: the client has a part of it already */
 };
 
 /* ---- clients ---- */
@@ -65,10 +80,12 @@ struct shard_client {
     enum shard_kind kind;
     int socket;                          /* -1: closed, but replies for it are still to come */
     uint32_t events;                     /* that epoll looks for */
+    uint32_t window;                     /* of the thread's, in which it was last heard */
     uint32_t in_flight;                  /* requests without a whole reply, or behind such a one */
     struct shard_request *first;         /* oldest */
     struct shard_request *last;
     struct shard_rope out;
+    size_t behind;                       /* bytes of replies that are here before their turn */
     struct shard_buffer *in;             /* NULL: no part of a command is waited for */
     size_t in_at;                        /* where the command that is scanned begins there */
     struct resp_span *spans;             /* of a command that is not here as a whole, or NULL */
@@ -87,12 +104,18 @@ struct shard_client {
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
     struct shard_client *next_paused;
+    struct shard_client *next_leaving;
+    double leaves_at;                    /* at the latest, once all is written */
+    uint32_t awaits;                     /* a connection of its own to this node, from 1 on; SHARD_ALL: to each; 0: none */
     bool scanning;                       /* the command has been begun */
     bool touched;                        /* in the list of those with something to write */
     bool paused;                         /* in the list of those that are not read from */
     bool alone;                          /* nothing is read before all is answered */
     bool again;                          /* the command was not taken: it is to be read again when all before it is answered */
     bool ending;                         /* nothing more is read; it is closed when all is written */
+    bool finished;                       /* it has sent its last byte */
+    bool cut;                            /* of a reply it has only a part, and gets no more */
+    bool leaving;                        /* in the list of those that have all, and are to close now */
     bool buried;                         /* in the list of those to be freed */
     bool locked;                         /* it has to give the password first */
     bool greets;                         /* its password came with HELLO */
@@ -104,9 +127,10 @@ enum shard_link_state { SHARD_DOWN, SHARD_CONNECTING, SHARD_GREETING, SHARD_UP }
 
 /* Who waits for a reply. */
 struct shard_waiter {
-    struct shard_request *request;
+    struct shard_request *request; /* NULL: we do, to see whether the node is well */
     uint32_t part;
-    uint32_t skip; /* replies that come before its own, and are nobody's */
+    uint32_t skip;                 /* replies that come before its own, and are nobody's */
+    uint64_t at;                   /* where its command begins among the bytes for the node */
 };
 
 /* A connection to a node. */
@@ -117,11 +141,18 @@ struct shard_link {
     struct shard_pin *pin;        /* what it is a part of, or NULL */
     struct shard_lane *lane;
     uint32_t greetings;           /* answers to them that are to come, before anything else is sent */
+    double heard;                 /* when it last did */
+    bool own;                     /* it is for one command at a time */
+    bool taken;                   /* by one */
+    bool resting;                 /* it is not read from: enough of it is here */
+    bool suspect;                 /* it was silent: nobody asks it anything before it has answered us */
+    bool again;                   /* what was not sent before is sent anew: once */
     enum shard_link_state state;
     int socket;
     uint32_t events;
     const struct shard_node *node;
     struct shard_rope out;
+    uint64_t sent;                /* bytes that were written to it */
     struct shard_waiter *waiters; /* a ring */
     uint32_t room;                /* a power of 2 */
     uint32_t head;                /* the oldest; counts on */
@@ -169,15 +200,24 @@ struct shard_worker {
     uint32_t span_room;
     uint32_t *nodes;                 /* of the keys of a command */
     size_t node_room;
-    uint32_t *counts;                /* for each node: keys of a command, or parts */
+    uint32_t *counts;                /* for each node: keys of a command */
+    uint16_t *numbers;               /* and of the part of its reply */
+    struct shard_link **asked;       /* and on which connection it is asked */
     struct shard_lane lane;          /* of most clients: RESP2, as the shard itself */
     struct shard_link *links;        /* its */
     struct shard_link *streams;      /* connections for one command at a time */
+    uint32_t *taken;                 /* of them for each node */
+    struct shard_client *leaving;
+    uint64_t random;
     struct shard_pin *pins;          /* connections for one client at a time */
     struct shard_pin *idle_pins;     /* those of them that are nobody's */
     struct shard_pin *touched_pins;  /* those with something to write */
     double pins_at;                  /* when they are looked at again */
     struct shard_metrics *metrics;
+    double window_began;             /* a short while, in which … */
+    uint32_t window;                 /* … its number … */
+    uint32_t heard;                  /* … so many clients were heard */
+    uint32_t crowd;                  /* and in the one before it */
     struct shard_client *clients;
     struct shard_client *touched;
     struct shard_client *paused;
@@ -197,6 +237,12 @@ struct shard {
     atomic_int draining;             /* see shard_drain.h */
     struct shard_worker workers[];
 };
+
+/* Good enough to spread. */
+static inline uint32_t shard_random(struct shard_worker *worker) {
+    worker->random = worker->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(worker->random >> 33);
+}
 
 /* Only the thread itself writes it: no locked instruction is needed. */
 static inline void shard_add(struct shard_worker *worker, int figure, uint64_t number) {
@@ -255,8 +301,22 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
 /* Bytes of its reply; `last`: the end of it. */
 void shard_request_feed(struct shard_worker *worker, struct shard_request *request, const char *data, size_t size, bool last);
 
-/* The reply will not come. `begun`: some of it has been fed. */
-void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error, bool begun);
+/* The same with bytes of a buffer. */
+struct shard_bytes {
+    const char *data;
+    size_t size;
+    struct shard_buffer *owner; /* NULL: they lie in the read buffer */
+};
+void shard_request_take(struct shard_worker *worker, struct shard_request *request, struct shard_bytes bytes, bool last);
+
+/* The reply will not come as a whole. */
+void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error);
+
+/* It gets what is on its way, and no more: a part of a reply is among that. */
+void shard_client_cut(struct shard_worker *worker, struct shard_client *client);
+
+/* Closes those that had time enough to do it themselves. Returns whether there are others. */
+bool shard_clients_leave(struct shard_worker *worker);
 
 /* ---- shard_route.c ---- */
 
@@ -270,6 +330,7 @@ struct shard_call {
     struct shard_buffer *owner; /* of the data; NULL: it lies in the read buffer */
     const struct resp_span *words;
     uint32_t count;
+    bool alone;                 /* on connections of its own */
 };
 
 /* The connection to a node that its client shares with others. */
@@ -298,7 +359,10 @@ void shard_send_to_all(struct shard_call *call);
 void shard_send_pairs(struct shard_call *call, struct shard_request *request);
 
 /* A request with so many parts; NULL: there is no memory, and the client is closed. */
-struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts);
+struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts, uint32_t keys);
+
+/* What may keep a node busy for long, or answers much, goes on connections of its own: after all that the client has asked before. */
+bool shard_goes_alone(const struct shard_call *call);
 void shard_scan(struct shard_call *call);
 
 /* Where each key belongs, into worker->nodes; the keys are every `step` words from `first` on. False: no memory. */
@@ -306,14 +370,20 @@ bool shard_place_keys(struct shard_call *call, uint32_t first, uint32_t step, ui
 
 /* ---- shard_merge.c ---- */
 
-/* NULL when there is no memory. */
-struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts);
-void shard_merge_free(struct shard_merge *merge);
+/* `keys` of an MGET, or 0. NULL when there is no memory. */
+struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t keys);
+void shard_merge_free(struct shard_worker *worker, struct shard_request *request);
+
+/* Nobody wants what has come, nor what will. */
+void shard_merge_forget(struct shard_worker *worker, struct shard_request *request);
+
+/* Forwards what may be. */
+void shard_merge_go_on(struct shard_worker *worker, struct shard_request *request);
 
 /* Bytes of a part's reply. */
 void shard_merge_feed(struct shard_worker *worker, struct shard_request *request, uint32_t part, const char *data,
                       size_t size, bool last);
-void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, const char *error);
+void shard_merge_fail(struct shard_worker *worker, struct shard_request *request, uint32_t part, const char *error);
 
 /* A part that needs no reply of a node is done with. */
 void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request);
@@ -325,7 +395,7 @@ void shard_answer_here(struct shard_call *call);
 /* ---- shard_gather.c ---- */
 
 /* Whether pairs of an MSET had better be sent on before the rest of it has come; `size` bytes of it are here. */
-bool shard_gather_wanted(const struct shard_client *client, const char *data, size_t size);
+bool shard_gather_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size);
 
 /* Returns the bytes that are done with. */
 size_t shard_gather(struct shard_worker *worker, struct shard_client *client, const char *data, struct shard_buffer *owner);
@@ -339,10 +409,17 @@ void shard_gather_leave(struct shard_worker *worker, struct shard_client *client
 /* ---- shard_stream.c ---- */
 
 /* Whether what is scanned, of which `size` bytes are here, had better be forwarded while it arrives. */
-bool shard_stream_wanted(const struct shard_client *client, const char *data, size_t size);
+bool shard_stream_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size);
 
-/* Only when all that the client has asked for before is answered. */
-void shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+/* Whether there is a connection, from 1 on, or one to each: SHARD_ALL. */
+bool shard_own_links(struct shard_worker *worker, uint32_t node);
+
+/* One that nobody else has until it was answered, or NULL: there is no memory. */
+struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t node);
+void shard_release_link(struct shard_worker *worker, struct shard_link *link);
+
+/* Only when all that the client has asked for before is answered, and there is a connection. False: there is none. */
+bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                         struct shard_buffer *owner);
 
 /* While client->left: returns the bytes that belonged to it. */
@@ -375,6 +452,8 @@ void shard_link_skip(struct shard_link *link, uint32_t replies);
 
 /* All that wait are told why; it is not tried again at once. */
 void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why);
+/* Whether it is read from, or rests. */
+void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool wanted);
 
 /* Ends the connection in the middle of a command; whoever waits is answered with that. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);

@@ -4,16 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 /* Of a block, so that it fills whole pages with its head; pieces in one system call. */
-enum { OWN_ROOM = 8192 - sizeof(struct shard_block), PIECES = 256 };
+enum { OWN_ROOM = 8192 - sizeof(struct shard_block), SMALL_ROOM = 256 - sizeof(struct shard_block), PIECES = 256 };
 
 /* ---- buffers ---- */
 
 /* From the size on that glibc takes from the system, at first; it takes larger ones for its own later. */
-enum { LARGE_MEMORY = 128 * 1024 };
+enum { LARGE_MEMORY = 128 * 1024, MAPPED_MEMORY = 1024 * 1024 };
 
 static _Thread_local unsigned long large_freed;
 
@@ -21,11 +22,19 @@ unsigned long shard_large_freed(void) {
     return large_freed;
 }
 
+static struct shard_buffer *map(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* malloc would keep the largest ones for good, where they are the last of a thread's own memory. */
 struct shard_buffer *shard_buffer_new(size_t room) {
-    struct shard_buffer *buffer = malloc(sizeof *buffer + room);
+    bool mapped = room >= MAPPED_MEMORY;
+    struct shard_buffer *buffer = mapped ? map(sizeof *buffer + room) : malloc(sizeof *buffer + room);
     if (!buffer) return NULL;
 
     buffer->references = 1;
+    buffer->mapped = mapped;
     buffer->room = room;
     buffer->size = 0;
     return buffer;
@@ -34,7 +43,22 @@ struct shard_buffer *shard_buffer_new(size_t room) {
 void shard_buffer_drop(struct shard_buffer *buffer) {
     if (!buffer || --buffer->references) return;
     large_freed += buffer->room >= LARGE_MEMORY;
-    free(buffer);
+    if (buffer->mapped) munmap(buffer, sizeof *buffer + buffer->room);
+    else free(buffer);
+}
+
+struct shard_buffer *shard_buffer_grow(struct shard_buffer *buffer, size_t room) {
+#ifdef MREMAP_MAYMOVE
+    if (!buffer->mapped || buffer->references != 1) return NULL;
+    void *memory = mremap(buffer, sizeof *buffer + buffer->room, sizeof *buffer + room, MREMAP_MAYMOVE);
+    if (memory == MAP_FAILED) return NULL;
+    buffer = memory;
+    buffer->room = room;
+    return buffer;
+#else
+    (void)buffer, (void)room;
+    return NULL;
+#endif
 }
 
 /* ---- blocks ---- */
@@ -58,7 +82,11 @@ static struct shard_block *take(struct shard_block **list, size_t *count, size_t
 
 static void give_back(struct shard_blocks *blocks, struct shard_block *block) {
     shard_buffer_drop(block->owner);
-    if (block->room) {
+    if (block->room == SMALL_ROOM) {
+        block->next = blocks->small;
+        blocks->small = block;
+        blocks->small_count++;
+    } else if (block->room) {
         block->next = blocks->own;
         blocks->own = block;
         blocks->own_count++;
@@ -81,6 +109,7 @@ static void trim(struct shard_block **list, size_t *count, size_t keep) {
 void shard_blocks_trim(struct shard_blocks *blocks, size_t keep) {
     large_freed += blocks->own_count > keep * 2;
     trim(&blocks->own, &blocks->own_count, keep);
+    trim(&blocks->small, &blocks->small_count, keep * 32);
     trim(&blocks->references, &blocks->reference_count, keep * 16);
 }
 
@@ -92,24 +121,37 @@ static void append(struct shard_rope *rope, struct shard_block *block) {
     rope->last = block;
 }
 
-bool shard_rope_copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size) {
+static struct shard_block *take_room(struct shard_blocks *blocks, bool small) {
+    return small ? take(&blocks->small, &blocks->small_count, SMALL_ROOM) : take(&blocks->own, &blocks->own_count, OWN_ROOM);
+}
+
+static bool copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size, bool briefly) {
     rope->size += size;
     while (size) {
         struct shard_block *block = rope->last;
-        size_t used = block && block->room ? (size_t)(block->data - block->bytes) + block->size : OWN_ROOM;
-        if (used == OWN_ROOM) {
-            block = take(&blocks->own, &blocks->own_count, OWN_ROOM);
+        bool own = block && block->room;
+        size_t used = own ? (size_t)(block->data - block->bytes) + block->size : 0;
+        if (!own || used == block->room) {
+            block = take_room(blocks, briefly && size <= SMALL_ROOM);
             if (!block) return false;
             append(rope, block);
             used = 0;
         }
-        size_t part = size < OWN_ROOM - used ? size : OWN_ROOM - used;
+        size_t part = size < block->room - used ? size : block->room - used;
         memcpy(block->bytes + used, data, part);
         block->size += part;
         data += part;
         size -= part;
     }
     return true;
+}
+
+bool shard_rope_copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size) {
+    return copy(rope, blocks, data, size, false);
+}
+
+bool shard_rope_copy_briefly(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size) {
+    return copy(rope, blocks, data, size, true);
 }
 
 bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size,
@@ -180,9 +222,7 @@ void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks) {
     *rope = (struct shard_rope){0};
 }
 
-/* ---- writing ---- */
-
-static void consume(struct shard_rope *rope, struct shard_blocks *blocks, size_t size) {
+void shard_rope_drop(struct shard_rope *rope, struct shard_blocks *blocks, size_t size) {
     rope->size -= size;
     while (rope->first && size >= rope->first->size) {
         struct shard_block *block = rope->first;
@@ -199,6 +239,52 @@ static void consume(struct shard_rope *rope, struct shard_blocks *blocks, size_t
     }
 }
 
+/* A whole block changes hands, unless it is small: then those behind it find room in the last one. */
+static bool pass_block(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks) {
+    struct shard_block *block = from->first;
+    size_t size = block->size;
+    if (size < SHARD_LARGE) {
+        bool enough = shard_rope_copy(to, blocks, block->data, size);
+        shard_rope_drop(from, blocks, size);
+        return enough;
+    }
+    from->first = block->next;
+    if (!from->first) from->last = NULL;
+    from->size -= size;
+    block->next = NULL;
+    append(to, block);
+    to->size += size;
+    return true;
+}
+
+bool shard_rope_pass(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size) {
+    bool enough = true;
+    while (size && from->first && enough) {
+        struct shard_block *block = from->first;
+        if (block->size <= size) {
+            size -= block->size;
+            enough = pass_block(to, from, blocks);
+        } else {
+            enough = shard_rope_copy(to, blocks, block->data, size);
+            shard_rope_drop(from, blocks, size);
+            size = 0;
+        }
+    }
+    return enough;
+}
+
+size_t shard_rope_peek(const struct shard_rope *rope, char *to, size_t size) {
+    size_t done = 0;
+    for (const struct shard_block *block = rope->first; block && done < size; block = block->next) {
+        size_t part = block->size < size - done ? block->size : size - done;
+        memcpy(to + done, block->data, part);
+        done += part;
+    }
+    return done;
+}
+
+/* ---- writing ---- */
+
 int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int socket) {
     while (rope->first) {
         struct iovec pieces[PIECES];
@@ -214,7 +300,7 @@ int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int s
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return errno;
 
-        consume(rope, blocks, (size_t)written);
+        shard_rope_drop(rope, blocks, (size_t)written);
         if ((size_t)written < asked) return EAGAIN;
     }
     return 0;

@@ -15,6 +15,7 @@ enum { SHARD_LARGE = 1024 };
 /* A buffer that several may refer to, of one thread. */
 struct shard_buffer {
     uint32_t references;
+    bool mapped; /* from the system, to which it goes back */
     size_t room;
     size_t size; /* bytes in use */
     char bytes[];
@@ -39,8 +40,10 @@ struct shard_rope {
 /* Blocks that are free, of one thread. */
 struct shard_blocks {
     struct shard_block *own;        /* with bytes of their own */
+    struct shard_block *small;      /* with few of them */
     struct shard_block *references; /* without */
     size_t own_count;
+    size_t small_count;
     size_t reference_count;
 };
 
@@ -48,8 +51,14 @@ struct shard_blocks {
 struct shard_buffer *shard_buffer_new(size_t room);
 void shard_buffer_drop(struct shard_buffer *buffer);
 
+/* With more room, where the system can give some without copying, or NULL: nothing has changed. Nobody else may refer to it. */
+struct shard_buffer *shard_buffer_grow(struct shard_buffer *buffer, size_t room);
+
 /* All that return a bool return false when there is no memory; the rope is then to be given up. */
 bool shard_rope_copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size);
+
+/* The same where not much more is expected to come behind it: a page for each of many short replies would be of the cache's. */
+bool shard_rope_copy_briefly(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size);
 
 /* Copies it where it is small. `owner` may be NULL, then it is borrowed. */
 bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size,
@@ -60,6 +69,15 @@ bool shard_rope_settle(struct shard_rope *rope, struct shard_blocks *blocks);
 
 /* Puts the one behind the other, and leaves it empty. */
 void shard_rope_move(struct shard_rope *to, struct shard_rope *from);
+
+/* The same with its first bytes; none of them is borrowed. */
+bool shard_rope_pass(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size);
+
+/* Copies its first bytes, as many as there are; returns how many. */
+size_t shard_rope_peek(const struct shard_rope *rope, char *to, size_t size);
+
+/* Its first bytes are done with. */
+void shard_rope_drop(struct shard_rope *rope, struct shard_blocks *blocks, size_t size);
 
 void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks);
 

@@ -77,8 +77,9 @@ static void refuse_unknown(struct shard_call *call) {
 
 static void refuse_subcommand(struct shard_call *call, const struct shard_command *container) {
     char name[40];
-    size_t size = strlen(container->name);
-    for (size_t i = 0; i <= size; i++) name[i] = (char)(container->name[i] >= 'a' ? container->name[i] - 32 : container->name[i]);
+    size_t size = strnlen(container->name, sizeof name - 1);
+    name[size] = 0;
+    for (size_t i = 0; i < size; i++) name[i] = (char)(container->name[i] >= 'a' ? container->name[i] - 32 : container->name[i]);
     shard_refuse(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", shown(call->words[1]), call->data + call->words[1].at, name);
 }
 
@@ -90,7 +91,10 @@ static void send_to(struct shard_call *call, uint32_t node) {
     struct shard_request *request = shard_request_new(worker, call->client);
     if (!request || !shard_link_ask(worker, link, request, 0)) return;
 
-    if (!shard_rope_refer(&link->out, &worker->blocks, call->data, call->size, call->owner)) shard_link_close(worker, link);
+    if (!shard_rope_refer(&link->out, &worker->blocks, call->data, call->size, call->owner)) {
+        shard_link_abandon(worker, link, "-ERR out of memory\r\n");
+        return;
+    }
     if (link->out.size > SHARD_HIGH) call->client->full = link;
 }
 
@@ -130,13 +134,14 @@ static bool names_a_database(const struct shard_call *call) {
 static bool find_keys(struct shard_call *call, uint32_t *node) {
     const struct shard_command *command = call->command;
     struct search search = {.call = call};
-    int across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
-    bool keyless = !across && names_no_key(call), elsewhere = names_a_database(call);
+    bool across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
+    bool elsewhere = !across && names_a_database(call);
+    bool keyless = !across && names_no_key(call);
     if (across) shard_refuse(call, "%s", ACROSS);
     else if (elsewhere) shard_refuse(call, "ERR COPY to a database is denied: the shard has the database 0 only");
     else if (keyless) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
     *node = search.any ? search.node : 0; /* without a key all would say that it is wrong */
-    return !across && !keyless && !elsewhere;
+    return !across && !elsewhere && !keyless;
 }
 
 /* BY and GET name keys by patterns, which may be anywhere. */
@@ -213,14 +218,20 @@ static void route_streams(struct shard_call *call) {
 
 /* ---- all ---- */
 
+static uint32_t first_well(const struct shard_worker *worker) {
+    uint32_t node = 0, nodes = worker->shard->settings.node_count;
+    while (node < nodes && (worker->links[node].suspect || worker->now < worker->links[node].retry_at)) node++;
+    return node == nodes ? 0 : node;
+}
+
 static void go(struct shard_call *call) {
     switch (call->command->way) {
     case SHARD_ROUTED: route(call); break;
     case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
-    case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_INFO: case SHARD_LEAST: case SHARD_PAIRS:
-        shard_send_to_all(call); break;
+    case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_ALL_LEAST: case SHARD_INFO:
+    case SHARD_PAIRS: shard_send_to_all(call); break;
     case SHARD_SCAN: shard_scan(call); break;
-    case SHARD_FIRST: send_to(call, 0); break;
+    case SHARD_FIRST: send_to(call, first_well(call->worker)); break;
     case SHARD_STREAMS: route_streams(call); break;
     case SHARD_SORT: route_found(call); break;
     case SHARD_WAITS: shard_wait(call); break;

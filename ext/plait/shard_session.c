@@ -135,7 +135,7 @@ static void ask_nodes(struct shard_call *call, const char *user, const char *pas
     command->size += put_word(command->bytes + command->size, user, strlen(user));
     command->size += put_word(command->bytes + command->size, password, strlen(password));
     static const struct shard_command verified = {.name = "auth", .way = SHARD_VERIFIED};
-    struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0};
+    struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0, false};
     client->former = client->lane;
     client->lane = lane;
     lane->users++;

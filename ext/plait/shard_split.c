@@ -44,74 +44,90 @@ static const char *whole_word(const struct shard_call *call, uint32_t place, uin
     return call->data + from;
 }
 
-static void out_of_memory(struct shard_worker *worker, struct shard_link *link) {
-    shard_link_close(worker, link); /* what it was sent is not a command any longer */
+/* What it was sent is not a command any longer, and what is still to be appended would not be one either. */
+static bool out_of_memory(struct shard_worker *worker, struct shard_link *link) {
+    shard_link_abandon(worker, link, "-ERR out of memory\r\n");
+    return false;
 }
 
-static void append(struct shard_call *call, struct shard_link *link, const char *data, size_t size) {
+static bool append(struct shard_call *call, struct shard_link *link, const char *data, size_t size) {
     struct shard_worker *worker = call->worker;
-    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, call->owner)) out_of_memory(worker, link);
-    if (link->out.size > SHARD_HIGH) call->client->full = link;
+    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, call->owner)) return out_of_memory(worker, link);
+    if (link->out.size > SHARD_HIGH && !link->own) call->client->full = link;
+    return true;
 }
 
 /* "*3\r\n$3\r\nDEL\r\n". */
-static void begin_named(struct shard_call *call, struct shard_link *link, uint64_t words, const char *name, size_t size) {
+static bool begin_named(struct shard_call *call, struct shard_link *link, uint64_t words, const char *name, size_t size) {
     char header[2 * RESP_HEADER];
     size_t header_size = resp_write_header(header, '*', words);
     header_size += resp_write_header(header + header_size, '$', size);
     struct shard_blocks *blocks = &call->worker->blocks;
     bool enough = shard_rope_copy(&link->out, blocks, header, header_size) &&
                   shard_rope_copy(&link->out, blocks, name, size) && shard_rope_copy(&link->out, blocks, "\r\n", 2);
-    if (!enough) out_of_memory(call->worker, link);
+    return enough || out_of_memory(call->worker, link);
 }
 
 /* The name as the client has written it. */
-static void begin_part(struct shard_call *call, struct shard_link *link, uint64_t words) {
-    begin_named(call, link, words, call->data + call->words[0].at, call->words[0].size);
+static bool begin_part(struct shard_call *call, struct shard_link *link, uint64_t words) {
+    return begin_named(call, link, words, call->data + call->words[0].at, call->words[0].size);
 }
 
-/*
- * Asks each node that has keys of it, and says in worker->counts which part is whose: from 1 on; 0 where the node is not to be
- * sent anything.
- */
+/* The connection for a part: that of all, or one of its own. NULL: the request can't be asked. */
+static struct shard_link *link_for(struct shard_call *call, struct shard_request *request, uint32_t node, uint32_t part) {
+    struct shard_worker *worker = call->worker;
+    struct shard_link *link = call->alone ? shard_take_link(worker, call->client->lane, node) : shard_link_to(call, node);
+    if (!link) {
+        shard_merge_fail(worker, request, part, "-ERR out of memory\r\n");
+        return NULL;
+    }
+    if (call->alone) request->merge->parts[part].link = link;
+    return shard_link_ask(worker, link, request, part) ? link : NULL;
+}
+
+/* Asks each node that has keys of it, and says in worker->asked on which connection; NULL where it is not to be sent anything. */
 static void ask_nodes(struct shard_call *call, struct shard_request *request, uint32_t step) {
     struct shard_worker *worker = call->worker;
-    uint32_t part = 0;
+    uint32_t part = 0, parts = request->merge->count;
     for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {
         uint32_t keys = worker->counts[node];
+        worker->asked[node] = NULL;
         if (!keys) continue;
 
-        bool last = part + 1 == request->merge->count;
-        bool asked = shard_link_ask(worker, shard_link_to(call, node), request, part++);
-        if (asked) begin_part(call, shard_link_to(call, node), 1 + (uint64_t)keys * step);
-        worker->counts[node] = asked ? part : 0;
+        bool last = part + 1 == parts;
+        struct shard_link *link = link_for(call, request, node, part++);
+        if (link && begin_part(call, link, 1 + (uint64_t)keys * step)) worker->asked[node] = link;
         if (last) break; /* if all have failed, the request is gone */
     }
 }
 
-static bool remember_order(const struct shard_worker *worker, struct shard_merge *merge, uint32_t keys) {
+/* Parts in the order of the nodes, as ask_nodes asks them. */
+static void remember_order(const struct shard_worker *worker, struct shard_merge *merge) {
     uint32_t part = 0;
-    uint32_t nodes = worker->shard->settings.node_count;
-    uint16_t *parts = malloc(nodes * sizeof *parts);
-    merge->keys = keys;
-    merge->order = malloc(keys * sizeof *merge->order);
-    if (parts && merge->order) {
-        for (uint32_t node = 0; node < nodes; node++) {
-            if (worker->counts[node]) parts[node] = (uint16_t)part++;
-        }
-        for (uint32_t i = 0; i < keys; i++) merge->order[i] = parts[worker->nodes[i]];
+    for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {
+        if (!worker->counts[node]) continue;
+        merge->parts[part].values = worker->counts[node];
+        worker->numbers[node] = (uint16_t)part++;
     }
-    free(parts);
-    return parts && merge->order;
+    for (uint32_t i = 0; i < merge->keys; i++) merge->order[i] = worker->numbers[worker->nodes[i]];
 }
 
-struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts) {
-    struct shard_merge *merge = shard_merge_new(way, parts);
+struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts, uint32_t keys) {
+    struct shard_merge *merge = shard_merge_new(way, parts, keys);
     struct shard_request *request = merge ? shard_request_new(call->worker, call->client) : NULL;
     if (request) request->merge = merge;
-    else shard_merge_free(merge);
+    else free(merge);
     if (!merge) shard_client_close(call->worker, call->client);
     return request;
+}
+
+bool shard_goes_alone(const struct shard_call *call) {
+    const struct shard_command *container;
+    if (call->count == 2 && call->words[0].size == 4) {
+        const struct shard_command *command = shard_command_find(call->data, call->words, call->count, &container);
+        return command && command->way == SHARD_ALL_ARRAYS;
+    }
+    return call->count > SHARD_MANY && shard_word_is(call->data, call->words[0], "MGET");
 }
 
 /* All keys are on one node: as it came. */
@@ -127,22 +143,21 @@ static void send_whole(struct shard_call *call, uint32_t node) {
 static void append_words(struct shard_call *call, uint32_t keys, uint32_t step) {
     struct shard_worker *worker = call->worker;
     for (uint32_t i = 0; i < keys; i++) {
-        if (!worker->counts[worker->nodes[i]]) continue;
+        struct shard_link *link = worker->asked[worker->nodes[i]];
+        if (!link) continue;
         size_t size;
         const char *data = whole_word(call, 1 + i * step, step, &size);
-        append(call, shard_link_to(call, worker->nodes[i]), data, size);
+        if (!append(call, link, data, size)) worker->asked[worker->nodes[i]] = NULL;
     }
 }
 
 static void send_parts(struct shard_call *call, uint32_t keys, uint32_t step, uint32_t parts) {
     struct shard_worker *worker = call->worker;
     enum shard_way way = call->command->way;
-    struct shard_request *request = shard_begin_merge(call, way, parts);
+    struct shard_request *request = shard_begin_merge(call, way, parts, way == SHARD_MGET ? keys : 0);
     if (!request) return;
-    if (way == SHARD_MGET && !remember_order(worker, request->merge, keys)) {
-        for (uint32_t i = 0; i < parts; i++) shard_merge_fail(worker, request, "-ERR out of memory\r\n");
-        return;
-    }
+    if (way == SHARD_MGET) remember_order(worker, request->merge);
+    call->client->alone = call->alone;
     ask_nodes(call, request, step);
     append_words(call, keys, step);
 }
@@ -156,7 +171,8 @@ void shard_split(struct shard_call *call) {
         shard_client_close(call->worker, call->client);
     } else {
         uint32_t parts = parts_needed(call->worker);
-        if (parts == 1) send_whole(call, call->worker->nodes[0]);
+        call->alone = shard_goes_alone(call);
+        if (parts == 1 && !call->alone) send_whole(call, call->worker->nodes[0]);
         else send_parts(call, keys, step, parts);
     }
 }
@@ -164,9 +180,14 @@ void shard_split(struct shard_call *call) {
 void shard_send_to_all(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
     uint32_t nodes = worker->shard->settings.node_count;
-    struct shard_request *request = shard_begin_merge(call, call->command->way, nodes);
-    for (uint32_t node = 0; request && node < nodes; node++) {
-        if (shard_link_ask(worker, shard_link_to(call, node), request, node)) append(call, shard_link_to(call, node), call->data, call->size);
+    struct shard_request *request = shard_begin_merge(call, call->command->way, nodes, 0);
+    if (!request) return;
+    bool alone = call->command->way == SHARD_ALL_ARRAYS;
+    call->alone = alone;
+    if (alone) call->client->alone = true;
+    for (uint32_t node = 0; node < nodes; node++) {
+        struct shard_link *link = link_for(call, request, node, node);
+        if (link) append(call, link, call->data, call->size);
     }
 }
 
@@ -179,12 +200,13 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
     }
     for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {
         uint32_t count = worker->counts[node];
+        worker->asked[node] = NULL;
         if (!count) continue;
 
         request->merge->waiting++;
-        bool asked = shard_link_ask(worker, shard_link_to(call, node), request, node);
-        if (asked) begin_named(call, shard_link_to(call, node), 1 + 2 * (uint64_t)count, "MSET", 4);
-        worker->counts[node] = asked;
+        struct shard_link *link = link_for(call, request, node, node);
+        bool begun = link && begin_named(call, link, 1 + 2 * (uint64_t)count, "MSET", 4);
+        worker->asked[node] = begun ? link : NULL;
     }
     append_words(call, keys, 2);
 }
@@ -211,7 +233,7 @@ void shard_scan(struct shard_call *call) {
         return;
     }
     uint32_t node = (uint32_t)(cursor % nodes);
-    struct shard_request *request = shard_begin_merge(call, SHARD_SCAN, 1);
+    struct shard_request *request = shard_begin_merge(call, SHARD_SCAN, 1, 0);
     if (!request) return;
 
     request->merge->node = node;
@@ -222,13 +244,15 @@ void shard_scan(struct shard_call *call) {
     size_t header = resp_write_header(word, '$', (uint64_t)size);
     memcpy(word + header, digits, (size_t)size);
     memcpy(word + header + size, "\r\n", 2);
-    begin_part(call, shard_link_to(call, node), call->count);
-    if (!shard_rope_copy(&shard_link_to(call, node)->out, &worker->blocks, word, header + (size_t)size + 2)) {
-        out_of_memory(worker, shard_link_to(call, node));
+    struct shard_link *link = shard_link_to(call, node);
+    if (!begin_part(call, link, call->count)) return;
+    if (!shard_rope_copy(&link->out, &worker->blocks, word, header + (size_t)size + 2)) {
+        out_of_memory(worker, link);
+        return;
     }
     size_t rest = 0;
     const char *options = call->count > 2 ? whole_word(call, 2, call->count - 2, &rest) : NULL;
-    if (options) append(call, shard_link_to(call, node), options, rest);
+    if (options) append(call, link, options, rest);
 }
 
 #endif

@@ -16,26 +16,52 @@ static const double IDLE = 5; /* seconds until a connection that nobody needs is
 
 /* ---- connections ---- */
 
-static bool is_free(const struct shard_link *link) {
-    return link->head == link->tail && !link->out.first && (link->state == SHARD_DOWN || link->state == SHARD_UP);
+static struct shard_link *find_free(struct shard_worker *worker, const struct shard_lane *lane, const struct shard_node *node) {
+    struct shard_link *link = worker->streams;
+    while (link && (link->node != node || link->lane != lane || link->taken)) link = link->next;
+    return link;
 }
 
-static struct shard_link *take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t number) {
-    const struct shard_node *node = &worker->shard->settings.nodes[number];
-    for (struct shard_link *link = worker->streams; link; link = link->next) {
-        if (link->node == node && link->lane == lane && is_free(link)) return link;
-    }
-    struct shard_link *link = calloc(1, sizeof *link);
-    if (!link) return NULL;
+bool shard_own_links(struct shard_worker *worker, uint32_t node) {
+    if (node != SHARD_ALL) return worker->taken[node - 1] < SHARD_OWN;
+    uint32_t at = 0;
+    while (at < worker->shard->settings.node_count && worker->taken[at] < SHARD_OWN) at++;
+    return at == worker->shard->settings.node_count;
+}
 
-    link->kind = SHARD_LINK;
-    link->socket = -1;
-    link->node = node;
-    link->lane = lane;
-    lane->users++;
-    link->next = worker->streams;
-    worker->streams = link;
+struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t number) {
+    const struct shard_node *node = &worker->shard->settings.nodes[number];
+    struct shard_link *link = find_free(worker, lane, node);
+    if (!link) {
+        link = calloc(1, sizeof *link);
+        if (!link) return NULL;
+
+        link->kind = SHARD_LINK;
+        link->socket = -1;
+        link->node = node;
+        link->own = true;
+        link->lane = lane;
+        lane->users++;
+        link->next = worker->streams;
+        worker->streams = link;
+    }
+    link->taken = true;
+    worker->taken[number]++;
     return link;
+}
+
+void shard_release_link(struct shard_worker *worker, struct shard_link *link) {
+    if (!link->taken) return;
+    link->taken = link->resting = false;
+    worker->taken[link->node - worker->shard->settings.nodes]--;
+}
+
+/* Where others wait for a connection, nobody keeps one without sending anything. */
+static void hurry(struct shard_worker *worker, struct shard_link *link) {
+    double patience = worker->shard->settings.timeout;
+    bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN;
+    if (!crowded || patience <= 0 || worker->now - link->heard < patience) return;
+    shard_client_close(worker, link->sender);
 }
 
 bool shard_streams_check(struct shard_worker *worker) {
@@ -43,7 +69,7 @@ bool shard_streams_check(struct shard_worker *worker) {
     struct shard_link **at = &worker->streams;
     while (*at) {
         struct shard_link *link = *at;
-        if (is_free(link) && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
+        if (!link->taken && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
             *at = link->next;
             link->lane->users--;
             shard_link_close(worker, link);
@@ -51,6 +77,8 @@ bool shard_streams_check(struct shard_worker *worker) {
             continue;
         }
         if (link->sender && !link->out.first) link->since = worker->now; /* it is the client that is slow */
+        if (link->resting) link->since = worker->now;
+        if (link->sender) hurry(worker, link);
         shard_link_check(worker, link);
         due = true;
         at = &link->next;
@@ -77,31 +105,38 @@ static const struct shard_command *streamable(const struct resp_command *scan, c
     return command->key && (uint32_t)command->key + 1 < scan->found ? command : NULL;
 }
 
-bool shard_stream_wanted(const struct shard_client *client, const char *data, size_t size) {
+bool shard_stream_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
-    if (scan->stage != RESP_IN_BULK || scan->found != scan->count || shard_is_bound(client)) return false;
-    return resp_command_needs(scan) - size >= SHARD_STREAM && streamable(scan, data);
+    if (worker->shard->settings.strict || scan->stage != RESP_IN_BULK || scan->found != scan->count || shard_is_bound(client)) return false;
+    return resp_command_needs(scan) - size >= worker->shard->settings.chunk && streamable(scan, data);
 }
 
-void shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                         struct shard_buffer *owner) {
     const struct resp_command *scan = &client->command;
     struct resp_span key = scan->spans[streamable(scan, data)->key];
     uint32_t node = placement_node(&worker->shard->settings.placement, data + key.at, key.size);
-    struct shard_link *link = take_link(worker, client->lane, node);
+    if (!shard_own_links(worker, node + 1)) {
+        client->awaits = node + 1;
+        return false;
+    }
     shard_metrics_take(worker, streamable(scan, data));
-    struct shard_request *request = link ? shard_request_new(worker, client) : NULL;
-    if (!request) {
+    struct shard_request *request = shard_request_new(worker, client);
+    struct shard_link *link = request ? shard_take_link(worker, client->lane, node) : NULL;
+    if (!link) {
+        if (request) shard_request_fail(worker, request, "-ERR out of memory\r\n");
         shard_client_close(worker, client);
-        return;
+        return true;
     }
     shard_add(worker, FIGURE_COMMANDS, 1);
     client->left = resp_command_needs(scan) - size;
-    if (!shard_link_ask(worker, link, request, 0)) return; /* the rest is read and dropped */
+    if (!shard_link_ask(worker, link, request, 0)) return true; /* the rest is read and dropped */
 
     link->sender = client;
+    link->heard = worker->now;
     client->stream = link;
     if (!shard_rope_refer(&link->out, &worker->blocks, data, size, owner)) shard_client_close(worker, client);
+    return true;
 }
 
 static void drop(struct shard_worker *worker, struct shard_client *client, const char *error) {
@@ -145,6 +180,7 @@ size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *clien
     }
     if (link && enough && client->left == 0) enough = shard_rope_copy(&link->out, &worker->blocks, "\r\n", TERMINATOR);
     if (!enough) shard_client_close(worker, client);
+    if (client->stream) link->heard = worker->now;
     if (client->left == 0 && client->stream) {
         client->stream = NULL;
         link->sender = NULL;

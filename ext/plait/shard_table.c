@@ -10,6 +10,8 @@ static struct shard_command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands, SLOTS = 1024, LONGEST = 40 };
 
+_Static_assert(COMMANDS * 2 < SLOTS, "a table that is nearly full is slow, and one that is full is searched for ever");
+
 /* Open addressing; a name's size first, which most others differ in. */
 static struct {
     size_t size;
@@ -28,7 +30,7 @@ static const struct {
     {"function|flush", SHARD_ALL_SAME}, {"keys", SHARD_ALL_ARRAYS}, {"randomkey", SHARD_ALL_ONE}, {"scan", SHARD_SCAN},
     {"command", SHARD_FIRST}, {"command|count", SHARD_FIRST}, {"command|docs", SHARD_FIRST}, {"command|info", SHARD_FIRST},
     {"command|list", SHARD_FIRST}, {"command|getkeys", SHARD_FIRST}, {"config|get", SHARD_PAIRS}, {"lolwut", SHARD_FIRST},
-    {"script|exists", SHARD_LEAST}, {"function|list", SHARD_FIRST}, {"function|dump", SHARD_FIRST},
+    {"script|exists", SHARD_ALL_LEAST}, {"function|list", SHARD_FIRST}, {"function|dump", SHARD_FIRST},
     {"ping", SHARD_LOCAL}, {"echo", SHARD_LOCAL}, {"quit", SHARD_LOCAL}, {"select", SHARD_LOCAL}, {"hello", SHARD_SESSION},
     {"reset", SHARD_SESSION}, {"time", SHARD_LOCAL}, {"client|setname", SHARD_SESSION}, {"client|getname", SHARD_SESSION},
     {"client|setinfo", SHARD_SESSION}, {"client|id", SHARD_SESSION}, {"client|info", SHARD_SESSION},

@@ -38,8 +38,9 @@ enum shard_way {
     SHARD_ALL_SAME,   /* to all nodes; the answer of one, if none is an error */
     SHARD_ALL_ARRAYS, /* to all nodes; one array */
     SHARD_ALL_ONE,    /* to all nodes; one that is not nil */
+    SHARD_ALL_LEAST,  /* to all nodes; arrays of integers: of each the least */
     SHARD_SCAN,       /* to one node after another */
-    SHARD_FIRST,      /* to the first node: all would answer the same */
+    SHARD_FIRST,      /* to the first node that is well: all would answer the same */
     SHARD_LOCAL,      /* answered here */
     SHARD_STREAMS,    /* routed, unless it waits */
     SHARD_WAITS,      /* to the node of its keys, on a connection of its own */
@@ -49,7 +50,6 @@ enum shard_way {
     SHARD_SESSION,    /* about the connection of the client itself */
     SHARD_VERIFIED,   /* a password that all nodes have to take */
     SHARD_INFO,       /* to all nodes; one text */
-    SHARD_LEAST,      /* to all nodes; of each number the least */
     SHARD_PAIRS,      /* to all nodes; names and values, which may differ */
     SHARD_REFUSED
 };

@@ -13,10 +13,15 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
-enum { EVENTS = 256, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64 };
+enum { EVENTS = 512, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64, CROWD = 16 /* clients */, NAP = 100 * 1000 /* ns */ };
+
+/* Seconds. */
+static const double LONG_TURN = 200e-6;
+static const double WINDOW = 2e-3;
 
 static const double QUIET = 0.3; /* seconds */
 
@@ -77,9 +82,10 @@ static void take_event(struct shard_worker *worker, const struct epoll_event *ev
         struct shard_client *client = event->data.ptr;
         if (client->socket == -1) return;
         if (event->events & EPOLLRDHUP) shard_client_close(worker, client); /* it waits for an answer, and has gone */
+        if (client->window != worker->window) worker->heard++;
+        client->window = worker->window;
         if (event->events & EPOLLOUT) shard_client_touch(worker, client);
-        if (client->socket == -1 || !(event->events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return;
-        shard_client_readable(worker, client, event->events);
+        if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && client->socket != -1) shard_client_readable(worker, client, event->events);
     }
 }
 
@@ -115,6 +121,7 @@ static int check_times(struct shard_worker *worker) {
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
     due |= shard_lanes_check(worker);
+    due |= shard_clients_leave(worker);
     due |= shard_drain_turn(worker);
     due |= give_memory_back(worker);
     return due ? TICK : -1;
@@ -129,9 +136,27 @@ static void take_turn(struct shard_worker *worker, const struct epoll_event *eve
     shard_blocks_trim(&worker->blocks, KEPT_BLOCKS);
 }
 
+/*
+ * Many clients that are served as they come wake everybody for a request or two: each turn then has its own writes to the nodes,
+ * and each node its own to us. A short sleep gathers what comes meanwhile, as network cards do with interrupts. Few clients, who
+ * would wait for it, or more to do than there is time for: no sleep.
+ */
+static void gather(struct shard_worker *worker) {
+    if (worker->now - worker->window_began > WINDOW) {
+        worker->window_began = worker->now;
+        worker->window++;
+        worker->crowd = worker->heard;
+        worker->heard = 0;
+    }
+    if (worker->crowd < CROWD || seconds() - worker->now > LONG_TURN) return;
+    static const struct timespec time = {.tv_nsec = NAP};
+    nanosleep(&time, NULL);
+}
+
 void *shard_run(void *argument) {
     struct shard_worker *worker = argument;
     struct epoll_event events[EVENTS];
+    prctl(PR_SET_TIMERSLACK, 1UL); /* ns; of this thread */
     while (!atomic_load_explicit(&worker->shard->stopping, memory_order_acquire)) {
         int patience = check_times(worker);
         /* What failing links have answered is written before anybody sleeps. */
@@ -139,6 +164,7 @@ void *shard_run(void *argument) {
         int count = epoll_wait(worker->epoll, events, EVENTS, patience);
         if (count < 0 && errno != EINTR) break;
         take_turn(worker, events, count < 0 ? 0 : count);
+        gather(worker);
     }
     return NULL;
 }
@@ -165,7 +191,11 @@ int shard_worker_open(struct shard_worker *worker) {
     worker->span_room = FIRST_SPANS;
     worker->counts = calloc(nodes, sizeof *worker->counts);
     worker->links = calloc(nodes, sizeof *worker->links);
-    if (!worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
+    worker->taken = calloc(nodes, sizeof *worker->taken);
+    worker->numbers = calloc(nodes, sizeof *worker->numbers);
+    worker->asked = calloc(nodes, sizeof *worker->asked);
+    worker->random = (uint64_t)(seconds() * 1e9) ^ (uintptr_t)worker;
+    if (!worker->taken || !worker->numbers || !worker->asked || !worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
 
     if (!shard_lane_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
 
@@ -176,7 +206,8 @@ int shard_worker_open(struct shard_worker *worker) {
 static void forget_lists(struct shard_worker *worker) {
     for (struct shard_client *client = worker->touched; client; client = client->next_touched) client->touched = false;
     for (struct shard_client *client = worker->paused; client; client = client->next_paused) client->paused = false;
-    worker->touched = worker->paused = NULL;
+    for (struct shard_client *client = worker->leaving; client; client = client->next_leaving) client->leaving = false;
+    worker->touched = worker->paused = worker->leaving = NULL;
 }
 
 static void close_all(struct shard_worker *worker) {
@@ -207,6 +238,9 @@ void shard_worker_close(struct shard_worker *worker) {
     shard_metrics_close(worker);
     free(worker->links);
     free(worker->counts);
+    free(worker->taken);
+    free(worker->numbers);
+    free(worker->asked);
     free(worker->nodes);
     free(worker->spans);
     free(worker->buffer);

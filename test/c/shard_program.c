@@ -54,7 +54,7 @@ int main(int count, char **arguments) {
     for (uint32_t i = 0; i < threads; i++) listeners[i] = listen_on(&port);
     struct shard_settings settings = {.nodes = nodes, .node_count = node_count, .limits = resp_default_limits,
                                       .placement = {.points = points, .count = node_count, .tag = PLACEMENT_LAST_BRACE},
-                                      .connect_timeout = 5, .timeout = 30, .retry = 0.05, .client_bytes = 64 << 20,
+                                      .connect_timeout = 5, .timeout = 10, .retry = 0.05, .client_bytes = 64 << 20, .chunk = 64 << 10,
                                       .clients = 1000};
     struct shard *shard = shard_start(&settings, listeners, threads, &error);
     if (!shard) return 1;

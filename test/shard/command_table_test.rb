@@ -36,14 +36,18 @@ class ShardCommandTableTest < Minitest::Test
     assert_nil(Plait::NativeShard::Plane.keys_of(%w[object|encoding a]))
     assert_nil(Plait::NativeShard::Plane.keys_of(["x" * 1000]))
     assert_nil(Plait::NativeShard::Plane.keys_of([""]))
+    assert_raises(TypeError) { Plait::NativeShard::Plane.keys_of([1]) }
   end
 
   # A newer server has more: then `rake shard:commands` makes it anew.
   def test_the_table_has_what_the_server_has
     table = CommandTable.new(decode(call(plain.port, "COMMAND")))
     rows = File.readlines(File.join(Support::ROOT, "ext/plait/shard_commands.inc")).drop(1)
-    assert_empty(table.to_c.lines.drop(1) - rows) if decode(call(plain.port, "INFO", "server"))[/redis_version:7\.0/]
     assert_operator(rows.size, :>, 300)
+    version = decode(call(plain.port, "INFO", "server"))[/redis_version:(\S+)/, 1]
+    skip("the table is that of Redis 7.0, the server is #{version}") unless version.start_with?("7.0.")
+
+    assert_empty(table.to_c.lines.drop(1) - rows)
   end
 
   def test_an_older_server

@@ -148,7 +148,7 @@ class ShardOperationsTest < Minitest::Test
   def test_doors_that_are_none
     { "listen" => "a:99999", "metrics" => "a:1:2" }.each do |name, text|
       error = assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(nodes: %w[a:1], name.to_sym => text) }
-      assert_match(/#{name}: (is HOST:PORT|has a port from 0 to 65535)/, error.message)
+      assert_match(/#{name}: is HOST:PORT/, error.message)
     end
     assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(nodes: %w[a:1], threads: 1.5) }
     assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(nodes: %w[a:1], clients: 1 << 40) }

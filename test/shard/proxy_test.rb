@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "rbconfig"
 require_relative "proxy/nodes"
 
 class ShardProxyTest < Minitest::Test
@@ -44,10 +45,46 @@ class ShardProxyTest < Minitest::Test
     end
   end
 
+  # Neither garbage collection nor the end of the process may need somebody to stop it.
   def test_one_that_nobody_stops
     nodes
-    Proxy.new(nodes: addresses, listen: "127.0.0.1:0").start
-    3.times { GC.start }
+    script = <<~RUBY
+      require "plait/shard"
+      begin
+        proxy = Plait::Shard::Proxy.new(nodes: #{addresses}, listen: "127.0.0.1:0").start
+        port = proxy.port
+        proxy = nil
+      end
+      Plait::Shard::Proxy.new(nodes: #{addresses}, listen: "127.0.0.1:0").start
+      puts TCPSocket.open("127.0.0.1", port) { |socket| socket.write("PING\\r\\n") && socket.gets }
+      GC.start
+    RUBY
+    output = IO.popen([RbConfig.ruby, "-I", File.join(Support::ROOT, "lib"), "-e", script, { err: File::NULL }], &:read)
+    assert_equal(["+PONG\r\n", true], [output, Process.last_status.success?])
+  end
+
+  def test_stop_is_not_lost_to_an_interruption
+    proxy = Proxy.new(nodes: ["127.0.0.1:1"], listen: "127.0.0.1:0").start
+    begun = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Thread.handle_interrupt(IOError => :on_blocking) do
+        begun << true
+        nil until Thread.pending_interrupt?
+        proxy.stop
+      end
+    end
+    begun.pop
+    thread.raise(IOError)
+    assert_raises(IOError) { thread.join }
+    assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", proxy.port) }
+  end
+
+  def test_two_on_one_port
+    Proxy.open(nodes: ["127.0.0.1:1"], listen: "127.0.0.1:0", threads: 2) do |proxy|
+      other = Proxy.new(nodes: ["127.0.0.1:2"], listen: "127.0.0.1:#{proxy.port}", threads: 2)
+      assert_raises(Plait::ListenError) { other.start }
+    end
   end
 
   def test_a_fork_leaves_the_parents_alone
@@ -71,11 +108,14 @@ class ShardProxyTest < Minitest::Test
 
   def test_wrong_options
     assert_match(/listen: is HOST:PORT/, refused(listen: "x"))
+    assert_match(/listen: is HOST:PORT/, refused(listen: "127.0.0.1:99999"))
     assert_match(/threads are from 1 to 256/, refused(threads: 0))
     assert_match(/no option timeouts; there are hash/, refused(timeouts: 1))
     assert_match(/timeout: is seconds, at least 0/, refused(timeout: "1"))
     assert_match(/clients: is a number, at least 0, not -1/, refused(clients: -1))
     assert_match(/no placement :x/, refused(placement: :x))
+    assert_match(/strategy: is one of strict, lazy, auto.* not :slow and 65536/, refused(strategy: :slow))
+    assert_match(/chunk: from 1024 to 262144 bytes/, refused(chunk: 4))
   end
 
   def test_addresses_that_are_none

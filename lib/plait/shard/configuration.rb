@@ -13,7 +13,7 @@ module Plait
     #     tag: "{}"
     module Configuration
       # Their values are names.
-      NAMES = %i[placement hash distribution].freeze
+      NAMES = %i[placement hash distribution strategy].freeze
       # Tags that are rules and not two delimiters.
       TAGS = %w[last_brace first_brace].freeze
       private_constant :NAMES, :TAGS

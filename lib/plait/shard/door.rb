@@ -23,7 +23,7 @@ module Plait
 
         @host = match[:v6] || match[:host]
         @port = Integer(match[:port], 10)
-        raise UsageError, "#{what}: has a port from 0 to 65535, not #{@port}" if @port > 65_535
+        raise UsageError, "#{what}: is HOST:PORT with a port up to 65535, not #{text.inspect}" if @port > 65_535
       end
 
       # @return [String] "HOST:PORT"

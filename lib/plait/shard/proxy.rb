@@ -60,6 +60,9 @@ module Plait
       # @option options [String, nil] :node_user as whom the proxy speaks to nodes; nil: their default user
       # @option options [String, nil] :node_password
       # @option options [Boolean] :users whether names and passwords of clients are for the nodes to judge: ACL users
+      # @option options [Symbol] :strategy `:strict`: commands and answers are forwarded when they are whole; `:lazy`: what is
+      #   larger than the chunk while it arrives; `:auto`: so from 64 KiB on, or from the chunk where that is larger
+      # @option options [Integer] :chunk bytes, 1 KiB to 256 KiB
       # @raise [UsageError]
       # @raise [UnsupportedError] without the extension, or on another system than Linux
       def initialize(nodes:, listen: "127.0.0.1:6380", threads: 1, metrics: nil, **options)
@@ -198,7 +201,7 @@ module Plait
       end
 
       def launch(plane, settings, descriptors)
-        plane.start(settings.addresses, settings.placement.native, descriptors, settings.options)
+        plane.start(settings.addresses, settings.placement.native, descriptors, settings.native_options)
       end
 
       # The same sockets: who is connecting meanwhile waits in their queue.

@@ -15,12 +15,18 @@ class ShardProxyDifferentialTest < Minitest::Test
 
   def test_several_clients_on_several_threads = rounds(threads: 2, clients: 5)
 
+  def test_each_strategy_with_small_chunks_and_large_ones
+    [[:strict, 4096], [:lazy, 1024], [:lazy, 4096], [:lazy, 32_768], [:auto, 262_144]].each do |strategy, chunk|
+      rounds(threads: 1, clients: 2, strategy: strategy, chunk: chunk)
+    end
+  end
+
   private
 
   # Each client has keys of its own.
-  def rounds(threads:, clients:)
+  def rounds(threads:, clients:, **options)
     call(plain.port, "FLUSHALL")
-    with_proxy(threads: threads) do |proxy|
+    with_proxy(threads: threads, **options) do |proxy|
       Array.new(clients) do |number|
         Thread.new { compare(proxy, RandomCommands.new(SEED + number, prefix: "#{number}:"), ROUNDS / clients) }
       end.each(&:value)

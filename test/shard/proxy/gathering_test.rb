@@ -23,6 +23,16 @@ class ShardProxyGatheringTest < Minitest::Test
     end
   end
 
+  def test_more_words_than_a_million
+    with_proxy do |proxy|
+      converse(proxy.port) do |redis|
+        pair = encode("k", "v").delete_prefix("*2\r\n")
+        redis.write("*1200001\r\n$4\r\nMSET\r\n#{pair * 600_000}")
+        assert_equal("+OK\r\n", redis.reply)
+      end
+    end
+  end
+
   def test_the_last_of_equal_keys_counts
     with_proxy do |proxy|
       converse(proxy.port) do |redis|

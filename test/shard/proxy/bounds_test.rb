@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require_relative "fake_nodes"
+
+# What clients and nodes can make the proxy hold.
+class ShardProxyBoundsTest < Minitest::Test
+  include ShardNodes
+  include FakeNodes
+
+  VALUE = "$1000000\r\n#{"x" * 1_000_000}\r\n".freeze
+
+  # What waits for a node that sleeps counts as what a client does not read.
+  def test_answers_behind_one_that_does_not_come
+    with_fakes(silent_node, answering_node(VALUE * 8), client_bytes: 2_000_000) do |proxy, keys|
+      converse(proxy.port) do |client|
+        client.write(encode("GET", keys[0]) + (encode("GET", keys[1]) * 8))
+        wait_until { proxy.figures[:clients].zero? }
+        assert_nil(client.reply)
+      end
+    end
+  end
+
+  def test_parts_of_an_answer_behind_one_that_does_not_come
+    with_fakes(silent_node, answering_node("*8\r\n#{VALUE * 8}"), client_bytes: 2_000_000) do |proxy, keys|
+      others = (0..).lazy.map { |i| "key#{i}" }.select { |key| proxy.placement.node_for(key) == 1 }.first(8)
+      converse(proxy.port) do |client|
+        client.write(encode("MGET", keys[0], *others))
+        wait_until { proxy.figures[:clients].zero? }
+      end
+    end
+  end
+
+  def test_who_reads_is_not_cut_however_much_it_gets
+    fakes = Array.new(2) { answering_node("*10\r\n#{VALUE * 10}") }
+    with_fakes(*fakes, client_bytes: 2_000_000) do |proxy, _|
+      converse(proxy.port) { |client| assert_equal("*20\r\n#{VALUE * 20}", client.call("KEYS", "*")) }
+    end
+  end
+
+  def test_many_keys_take_little_memory
+    with_proxy do |proxy|
+      converse(proxy.port) do |client|
+        50.times { |i| client.call("MSET", *Array.new(2000) { |j| ["#{"k" * 100}#{i}:#{j}", "v"] }.flatten) }
+        keys = measured(8) { client.call("KEYS", "*") }
+        assert_equal(100_000, keys[/\A\*(\d+)/, 1].to_i)
+      end
+    end
+  end
+
+  def test_an_mget_of_many_values_takes_little_memory
+    with_proxy do |proxy|
+      keys = Array.new(2500) { |i| "key#{i}" }
+      converse(proxy.port) do |client|
+        keys.each_slice(100) { |some| client.call("MSET", *some.flat_map { |key| [key, key * 1500] }) }
+        size = measured(8) { discard(client, encode("MGET", *keys)) }
+        assert_equal("*2500\r\n".size + keys.sum { |key| "$#{key.size * 1500}\r\n\r\n".size + (key.size * 1500) }, size)
+        assert_equal("+PONG\r\n", client.call("PING"))
+      end
+    end
+  end
+
+  def test_keys_are_asked_for_on_connections_of_their_own
+    busy = fake_node do |socket|
+      socket.readpartial(1000).include?("KEYS") ? socket.read : socket.write("+OK\r\n")
+      socket.read
+    end
+    with_fakes(busy) do |proxy, keys|
+      converse(proxy.port) do |client|
+        client.write(encode("KEYS", "*"))
+        wait_until { proxy.figures[:commands] == 1 }
+        assert_equal("+OK\r\n", call(proxy.port, "SET", keys[0], "v"))
+      end
+    end
+  end
+
+  # More senders than there are connections for: the others wait, and those who send nothing make room.
+  def test_half_of_large_values_from_many_clients
+    with_proxy(timeout: 0.2) do |proxy|
+      key = key_on(proxy, 0)
+      idle = Array.new(80) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
+      idle.each { |client| client.write(encode("SET", key, "v" * 100_000)[0, 1000]) }
+      assert_equal("+OK\r\n", call(proxy.port, "SET", key, "w" * 100_000))
+      connections = call(nodes[0].port, "CLIENT", "LIST").lines.size
+      assert_operator(connections, :<, 70)
+      idle.each(&:close)
+    end
+  end
+
+  private
+
+  # @return [Integer] bytes of the answer
+  def discard(client, bytes)
+    client.socket.write(bytes)
+    header = client.socket.gets("\r\n")
+    values = header[1..].to_i
+    size = header.bytesize
+    values.times do
+      line = client.socket.gets("\r\n")
+      size += line.bytesize + client.socket.read(line[1..].to_i + 2).bytesize
+    end
+    size
+  end
+
+  # @param most [Integer] MiB that this process may grow by, the bytes that the block itself returns not counted
+  def measured(most)
+    GC.start
+    File.write("/proc/self/clear_refs", "5")
+    before = peak
+    result = yield
+    own = result.is_a?(String) ? result.bytesize * 4 : 0
+    assert_operator(peak - before - own, :<, most << 20)
+    result
+  end
+
+  def peak = Integer(File.read("/proc/self/status")[/^VmHWM:\s+(\d+)/, 1]) * 1024
+end
