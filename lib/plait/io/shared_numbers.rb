@@ -23,15 +23,20 @@ module Plait
       # @param index [Integer]
       # @param number [Integer]
       def []=(index, number)
-        @file.pwrite([number].pack(FORMAT), index * SIZE)
+        at_once { @file.pwrite([number].pack(FORMAT), index * SIZE) }
       end
 
       # @return [Array<Integer>]
-      def to_a = @file.pread(@count * SIZE, 0).unpack(FORMAT)
+      def to_a = at_once { @file.pread(@count * SIZE, 0) }.unpack(FORMAT)
 
       # In this process.
       # @return [void]
       def close = @file.close
+
+      private
+
+      # It is in memory: from Ruby 3.3 on a scheduler would have a thread of its own do it, and the fiber wait.
+      def at_once(&access) = Fiber.respond_to?(:blocking) ? Fiber.blocking(&access) : yield
     end
   end
 end
