@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "gathered"
 require_relative "peer"
 require_relative "../../io/reactor"
 require_relative "../../values/deadline"
@@ -38,7 +39,7 @@ module Plait
           @timeouts = timeouts
           @reactor = Io::Reactor.new
           @peers = {}.compare_by_identity
-          @dirty = {}.compare_by_identity
+          @dirty = Gathered.new
           @crowd = {}.compare_by_identity
           @resumed = []
           @flushed = 0.0
@@ -83,18 +84,18 @@ module Plait
 
         # Under the lock: answers of this connection have not been sent yet.
         # @return [void]
-        def soil(connection) = @dirty[connection] = true
+        def soil(connection) = @dirty.add(connection)
 
         # @return [Boolean]
-        def dirty? = !@dirty.empty?
+        def dirty? = @dirty.any?
 
         # Sends what waits to be sent together.
         # @return [void]
         def flush
           @flushed = Deadline.now
-          return if @dirty.empty?
+          return unless @dirty.any?
 
-          @lock.exclusively { take_dirty }.each { |connection| send_to(connection) }
+          @lock.exclusively { @dirty.take }.each { |connection| send_to(connection) }
         end
 
         # Sends it what it takes.
@@ -140,12 +141,6 @@ module Plait
         def close = @reactor.close
 
         private
-
-        def take_dirty
-          connections = @dirty.keys
-          @dirty.clear
-          connections
-        end
 
         def take_hold(peer)
           return peer.attended = true unless peer.attended
