@@ -272,11 +272,15 @@ module Plait
       # @return [Boolean] whether the dispatcher can take a request. Who waits for an answer, or for a part of a stream, gets it,
       #   however much there is to do.
       # @api private
-      def room? = @dispatcher.nil? || @dispatcher.room?(self) || pending.positive? || !streaming.nil?
+      def room? = @dispatcher.nil? || @dispatcher.room?(self) || read_anyway?
 
       # @return [Integer] how many requests may be taken before it is asked again, see {#room?}
       # @api private
-      def places = pending.positive? || streaming ? PLENTY : @dispatcher.places(self)
+      def places = read_anyway? ? PLENTY : @dispatcher.places(self)
+
+      # @return [Boolean] whether somebody waits for an answer of the peer, or for a part of a stream
+      # @api private
+      def read_anyway? = pending.positive? || !streaming.nil?
 
       # Requests and notifications of the peer that came at once.
       # @param batch [NativeBatch]

@@ -6,8 +6,8 @@ module Plait
   module RPC
     class Server
       # The requests that wait for a worker, in the order in which they came: each for itself, or those that came from a
-      # connection at once together, in a {NativeBatch}. All of it is used under the server's lock, but for {#room?} and
-      # {#places}, which may be a little behind.
+      # connection at once together, in a {NativeBatch}. All of it is used under the server's lock, but for {#room?}, which may be
+      # a little behind.
       class Backlog
         # @param limit [Integer] requests of all connections
         # @param each [Integer] requests of one connection, those included that are being run
@@ -17,6 +17,7 @@ module Plait
           @queue = []
           @begun = []
           @waiting = 0
+          @promised = 0
         end
 
         # @return [Integer]
@@ -28,15 +29,23 @@ module Plait
         # @return [Boolean] whether another one of this connection may be taken
         def room?(peer) = places(peer).positive?
 
-        # @return [Integer] how many of this connection may be taken
-        def places(peer)
-          return 0 if peer.connection.congested?
+        # Promises places to who reads from a connection: others who read meanwhile don't get the same ones.
+        # @return [Integer] how many of this connection may be taken, until it is asked again or {#keep_promise}
+        def promise(peer)
+          keep_promise(peer)
+          @promised += peer.promised = places(peer)
+          peer.promised
+        end
 
-          [@limit - size, @each - peer.in_flight].min.clamp(0..)
+        # What was promised is there, or will not come.
+        # @return [void]
+        def keep_promise(peer)
+          @promised -= peer.promised
+          peer.promised = 0
         end
 
         # @return [Boolean] whether those that were turned away may come again
-        def low? = size <= @limit / 2
+        def low? = size + @promised <= @limit / 2
 
         # @return [Boolean] whether one that was turned away has still too many of its own
         def much_of?(peer) = peer.in_flight > @each / 2
@@ -86,6 +95,7 @@ module Plait
         # It is over, and nobody is left to read answers: its requests are forgotten. Who notifies waits for none.
         # @return [void]
         def abandon(peer)
+          keep_promise(peer)
           release(peer)
           return unless peer.in_flight.positive?
 
@@ -96,6 +106,12 @@ module Plait
         end
 
         private
+
+        def places(peer)
+          return 0 if peer.connection.congested?
+
+          [@limit - size - @promised, @each - peer.in_flight].min.clamp(0..)
+        end
 
         def count(work) = work.is_a?(NativeBatch) ? work.size : 1
 

@@ -41,13 +41,13 @@ module Plait
         def room?(connection) = @backlog.room?(connection.session)
 
         # @return [Integer] how many of this connection may be taken
-        def places(connection) = @backlog.places(connection.session)
+        def places(connection) = @lock.exclusively { @backlog.promise(connection.session) }
 
         # What came from a connection at once.
         # @param batch [NativeBatch]
         # @return [void]
         def take_together(batch)
-          return if @lock.exclusively { enter_together(batch, batch.connection.session) }
+          return if @lock.exclusively { keep_promise(batch, batch.connection.session) }
 
           while (incoming = batch.shift)
             take(incoming)
@@ -108,6 +108,12 @@ module Plait
 
           @refused += 1 unless reason == :authenticate
           reason
+        end
+
+        # Those who were turned away because of what was promised may come again.
+        def keep_promise(batch, peer)
+          @backlog.keep_promise(peer)
+          enter_together(batch, peer).tap { @board.let_in }
         end
 
         # @return [Boolean] false: they have to be looked at one by one

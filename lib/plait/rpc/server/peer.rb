@@ -9,6 +9,8 @@ module Plait
         attr_accessor :connection
         # @return [Integer] requests and notifications that wait or are being run
         attr_accessor :in_flight
+        # @return [Integer] places in the backlog that who reads from it may fill
+        attr_accessor :promised
         # @return [Integer] requests without an answer
         attr_accessor :owed
         # @return [Boolean] whether somebody reads from it now
@@ -27,7 +29,7 @@ module Plait
         attr_accessor :admitted
 
         def initialize
-          @in_flight = @owed = 0
+          @in_flight = @promised = @owed = 0
         end
 
         # @param bytes [Integer] received or sent, ever

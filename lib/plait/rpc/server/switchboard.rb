@@ -115,7 +115,16 @@ module Plait
         # @return [void]
         def relieve(peer)
           resume(peer) if peer.halted == :own && !@backlog.much_of?(peer)
-          resume_crowd
+          let_in
+        end
+
+        # Under the lock: there may be room for those who were turned away.
+        # @return [void]
+        def let_in
+          return if @crowd.empty? || !@backlog.low?
+
+          @crowd.each_key { |one| resume(one) }
+          @crowd.clear
         end
 
         # Under the lock: somebody waits for an answer of this one.
@@ -132,7 +141,7 @@ module Plait
             @dirty.delete(peer.connection)
             @crowd.delete(peer)
             @backlog.abandon(peer)
-            resume_crowd
+            let_in
             @resumed.any?
           end
         end
@@ -186,13 +195,6 @@ module Plait
         def resume(peer)
           peer.halted = nil
           @resumed << peer
-        end
-
-        def resume_crowd
-          return if @crowd.empty? || !@backlog.low?
-
-          @crowd.each_key { |one| resume(one) }
-          @crowd.clear
         end
 
         def arm(peer, state)
