@@ -107,7 +107,8 @@ module OrmCases
   def check_models(driver, program)
     server = driver == "pg" ? Support::PostgresServer.shared : Support::MariadbServer.shared
     result = run_with(format(program, load: model), driver, server.host, server.port.to_s, server.user, server.database)
-    skip(result.err.lines.grep(/needs the gem/).first) if result.err.include?("needs the gem")
+    missing = result.err[/^.*(?:needs the gem|cannot load such file).*$/]
+    skip("#{missing}: bin/setup drivers") if missing
     assert_equal("done\n", result.out, result.err)
   end
 

@@ -33,10 +33,7 @@ module Frameworks
   end
 
   def self.available?(app)
-    $LOAD_PATH.resolve_feature_path(GEMS.fetch(app))
-    true
-  rescue LoadError
-    false
+    !$LOAD_PATH.resolve_feature_path(GEMS.fetch(app)).nil?
   end
 end
 
