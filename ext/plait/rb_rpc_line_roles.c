@@ -56,6 +56,11 @@ static void wake_in_turn(struct line *line, struct member *member) {
     if (!line->stirring) wake_next_due(line);
 }
 
+/* A fiber goes on when its loop lets it; the main thread may have a signal's handler to run first, which may take any time. */
+static bool leaves_at_once(const struct member *member) {
+    return NIL_P(member->scheduler) && member->thread != rb_thread_main();
+}
+
 /* Those who sleep for it go on. */
 static void wake_for(struct line *line, VALUE future) {
     st_data_t first;
@@ -63,7 +68,7 @@ static void wake_for(struct line *line, VALUE future) {
         struct member *member = (struct member *)first;
         detach(line, member);
         line->woken = true;
-        if (NIL_P(member->scheduler)) wake_in_turn(line, member);
+        if (leaves_at_once(member)) wake_in_turn(line, member);
         else plait_line_wake(line, member);
     }
 }

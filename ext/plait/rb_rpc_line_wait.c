@@ -105,7 +105,14 @@ static bool reader_watches(const struct line *line, const struct member *member)
     return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
 }
 
+/*
+ * The main thread runs the handlers of signals. If one of them sleeps, it swallows a wake-up that is for us, and Ruby puts us
+ * back to sleep behind it: so we look at times.
+ */
+static const double LOOK = 0.1;
+
 static void sleep_on_thread(double limit) {
+    if (rb_thread_current() == rb_thread_main() && limit > plait_now() + LOOK) limit = plait_now() + LOOK;
     if (isinf(limit)) {
         rb_thread_sleep_forever();
         return;
