@@ -171,9 +171,11 @@ class RPCClientHandlerTest < Minitest::Test
       client = client_of(toy.url, answers).open
       future = client.call_async(:anything)
       peer = toy.peer
-      70.times { peer.socket.write([2, "wait", [1]].to_msgpack * 1_000) }
-      assert_match(/has brought 65536 notifications that wait to be run/, future.error.message)
-    rescue Errno::EPIPE, Errno::ECONNRESET
+      begin
+        70.times { peer.socket.write([2, "wait", [1]].to_msgpack * 1_000) }
+      rescue IOError, SystemCallError
+        nil # it has ended before all was written
+      end
       assert_match(/has brought 65536 notifications that wait to be run/, future.error.message)
     ensure
       answers.gate.close # all of them are told
