@@ -16,13 +16,14 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "ext/**/*.{c,h,inc,rb}", "exe/*", "sig/**/*.rbs", "guides/**/*.md", "*.md", "LICENSE", ".yardopts"]
+    Dir["lib/**/*.rb", "ext/**/*.{c,h,inc,rb}", "exe/*", "sig/**/*.rbs", "guides/**/*.md", "contrib/**/*", "examples/*",
+        "*.md", "LICENSE", ".yardopts"].select { |path| File.file?(path) }
   end
   spec.bindir = "exe"
   spec.executables = ["plait"]
 
   spec.add_dependency "thor", "~> 1.3"
-  spec.add_dependency "timeout", ">= 0.4"
+  spec.add_dependency "timeout", ">= 0.4", "< 1"
   spec.add_dependency "tty-progressbar", "~> 0.18"
   spec.add_dependency "unicode-display_width", ">= 2.4", "< 4"
   spec.add_dependency "vega", "~> 0.4"

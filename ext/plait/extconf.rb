@@ -22,4 +22,10 @@ have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
 have_func("epoll_pwait2", "sys/epoll.h")
 
+# TLS of the shard. Without it, the rest is built all the same; asked for TLS, the shard then says what to install.
+dir_config("openssl")
+if have_library("crypto", "ERR_clear_error") && have_header("openssl/ssl.h") && have_library("ssl", "SSL_CTX_set_num_tickets")
+  $defs << "-DHAVE_LIBSSL" # rubocop:disable Style/GlobalVars -- mkmf's interface; have_library defines nothing
+end
+
 create_makefile("plait/plait")

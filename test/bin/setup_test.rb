@@ -39,6 +39,15 @@ class SetupTest < Minitest::Test
     assert_empty out
   end
 
+  def test_no_package_is_installed_where_that_is_not_wanted
+    write("apt-get", "#!/bin/sh\n: > #{path("installed").dump}\n")
+    File.chmod(0o755, path("apt-get"))
+    code = "load(ARGV[0]); Setup.define_singleton_method(:openssl?) { false }; Setup.provide_openssl"
+    _, err, = Open3.capture3(environment.merge("PATH" => @folder, "PLAIT_INSTALL" => "0"), RbConfig.ruby, "-e", code, SETUP)
+    refute_path_exists path("installed")
+    assert_match(/\Aplait: no headers of OpenSSL: .* sudo apt-get install -y libssl-dev/, err)
+  end
+
   private
 
   # In place of the Bundler around this test.

@@ -20,6 +20,8 @@ class NeedsTest < Minitest::Test
     assert_includes of("test/lab").packages, "chromium"
     assert_includes of("test/jruby_test.rb").packages, "default-jre-headless"
     assert_includes of("test/signatures_test.rb").groups, "development"
+    assert_includes of("test/rpc").groups, "classic"
+    refute_includes of("test/db").groups, "classic"
   end
 
   def test_all_tests_need_no_more_than_everything
