@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
-require_relative "suggestion"
+require_relative "../values/suggestion"
 
 module Plait
   module CLI

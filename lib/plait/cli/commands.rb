@@ -10,7 +10,7 @@ require_relative "lab"
 require_relative "rpc"
 require_relative "serve"
 require_relative "shard"
-require_relative "suggestion"
+require_relative "../values/suggestion"
 require_relative "suite_names"
 require_relative "version"
 

@@ -6,7 +6,7 @@ module Plait
     module SuiteNames
       # Every suite, one after the other.
       ALL = "all"
-      WORDS = ["waiting", "computing", "http", "rpc", "databases", ALL].freeze
+      WORDS = ["waiting", "computing", "http", "rpc", "databases", "shard", ALL].freeze
     end
   end
 end

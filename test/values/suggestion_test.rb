@@ -3,23 +3,23 @@
 # bin/test: jruby
 
 require_relative "../test_helper"
-require "plait/cli"
-require "plait/cli/suggestion"
+require "plait/values/suggestion"
 
 class SuggestionTest < Minitest::Test
+  SUGGESTION = Plait.const_get(:Suggestion)
   COMMANDS = %w[lab compare doctor version help].freeze
 
   def test_the_nearest_known_word
     { "lba" => "lab", "compre" => "compare", "docter" => "doctor", "versoin" => "version" }.each do |typed, meant|
-      assert_equal "; did you mean \"#{meant}\"?", Plait::CLI::Suggestion.ending(typed, COMMANDS)
+      assert_equal "; did you mean \"#{meant}\"?", SUGGESTION.ending(typed, COMMANDS)
     end
   end
 
   def test_nothing_near
-    ["xyzzy", "", "quantum"].each { |typed| assert_equal ".", Plait::CLI::Suggestion.ending(typed, COMMANDS) }
+    ["xyzzy", "", "quantum"].each { |typed| assert_equal ".", SUGGESTION.ending(typed, COMMANDS) }
   end
 
   def test_symbols
-    assert_equal "; did you mean \"threads\"?", Plait::CLI::Suggestion.ending(:thread, %i[threads fibers])
+    assert_equal "; did you mean \"threads\"?", SUGGESTION.ending(:thread, %i[threads fibers])
   end
 end
