@@ -4,7 +4,7 @@ require "thor"
 require_relative "../values/errors"
 require_relative "crash"
 require_relative "exit_status"
-require_relative "suggestion"
+require_relative "../values/suggestion"
 require_relative "terminal"
 
 module Plait

@@ -9,7 +9,7 @@ module Plait
     # datagrams, a host and a port of UDP. Frozen, and equal to another one that says the same.
     class Endpoint
       SCHEMES = { "tcp" => :tcp, "tls" => :tls, "ssl" => :tls, "udp" => :udp, "unix" => :unix }.freeze
-      FORMS = "host:port, [IPv6]:port, tcp://host:port, tls://host:port and unix:///path"
+      FORMS = "host:port, [IPv6]:port, tcp://host:port, tls://host:port, unix:///path and udp://host:port"
       PORTS = (0..65_535)
       # A host and a port; an IPv6 address stands in brackets, or its last colon could not be told from the port's.
       AUTHORITY = %r{\A(?:\[(?<ipv6>[0-9a-f:.]+(?:%[\w.-]+)?)\]|(?<host>[^[:cntrl:] :\[\]/?#@]+))(?::(?<port>\d{1,5}))?\z}i
@@ -20,16 +20,17 @@ module Plait
       class << self
         # @param text [String, Endpoint]
         # @param default_port [Integer, nil] where the text has none
+        # @param forms [String] that the caller takes, for who has said something else
         # @return [Endpoint]
         # @raise [UsageError] for what is none
-        def parse(text, default_port: nil)
+        def parse(text, default_port: nil, forms: FORMS)
           return text if text.is_a?(Endpoint)
 
-          scheme, rest = split(text.to_s)
+          scheme, rest = split(text.to_s, forms)
           return unix(rest) if scheme == :unix
 
-          authority = AUTHORITY.match(rest.delete_suffix("/")) or raise UsageError, malformed(text)
-          port = authority[:port]&.to_i || default_port or raise UsageError, "#{text.inspect} has no port"
+          authority = AUTHORITY.match(rest.delete_suffix("/")) or refuse("#{text.inspect} is no endpoint", forms)
+          port = authority[:port]&.to_i || default_port or refuse("#{text.inspect} has no port", forms)
           new(scheme, authority[:ipv6] || authority[:host], port)
         end
 
@@ -44,14 +45,14 @@ module Plait
 
         private
 
-        def split(text)
+        def split(text, forms)
           url = URL.match(text) or return [:tcp, text]
           scheme = SCHEMES[url[:scheme].downcase] or
-            raise UsageError, "#{text.inspect}: #{url[:scheme].inspect} is no scheme of an endpoint; there are #{FORMS}"
+            refuse("#{text.inspect}: #{url[:scheme].inspect} is no scheme of an endpoint", forms)
           [scheme, url[:rest]]
         end
 
-        def malformed(text) = "#{text.inspect} is no endpoint; there are #{FORMS}"
+        def refuse(what, forms) = raise(UsageError, "#{what}; there are #{forms}")
       end
 
       # @return [Symbol] :tcp, :tls, :udp or :unix

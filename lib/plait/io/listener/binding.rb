@@ -34,10 +34,16 @@ module Plait
         def listen(backlog)
           @endpoint.unix? ? listen_unix(backlog) : listen_tcp(backlog)
         rescue SystemCallError, SocketError => e
-          raise ListenError.new("can't listen on #{@endpoint}: #{ADVICE[e.class] || e.message}", endpoint: @endpoint)
+          raise ListenError.new("can't listen on #{@endpoint}: #{advice(e)}", endpoint: @endpoint)
         end
 
         private
+
+        def advice(error)
+          return ADVICE[error.class] || error.message unless @endpoint.unix? && error.is_a?(Errno::EADDRINUSE)
+
+          File.socket?(@endpoint.path) ? "somebody listens there already" : "there is a file already, which is no socket"
+        end
 
         def listen_tcp(backlog)
           address = Addrinfo.getaddrinfo(@endpoint.host, @endpoint.port, nil, :STREAM, nil, Socket::AI_PASSIVE).first

@@ -19,9 +19,17 @@ module Plait
         def take(env)
           return [] unless env["LISTEN_PID"].to_i == Process.pid
 
-          count = env["LISTEN_FDS"].to_i
+          count = number(env["LISTEN_FDS"])
           VARIABLES.each { |name| env.delete(name) }
           Array.new(count) { |index| socket(FIRST + index) }
+        end
+
+        # @api private
+        def number(text)
+          number = Integer(text, 10, exception: false)
+          return number if number && number >= 0
+
+          raise ListenError, "LISTEN_FDS is how many sockets there are, not #{text.inspect}"
         end
 
         # @api private
