@@ -4,6 +4,7 @@ require "tmpdir"
 require_relative "workers/plan"
 require_relative "../protocols/http1"
 require_relative "../values/errors"
+require_relative "../values/server_options"
 
 module Plait
   class Server
@@ -14,25 +15,17 @@ module Plait
 
     # See {Server#initialize}.
     class Options
+      include ServerOptions
+
+      # In messages.
+      OWNER = "a server"
       DEFAULTS = {
         on: :hybrid, limit: nil, queue: 1024, connections: nil, requests: nil, limits: {}, spool: 128 * 1024, folder: nil,
         idle_timeout: 60, head_timeout: 20, body_timeout: 30, write_timeout: 30, queue_timeout: 30, handshake_timeout: 10,
         early_hints: false, workers: nil, plan: {}, life: nil, watch: nil, blocking: nil
       }.freeze
-      # Connections where the system sets no limit.
-      MOST = 1 << 30
       # Apps running at once, where nothing is said: a thread costs more than a fiber.
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
-
-      # @param options [Hash]
-      # @return [Options]
-      # @raise [UsageError]
-      def self.build(options)
-        unknown = options.keys - DEFAULTS.keys
-        raise UsageError, "no option #{unknown.first}: of a server; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
-
-        new(**DEFAULTS, **options).complete.freeze
-      end
 
       # @return [self]
       # @raise [UsageError]
@@ -43,7 +36,7 @@ module Plait
         self.connections ||= affordable
         self.folder ||= Dir.tmpdir
         self.plan = Workers::Plan.of(**plan) if plan.is_a?(Hash)
-        self.limits = Protocols::HTTP1::Limits.new(**limits) if limits.is_a?(Hash)
+        self.limits = limits_as(Protocols::HTTP1::Limits)
         self
       end
 
@@ -66,17 +59,13 @@ module Plait
           raise UsageError, "a server runs on: :threads, :fibers or :hybrid, not #{on.inspect}; for processes say workers:"
         end
 
-        %i[limit queue connections requests spool workers].each { |name| check_number(name, Integer) }
-        DEFAULTS.keys.grep(/_timeout\z/).each { |name| check_number(name, Numeric) }
-        check_number(:blocking, Numeric)
-      end
+        unless folder.nil? || File.writable?("#{folder}/.")
+          raise UsageError, "folder: #{folder} is no folder that can be written to"
+        end
 
-      def check_number(name, kind)
-        value = self[name]
-        return if value.nil? && (DEFAULTS[name].nil? || kind == Numeric)
-        return if value.is_a?(kind) && value.positive?
-
-        raise UsageError, "#{name}: is #{kind == Integer ? "a number" : "seconds"} above 0, not #{value.inspect}"
+        check_counts(:limit, :queue, :connections, :requests, :workers)
+        check_bytes(:spool)
+        check_seconds(:blocking, *DEFAULTS.keys.grep(/_timeout\z/))
       end
     end
   end

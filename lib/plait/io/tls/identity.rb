@@ -2,6 +2,7 @@
 
 require "openssl"
 require_relative "../../values/errors"
+require_relative "../../values/system_reason"
 
 module Plait
   module Io
@@ -60,7 +61,7 @@ module Plait
 
           source.is_a?(String) && source.include?("-----BEGIN") ? source : File.read(source)
         rescue SystemCallError => e
-          raise UsageError, "#{name}: #{e.message}"
+          raise UsageError, "#{name}: #{source} can't be read: #{SystemReason.of(e)}"
         end
       end
     end

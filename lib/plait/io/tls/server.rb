@@ -35,6 +35,7 @@ module Plait
           @verify = VERIFY.fetch(verify_client) { raise UsageError, "verify_client: is nil, :optional or :required" }
           raise UsageError, "verify_client: needs a client_ca: whom shall we trust?" if verify_client && !client_ca
 
+          check_authority if client_ca
           @hosts = hosts.to_h { |name, identity| [name.downcase, context(Identity.new(**identity)).tap(&:freeze)] }.freeze
           @context = context(Identity.new(certificate: certificate, key: key, chain: chain))
           choose_by_name unless @hosts.empty?
@@ -57,6 +58,13 @@ module Plait
         end
 
         private
+
+        # OpenSSL would not say which file it could not read.
+        def check_authority
+          OpenSSL::X509::Store.new.add_file(@client_ca)
+        rescue OpenSSL::X509::StoreError => e
+          raise UsageError, "client_ca: #{@client_ca.inspect} can't be read as certificates: #{e.message}"
+        end
 
         def context(identity)
           OpenSSL::SSL::SSLContext.new.tap do |context|

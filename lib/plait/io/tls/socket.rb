@@ -28,6 +28,12 @@ module Plait
           @entered.synchronize { super }
         end
 
+        # Tells the peer that nothing more comes. Others may still read.
+        # @return [void]
+        def say_goodbye
+          @entered.synchronize { stop }
+        end
+
         # Says goodbye, and closes.
         # @return [void]
         def close

@@ -6,6 +6,7 @@ require_relative "switchboard"
 require_relative "../connection"
 require_relative "../../protocols/messagepack_rpc"
 require_relative "../../values/errors"
+require_relative "../../values/server_options"
 
 module Plait
   module RPC
@@ -16,6 +17,10 @@ module Plait
 
       # See {Server#initialize}.
       class Options
+        include ServerOptions
+
+        # In messages.
+        OWNER = "an RPC server"
         DEFAULTS = {
           on: :threads, limit: nil, queue: 1024, pipeline: 256, connections: nil, outbox: Connection::OUTBOX, limits: {},
           codec: nil, raw: false, secret: nil, idle_timeout: nil, message_timeout: 30, write_timeout: 30,
@@ -24,16 +29,6 @@ module Plait
         # Methods that are run at once, where nothing is said: a thread costs more than a fiber.
         LIMITS = { threads: 32, fibers: 1024, hybrid: 1024 }.freeze
 
-        # @param options [Hash]
-        # @return [Options]
-        # @raise [UsageError]
-        def self.build(options)
-          unknown = options.keys - DEFAULTS.keys
-          raise UsageError, "no option #{unknown.first}: of an RPC server; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
-
-          new(**DEFAULTS, **options).complete.freeze
-        end
-
         # @return [self]
         # @raise [UsageError]
         # @api private
@@ -41,7 +36,7 @@ module Plait
           check
           self.limit ||= LIMITS.fetch(inner)
           self.workers ||= Etc.nprocessors
-          self.limits = Protocols::MessagePackRPC::Limits.new(**limits) if limits.is_a?(Hash)
+          self.limits = limits_as(Protocols::MessagePackRPC::Limits)
           self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw)
           self
         end
@@ -69,16 +64,9 @@ module Plait
                               "not #{on.inspect}"
           end
 
-          %i[limit queue pipeline connections outbox workers].each { |name| check_number(name, Integer) }
-          %i[idle_timeout message_timeout write_timeout handshake_timeout].each { |name| check_number(name, Numeric) }
-        end
-
-        def check_number(name, kind)
-          value = self[name]
-          return if value.nil? && (DEFAULTS[name].nil? || kind == Numeric)
-          return if value.is_a?(kind) && value.positive?
-
-          raise UsageError, "#{name}: is #{kind == Integer ? "a number" : "seconds"} above 0, not #{value.inspect}"
+          check_counts(:limit, :queue, :pipeline, :connections, :workers)
+          check_bytes(:outbox)
+          check_seconds(*DEFAULTS.keys.grep(/_timeout\z/))
         end
       end
     end
