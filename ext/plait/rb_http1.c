@@ -7,8 +7,7 @@
 #include <ruby/encoding.h>
 
 #include "plait.h"
-
-static ID id_error, id_misuse, id_to_a;
+#include "rb_rulebook.h"
 
 /* ---- text ---- */
 
@@ -267,17 +266,14 @@ static VALUE rules(void) {
     return rb_path2class("Plait::Protocols::HTTP1::Rules");
 }
 
-/* The call was wrong, not the bytes. */
 NORETURN(static void misuse(const char *message));
 static void misuse(const char *message) {
-    rb_exc_raise(rb_funcall(rules(), id_misuse, 1, rb_utf8_str_new_cstr(message)));
+    plait_raise_misuse(rules(), message);
 }
 
 NORETURN(static void raise_broken(const struct parser *parser));
 static void raise_broken(const struct parser *parser) {
-    VALUE name = ID2SYM(rb_intern(http1_rule(parser->broken)->name));
-    VALUE limits = parser->limits_value;
-    rb_exc_raise(rb_funcall(rules(), id_error, 3, name, SIZET2NUM(parser->error_at), limits));
+    plait_raise_broken(rules(), http1_rule(parser->broken)->name, parser->error_at, parser->limits_value);
 }
 
 /* `at` counts from the first byte not consumed. */
@@ -289,10 +285,7 @@ static void fail(struct parser *parser, ptrdiff_t broken, size_t at) {
 }
 
 struct http1_limits plait_http1_limits(VALUE limits) {
-    VALUE numbers = rb_funcall(limits, id_to_a, 0);
-    Check_Type(numbers, T_ARRAY);
-    if (RARRAY_LEN(numbers) != 7) rb_raise(rb_eArgError, "limits are 7 numbers");
-
+    VALUE numbers = plait_limit_numbers(limits, 7);
     VALUE body = rb_ary_entry(numbers, 0);
     return (struct http1_limits){
         .body = NIL_P(body) ? UINT64_MAX : NUM2ULL(body),
@@ -494,19 +487,13 @@ static VALUE parser_rules(VALUE self) {
     (void)self;
     for (int number = 1; number < HTTP1_RULE_COUNT; number++) {
         const struct http1_rule *rule = http1_rule(-number);
-        VALUE limit = rule->limit ? symbol(rule->limit) : Qnil;
-        rb_hash_aset(hash, symbol(rule->name),
-                     rb_ary_new_from_args(4, rb_utf8_str_new_cstr(rule->text), rb_utf8_str_new_cstr(rule->section), limit,
-                                          INT2FIX(rule->status)));
+        VALUE fields = plait_rule(rule->text, rule->section, rule->limit);
+        rb_hash_aset(hash, symbol(rule->name), rb_ary_push(fields, INT2FIX(rule->status)));
     }
     return hash;
 }
 
 void plait_init_http1(VALUE plait) {
-    id_error = rb_intern("error");
-    id_misuse = rb_intern("misuse");
-    id_to_a = rb_intern("to_a");
-
     VALUE http1 = rb_define_module_under(rb_define_module_under(plait, "Protocols"), "HTTP1");
     define_head(http1);
 

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "plait.h"
+#include "rb_rulebook.h"
 #include "resp.h"
 
-static ID id_error, id_misuse, id_new, id_to_a, id_limits;
+static ID id_new, id_limits;
 static VALUE sym_command, sym_reply, sym_closed;
 
 /* What both have. */
@@ -36,16 +37,18 @@ struct scanner {
 
 /* ---- both ---- */
 
+static VALUE rules(void) {
+    return rb_path2class("Plait::Protocols::RESP::Rules");
+}
+
 NORETURN(static void raise_broken(const struct intake *intake, int result, uint64_t at));
 static void raise_broken(const struct intake *intake, int result, uint64_t at) {
-    VALUE name = ID2SYM(rb_intern(resp_rule(result)->name));
-    VALUE rules = rb_path2class("Plait::Protocols::RESP::Rules");
-    rb_exc_raise(rb_funcall(rules, id_error, 3, name, ULL2NUM(at), intake->limits_value));
+    plait_raise_broken(rules(), resp_rule(result)->name, at, intake->limits_value);
 }
 
 NORETURN(static void raise_misuse(const char *message));
 static void raise_misuse(const char *message) {
-    rb_exc_raise(rb_funcall(rb_path2class("Plait::Protocols::RESP::Rules"), id_misuse, 1, rb_utf8_str_new_cstr(message)));
+    plait_raise_misuse(rules(), message);
 }
 
 static void mark(const struct intake *intake) {
@@ -65,9 +68,7 @@ static void open_intake(struct intake *intake, int argc, VALUE *argv) {
     rb_scan_args(argc, argv, "0:", &options);
     rb_get_kwargs(options, &id_limits, 0, 1, &limits);
     if (limits == Qundef) limits = rb_funcall(rb_path2class("Plait::Protocols::RESP::Limits"), id_new, 0);
-    VALUE numbers = rb_funcall(limits, id_to_a, 0);
-    Check_Type(numbers, T_ARRAY);
-    if (RARRAY_LEN(numbers) != 5) rb_raise(rb_eArgError, "limits are 5 numbers");
+    VALUE numbers = plait_limit_numbers(limits, 5);
     intake->limits = (struct resp_limits){
         .bulk = NUM2ULL(rb_ary_entry(numbers, 0)),
         .command = NUM2ULL(rb_ary_entry(numbers, 1)),
@@ -242,10 +243,7 @@ static VALUE parser_rules(VALUE self) {
     (void)self;
     for (int number = 1; number < RESP_RULE_COUNT; number++) {
         const struct resp_rule *rule = resp_rule(-number);
-        VALUE reply = rule->reply ? rb_utf8_str_new_cstr(rule->reply) : Qnil;
-        VALUE limit = rule->limit ? ID2SYM(rb_intern(rule->limit)) : Qnil;
-        VALUE fields[] = {rb_utf8_str_new_cstr(rule->text), reply, limit};
-        rb_hash_aset(hash, ID2SYM(rb_intern(rule->name)), rb_ary_new_from_values(3, fields));
+        rb_hash_aset(hash, ID2SYM(rb_intern(rule->name)), plait_rule(rule->text, rule->reply, rule->limit));
     }
     return hash;
 }
@@ -333,10 +331,7 @@ static VALUE scanner_type_byte(VALUE self) {
 /* ---- wiring ---- */
 
 static void define_names(void) {
-    id_error = rb_intern("error");
-    id_misuse = rb_intern("misuse");
     id_new = rb_intern("new");
-    id_to_a = rb_intern("to_a");
     id_limits = rb_intern("limits");
     sym_command = ID2SYM(rb_intern("command"));
     sym_reply = ID2SYM(rb_intern("reply"));

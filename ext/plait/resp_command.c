@@ -125,9 +125,41 @@ static int scan_bulk(struct resp_command *command, const char *data, size_t size
     return 1;
 }
 
+/* ---- arguments that are here as a whole, as nearly all are: at once ---- */
+
+/* Behind its "$5\r\n"; 0: it is to be read byte by byte, for instance because it is wrong. */
+static size_t whole_header(const char *data, size_t at, size_t size, uint64_t *length) {
+    size_t begins = ++at;
+    uint64_t value = 0;
+    for (; at < size && at - begins < DIGITS; at++) {
+        unsigned digit = (unsigned char)data[at] - (unsigned)'0';
+        if (digit > 9) break;
+        value = value * 10 + digit;
+    }
+    bool right = at > begins && at + 1 < size && data[at] == '\r' && data[at + 1] == '\n';
+    *length = value;
+    return right && (data[begins] != '0' || at == begins + 1) ? at + CRLF : 0;
+}
+
+static void take_whole(struct resp_command *command, const char *data, size_t size) {
+    const struct resp_limits *limits = command->limits;
+    uint32_t most = command->count < command->room ? command->count : command->room;
+    while (command->found < most && command->at < size && data[command->at] == '$') {
+        uint64_t length;
+        size_t from = whole_header(data, command->at, size, &length);
+        if (!from || length > limits->bulk || length + CRLF > size - from || from + length + CRLF > limits->command) return;
+        if (data[from + length] != '\r' || data[from + length + 1] != '\n') return;
+
+        command->spans[command->found++] = (struct resp_span){from, (size_t)length};
+        command->at = from + (size_t)length + CRLF;
+    }
+    if (command->found == command->count) command->stage = RESP_AT_END;
+}
+
 int resp_command_scan(struct resp_command *command, const char *data, size_t size) {
     for (;;) {
         int result = 1;
+        if (command->stage == RESP_IN_HEADER) take_whole(command, data, size);
         switch (command->stage) {
         case RESP_AT_START: result = scan_start(command, data, size); break;
         case RESP_IN_LINE: result = scan_line(command, data, size); break;

@@ -2,14 +2,12 @@
 
 require_relative "metrics/exposition"
 require_relative "metrics/kernel"
+require_relative "../protocols/prometheus"
 
 module Plait
   class Server
     # What a server and its workers have counted, as Prometheus reads it: a Rack app for GET /metrics.
     class Metrics
-      # Of what Prometheus reads.
-      TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
       # @param kernel [Kernel]
       # @yieldreturn [Hash] as {Workers#report}
       def initialize(kernel = Kernel.new, &report)
@@ -22,7 +20,7 @@ module Plait
       def call(env)
         return [404, { "content-type" => "text/plain" }, ["there is only /metrics\n"]] unless env["PATH_INFO"] == "/metrics"
 
-        [200, { "content-type" => TYPE }, [text]]
+        [200, { "content-type" => Protocols::Prometheus::CONTENT_TYPE }, [text]]
       end
 
       # @return [String]

@@ -24,7 +24,7 @@ class HTTP1ConformanceTest < Minitest::Test
 
   def test_the_tables_are_as_large_as_they_should_be
     assert_operator(Conformance::HTTP1_RESPONSES.size, :>=, 150)
-    assert_operator(Conformance::HTTP1_REQUESTS.size, :>=, 80)
+    assert_operator(Conformance::HTTP1_REQUESTS.size, :>=, 200)
   end
 
   def test_each_rule_is_broken_by_a_sample

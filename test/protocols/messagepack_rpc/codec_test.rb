@@ -215,7 +215,7 @@ class MessagePackRPCCodecTest < Minitest::Test
     RUBY
     said = Support::FreshRuby.run(code, flags: ["--disable=gems"], env: { "RUBYOPT" => nil, "RUBYLIB" => nil }).out
     assert_equal("MessagePack-RPC needs the gem msgpack (cannot load such file -- msgpack): " \
-                 "add `gem \"msgpack\"` to the Gemfile", said)
+                 "add `gem \"msgpack\"` to the Gemfile (gem install msgpack)", said)
   end
 
   private

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
+require_relative "../rulebook"
 
 module Plait
   module Protocols
@@ -61,32 +61,14 @@ module Plait
           truncated_chunked: ["the input ended before the last chunk", "RFC 9112 §8", nil, 400]
         }.transform_values { |fields| Rule.new(*fields).freeze }.freeze
 
+        PROTOCOL = "HTTP/1.1"
+
         class << self
-          # @param name [Symbol]
-          # @param offset [Integer] bytes of the message before the one that broke it
-          # @param limits [Limits]
-          # @return [RemoteProtocolError] to be raised
-          def error(name, offset, limits)
-            rule = ALL.fetch(name)
-            place = { rule: name, section: rule.section, offset: offset, status: rule.status }
-            return limit_exceeded(rule, place, limits.public_send(rule.limit)) if rule.limit
-
-            kind = name.start_with?("truncated_") ? TruncatedError : RemoteProtocolError
-            kind.new("#{sentence(rule, offset)} (#{rule.section})", **place)
-          end
-
-          # @return [LocalProtocolError] for a wrong call, to be raised
-          def misuse(message) = LocalProtocolError.new(message)
+          include Rulebook
 
           private
 
-          def limit_exceeded(rule, place, maximum)
-            message = "the peer sent #{rule.text}, at byte #{place[:offset]}: #{maximum} is the limit #{rule.limit.inspect} " \
-                      "(#{rule.section}); raise it with limits: {#{rule.limit}: …}"
-            LimitExceeded.new(message, limit: rule.limit, maximum: maximum, **place)
-          end
-
-          def sentence(rule, offset) = "the peer sent broken HTTP/1.1: #{rule.text}, at byte #{offset}"
+          def particulars(rule) = { status: rule.status }
         end
       end
     end

@@ -86,7 +86,8 @@ module Plait
         def load_gem
           require "msgpack"
         rescue LoadError => e
-          raise UnsupportedError, "MessagePack-RPC needs the gem msgpack (#{e.message}): add `gem \"msgpack\"` to the Gemfile"
+          raise UnsupportedError, "MessagePack-RPC needs the gem msgpack (#{e.message}): add `gem \"msgpack\"` to the Gemfile " \
+                                  "(gem install msgpack)"
         end
 
         # (JRuby's packer keeps no references to Strings.)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../rulebook"
 require_relative "../../values/errors"
 
 module Plait
@@ -40,22 +41,10 @@ module Plait
           packed: "a value that is not packed: a String of at least a byte, or an Array of Strings"
         }.freeze
 
+        PROTOCOL = "MessagePack-RPC"
+
         class << self
-          # @param name [Symbol]
-          # @param offset [Integer] bytes of the message before the one that broke it
-          # @param limits [Limits]
-          # @return [RemoteProtocolError] to be raised
-          def error(name, offset, limits)
-            rule = ALL.fetch(name)
-            place = { rule: name, section: rule.section, offset: offset }
-            return limit_exceeded(rule, place, limits[rule.limit]) if rule.limit
-
-            kind = name == :truncated ? TruncatedError : RemoteProtocolError
-            kind.new("#{sentence(rule, offset)} (#{rule.section})", **place)
-          end
-
-          # @return [LocalProtocolError] for a wrong call, to be raised
-          def misuse(message) = LocalProtocolError.new(message)
+          include Rulebook
 
           # @param name [Symbol] of OURS
           # @return [LocalProtocolError] for what would break the protocol, to be raised
@@ -63,16 +52,6 @@ module Plait
             message = "not sent, for it would be broken MessagePack-RPC: #{OURS.fetch(name)}: #{what.inspect[0, 200]}"
             LocalProtocolError.new(message, rule: name)
           end
-
-          private
-
-          def limit_exceeded(rule, place, maximum)
-            message = "#{sentence(rule, place[:offset])}: #{maximum} is the limit #{rule.limit.inspect} " \
-                      "(#{rule.section}); raise it with limits: {#{rule.limit}: …}"
-            LimitExceeded.new(message, limit: rule.limit, maximum: maximum, **place)
-          end
-
-          def sentence(rule, offset) = "the peer sent broken MessagePack-RPC: #{rule.text}, at byte #{offset}"
         end
       end
     end

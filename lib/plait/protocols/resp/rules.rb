@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
+require_relative "../rulebook"
 
 module Plait
   module Protocols
@@ -9,7 +9,9 @@ module Plait
       # compares them.
       module Rules
         # What is wrong, what Redis says of it (nil: it is for replies), and the limit that allows more.
-        Rule = Struct.new(:text, :reply, :limit)
+        Rule = Struct.new(:text, :reply, :limit) do
+          def section = "RESP, protocol specification"
+        end
 
         ALL = {
           count: ["a number of arguments that is none", "invalid multibulk length"],
@@ -28,35 +30,9 @@ module Plait
           truncated: ["the input ended inside a command or a reply"]
         }.transform_values { |fields| Rule.new(*fields).freeze }.freeze
 
-        SECTION = "RESP, protocol specification"
+        PROTOCOL = "RESP"
 
-        class << self
-          # @param name [Symbol]
-          # @param offset [Integer] bytes of the command or reply before the one that broke it
-          # @param limits [Limits]
-          # @return [RemoteProtocolError] to be raised
-          def error(name, offset, limits)
-            rule = ALL.fetch(name)
-            place = { rule: name, section: SECTION, offset: offset }
-            return limit_exceeded(rule, place, limits[rule.limit]) if rule.limit
-
-            kind = name == :truncated ? TruncatedError : RemoteProtocolError
-            kind.new(sentence(rule, offset), **place)
-          end
-
-          # @return [LocalProtocolError] for a wrong call, to be raised
-          def misuse(message) = LocalProtocolError.new(message)
-
-          private
-
-          def limit_exceeded(rule, place, maximum)
-            message = "#{sentence(rule, place[:offset])}: #{maximum} is the limit #{rule.limit.inspect}; " \
-                      "raise it with limits: {#{rule.limit}: …}"
-            LimitExceeded.new(message, limit: rule.limit, maximum: maximum, **place)
-          end
-
-          def sentence(rule, offset) = "the peer sent broken RESP: #{rule.text}, at byte #{offset}"
-        end
+        extend Rulebook
       end
     end
   end

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../watch/buckets"
+require_relative "../../protocols/prometheus"
 
 module Plait
   class Server
     class Metrics
-      # Figures in Prometheus' text format, version 0.0.4.
+      # What is told of a server, and by which names.
       class Exposition
         # What a process counts => its name here, and what it is.
         COUNTERS = {
@@ -45,64 +46,48 @@ module Plait
           @kernel = kernel
         end
 
-        # @return [String]
+        # @return [String] in Prometheus' text format
         def text
-          lines = [*numbers(COUNTERS, @counters, "counter"), *numbers(GAUGES, @gauges, "gauge"),
-                   *numbers(KERNEL, @kernel, "counter"), *responses, *blocked, *workers, *histograms]
-          "#{lines.join("\n")}\n"
+          @text = Protocols::Prometheus.new
+          numbers(COUNTERS, @counters, "counter")
+          numbers(GAUGES, @gauges, "gauge")
+          numbers(KERNEL, @kernel, "counter")
+          labelled
+          HISTOGRAMS.each { |key, (name, words)| histogram(name, words, @counters[key]) }
+          @text.to_s
         end
 
         private
 
         def numbers(names, figures, type)
-          names.flat_map do |key, (name, words)|
-            figures.key?(key) ? [*head(name, words, type), "#{name} #{figures[key]}"] : []
+          names.each do |key, (name, words)|
+            @text.family(name, type, words, { {} => figures[key] }) if figures.key?(key)
           end
         end
 
-        def head(name, words, type) = ["# HELP #{name} #{words}", "# TYPE #{name} #{type}"]
+        def labelled
+          @text.family("plait_responses_total", "counter", "Answers, by their status.", responses)
+          @text.family("plait_loop_blocked_total", "counter", "Times that a request has held up the event loop.", blocked)
+          @text.family("plait_worker_memory_bytes", "gauge", "Memory of a worker (RSS).", memory)
+          @text.gauge("plait_workers", "Processes that serve.", @workers.size)
+        end
 
         def responses
-          rows = @counters.fetch(:responses, {}).sort
-          labelled("plait_responses_total", "Answers, by their status.", "counter",
-                   rows.map { |status, count| [{ code: status, class: "#{status / 100}xx" }, count] })
-        end
-
-        def blocked
-          labelled("plait_loop_blocked_total", "Times that a request has held up the event loop.", "counter",
-                   @counters.fetch(:blocked, {}).map { |route, count| [{ route: route }, count] })
-        end
-
-        def workers
-          labelled("plait_worker_memory_bytes", "Memory of a worker (RSS).", "gauge",
-                   @workers.map { |worker| [worker.slice(:index, :pid), worker[:memory]] }) +
-            ["# HELP plait_workers Processes that serve.", "# TYPE plait_workers gauge", "plait_workers #{@workers.size}"]
-        end
-
-        def labelled(name, words, type, rows)
-          return [] if rows.empty?
-
-          [*head(name, words, type), *rows.map { |labels, value| "#{name}{#{labels_of(labels)}} #{value}" }]
-        end
-
-        def labels_of(labels) = labels.map { |key, value| "#{key}=\"#{escaped(value.to_s)}\"" }.join(",")
-
-        def escaped(text) = text.gsub(/[\\"\n]/) { |byte| byte == "\n" ? "\\n" : "\\#{byte}" }
-
-        def histograms
-          HISTOGRAMS.flat_map do |key, (name, words)|
-            figures = @counters[key] or next []
-            [*head(name, words, "histogram"), *buckets(name, figures.fetch(:counts)), "#{name}_sum #{figures.fetch(:sum)}",
-             "#{name}_count #{figures.fetch(:counts).values.sum}"]
+          @counters.fetch(:responses, {}).sort.to_h do |status, count|
+            [{ code: status, class: "#{status / 100}xx" }, count]
           end
         end
 
-        # Each with those below it.
-        def buckets(name, counts)
-          total = 0
-          [*Watch::Buckets::BOUNDS, "+Inf"].each_with_index.map do |bound, index|
-            "#{name}_bucket{le=\"#{bound}\"} #{total += counts.fetch(index, 0)}"
-          end
+        def blocked = @counters.fetch(:blocked, {}).transform_keys { |route| { route: route } }
+
+        def memory = @workers.to_h { |worker| [worker.slice(:index, :pid), worker[:memory]] }
+
+        def histogram(name, words, figures)
+          return unless figures
+
+          bounds = Watch::Buckets::BOUNDS
+          counts = Array.new(bounds.size + 1) { |index| figures.fetch(:counts).fetch(index, 0) }
+          @text.histogram(name, words, bounds, { {} => [counts, figures.fetch(:sum)] })
         end
       end
     end

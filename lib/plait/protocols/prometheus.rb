@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+module Plait
+  module Protocols
+    # Writes figures as Prometheus reads them: its text format, version 0.0.4
+    # (https://prometheus.io/docs/instrumenting/exposition_formats/).
+    class Prometheus
+      # Of an answer that holds the text.
+      CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+      def initialize
+        @lines = []
+      end
+
+      # @param name [String]
+      # @param help [String]
+      # @param value [Numeric]
+      # @return [self]
+      def counter(name, help, value) = family(name, "counter", help, { {} => value })
+
+      # @param name [String]
+      # @param help [String]
+      # @param value [Numeric]
+      # @return [self]
+      def gauge(name, help, value) = family(name, "gauge", help, { {} => value })
+
+      # Figures of one name, told apart by labels. Without any nothing is written.
+      # @param name [String]
+      # @param type [String] counter or gauge
+      # @param help [String]
+      # @param rows [Hash{Hash => Numeric}] labels => value
+      # @return [self]
+      def family(name, type, help, rows)
+        heading(name, type, help) unless rows.empty?
+        rows.each { |labels, value| line(name, labels, value) }
+        self
+      end
+
+      # How many times something took how long.
+      # @param name [String]
+      # @param help [String]
+      # @param bounds [Array<Numeric>] the most that belongs into each bucket; one more takes the rest
+      # @param rows [Hash{Hash => Array}] labels => how many are in each bucket (not added up), and the sum of all values
+      # @return [self]
+      def histogram(name, help, bounds, rows)
+        heading(name, "histogram", help) unless rows.empty?
+        rows.each { |labels, (counts, sum)| buckets(name, labels, bounds, counts, sum) }
+        self
+      end
+
+      # @return [String]
+      def to_s = @lines.join
+
+      private
+
+      def heading(name, type, help) = @lines << "# HELP #{name} #{help}\n# TYPE #{name} #{type}\n"
+
+      def line(name, labels, value) = @lines << "#{name}#{written(labels)} #{value}\n"
+
+      # Each with those below it.
+      def buckets(name, labels, bounds, counts, sum)
+        total = 0
+        [*bounds, "+Inf"].zip(counts) do |bound, count|
+          line("#{name}_bucket", labels.merge(le: bound), total += count)
+        end
+        line("#{name}_sum", labels, sum)
+        line("#{name}_count", labels, total)
+      end
+
+      def written(labels)
+        return "" if labels.empty?
+
+        "{#{labels.map { |key, value| "#{key}=\"#{escaped(value.to_s)}\"" }.join(",")}}"
+      end
+
+      def escaped(text) = text.gsub(/[\\"\n]/) { |byte| byte == "\n" ? "\\n" : "\\#{byte}" }
+    end
+  end
+end
