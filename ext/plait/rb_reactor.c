@@ -12,11 +12,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/thread.h>
 
+#include "rb_reactor.h"
 #include "rb_selector.h"
 #include "reactor.h"
 
@@ -279,15 +281,17 @@ static VALUE told(struct reactor *engine) {
 
 static VALUE wait_for_any(VALUE argument) {
     struct waiting *waiting = (struct waiting *)argument;
+    bool slept = false;
     for (;;) {
         if (waiting->reactor->closed) return Qnil;
-        look(waiting);
+        if (!slept) look(waiting);
         VALUE tokens = told(&waiting->reactor->engine);
         double left = waiting->limit - plait_now();
         if (RARRAY_LEN(tokens) > 0 || waiting->woken || left <= 0) return tokens;
 
         VALUE scheduler = rb_fiber_scheduler_current();
-        if (NIL_P(scheduler)) sleep_on_thread(waiting, left);
+        slept = NIL_P(scheduler); /* what it has come to is known: no need to look */
+        if (slept) sleep_on_thread(waiting, left);
         else sleep_on_scheduler(waiting, scheduler, left);
     }
 }
@@ -308,6 +312,43 @@ static VALUE reactor_wait(int argc, VALUE *argv, VALUE self) {
     waiting.reactor = reactor_of(self);
     waiting.reactor->waiters++;
     return rb_ensure(wait_for_any, (VALUE)&waiting, stop_waiting, (VALUE)&waiting);
+}
+
+/* ---- beside another descriptor ---- */
+
+struct beside {
+    struct pollfd files[2]; /* the descriptor, and the epoll's own */
+    int milliseconds;
+    bool done;
+};
+
+static void *poll_without_gvl(void *argument) {
+    struct beside *beside = argument;
+    if (poll(beside->files, 2, beside->milliseconds) < 0) beside->files[0].revents = beside->files[1].revents = 0;
+    beside->done = true;
+    return NULL;
+}
+
+static enum plait_turn turn_of(const struct rb_reactor *reactor, const struct beside *beside) {
+    if (!beside->done) return PLAIT_INTERRUPTED;
+    if (reactor->generation != generation || reactor->closed || beside->files[1].revents) return PLAIT_OTHERS;
+    return beside->files[0].revents ? PLAIT_THIS : PLAIT_NOBODY;
+}
+
+enum plait_turn plait_reactor_wait_beside(VALUE self, int descriptor, int milliseconds) {
+    struct rb_reactor *reactor = reactor_of(self);
+    struct waiting waiting = {.self = self, .reactor = reactor};
+    struct beside beside = {.milliseconds = milliseconds};
+    if (reactor->closed) return PLAIT_OTHERS;
+
+    beside.files[0] = (struct pollfd){.fd = descriptor, .events = POLLIN};
+    beside.files[1] = (struct pollfd){.fd = reactor->engine.epoll, .events = POLLIN};
+    reactor->waiters++;
+    rb_nogvl(poll_without_gvl, &beside, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    enum plait_turn turn = turn_of(reactor, &beside);
+    stop_waiting((VALUE)&waiting);
+    RB_GC_GUARD(self);
+    return turn;
 }
 
 /* wake: nothing in here may block, and nothing be allocated: a signal handler may call it */

@@ -10,9 +10,11 @@
 
 #include "plait.h"
 #include "rb_selector.h"
+#include "sleepers.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
@@ -47,6 +49,15 @@ struct native {
     int exposed;             /* Mutex#unlock can be overtaken inside our hook */
     unsigned long waits;     /* part of Scheduler#ticks */
     struct deadlines deadlines;
+    bool sleeps;             /* what asks for kernel_sleep is nothing but sleep, see Compat.mutex_sleep? */
+    struct sleepers sleepers;
+};
+
+/* A fiber that sleeps; it lies on that fiber's stack. */
+struct nap {
+    struct sleeper sleeper; /* first: the heap's pointers are ours */
+    struct native *native;
+    VALUE fiber;
 };
 
 static void native_mark(void *data) {
@@ -60,10 +71,14 @@ static void native_mark(void *data) {
     rb_gc_mark(native->raised);
     rb_gc_mark(native->unblock);
     plait_deadlines_mark(&native->deadlines);
+    for (ptrdiff_t place = 0; place < native->sleepers.size; place++) {
+        rb_gc_mark(((const struct nap *)native->sleepers.heap[place])->fiber);
+    }
 }
 
 static void native_free(void *data) {
     plait_deadlines_drop(&((struct native *)data)->deadlines);
+    sleepers_free(&((struct native *)data)->sleepers);
     xfree(data);
 }
 
@@ -155,6 +170,60 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     int limited = (argc == 3 && !NIL_P(argv[2])) || !RB_TYPE_P(argv[0], T_FILE) || has_timeout(argv[0]);
     if (limited || !native->own) return rb_call_super(argc, argv);
     return wait_for(native, argv[0], NUM2INT(argv[1]));
+}
+
+/* ---- sleeping ---- */
+
+static VALUE doze(VALUE argument) {
+    plait_selector_leave(((const struct nap *)argument)->native->own);
+    return Qtrue;
+}
+
+/* It may have been raised into. */
+static VALUE rise(VALUE argument) {
+    struct nap *nap = (struct nap *)argument;
+    sleepers_remove(&nap->native->sleepers, &nap->sleeper);
+    return Qnil;
+}
+
+/* Seconds of what is a number and surely a time to sleep; 0: Ruby looks at it. */
+static double seconds_of(int argc, const VALUE *argv) {
+    if (argc != 1 || (!RB_FLOAT_TYPE_P(argv[0]) && !RB_FIXNUM_P(argv[0]))) return 0;
+
+    double seconds = NUM2DBL(argv[0]);
+    return seconds > 0 && isfinite(seconds) ? seconds : 0;
+}
+
+/*
+ * kernel_sleep(duration). The twin in Ruby costs 5 µs of CPU more, most of it for its heap and for the loop that goes
+ * through Ruby each time. A watchdog wants to be told by the twin.
+ */
+static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
+    struct native *native = native_of(self);
+    double seconds = seconds_of(argc, argv);
+    if (seconds == 0 || !native->own || !native->sleeps || RTEST(rb_attr_get(self, id_watchdog))) return rb_call_super(argc, argv);
+
+    struct nap nap = {.sleeper = {.at = plait_now() + seconds}, .native = native, .fiber = rb_fiber_current()};
+    if (sleepers_add(&native->sleepers, &nap.sleeper) != 0) rb_memerror();
+    native->waits++;
+    return rb_ensure(doze, (VALUE)&nap, rise, (VALUE)&nap);
+}
+
+/* Seconds of a turn after which no further one is woken, as Scheduler::SLICE. */
+static const double SLICE = 0.004;
+
+/* Those who were due when it began: who sleeps again meanwhile has to wait for the others. */
+static void wake_sleepers(struct native *native) {
+    const struct sleeper *first = sleepers_first(&native->sleepers);
+    if (!first) return;
+
+    double now = plait_now(), until = now + SLICE;
+    while ((first = sleepers_first(&native->sleepers)) && first->at <= now) {
+        struct nap *nap = (struct nap *)first;
+        sleepers_remove(&native->sleepers, &nap->sleeper);
+        rb_fiber_transfer(nap->fiber, 0, NULL);
+        if (plait_now() >= until) return;
+    }
 }
 
 /* ---- for other bindings ---- */
@@ -379,9 +448,22 @@ static VALUE interval(VALUE heap, VALUE bound) {
     return NIL_P(bound) || left < NUM2DBL(bound) ? DBL2NUM(left) : bound;
 }
 
-static void turn(const struct native *native, VALUE seconds) {
+/* How long the selector may sleep; below 0: for ever. */
+static double rest(const struct native *native, VALUE bound) {
+    double seconds = NIL_P(bound) ? -1 : NUM2DBL(bound);
+    const struct sleeper *first = sleepers_first(&native->sleepers);
+    if (!first) return seconds;
+
+    double left = first->at - plait_now();
+    if (left <= 0) return 0;
+    if (left > LONGEST_POLL) left = LONGEST_POLL;
+    return seconds < 0 || left < seconds ? left : seconds;
+}
+
+static void turn(struct native *native, VALUE seconds) {
     if (native->own) {
-        plait_selector_turn(native->own, NIL_P(seconds) ? -1 : NUM2DBL(seconds));
+        plait_selector_turn(native->own, rest(native, seconds));
+        wake_sleepers(native);
     } else {
         rb_funcall(native->selector, id_select, 1, seconds);
     }
@@ -392,7 +474,7 @@ static void turn(const struct native *native, VALUE seconds) {
  * an entry in one of the arrays, a timer that is due, a fiber that has finished (@changed), the bound.
  */
 static VALUE scheduler_spin(VALUE self, VALUE ready, VALUE jobs, VALUE heap, VALUE bound) {
-    const struct native *native = native_of(self);
+    struct native *native = native_of(self);
     rb_ivar_set(self, id_changed, Qfalse);
     do {
         VALUE seconds = interval(heap, bound);
@@ -499,6 +581,7 @@ static VALUE scheduler_attach(VALUE self) {
     native->unblock = rb_path2class("Plait::Scheduler::Unblock");
     native->deadlines.alarm = Qnil;
     native->exposed = rb_method_boundp(rb_cThread, id_set_priority, 0);
+    native->sleeps = RTEST(rb_funcall(rb_path2class("Plait::Mechanisms::Compat"), rb_intern("mutex_sleep?"), 0));
     rb_ivar_set(self, id_native, data);
     return self;
 }
@@ -540,6 +623,7 @@ void plait_init_scheduler(VALUE plait) {
     rb_define_method(native, "io_read", scheduler_io_read, -1);
     rb_define_method(native, "io_write", scheduler_io_write, -1);
     rb_define_method(native, "io_close", scheduler_io_close, 1);
+    rb_define_method(native, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(native, "waiting_for", scheduler_waiting_for, 1);
     rb_define_method(native, "unblock", scheduler_unblock, 2);
     rb_define_private_method(native, "attach", scheduler_attach, 0);

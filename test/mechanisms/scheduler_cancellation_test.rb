@@ -299,15 +299,18 @@ class SchedulerCancellationTest < Minitest::Test
   end
 
   def test_an_interrupt_that_no_longer_concerns_the_fiber_is_dropped
+    finished = false
     with_scheduler do |scheduler|
       concerned = true
       fiber = Fiber.schedule do
         sleep(0.01)
         concerned = false
         sleep(0.02)
+        finished = true
       end
       Fiber.schedule { sleep(0.02).then { scheduler.interrupt(fiber, Cancelled) { concerned } } }
     end
+    assert(finished)
   end
 
   def test_an_interrupt_of_a_fiber_that_has_ended_is_dropped

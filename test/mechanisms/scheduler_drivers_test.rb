@@ -91,7 +91,7 @@ class SchedulerDriversTest < Minitest::Test
   def driver(name)
     require name
   rescue LoadError
-    skip("the gem #{name.tr("_", "-")} is not installed: bundle install --with drivers")
+    skip("the gem #{name.tr("_", "-")} is not installed: bin/setup test drivers")
   end
 
   def ask_often(connect, number)

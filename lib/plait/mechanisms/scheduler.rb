@@ -45,6 +45,9 @@ module Plait
     LOADING = Mutex.new
     private_constant :LOADING
 
+    # Seconds that fibers have, once the loop was broken, before they are abandoned.
+    GRACE = 2.0
+
     # Seconds that one poll may last: selectors take no time that is much longer (milliseconds in an int).
     LONGEST_POLL = 3_600
 
@@ -99,13 +102,15 @@ module Plait
       until yield
         run_ready
         settle unless @raised.empty?
-        raise_failure if @failure
-        break if yield
+        break if @failure || yield
 
         poll(bound)
         fire_timers
       end
+      orderly = true
       raise_failure if @failure
+    ensure
+      @torn = true unless orderly
     end
 
     # @return [Boolean] whether no fiber and no job is left
@@ -170,11 +175,14 @@ module Plait
     def slice_left? = Deadline.now < @slice_end
 
     # Ends the loop: runs what is left, then frees the descriptors and threads.
+    #
+    # What has broken out of it before (an interrupt of its thread) may have taken a fiber or a job with it, for which it would
+    # wait for ever: what is left then has {GRACE} seconds.
     # @return [void]
     def close
       return if closed? || abandoned?
 
-      run
+      @torn ? run_out : run
     ensure
       release
     end
@@ -225,6 +233,11 @@ module Plait
       nil # a signal: its handler may have readied something
     end
 
+    def run_out
+      limit = Deadline.now + GRACE
+      run_until(GRACE) { idle? || Deadline.now > limit }
+    end
+
     def raise_failure
       failure = @failure
       @failure = nil
@@ -250,18 +263,6 @@ module Plait
       while @strands.runnable? && slice_left?
         @ticks += 1
         @strands.dispatch
-      end
-    end
-
-    def interval(bound)
-      at = @timers.next_at
-      at ? [(at - Deadline.now).clamp(0, LONGEST_POLL), bound].compact.min : bound
-    end
-
-    def fire_timers
-      now = Deadline.now
-      while (timer = @timers.due(now))
-        timer.fire(self)
       end
     end
 

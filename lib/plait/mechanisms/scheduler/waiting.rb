@@ -39,7 +39,7 @@ module Plait
         suspend
         wait.woken?
       ensure
-        disarm(wait)
+        disarm(wait) if wait
       end
 
       # @api private
@@ -47,9 +47,14 @@ module Plait
         ready(wait) if wait&.wake
       end
 
+      # What can't be compared with other times would end the loop, and all fibers with it.
+      # @raise [RangeError] where Kernel#sleep would, too
       # @api private
       def arm(timer, seconds)
-        timer.at = Deadline.now + seconds
+        at = Deadline.now + seconds
+        raise RangeError, "NaN out of Time range" unless at <= Float::INFINITY
+
+        timer.at = at
         @timers.push(timer)
       end
 
@@ -59,6 +64,21 @@ module Plait
 
         timer.void
         @timers.cancelled if timer.at
+      end
+
+      private
+
+      # @return [Numeric, nil] seconds until the next timer, or until the bound
+      def interval(bound)
+        at = @timers.next_at
+        at ? [(at - Deadline.now).clamp(0, LONGEST_POLL), bound].compact.min : bound
+      end
+
+      def fire_timers
+        now = Deadline.now
+        while (timer = @timers.due(now))
+          timer.fire(self)
+        end
       end
     end
   end
