@@ -155,7 +155,7 @@ module Contracts
 
     def test_an_item_that_takes_too_long_is_a_timeout
       around_leaks do
-        outcomes = map([0, 30], timeout: 0.2, on_error: :collect) { |seconds| sleep(seconds) }
+        outcomes = map([0, 30], timeout: 1, on_error: :collect) { |seconds| sleep(seconds) }
         assert_predicate(outcomes[0], :ok?)
         assert_instance_of(Plait::TimeoutError, outcomes[1].error)
       end
@@ -180,7 +180,7 @@ module Contracts
     end
 
     def test_the_deadline_is_an_outcome_for_the_items_it_left_no_time_for
-      outcomes = map([0, 30, 30, 30, 30, 30], deadline: 0.3, on_error: :collect) { |seconds| sleep(seconds) }
+      outcomes = map([0, 30, 30, 30, 30, 30], deadline: 2, on_error: :collect) { |seconds| sleep(seconds) }
       assert_equal(6, outcomes.size)
       assert_predicate(outcomes[0], :ok?)
       outcomes.drop(1).each { |outcome| assert_instance_of(Plait::DeadlineExceeded, outcome.error) }

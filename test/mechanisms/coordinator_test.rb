@@ -4,7 +4,7 @@ require_relative "../test_helper"
 
 class CoordinatorTest < Minitest::Test
   def test_an_endless_source_ends_with_the_deadline
-    finished = Plait.each_result(1.step, on: :threads, limit: 2, deadline: 0.2, on_error: :collect) { sleep(0.01) }.to_a
+    finished = Plait.each_result(1.step, on: :threads, limit: 2, deadline: 1, on_error: :collect) { sleep(0.01) }.to_a
     assert_operator(finished.size, :>, 2)
     assert(finished.reject(&:ok?).all? { |outcome| outcome.error.is_a?(Plait::DeadlineExceeded) })
   end

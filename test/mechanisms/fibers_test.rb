@@ -512,9 +512,7 @@ class FibersTest < Minitest::Test
   end
 
   def nested_waits
-    started = now
-    Plait.map(1..5, on: :fibers) { Plait.map([ONE, ONE], on: :fibers) { |seconds| sleep(seconds) } }
-    now - started
+    Support::RunQueue.seconds { Plait.map(1..5, on: :fibers) { Plait.map([ONE, ONE], on: :fibers) { |seconds| sleep(seconds) } } }
   end
 
   def ensuring(ended)

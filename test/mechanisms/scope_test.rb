@@ -56,6 +56,22 @@ class ScopeTest < Minitest::Test
     end
   end
 
+  # --- Threads that end without a word
+
+  # As when the main thread ends, which kills all others: some have not begun by then. One that has may be heard of first.
+  def test_threads_that_are_killed_before_they_begin
+    within do
+      assert_raises(IOError, Plait::WorkerDied) do
+        Plait.run(on: :threads) do |scope|
+          others = Thread.list
+          20.times { scope.async { sleep } }
+          (Thread.list - others).each(&:kill)
+          raise IOError, "over"
+        end
+      end
+    end
+  end
+
   # --- Other threads than that of the loop
 
   def test_a_task_on_a_fiber_that_another_thread_waits_for

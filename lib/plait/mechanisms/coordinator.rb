@@ -16,8 +16,9 @@ module Plait
     class Coordinator
       # Raised in a source; no time limit of anybody else's.
       class SourceOverdue < Interruption; end
+      NEVER = { Object => :never }.freeze
       OVERDUE = "the deadline passed while the source was asked for its next item"
-      private_constant :SourceOverdue, :OVERDUE
+      private_constant :SourceOverdue, :NEVER, :OVERDUE
 
       def initialize(mechanism, items, options, body)
         @mechanism = mechanism
@@ -32,7 +33,8 @@ module Plait
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
       def each(&consumer)
         @consumer = consumer
-        @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit))
+        # One that may have a thread already, and that nobody knows of, could not be ended.
+        Thread.handle_interrupt(NEVER) { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
         LastWill.of(self, @executor)
         @pending = 0
         complete = false

@@ -52,7 +52,7 @@ module Plait
       raise UsageError, "async needs a block to run" unless block
 
       task = Task.new(self, block, arguments)
-      admit(task) ? launch(task) : abort_if_failed
+      take_on(task)
       task
     end
 
@@ -108,7 +108,7 @@ module Plait
     def clear
       @lock = Mutex.new
       @changed = ConditionVariable.new
-      @running = {}.compare_by_identity
+      @running = {}.compare_by_identity # task => the thread that begins it, or has begun for it
       @backlog = []
       @waits = Waits.new
       @waiting = 0
@@ -137,12 +137,14 @@ module Plait
       @attempt.call(0, task, made: made) { |number, _| task.attempts = number }.value!
     end
 
+    def take_on(task) = admit(task) ? launch(task) : abort_if_failed
+
     def admit(task)
       synchronize do
         raise UsageError, "this scope is over: it takes no further tasks" unless @open || @failure
         return false if @failure || !@open
 
-        @running.size >= (@limit || Float::INFINITY) ? @backlog << task : @running[task] = true
+        @running.size >= (@limit || Float::INFINITY) ? @backlog << task : @running[task] = Thread.current
       end
       true
     end
@@ -184,7 +186,7 @@ module Plait
       return if @backlog.empty? || @running.size >= (@limit || Float::INFINITY)
 
       task = @backlog.shift
-      @running[task] = true
+      @running[task] = Thread.current
       task
     end
 

@@ -138,6 +138,24 @@ class ProcessesDeathTest < Minitest::Test
     end
   end
 
+  # Keeps whoever loads it, but not us.
+  class Mire
+    HOME = Process.pid
+
+    def marshal_dump = nil
+
+    def marshal_load(_) = Process.pid == HOME ? nil : sleep
+  end
+
+  def test_an_item_that_keeps_whoever_loads_it
+    [[{ timeout: 0.1 }, Plait::TimeoutError], [{ deadline: 0.5 }, Plait::DeadlineExceeded]].each do |options, kind|
+      mire, = assert_no_leaks { collect([Mire.new], limit: 1, **options) { 3 } }
+
+      assert_instance_of(kind, mire.error)
+      assert_match(/its worker process was killed/, mire.error.message)
+    end
+  end
+
   def test_workers_that_die_before_they_begin_what_they_got
     result = Support::FreshRuby.run(<<~RUBY)
       require "plait"

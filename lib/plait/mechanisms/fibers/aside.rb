@@ -54,7 +54,6 @@ module Plait
 
         # One that was interrupted wakes whoever settles.
         def deliver(outcome)
-          @loop.finished
           @finished << outcome if outcome || @settling
         end
 

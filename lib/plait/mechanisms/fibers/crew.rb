@@ -50,6 +50,9 @@ module Plait
         # Called by a run when it is over.
         # @param outcome [Outcome, nil] nil: it was interrupted
         def finish(run, outcome)
+          # Who is interrupted here (Ruby looks for that where a method in C returns) and is no run any more would be waited
+          # for by the loop for ever; one that still is a run is given up after a while.
+          @loop.finished
           @runs.delete(run)
           @free << run.slot
           deliver(outcome)

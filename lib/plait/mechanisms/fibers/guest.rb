@@ -34,7 +34,6 @@ module Plait
 
         # An interrupted run delivers nil, which wakes whoever settles.
         def deliver(outcome)
-          @loop.finished
           @finished << outcome
         end
 

@@ -61,7 +61,6 @@ module Plait
         end
 
         def deliver(outcome)
-          @loop.finished
           return unless outcome
 
           @failed = true unless outcome.ok?

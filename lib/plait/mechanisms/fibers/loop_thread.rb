@@ -21,7 +21,8 @@ module Plait
           @finished = finished
           @runs = runs
           begun = Thread::Queue.new
-          @thread = Thread.new { work(begun, offload) }
+          # What holds interrupts back from whoever starts it holds for it, too.
+          @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { work(begun, offload) } }
           @thread.name = "plait event loop"
           @thread.report_on_exception = false
           @loop = begun.pop || @thread.value # which raises why there is none

@@ -43,10 +43,10 @@ module Plait
 
         def load(payload) = Cargo.load(payload, "the item")
 
-        # To load an item runs code of its class, and may need much memory: whoever dies of that has begun it. The clock
-        # runs while the block does.
+        # To load an item runs code of its class, and may need much memory: whoever dies of that has begun it. Its time is
+        # limited, too; for the block the clock begins anew.
         def announced(index, made, payload, worker)
-          @answers.attempt(index, made + 1)
+          @answers.attempt(index, made + 1, @timed ? Deadline.now : 0.0)
           @attempt.call(index, load(payload), worker, made: made) do |number, running|
             @answers.attempt(index, number, running ? Deadline.now : 0.0) if @timed || number > made + 1
             yield number, running if block_given?

@@ -46,7 +46,7 @@ module Plait
           @backlog = []
           @ready = []
           @news = Thread::Queue.new
-          @courier = Thread.new { carry }
+          @courier = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # whatever its caller holds back
         rescue ThreadError, SystemCallError => e
           @port&.close
           raise Explanation.of_refusal(e)

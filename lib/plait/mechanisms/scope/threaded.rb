@@ -11,6 +11,12 @@ module Plait
     # a ractor.
     class Threaded < Scope
       Interruption = Mechanisms::Interruption
+      # Seconds between two looks at which threads there are, when all shall end.
+      LOOK = 0.05
+      NEVER = { Object => :never }.freeze
+      # A thread inherits the mask of whoever starts it.
+      IN_TASKS = { Object => :immediate, Interruption => :never }.freeze
+      private_constant :LOOK, :NEVER, :IN_TASKS
 
       # @param isolate [#call, nil] called with (block, arguments) in the task's thread; yields when the system gives it
       #   nothing to run the block in
@@ -32,12 +38,16 @@ module Plait
 
       def isolated(block, arguments) = @isolate.call(block, arguments) { postpone }
 
+      # One that was admitted and is not begun would be waited for, for ever.
+      def take_on(task) = Thread.handle_interrupt(NEVER) { super }
+
       # Masked except in the block, so that an interruption can't hit the bookkeeping.
       def start(task)
         Thread.handle_interrupt(Interruption => :never) do
-          thread = Thread.new { run(task) }
+          thread = Thread.new { Thread.handle_interrupt(IN_TASKS) { run(task) } }
           thread.report_on_exception = false
           thread.name = "plait task"
+          synchronize { @running[task] = thread if @running.key?(task) }
         end
       end
 
@@ -62,6 +72,27 @@ module Plait
       def bury(task, error = WorkerDied.new(ENDED))
         @attempt && @options.again?(error, task.attempts) && !task.withdrawn? ? begin_task(task) : super
       end
+
+      # When the main thread ends, it kills all others: those that have not begun by then tell nobody that they have ended.
+      def end_tasks
+        @open = false
+        cancel
+        until @running.empty?
+          wait_a_moment
+          dead_tasks.each { |task| finish(task, nil, CancelledError.new) }
+        end
+      end
+
+      def wait_a_moment
+        synchronize do
+          @waiting += 1
+          @changed.wait(@lock, LOOK) unless @running.empty?
+        ensure
+          @waiting -= 1
+        end
+      end
+
+      def dead_tasks = synchronize { @running.reject { |_, thread| thread.alive? }.keys }
 
       # Lets a task whose block has not begun wait for one of the others to end, if there are others, and gives up the
       # thread, which they may need.

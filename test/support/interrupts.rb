@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+module Support
+  # Interrupts a piece of code at each place where Ruby looks for what other threads have raised in this one: where a method or
+  # a block returns, in C as well. (What Ruby does without a call, such as Array#<<, is no such place.)
+  module Interrupts
+    # What is raised.
+    class Interrupted < Exception; end # rubocop:disable Lint/InheritException
+
+    EVENTS = %i[c_return return b_return].freeze
+    # To be interrupted in these tells nothing: they hold interrupts back, change fibers, or make exceptions.
+    LEFT_OUT = %i[handle_interrupt raise transfer resume].freeze
+    WITHOUT_A_CALL = %i[+ - * / % == != < > <= >= <=> << & | [] []= size length empty? succ ! nil? =~].freeze
+    PLAIN = [Integer, Float, String, Array, Hash, BasicObject, Kernel, Comparable].freeze
+    OURS = %r{/lib/plait/}
+    MOST = 5_000
+    # Until one that hangs has failed.
+    SECONDS = 30
+    private_constant :EVENTS, :LEFT_OUT, :WITHOUT_A_CALL, :PLAIN, :OURS, :MOST, :SECONDS
+
+    # Runs the block once for each place, on a thread of its own, until none is left.
+    # @param step [Integer] looks at each so-manieth place
+    # @yield prepares, and returns what is to be interrupted and what then looks at what is left
+    # @yieldreturn [Array(#call, #call)] the second one is given the name of the place
+    # @return [Integer] places
+    def each_interrupt(step: 1)
+      (1..MOST).step(step) do |number|
+        code, check = yield
+        counting = Counting.new(number)
+        assert(Thread.new { counting.call(code) }.join(SECONDS), "it hangs after an interrupt at the #{counting.place}")
+        check.call(counting.place || "end")
+        return number unless counting.place
+      end
+      raise "there are more than #{MOST} places"
+    end
+
+    # Counts places, and raises at one.
+    class Counting
+      # @return [String, nil] nil: there are not so many
+      attr_reader :place
+
+      def initialize(number)
+        @left = number
+      end
+
+      def call(code)
+        @thread = Thread.current
+        trace = TracePoint.new(*EVENTS) { |point| meet(point, trace) }
+        trace.enable
+        code.call
+      rescue Interrupted
+        nil
+      ensure
+        trace.disable
+      end
+
+      private
+
+      def meet(point, trace)
+        return if !Thread.current.equal?(@thread) || !place?(point) || (@left -= 1).positive?
+
+        trace.disable
+        @place = "#{point.event} of #{point.method_id}, #{point.path}:#{point.lineno}"
+        @thread.raise(Interrupted)
+      end
+
+      def place?(point)
+        OURS.match?(point.path) && !LEFT_OUT.include?(point.method_id) && (point.event != :c_return || called?(point))
+      end
+
+      # @return [Boolean] whether it is a method in C that is really called
+      def called?(point)
+        owner = point.defined_class
+        return false if owner <= Exception || (WITHOUT_A_CALL.include?(point.method_id) && PLAIN.include?(owner))
+
+        owner.instance_method(point.method_id).source_location.nil? # else an attribute
+      rescue NameError
+        true
+      end
+    end
+    private_constant :Counting
+  end
+end
