@@ -93,7 +93,7 @@ module IoCases
     def everywhere(name, on: MECHANISMS.keys, &body)
       (on & MECHANISMS.keys).each do |mechanism|
         define_method("test_#{name.tr(" ", "_")}_on_#{mechanism}") do
-          skip("the async gem is not installed") if mechanism == :async && !IoCases.async?
+          skip("the gem async is not installed: bin/setup test drivers") if mechanism == :async && !IoCases.async?
           MECHANISMS[mechanism].call { instance_exec(MECHANISMS[mechanism], &body) }
         end
       end

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/interrupts"
 require_relative "io_cases"
 
 class IoPoolTest < Minitest::Test
   include IoCases
+  include Support::Interrupts
 
   Pool = Plait::Io::Pool
 
@@ -50,6 +52,49 @@ class IoPoolTest < Minitest::Test
     assert_equal([true, false], [old.closed?, new.closed?])
     assert_same(new, pool.checkout(:k) { flunk })
     assert(pool.reused?(new))
+  end
+
+  USE = ->(pool, connect, *) { pool.with(:k, connect: connect, &:itself) }
+  HOLD = ->(pool, connect) { pool.checkout(:k, &connect) }
+  # What comes before, and what is interrupted: it is given the pool, how to connect, and what came before.
+  CUT = {
+    making: [->(*) {}, USE],
+    making_in_anothers_place: [->(pool, connect) { pool.with(:j, connect: connect, &:itself) }, USE],
+    replacing: [->(pool, connect) { pool.with(:k, connect: connect) { |old| old.stale = true } }, USE],
+    bringing_back: [HOLD, ->(pool, _, connection) { pool.checkin(connection) }],
+    throwing_away: [HOLD, ->(pool, _, connection) { pool.discard(connection) }],
+    clearing: [USE, ->(pool, *) { pool.clear }],
+    closing: [USE, ->(pool, *) { pool.close }]
+  }.freeze
+
+  CUT.each do |name, (before, what)|
+    define_method(:"test_an_interrupt_anywhere_while_#{name}_loses_neither_place_nor_connection") do
+      each_interrupt do
+        all = []
+        connect = -> { Fake.new.tap { |fake| all << fake } }
+        pool = Pool.new(max: 1, check_after: 0)
+        given = before.call(pool, connect)
+        [-> { what.call(pool, connect, *given) }, lambda do |place|
+          assert_equal([0, 0], pool.statistics.values_at(:busy, :waiting), place)
+          assert_equal(pool.statistics[:idle], all.count { |fake| !fake.closed? }, place)
+        end]
+      end
+    end
+  end
+
+  # A mask of the pool's own would go before the caller's.
+  def test_an_interrupt_that_the_caller_has_masked_does_not_come_while_a_connection_is_made
+    asked = Queue.new
+    sent = Queue.new
+    connect = -> { [asked << true, sent.pop, sleep(0.01), Fake.new].last }
+    pool = Pool.new
+    thread = Thread.new { Thread.handle_interrupt(RuntimeError => :never) { pool.with(:k, connect: connect) { asked << :made } } }
+    thread.report_on_exception = false
+    asked.pop
+    thread.raise(RuntimeError, "late")
+    sent << true
+    assert_raises(RuntimeError) { thread.join }
+    assert_equal(:made, asked.pop(true))
   end
 
   def test_keys_are_kept_apart

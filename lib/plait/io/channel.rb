@@ -54,7 +54,10 @@ module Plait
 
       # Sends no more, though it may be heard still.
       # @return [void]
-      def end_writing = @io.to_io.shutdown(Socket::SHUT_WR)
+      def end_writing
+        @io.say_goodbye if @io.respond_to?(:say_goodbye)
+        @io.to_io.shutdown(Socket::SHUT_WR)
+      end
 
       # Wakes who waits, without taking the descriptor from under him.
       # @return [void]

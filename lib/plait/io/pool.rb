@@ -12,12 +12,15 @@ module Plait
     # bounded for each key and in all, shared by threads and fibers. Who waits is served in order. A connection is anything
     # with `close` and `stale?`; and `abandon`, if a fork may have a copy of it (see {Stream#abandon}).
     #
+    # {Plait::Pool} is the one for a single place, which knows nothing of its connections but what it is told.
+    #
     # @example
     #   pool.with(endpoint, deadline: deadline, connect: -> { connector.stream(endpoint, deadline: deadline) }) do |stream|
     #     stream.exchange { … }
     #   end
     class Pool
-      # An interrupt between two changes of the books would lose a place for good.
+      # An interrupt between two changes of the books would lose a place for good; one between a change and what it asks for,
+      # a connection.
       NEVER = { Object => :never }.freeze
       EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
       private_constant :NEVER, :EXHAUSTED
@@ -77,13 +80,13 @@ module Plait
       # @return [void]
       # @raise [UsageError] when it is not checked out
       def checkin(connection)
-        close_all(locked { inherited?(connection) ? [] : @ledger.give_back(connection) })
+        change { inherited?(connection) ? [] : @ledger.give_back(connection) }
       end
 
       # Closes a connection that can't be used again, and gives its place to who has waited longest.
       # @return [void]
       def discard(connection)
-        connection.close unless locked { inherited?(connection) || !@ledger.strike(connection) }
+        change { !inherited?(connection) && @ledger.strike(connection) ? [connection] : [] }
       end
 
       # @return [Boolean] whether a busy connection had been used before it was checked out: when such a one turns out to
@@ -92,15 +95,15 @@ module Plait
 
       # Closes what has been idle for too long.
       # @return [void]
-      def sweep = close_all(locked { @ledger.expired })
+      def sweep = change { @ledger.expired }
 
       # Closes what is idle.
       # @return [void]
-      def clear = close_all(locked { @ledger.clear })
+      def clear = change { @ledger.clear }
 
       # Closes what is idle now, and what is busy when it comes back. Who waits gets a {UsageError}.
       # @return [void]
-      def close = close_all(locked { @ledger.close })
+      def close = change { @ledger.close }
 
       # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,
       #   timeouts
@@ -111,24 +114,32 @@ module Plait
       private
 
       def obtain(claim, deadline, connect, anew: false)
-        close_all(locked { @ledger.admit(claim) })
+        change { @ledger.admit(claim) }
         await(claim, deadline) unless claim.granted?
         raise UsageError, "the pool is closed" if claim.refused?
         return claim.connection if claim.connection && fresh?(claim, anew)
 
-        connection = make(connect)
+        enter(claim, connect)
+      end
+
+      # An interrupt that the caller has masked does not come while a connection is made: a mask of ours would go before his.
+      def enter(claim, connect)
+        connection = nil
+        make(connect) { |made| connection = made } # where `make` returned it an interrupt could part us from it
         locked { @ledger.enter(claim, connection) }
-        connection
+        claim.connection
+      ensure
+        connection.close if connection && !claim.connection
       end
 
       # Descriptors that idle connections hold are needed more for a new one.
       def make(connect)
-        connect.call
+        yield connect.call
       rescue ConnectError => e
         raise unless e.causes.any? { |cause| EXHAUSTED.include?(cause.class) }
 
         clear
-        connect.call
+        yield connect.call
       end
 
       def await(claim, deadline)
@@ -146,8 +157,10 @@ module Plait
         connection = claim.connection
         return true unless anew || (claim.idle_for > @check_after && connection.stale?)
 
-        locked { @ledger.strike_stale(claim) }
-        connection.close
+        change do
+          @ledger.strike_stale(claim)
+          [connection]
+        end
         false
       end
 
@@ -160,6 +173,9 @@ module Plait
       end
 
       def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+      # @yieldreturn [Array<Object>] connections to close
+      def change(&block) = Thread.handle_interrupt(NEVER) { close_all(synchronized(&block)) }
 
       def synchronized
         @lock.synchronize do
