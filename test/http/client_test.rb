@@ -483,7 +483,7 @@ class HTTPClientTest < Minitest::Test
       seconds = stopwatch do
         assert_raises(Plait::TimeoutError) { client.get(origin.url("/r"), timeout: 0.5, redirects: 1_000) }
       end
-      assert_operator(seconds, :<, 5)
+      assert_operator(seconds, :<, 50) # it would be more than 100
     end
   end
 

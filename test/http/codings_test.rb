@@ -180,7 +180,7 @@ class HTTPCodingsTest < Minitest::Test
 
   private
 
-  def need(coding) = coding != "br" || Codings::Brotli.available? || skip("the gem brotli is not installed")
+  def need(coding) = coding != "br" || Codings::Brotli.available? || skip("no gem brotli: bin/setup test drivers")
 
   # @return [String, nil] nil when it was noticed
   def decode_broken(broken, coding)

@@ -213,6 +213,25 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
+  class Interrupted < StandardError; end
+  private_constant :Interrupted
+
+  # Where a method in C returns, too, Ruby looks for interrupts.
+  def test_interrupted_between_the_shelfs_hands_and_ours
+    %i[pop push].each do |step|
+      with_hot_route do |client, origin, _|
+        places = client.instance_variable_get(:@connections).instance_variable_get(:@shelf).places
+        places.define_singleton_method(step) do |*arguments|
+          singleton_class.send(:remove_method, step)
+          super(*arguments).tap { Thread.current.raise(Interrupted) }
+        end
+        assert_raises(Interrupted) { client.get(origin.url("/x")) }
+        assert_idle(client)
+        assert_equal("GET /x ", client.get(origin.url("/x")).body)
+      end
+    end
+  end
+
   def test_who_waits_gets_what_lies_on_the_shelf
     with_hot_route(pool: { per_key: 2, wait: 30 }) do |client, origin|
       numbers = (1..2_000).to_a

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "scripted_origin"
+require_relative "../support/interrupts"
 require_relative "../support/nginx_server"
 
 # Many requests at once: the right answers, so many in flight and no more, and nothing left behind however it ends.
 class HTTPFanOutTest < Minitest::Test
   include ClientCases
+  include Support::Interrupts
 
   HTTP = Plait::HTTP
   MECHANISMS = RUBY_ENGINE == "ruby" ? [nil, :fibers, :threads, :hybrid, :sequence, :processes] : [:threads, :sequence]
@@ -451,7 +453,7 @@ class HTTPFanOutTest < Minitest::Test
   end
 
   def test_within_a_fiber_of_somebody_else
-    skip("the async gem is not installed") if Gem::Specification.find_all_by_name("async").empty?
+    skip("the gem async is not installed: bin/setup test drivers") if Gem::Specification.find_all_by_name("async").empty?
     require "async"
     Plait::Mechanisms::Compat.install
     with_origin do |client, origin|
@@ -527,6 +529,22 @@ class HTTPFanOutTest < Minitest::Test
     end
   ensure
     [reader, writer].each(&:close)
+  end
+
+  def test_an_interrupt_anywhere_loses_no_connection
+    MECHANISMS.grep(/threads|fibers/).each do |on|
+      with_origin do |client, origin|
+        lost = client.get(origin.url("/x")) && nil # the next one finds a connection
+        each_interrupt(step: 3) do
+          [-> { client.fan_out(urls(origin, 1..3), limit: 2, on: on) }, lambda do |place|
+            lost ||= place unless client.statistics[:busy].zero?
+          end]
+        end
+
+        assert_nil(lost, "on #{on}")
+        assert_equal("GET /x ", client.get(origin.url("/x")).body)
+      end
+    end
   end
 
   def test_the_timeout_of_each

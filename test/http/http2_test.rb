@@ -292,6 +292,18 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  # The time to read it would grow with its square.
+  def test_a_head_that_is_one_number_without_an_end
+    peer = HTTP2Peer.handler do |request|
+      part = "\xff".b * 16_000
+      request.peer.raw(HTTP2Peer.frame(1, 0, request.id, part), HTTP2Peer.frame(9, 4, request.id, part))
+    end
+    connected(peer) do |connection, url|
+      error = assert_raises(Plait::RemoteProtocolError) { connection.request("GET", "#{url}/") }
+      assert_match(/a number of more than 5 bytes/, error.message)
+    end
+  end
+
   def test_limits_are_errors_that_name_them_and_leave_the_connection_alone
     peer = HTTP2Peer.handler do |request|
       case request.path

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-# It measures time:
-# bin/test: alone
-
 require_relative "net_http_origin"
 
 # Under a scheduler, Plait's or Async's: fibers wait together, and share the pool with threads.
@@ -15,10 +12,13 @@ class NetHTTPFibersTest < Minitest::Test
     origin("/slow" => ->(io, request) { sleep(LATENCY) && io.write(answer(request.path)) }, &block)
   end
 
-  def seconds
-    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    yield
-    Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+  # What comes true decides when requests are answered, however slow the machine is.
+  def answering_once(condition, &block)
+    route = lambda do |io, request|
+      wait_until(timeout: 60, &condition)
+      io.write(answer(request.path))
+    end
+    origin("/slow" => route, &block)
   end
 
   def under_async(count, &block) = Sync { |task| Array.new(count) { |n| task.async { block.call(n) } }.map(&:wait) }
@@ -29,12 +29,14 @@ class NetHTTPFibersTest < Minitest::Test
   }.freeze
 
   MECHANISMS.each do |name, run|
-    define_method(:"test_ten_slow_answers_take_as_long_as_one_under_#{name}") do
+    define_method(:"test_ten_slow_answers_are_awaited_together_under_#{name}") do
       need("async") if name == :async
-      slow do |origin|
-        run.call(self, 10) { Net::HTTP.get(origin.url("/")) } # what a scheduler does once
-        best = Array.new(3) { seconds { run.call(self, 10) { |n| Net::HTTP.get(origin.url("/slow?#{n}")) } } }.min
-        assert_operator(best, :<=, (1.3 * LATENCY) + 0.05)
+      asked = nil
+      answering_once(-> { asked.call == 10 }) do |origin|
+        asked = -> { origin.requests.size }
+        seen = Queue.new
+        run.call(self, 10) { |n| seen << Net::HTTP.get(origin.url("/slow?#{n}")) }
+        assert_equal(Array.new(10) { |n| "/slow?#{n}" }, Array.new(10) { seen.pop }.sort)
         assert_operator(origin.connections, :<=, 10)
         NetHTTP.clear
       end
@@ -56,7 +58,7 @@ class NetHTTPFibersTest < Minitest::Test
     define_method(:"test_the_line_under_#{name}") do
       need("async") if name == :async
       NetHTTP.configure(per_key: 2)
-      slow do |origin|
+      answering_once(-> { counted(:waited) == 6 }) do |origin|
         seen = Queue.new
         run.call(self, 8) { |n| seen << Net::HTTP.get(origin.url("/slow?#{n}")) }
         assert_equal(Array.new(8) { |n| "/slow?#{n}" }, Array.new(8) { seen.pop }.sort)
@@ -68,8 +70,8 @@ class NetHTTPFibersTest < Minitest::Test
     define_method(:"test_the_line_has_an_end_under_#{name}") do
       need("async") if name == :async
       NetHTTP.configure(per_key: 1)
-      slow do |origin|
-        seen = Queue.new
+      seen = Queue.new
+      answering_once(-> { seen.size == 2 }) do |origin|
         run.call(self, 3) do |n|
           seen << http_to(origin, open_timeout: n.zero? ? 60 : LATENCY / 10).get("/slow").code
         rescue Net::OpenTimeout => e
@@ -113,11 +115,13 @@ class NetHTTPFibersTest < Minitest::Test
 
   def test_an_async_task_that_is_stopped_closes_its_connection
     need("async")
-    slow do |origin|
+    stopped = false
+    answering_once(-> { stopped }) do |origin|
       Sync do |task|
         child = task.async { Net::HTTP.get(origin.url("/slow")) }
         task.with_timeout(10) { sleep(0.005) until origin.requests.any? }
         child.stop
+        stopped = true
         assert_equal("GET /next ", Net::HTTP.get(origin.url("/next")))
       end
       assert_equal([2, 1], [origin.connections, counted(:discarded)])

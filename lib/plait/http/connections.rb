@@ -43,28 +43,24 @@ module Plait
       # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
       # @return [Object] the block's value
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
-      def with(route, timeouts, deadline, anew: false) # rubocop:disable Metrics -- who returns could be interrupted there
+      def with(route, timeouts, deadline, anew: false)
         shelf = @shelf
         unless shelf.for?(route) && @pid == Process.pid && !anew
           return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
         end
 
-        # Ruby looks for interrupts where a method or a block returns and where it jumps: not between `pop` or `push` and
-        # the assignment. So at any time `place` is either ours or the shelf's.
+        # Ruby looks for interrupts wherever a method returns, one in C as well (vm_pop_frame), and where it jumps: what `pop`
+        # gives, or what has been pushed, is ours or the shelf's only where they are held back.
         begin
-          place = shelf.places.pop
+          place = nil
+          Thread.handle_interrupt(NEVER) { place = shelf.places.pop }
           used = !place.nil? && fresh?(place)
           Thread.handle_interrupt(WAITING) { place = replace(place, route, timeouts, deadline) } unless used
           value = yield(place.wire, used)
-          if place.wire.reusable? && !@waiting.positive? && shelf.places.size < @on_shelf
-            place.since = Deadline.now
-            shelf.places.push(place)
-            place = nil
-            clear(shelf) if @waiting.positive? || !@shelf.equal?(shelf) # who came meanwhile has not seen it there
-          end
+          whole = true
           value
         ensure
-          give_back(place.wire) if place
+          Thread.handle_interrupt(NEVER) { put_back(place, shelf, whole) if place }
         end
       end
 
@@ -121,12 +117,18 @@ module Plait
         wire = nil
         Thread.handle_interrupt(WAITING) { wire = checkout(route, timeouts, deadline, anew: anew) }
         yield wire
-      ensure
-        give_back(wire) if wire
+      ensure # (one whose exchange was broken off has closed itself)
+        Thread.handle_interrupt(NEVER) { checkin(wire) if wire }
       end
 
-      # One whose exchange was broken off has closed itself.
-      def give_back(wire) = Thread.handle_interrupt(NEVER) { checkin(wire) }
+      def put_back(place, shelf, whole)
+        keeps = whole && place.wire.reusable? && !@waiting.positive? && shelf.places.size < @on_shelf
+        return checkin(place.wire) unless keeps
+
+        place.since = Deadline.now
+        shelf.places.push(place)
+        clear(shelf) if @waiting.positive? || !@shelf.equal?(shelf) # who came meanwhile has not seen it there
+      end
 
       # In the child of a fork all connections are the parent's.
       def promote(route)
@@ -134,10 +136,14 @@ module Plait
         return @streak = 0 unless route.equal?(@last) || (@last = route).nil?
         return if (@streak += 1) < HOT || @closed || !Shelf::SAFE
 
-        shelf = @shelf
-        @shelf = Shelf.new(route)
+        Thread.handle_interrupt(NEVER) { change_shelf(Shelf.new(route)) }
+      end
+
+      def change_shelf(shelf)
+        former = @shelf
+        @shelf = shelf
         @streak = 0
-        clear(shelf)
+        clear(former)
       end
 
       def start_anew

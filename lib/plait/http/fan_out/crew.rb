@@ -115,8 +115,8 @@ module Plait
 
         # @return [void]
         def left(member)
+          @loop.finished # first: a loop would wait for ever for who has left it without this, see {Mechanisms::Fibers::Crew}
           @members.delete(member)
-          @loop.finished
           @loop.nudge
         end
 

@@ -13,6 +13,8 @@ module Plait
       class Gang
         # Answers that wait for the caller, for each thread; then the threads wait too.
         BACKLOG = 8
+        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
+        private_constant :NEVER
 
         # @param items [Array]
         # @param limit [Integer] threads at most
@@ -35,9 +37,7 @@ module Plait
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
-          cancel unless complete
-          @workers.each(&:join)
-          @lanes.each(&:close)
+          Thread.handle_interrupt(NEVER) { shut(complete) }
         end
 
         # Ends what is in flight.
@@ -73,6 +73,14 @@ module Plait
         end
 
         private
+
+        # However often the caller is interrupted: no lane is closed while a thread has it, and none is left. It takes as long
+        # as {Mechanisms::Threads::Worker} gives a cancelled item.
+        def shut(complete)
+          cancel unless complete
+          @workers.each(&:join)
+          @lanes.each(&:close)
+        end
 
         def drain = Array.new(@answers.size) { @answers.pop }
       end

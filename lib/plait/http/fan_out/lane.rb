@@ -14,7 +14,8 @@ module Plait
       # origin: then neither the pool is asked, nor anything made but the response.
       class Lane
         WAITING = { Object => :on_blocking }.freeze
-        private_constant :WAITING
+        NEVER = { Object => :never }.freeze
+        private_constant :WAITING, :NEVER
 
         # One request, on a lane of its own.
         # @return [Response]
@@ -99,10 +100,14 @@ module Plait
         def late? = Deadline.now >= @deadline
 
         def release
-          wire = @wire or return
-          @wire = nil
-          @used = false
-          @connections.checkin(wire)
+          return unless @wire
+
+          Thread.handle_interrupt(NEVER) do
+            wire = @wire
+            @wire = nil
+            @used = false
+            @connections.checkin(wire)
+          end
         end
 
         def straight(url, pilot)
@@ -156,13 +161,16 @@ module Plait
 
         # @return [Boolean] see {Connections#stale?}
         def give_up
-          wire = @wire or return false
-          @wire = nil
-          used = @used
-          @used = false
-          @connections.stale?(wire, used: used)
-        ensure
-          @connections.discard(wire) if wire
+          return false unless @wire
+
+          Thread.handle_interrupt(NEVER) do
+            wire = @wire
+            @wire = nil
+            stale = @connections.stale?(wire, used: @used)
+            @used = false
+            @connections.discard(wire)
+            stale
+          end
         end
 
         def careful(item)

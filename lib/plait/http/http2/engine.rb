@@ -11,6 +11,8 @@ rescue LoadError => e
                                  "http2: true"
 end
 
+require_relative "../../protocols/hpack/decompressor" # which needs it, too
+
 module Plait
   module HTTP
     module HTTP2
@@ -18,6 +20,16 @@ module Plait
       # by who wants HTTP/2 only.
       Engine = ::HTTP2
       private_constant :Engine
+
+      # One that takes no head for whose numbers a peer could have it compute without an end; should a later gem keep its
+      # decompressor elsewhere, it is as the gem has it.
+      class Client < Engine::Client
+        def initialize(...)
+          super
+          @decompressor = Protocols::HPACK::Decompressor.new(local_settings)
+        end
+      end
+      private_constant :Client
     end
   end
 end

@@ -44,8 +44,8 @@ module Plait
           @calls = {}
           @abandoned = {}
           @touched = {}.compare_by_identity
-          @client = Engine::Client.new(settings_enable_push: 0, settings_initial_window_size: WINDOW,
-                                       settings_max_concurrent_streams: MOST_STREAMS).extend(OwnWindow)
+          @client = Client.new(settings_enable_push: 0, settings_initial_window_size: WINDOW,
+                               settings_max_concurrent_streams: MOST_STREAMS).extend(OwnWindow)
           @guard = FrameGuard.new(@client.local_settings.settings_max_frame_size)
           @client.on(:frame) { |bytes| @output << bytes }
           @client.once(:frame_received) { @greeted = true }
