@@ -4,6 +4,7 @@ require_relative "http/client"
 require_relative "http/options"
 require_relative "http/ractors"
 require_relative "http/response"
+require_relative "http/verbs"
 
 module Plait
   # HTTP: plain calls on any mechanism, connections kept, many requests at once.
@@ -14,6 +15,8 @@ module Plait
   #   Plait::HTTP.fan_out(urls, limit: 256) { |response| puts "#{response.status} #{response.url}" }
   #   Plait.map(urls, on: :threads) { |url| Plait::HTTP.get(url).json }
   module HTTP
+    extend Verbs
+
     @lock = Mutex.new
 
     class << self
@@ -25,42 +28,6 @@ module Plait
       def get(url, options = nil, &block)
         options ? request(:get, url, **options, &block) : client.get(url, &block)
       end
-
-      # @param url [String, URI, URL]
-      # @param options [Hash] see {get}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
-      def head(url, **options, &block) = request(:head, url, **options, &block)
-
-      # @param url [String, URI, URL]
-      # @param options [Hash] see {get}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
-      def post(url, **options, &block) = request(:post, url, **options, &block)
-
-      # @param url [String, URI, URL]
-      # @param options [Hash] see {get}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
-      def put(url, **options, &block) = request(:put, url, **options, &block)
-
-      # @param url [String, URI, URL]
-      # @param options [Hash] see {get}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
-      def patch(url, **options, &block) = request(:patch, url, **options, &block)
-
-      # @param url [String, URI, URL]
-      # @param options [Hash] see {get}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
-      def delete(url, **options, &block) = request(:delete, url, **options, &block)
-
-      # @param url [String, URI, URL]
-      # @param options [Hash] see {get}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
-      def options(url, **options, &block) = request(:options, url, **options, &block)
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]

@@ -13,6 +13,7 @@ require_relative "redirects"
 require_relative "request"
 require_relative "retries"
 require_relative "timeouts"
+require_relative "verbs"
 
 module Plait
   module HTTP
@@ -27,6 +28,8 @@ module Plait
     #   api.fan_out(paths, limit: 256) { |response| … }
     #   api.close
     class Client
+      include Verbs
+
       # @return [Options]
       attr_reader :settings
       # @return [Timeouts]
@@ -90,36 +93,6 @@ module Plait
         end
         request(:get, url, **(options || {}), &block)
       end
-
-      # @param options [Hash] see {#request}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see #request)
-      def head(url, **options, &block) = request(:head, url, **options, &block)
-
-      # @param options [Hash] see {#request}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see #request)
-      def post(url, **options, &block) = request(:post, url, **options, &block)
-
-      # @param options [Hash] see {#request}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see #request)
-      def put(url, **options, &block) = request(:put, url, **options, &block)
-
-      # @param options [Hash] see {#request}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see #request)
-      def patch(url, **options, &block) = request(:patch, url, **options, &block)
-
-      # @param options [Hash] see {#request}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see #request)
-      def delete(url, **options, &block) = request(:delete, url, **options, &block)
-
-      # @param options [Hash] see {#request}
-      # @return [Response]; with a block: what the block returns
-      # @raise (see #request)
-      def options(url, **options, &block) = request(:options, url, **options, &block)
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
