@@ -9,13 +9,14 @@
 #include "messagepack_rpc.h"
 #include "plait.h"
 #include "rb_messagepack_rpc_small.h"
+#include "rb_rulebook.h"
 
 enum {
     SHARED = 64 * 1024, /* packed values of so many bytes share the buffer's memory where they can */
     KEPT = 64 * 1024    /* a buffer with more memory than this is given up when little of it is in use */
 };
 
-static ID id_error, id_misuse, id_new, id_to_a, id_limits, id_large;
+static ID id_new, id_limits, id_large;
 static VALUE kinds[MPRPC_UNKNOWN];
 /* The name that was asked for last: as a rule the next one too. */
 static VALUE last_name = Qnil;
@@ -85,14 +86,13 @@ static VALUE rules(void) {
 }
 
 VALUE plait_messagepack_rpc_misuse(const char *message) {
-    return rb_funcall(rules(), id_misuse, 1, rb_utf8_str_new_cstr(message));
+    return plait_misuse(rules(), message);
 }
 
 NORETURN(static void raise_broken(const struct parser *parser));
 static void raise_broken(const struct parser *parser) {
-    VALUE name = ID2SYM(rb_intern(mprpc_rule(-(int)parser->scan.rule)->name));
-    VALUE limits = parser->limits_value;
-    rb_exc_raise(rb_funcall(rules(), id_error, 3, name, ULL2NUM(parser->scan.error_at), limits));
+    const char *name = mprpc_rule(-(int)parser->scan.rule)->name;
+    plait_raise_broken(rules(), name, parser->scan.error_at, parser->limits_value);
 }
 
 /* ---- beginnings ---- */
@@ -125,9 +125,7 @@ static VALUE parser_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE limits = values[0];
     if (limits == Qundef) limits = rb_funcall(rb_path2class("Plait::Protocols::MessagePackRPC::Limits"), id_new, 0);
 
-    VALUE numbers = rb_funcall(limits, id_to_a, 0);
-    Check_Type(numbers, T_ARRAY);
-    if (RARRAY_LEN(numbers) != 4) rb_raise(rb_eArgError, "limits are 4 numbers");
+    VALUE numbers = plait_limit_numbers(limits, 4);
     parser->limits = (struct mprpc_limits){
         .message = NUM2ULL(rb_ary_entry(numbers, 0)),
         .nesting = NUM2UINT(rb_ary_entry(numbers, 1)),
@@ -466,6 +464,17 @@ VALUE plait_messagepack_rpc_small_result(VALUE self) {
     return plait_messagepack_rpc_unpack_small(pending_bytes(parser) + value->at, value->size);
 }
 
+VALUE plait_messagepack_rpc_large_result(VALUE self) {
+    const struct parser *parser = parser_of(self);
+    const struct mprpc_span *value = &parser->scan.value;
+    if (!tells(parser, true) || NIL_P(parser->marks) || value->size != MPRPC_MARK) return Qundef;
+
+    for (long i = 0; i < RARRAY_LEN(parser->marks); i++) {
+        if (NUM2SIZET(rb_ary_entry(parser->marks, i)) == value->at) return rb_ary_entry(parser->bodies, i);
+    }
+    return Qundef;
+}
+
 VALUE plait_messagepack_rpc_result(VALUE self) {
     struct parser *parser = parser_of(self);
     return tells(parser, true) ? packed(parser, &parser->scan.value) : Qnil;
@@ -526,9 +535,7 @@ static VALUE parser_rules(VALUE self) {
     (void)self;
     for (int number = 1; number < MPRPC_RULE_COUNT; number++) {
         const struct mprpc_rule *rule = mprpc_rule(-number);
-        VALUE limit = rule->limit ? ID2SYM(rb_intern(rule->limit)) : Qnil;
-        VALUE fields[] = {rb_utf8_str_new_cstr(rule->text), rb_utf8_str_new_cstr(rule->section), limit};
-        rb_hash_aset(hash, ID2SYM(rb_intern(rule->name)), rb_ary_new_from_values(3, fields));
+        rb_hash_aset(hash, ID2SYM(rb_intern(rule->name)), plait_rule(rule->text, rule->section, rule->limit));
     }
     return hash;
 }
@@ -537,10 +544,7 @@ static VALUE parser_rules(VALUE self) {
 
 static void define_names(void) {
     rb_gc_register_address(&last_name);
-    id_error = rb_intern("error");
-    id_misuse = rb_intern("misuse");
     id_new = rb_intern("new");
-    id_to_a = rb_intern("to_a");
     id_limits = rb_intern("limits");
     id_large = rb_intern("large");
     kinds[MPRPC_REQUEST] = ID2SYM(rb_intern("request"));

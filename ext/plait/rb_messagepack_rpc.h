@@ -48,6 +48,9 @@ VALUE plait_messagepack_rpc_result(VALUE parser);
 VALUE plait_messagepack_rpc_small_params(VALUE parser, VALUE first);
 VALUE plait_messagepack_rpc_small_result(VALUE parser);
 
+/* The result, where it is nothing but a large String; else Qundef. */
+VALUE plait_messagepack_rpc_large_result(VALUE parser);
+
 void plait_messagepack_rpc_discard(VALUE parser);
 bool plait_messagepack_rpc_idle(VALUE parser);
 

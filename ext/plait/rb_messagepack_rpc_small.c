@@ -57,18 +57,32 @@ static bool pack_float(struct packing *out, double number) {
 
 static bool pack_text(struct packing *out, size_t size) {
     if (size < 32) return put(out, (unsigned char)(0xa0 | size), 0, 0);
-    return size <= UINT8_MAX ? put(out, 0xd9, size, 1) : put(out, 0xda, size, 2);
+    if (size <= UINT8_MAX) return put(out, 0xd9, size, 1);
+    return size <= UINT16_MAX ? put(out, 0xda, size, 2) : put(out, 0xdb, size, 4);
+}
+
+static bool pack_bytes(struct packing *out, size_t size) {
+    if (size <= UINT8_MAX) return put(out, 0xc4, size, 1);
+    return size <= UINT16_MAX ? put(out, 0xc5, size, 2) : put(out, 0xc6, size, 4);
+}
+
+static bool pack_string_header(struct packing *out, VALUE string) {
+    int encoding = rb_enc_get_index(string);
+    size_t size = (size_t)RSTRING_LEN(string);
+    if ((encoding != utf8 && encoding != binary) || size > UINT32_MAX) return false;
+    return encoding == utf8 ? pack_text(out, size) : pack_bytes(out, size);
 }
 
 static bool pack_string(struct packing *out, VALUE string) {
-    int encoding = rb_enc_get_index(string);
     size_t size = (size_t)RSTRING_LEN(string);
-    if ((encoding != utf8 && encoding != binary) || size > MESSAGEPACK_RPC_SMALL) return false;
+    if (size > MESSAGEPACK_RPC_SMALL) return false;
+    return pack_string_header(out, string) && put_bytes(out, RSTRING_PTR(string), size);
+}
 
-    bool head = encoding == utf8    ? pack_text(out, size)
-                : size <= UINT8_MAX ? put(out, 0xc4, size, 1)
-                                    : put(out, 0xc5, size, 2);
-    return head && put_bytes(out, RSTRING_PTR(string), size);
+size_t plait_messagepack_rpc_string_header(VALUE value, char out[MESSAGEPACK_RPC_STRING_HEADER]) {
+    struct packing packing = {.at = out, .end = out + MESSAGEPACK_RPC_STRING_HEADER};
+    if (RB_SPECIAL_CONST_P(value) || RB_BUILTIN_TYPE(value) != T_STRING || CLASS_OF(value) != rb_cString) return 0;
+    return pack_string_header(&packing, value) ? (size_t)(packing.at - out) : 0;
 }
 
 static bool pack_value(struct packing *out, VALUE value, unsigned depth);

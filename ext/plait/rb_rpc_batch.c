@@ -1,8 +1,6 @@
 /* See rb_rpc_batch.h. What Ruby calls is documented in lib/plait/rpc/native_batch.rb. */
 #include "rb_rpc_batch.h"
 
-#include <stdbool.h>
-
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
 #include "rb_rpc_line.h"
@@ -148,6 +146,7 @@ struct run {
     VALUE callable; /* and what was found, or nil */
     size_t number;  /* of the request that is run */
     bool busy;      /* it is */
+    bool slow;      /* the last one was */
     double began;
     double since;   /* answers wait */
     uint64_t sent;  /* by the line before */
@@ -187,15 +186,19 @@ static bool is_delayed(VALUE value) {
     return !RB_SPECIAL_CONST_P(value) && RB_BUILTIN_TYPE(value) == T_OBJECT && RTEST(rb_obj_is_kind_of(value, delayed_class));
 }
 
-static void answer(const struct run *run, VALUE value) {
+static void answer(struct run *run, VALUE value) {
     struct request *request = &run->batch->requests[run->number];
     if (NIL_P(request->incoming) && NIL_P(request->id)) return;
-    if (NIL_P(request->incoming) && !is_delayed(value) && plait_line_answer_small(run->line, request->id, value)) {
+    bool known = NIL_P(request->incoming) && !is_delayed(value) &&
+                 (plait_line_answer_small(run->line, request->id, value) || plait_line_answer_string(run->line, request->id, value));
+    if (known) {
         request->answered = true;
         run->batch->answered++;
+        if (plait_line_unsent(run->line) >= PORTION) plait_line_make_room(run->batch->line);
         return;
     }
     rb_funcall(run->handler, id_conclude, 2, incoming_of(run->batch, run->number), value);
+    run->began = plait_now();
 }
 
 static void finish_one(struct run *run) {
@@ -205,16 +208,20 @@ static void finish_one(struct run *run) {
     run->batch->finished++;
 }
 
-/* Returns whether another one may follow: after a slow one, and where others have sent, the answers are the crew's business. */
-static bool go_on(struct run *run) {
+/* Of the method: what it takes to send a large answer is no reason to take it for a slow one. */
+static VALUE timed_call(struct run *run, VALUE token) {
+    VALUE value = call(run->callable, token);
     double now = plait_now();
-    double seconds = now - run->began;
+    run->slow = now - run->began > SLOW;
+    if (run->slow) rb_funcall(run->callable, id_took, 1, DBL2NUM(now - run->began));
     run->began = now;
-    if (seconds > SLOW) {
-        rb_funcall(run->callable, id_took, 1, DBL2NUM(seconds));
-        return false;
-    }
-    return run->line->sent == run->sent && plait_line_unsent(run->line) < PORTION && now - run->since < GATHER;
+    return value;
+}
+
+/* Returns whether another one may follow: after a slow one, and where others have sent, the answers are the crew's business. */
+static bool go_on(const struct run *run) {
+    if (run->slow || run->line->sent != run->sent) return false;
+    return plait_line_unsent(run->line) < PORTION && run->began - run->since < GATHER;
 }
 
 /* Returns nil, or a request that is for Ruby to run. */
@@ -235,7 +242,7 @@ static VALUE run_some(VALUE argument) {
             run->busy = false;
             return incoming_of(batch, run->number);
         }
-        answer(run, call(callable, request->params));
+        answer(run, timed_call(run, request->params));
         finish_one(run);
         more = go_on(run);
     }
@@ -269,7 +276,7 @@ static VALUE abandon(VALUE argument) {
 }
 
 /* run(handler) => nil, or an Incoming: the next one, which is taken and not run */
-static VALUE batch_run(VALUE self, VALUE handler) {
+VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
     struct batch *batch = batch_of(self);
     struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler, .name = Qnil, .callable = Qnil};
     run.began = run.since = plait_now();
@@ -279,11 +286,29 @@ static VALUE batch_run(VALUE self, VALUE handler) {
     return left;
 }
 
+bool plait_rpc_batch_over(VALUE self) {
+    const struct batch *batch = batch_of(self);
+    return batch->finished == batch->size && batch->answered == batch->size - batch->notifications;
+}
+
+size_t plait_rpc_batch_requests(VALUE self) {
+    const struct batch *batch = batch_of(self);
+    return batch->size - batch->notifications;
+}
+
+size_t plait_rpc_batch_notifications(VALUE self) {
+    return batch_of(self)->notifications;
+}
+
 /* ---- what the crew asks ---- */
 
 static VALUE batch_size(VALUE self) {
     const struct batch *batch = batch_of(self);
     return SIZET2NUM(batch->size - batch->next);
+}
+
+static VALUE batch_requests(VALUE self) {
+    return SIZET2NUM(plait_rpc_batch_requests(self));
 }
 
 static VALUE batch_notifications(VALUE self) {
@@ -351,8 +376,9 @@ void plait_init_rpc_batch(VALUE rpc) {
     batch_class = rb_define_class_under(rpc, "NativeBatch", rb_cObject);
     rb_undef_alloc_func(batch_class);
     rb_define_singleton_method(batch_class, "incoming", batch_incoming, 1);
-    rb_define_method(batch_class, "run", batch_run, 1);
+    rb_define_method(batch_class, "run", plait_rpc_batch_run, 1);
     rb_define_method(batch_class, "size", batch_size, 0);
+    rb_define_method(batch_class, "requests", batch_requests, 0);
     rb_define_method(batch_class, "notifications", batch_notifications, 0);
     rb_define_method(batch_class, "connection", batch_connection, 0);
     rb_define_method(batch_class, "shift", batch_shift, 0);

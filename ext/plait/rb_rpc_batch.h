@@ -9,12 +9,22 @@
 #define PLAIT_RB_RPC_BATCH_H
 
 #include <ruby.h>
+#include <stdbool.h>
 
 /* Of requests that come by this connection's line. */
 VALUE plait_rpc_batch_new(VALUE line, VALUE connection);
 
 /* Adds the message that the parser has told: a request or a notification. */
 void plait_rpc_batch_add(VALUE batch, VALUE parser);
+
+/* Runs the next ones, see lib/plait/rpc/native_batch.rb. Returns nil, or an Incoming that is taken and not run. */
+VALUE plait_rpc_batch_run(VALUE batch, VALUE handler);
+
+/* Whether all were run and answered, and no Incoming knows of it. */
+bool plait_rpc_batch_over(VALUE batch);
+
+size_t plait_rpc_batch_requests(VALUE batch);
+size_t plait_rpc_batch_notifications(VALUE batch);
 
 void plait_init_rpc_batch(VALUE rpc);
 

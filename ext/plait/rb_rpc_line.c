@@ -9,6 +9,7 @@
 #include "rb_messagepack_rpc.h"
 #include "rb_messagepack_rpc_small.h"
 #include "rb_rpc_batch.h"
+#include "rb_rpc_visit.h"
 #include "rb_selector.h"
 
 /* Bytes that are gathered for one send. */
@@ -126,20 +127,25 @@ static void check_open(const struct line *line) {
     if (!NIL_P(line->over)) raise_over(line, line->over);
 }
 
+/* NaN is no moment that ever comes: who waits for it would never leave. */
 static double limit_of(VALUE limit) {
-    return NIL_P(limit) ? INFINITY : NUM2DBL(limit);
+    if (NIL_P(limit)) return INFINITY;
+
+    double moment = NUM2DBL(limit);
+    return isnan(moment) ? 0 : moment;
 }
 
 static bool overfull(const struct line *line) {
     return NIL_P(line->over) && plait_line_unsent(line) > line->room;
 }
 
-/*
- * Much is said, and whether the peer takes it is not known yet: it is tried before more is said. Who sends may be waiting for the
- * GVL, for a tenth of a second and in vain, unless he is given it.
- */
-static void try_to_send(struct line *line) {
-    while (line->sending && overfull(line)) rb_thread_schedule();
+/* Much is said, and whether the peer takes it is not known yet: it is tried before more is said. */
+static void try_to_send(VALUE self) {
+    struct line *line = plait_line_of(self);
+    if (line->sending && overfull(line)) {
+        struct member member = plait_line_member(WANT_TURN, INFINITY);
+        plait_line_stay(self, &member, NULL, NULL);
+    }
     if (!line->unsent && overfull(line)) plait_line_flush(line);
 }
 
@@ -147,7 +153,7 @@ static void try_to_send(struct line *line) {
 static bool await_room(VALUE self, double limit) {
     struct line *line = plait_line_of(self);
     if (!overfull(line)) return true;
-    try_to_send(line);
+    try_to_send(self);
     if (!line->unsent || !overfull(line)) return true;
     if (line->served) rb_funcall(line->connection, id_unsent_left, 0);
 
@@ -208,48 +214,75 @@ static uint32_t free_ids(struct line *line, uint32_t count) {
     return first;
 }
 
-static void enter_call(struct line *line, VALUE future, VALUE params) {
-    uint32_t number = free_ids(line, 1);
-    VALUE id = UINT2NUM(number);
-    plait_messagepack_rpc_write_request(plait_line_writer(line), number, rb_attr_get(future, id_method_name), params);
+static void note_call(struct line *line, VALUE future, VALUE id) {
     if (NIL_P(line->calls)) line->calls = rb_hash_new();
     rb_hash_aset(line->calls, id, future);
     rb_ivar_set(future, id_at_id, id);
     rb_ivar_set(future, id_frame_end, ULL2NUM(plait_line_said(line)));
 }
 
+static void enter_call(struct line *line, VALUE future, VALUE params) {
+    uint32_t number = free_ids(line, 1);
+    plait_messagepack_rpc_write_request(plait_line_writer(line), number, rb_attr_get(future, id_method_name), params);
+    note_call(line, future, UINT2NUM(number));
+}
+
+static void enter_small_call(struct line *line, VALUE future, const char *bytes, size_t size) {
+    uint32_t number = free_ids(line, 1);
+    VALUE method = rb_attr_get(future, id_method_name);
+    plait_messagepack_rpc_write_small_request(plait_line_writer(line), number, method, bytes, size);
+    note_call(line, future, UINT2NUM(number));
+}
+
 /* ---- calls ---- */
 
 struct entry {
     struct member *member;
-    VALUE params;
+    VALUE params;      /* packed; or nil: */
+    const char *bytes; /* they are small */
+    size_t size;
 };
 
 /* Who has something to say and stays for the answer reads, if nobody else does. */
 static void begin_exchange(struct line *line, void *argument) {
     const struct entry *entry = argument;
     check_open(line);
-    enter_call(line, entry->member->future, entry->params);
+    if (entry->bytes) enter_small_call(line, entry->member->future, entry->bytes, entry->size);
+    else enter_call(line, entry->member->future, entry->params);
     if (!line->reader && !line->served) line->reader = entry->member;
     plait_line_flush_soon(line);
     if (line->served && line->unsent) rb_funcall(line->connection, id_unsent_left, 0);
 }
 
-/* exchange(future, params, limit) */
-static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) {
+static VALUE exchange(VALUE self, VALUE future, struct entry *entry, VALUE limit) {
     double moment = limit_of(limit);
     check_open(plait_line_of(self));
     look_after_rest(self);
     if (!await_room(self, moment)) return Qfalse;
 
     struct member member = plait_line_member(WANT_ANSWER, moment);
-    struct entry entry = {.member = &member, .params = params};
     member.future = future;
     member.sole = true;
-    VALUE done = plait_line_stay(self, &member, begin_exchange, &entry) ? Qtrue : Qfalse;
-    RB_GC_GUARD(params);
+    entry->member = &member;
+    VALUE done = plait_line_stay(self, &member, begin_exchange, entry) ? Qtrue : Qfalse;
     RB_GC_GUARD(future);
     return done;
+}
+
+/* exchange(future, params, limit) */
+static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) {
+    struct entry entry = {.params = params};
+    VALUE done = exchange(self, future, &entry, limit);
+    RB_GC_GUARD(params);
+    return done;
+}
+
+/* ask(future, arguments, limit) => as `exchange`; nil: the arguments are not small, or not as msgpack has them by itself */
+static VALUE line_ask(VALUE self, VALUE future, VALUE arguments, VALUE limit) {
+    char bytes[MESSAGEPACK_RPC_SMALL];
+    struct entry entry = {.params = Qnil, .bytes = bytes};
+    if (plait_line_of(self)->plain) entry.size = plait_messagepack_rpc_pack_small(arguments, bytes, sizeof bytes);
+    return entry.size ? exchange(self, future, &entry, limit) : Qnil;
 }
 
 /* call(future, params, limit, flush) => false: the time was up before anything was said; nil: before all of it was sent */
@@ -377,10 +410,9 @@ static VALUE line_drop(VALUE self, VALUE future, VALUE late) {
     return plait_line_drop(plait_line_of(self), future, RTEST(late) ? "late" : "cancelled") ? Qtrue : Qfalse;
 }
 
-/* follow(future): the connection's `due` is called when it is settled; false: it is */
+/* follow(future): the connection's `due` is called when it is settled; false: it is, or of the parent of a fork */
 static VALUE line_follow(VALUE self, VALUE future) {
-    (void)self;
-    return plait_line_follow(future) ? Qtrue : Qfalse;
+    return !foreign(plait_line_of(self)) && plait_line_follow(future) ? Qtrue : Qfalse;
 }
 
 /* look: takes what is there, where nobody reads */
@@ -394,9 +426,13 @@ static VALUE line_look(VALUE self) {
 static VALUE flush_answer(VALUE self, VALUE flush) {
     struct line *line = plait_line_of(self);
     bool full = overfull(line);
-    if (full) try_to_send(line);
+    if (full) try_to_send(self);
     if (full && line->served ? line->unsent : RTEST(flush) && !plait_line_flush_soon(line)) drain(self, INFINITY);
     return Qnil;
+}
+
+void plait_line_make_room(VALUE self) {
+    if (NIL_P(plait_line_of(self)->over)) flush_answer(self, Qfalse);
 }
 
 /* answer(id, result, flush) */
@@ -434,13 +470,14 @@ static VALUE line_drain(VALUE self) {
 
 static VALUE run_intake(VALUE argument) {
     struct line *line = (struct line *)argument;
-    line->intake = true;
+    line->intake = line->taking = true;
     return plait_line_intake(line);
 }
 
 static VALUE end_intake(VALUE argument) {
     struct line *line = (struct line *)argument;
-    line->intake = false;
+    line->intake = line->taking = false;
+    plait_line_wake_first(line);
     if (NIL_P(line->over) && !plait_line_flush(line) && line->served) rb_funcall(line->connection, id_unsent_left, 0);
     return Qnil;
 }
@@ -536,6 +573,7 @@ static void define(VALUE rpc) {
     rb_define_alloc_func(line, line_allocate);
     rb_define_method(line, "initialize", line_initialize, -1);
     rb_define_method(line, "exchange", line_exchange, 3);
+    rb_define_method(line, "ask", line_ask, 3);
     rb_define_method(line, "call", line_call, 4);
     rb_define_method(line, "fire", line_fire, 4);
     rb_define_method(line, "send_off", line_send_off, 1);
@@ -581,6 +619,16 @@ static VALUE native_rpc_define_volley(VALUE self, VALUE rpc) {
     return self;
 }
 
+#ifdef __linux__
+/* define_visit(rpc) */
+static VALUE native_rpc_define_visit(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_init_rpc_visit(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+#endif
+
 /* define_batch(rpc) */
 static VALUE native_rpc_define_batch(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
@@ -604,4 +652,7 @@ void plait_init_rpc_line(VALUE plait) {
     rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
     rb_define_singleton_method(native, "define_batch", native_rpc_define_batch, 1);
     rb_define_singleton_method(native, "define_volley", native_rpc_define_volley, 1);
+#ifdef __linux__
+    rb_define_singleton_method(native, "define_visit", native_rpc_define_visit, 1);
+#endif
 }

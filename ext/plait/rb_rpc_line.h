@@ -9,6 +9,7 @@
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
  *     rb_rpc_volley.c        calls that leave together
  *     rb_rpc_batch.c         what came to a server at once, and how it is run
+ *     rb_rpc_visit.c         who waits at one line of a server's for what it says next
  *
  * All of it runs with the GVL, which is the only lock: nothing else runs between two points where it may be given away. These
  * are: waiting, sleeping, the moves of much data (marked by `sending` and `receiving`), and every call into Ruby. There, and
@@ -29,6 +30,7 @@
 enum want {
     WANT_ANSWER, /* its future to be settled */
     WANT_ROOM,   /* to be allowed to say more */
+    WANT_TURN,   /* to send, or to know that who sends is done */
     WANT_SENT,   /* all to be sent that was said before */
     WANT_LOOK,   /* only to take what is there, if nobody reads */
     WANT_END     /* nothing: it reads for the others until the end */
@@ -88,8 +90,8 @@ struct line {
     double touched;           /* when it was used last; monotonic seconds */
     double armed;             /* when the reader will look at the time, while he waits */
     double earliest;          /* no sleeping fiber's limit is earlier; INFINITY: there is none */
-    long part;                /* the one that is being sent */
-    long places;              /* requests that may be taken before it is asked again whether there is room */
+    uint32_t part;            /* the one that is being sent */
+    uint32_t places;          /* requests that may be taken before it is asked again whether there is room */
     uint32_t last_id;
     unsigned generation;      /* of processes: it is of use in the one that made it */
     uint8_t held;             /* enum messagepack_rpc_event: one that nobody had room for */
@@ -102,12 +104,16 @@ struct line {
     bool sending;             /* somebody sends, without the GVL */
     bool receiving;           /* somebody receives, without the GVL */
     bool unsent;              /* the peer takes no more now */
+    bool taking;              /* messages are being taken in */
     bool intake;              /* requests are being handed on: what is answered meanwhile leaves together */
     bool woken;               /* others were woken: they may have more to say */
     bool released;            /* the socket is closed */
 };
 
 struct line *plait_line_of(VALUE self);
+
+/* Answers were written: if they are many it is found out whether the peer takes them. May let others run. */
+void plait_line_make_room(VALUE self);
 
 /* Calls without an answer. */
 size_t plait_line_pending(const struct line *line);
@@ -124,6 +130,9 @@ bool plait_line_drop(struct line *line, VALUE future, const char *state);
 
 /* Has the connection told when it is settled; false: it is. */
 bool plait_line_follow(VALUE future);
+
+/* Of those whose answers are there, unless one of them is on his way. */
+void plait_line_wake_first(struct line *line);
 
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
 void plait_line_wake_senders(struct line *line);
@@ -143,8 +152,17 @@ void plait_init_rpc_line_roles(void);
 /* What is there, without waiting: by callers, for one another. */
 void plait_line_take_in(struct line *line);
 
+/* What the parser has told as the result, where that takes no time: something small, or a String; else Qundef. */
+VALUE plait_line_plain_result(const struct line *line);
+
 /* What is there, without waiting, for who reads for good: requests are handed on. Returns a Symbol. */
 VALUE plait_line_intake(struct line *line);
+
+/*
+ * A few requests that are there, as a batch, for who runs them at once; else `batch` is left as it is. Returns :idle, :partial,
+ * :closed; or :full, there is something that read_available has to look at.
+ */
+VALUE plait_line_visit(struct line *line, VALUE *batch);
 void plait_init_rpc_line_receive(void);
 
 /* ---- rb_rpc_line_send.c ---- */
@@ -160,6 +178,9 @@ uint64_t plait_line_said(const struct line *line);
 
 /* Writes the answer; false: the result isn't small. Nothing is sent. */
 bool plait_line_answer_small(struct line *line, VALUE id, VALUE result);
+
+/* The same of a String of any size, which is not copied when it is large. */
+bool plait_line_answer_string(struct line *line, VALUE id, VALUE result);
 
 /* Sends what the peer takes. Returns whether that is all, or somebody else sees to it. */
 bool plait_line_flush(struct line *line);

@@ -5,6 +5,7 @@
 #include <ruby/io.h>
 #include <ruby/thread.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
@@ -14,8 +15,10 @@
 enum {
     CHUNK = 64 * 1024,   /* bytes received at once of small messages */
     LARGE = 1024 * 1024, /* of a large string */
+    BEHIND = 256,        /* and of what is behind it */
     SLOW = 128 * 1024,   /* bytes from which on a receive is worth giving the GVL to others */
-    TURN = 16            /* receives in a row, before others get their turn */
+    TURN = 16,           /* receives in a row, before others get their turn */
+    TOGETHER = 16        /* requests that who visits takes upon himself at once */
 };
 
 static ID id_arrived, id_arrived_together, id_room, id_places, id_content;
@@ -32,13 +35,22 @@ struct receive {
     int descriptor;
     char *to;
     size_t room;
-    ssize_t received; /* bytes, or -1 with error */
+    char behind[BEHIND]; /* where what does not fit goes, of a large one */
+    size_t more;         /* bytes for which there is room in it */
+    ssize_t received;    /* bytes, or -1 with error */
     int error;
 };
 
+static ssize_t receive_both(struct receive *receive) {
+    struct iovec vectors[] = {{.iov_base = receive->to, .iov_len = receive->room},
+                              {.iov_base = receive->behind, .iov_len = receive->more}};
+    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = 2};
+    return recvmsg(receive->descriptor, &message, MSG_DONTWAIT);
+}
+
 static void *receive_now(void *argument) {
     struct receive *receive = argument;
-    do receive->received = recv(receive->descriptor, receive->to, receive->room, MSG_DONTWAIT);
+    do receive->received = receive->more ? receive_both(receive) : recv(receive->descriptor, receive->to, receive->room, MSG_DONTWAIT);
     while (receive->received < 0 && errno == EINTR);
     receive->error = errno;
     return NULL;
@@ -50,17 +62,28 @@ static void *receive_now(void *argument) {
  */
 static void receive_without_gvl(struct line *line, struct receive *receive) {
     receive->received = -2;
+    plait_line_wake_first(line);
     line->receiving = true;
     rb_nogvl(receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (receive->received == -2) receive_now(receive);
     line->receiving = false;
 }
 
+/*
+ * With its end comes the head of the next message: of a row of large ones each is received by one call, and none of its bytes
+ * but the first few are copied twice.
+ */
 static void receive_large(struct line *line, struct receive *receive) {
     receive->to = plait_messagepack_rpc_room(line->parser, LARGE, &receive->room);
+    if (receive->room == plait_messagepack_rpc_missing(line->parser)) receive->more = sizeof receive->behind;
     if (receive->room < SLOW) receive_now(receive);
     else receive_without_gvl(line, receive);
-    if (receive->received > 0) plait_messagepack_rpc_received(line->parser, (size_t)receive->received);
+    if (receive->received <= 0) return;
+
+    size_t received = (size_t)receive->received;
+    size_t inside = received < receive->room ? received : receive->room;
+    plait_messagepack_rpc_received(line->parser, inside);
+    if (received > inside) plait_messagepack_rpc_feed(line->parser, receive->behind, received - inside);
 }
 
 static void receive_small(struct line *line, struct receive *receive) {
@@ -77,7 +100,7 @@ static ssize_t receive(struct line *line) {
     else receive_small(line, &receive);
     if (receive.received > 0) {
         line->received += (uint64_t)receive.received;
-        line->drained = (size_t)receive.received < receive.room;
+        line->drained = (size_t)receive.received < receive.room + receive.more;
         return receive.received;
     }
     line->drained = receive.received < 0 && (receive.error == EAGAIN || receive.error == EWOULDBLOCK);
@@ -89,14 +112,21 @@ static ssize_t receive(struct line *line) {
 
 /* ---- messages ---- */
 
-/* What is large is unpacked by who wants it. */
+VALUE plait_line_plain_result(const struct line *line) {
+    if (!line->plain) return Qundef;
+
+    VALUE small = plait_messagepack_rpc_small_result(line->parser);
+    return small == Qundef ? plait_messagepack_rpc_large_result(line->parser) : small;
+}
+
+/* What takes longer is unpacked by who wants it. */
 static void settle_by_result(struct line *line, VALUE future) {
-    VALUE small = line->plain ? plait_messagepack_rpc_small_result(line->parser) : Qundef;
-    if (small == Qundef) {
+    VALUE plain = plait_line_plain_result(line);
+    if (plain == Qundef) {
         plait_line_settle(line, future, sym_answered, plait_messagepack_rpc_result(line->parser));
         return;
     }
-    rb_ivar_set(future, id_content, small);
+    rb_ivar_set(future, id_content, plain);
     plait_line_settle(line, future, sym_result, Qnil);
 }
 
@@ -170,12 +200,16 @@ static VALUE guarded(struct line *line, VALUE (*run)(VALUE)) {
     return rb_rescue2(run, (VALUE)line, finish_by, (VALUE)line, protocol_error, (VALUE)0);
 }
 
+/* Who reads is the reader: if he is interrupted, `leave` in rb_rpc_line_roles.c sees to the rest. */
 void plait_line_take_in(struct line *line) {
-    for (int turn = 0; turn < TURN && !line->drained && NIL_P(line->over); turn++) {
-        ssize_t received = receive(line);
-        if (received == 0) return;
-        guarded(line, received > 0 ? take_messages : end_input);
+    ssize_t received = 1;
+    line->taking = true;
+    for (int turn = 0; turn < TURN && received != 0 && !line->drained && NIL_P(line->over); turn++) {
+        received = receive(line);
+        if (received != 0) guarded(line, received > 0 ? take_messages : end_input);
     }
+    line->taking = false;
+    plait_line_wake_first(line);
     plait_line_release(line);
 }
 
@@ -188,7 +222,8 @@ static bool room(const struct line *line) {
 static bool add_to_batch(struct line *line) {
     if (line->places == 0) {
         hand_batch_on(line);
-        line->places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
+        long places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
+        line->places = places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
         if (line->places == 0) return false;
     }
     if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
@@ -238,6 +273,40 @@ VALUE plait_line_intake(struct line *line) {
         plait_line_release(line);
         return sym_closed;
     }
+    return plait_messagepack_rpc_idle(line->parser) ? sym_idle : sym_partial;
+}
+
+/* ---- requests, for who visits ---- */
+
+/* What is anything else is held for read_available. */
+static VALUE take_requests(VALUE argument) {
+    struct line *line = (struct line *)argument;
+    for (long taken = 0;; taken++) {
+        if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
+        if (line->held == MESSAGEPACK_RPC_MORE) return Qtrue;
+        if (line->held != MESSAGEPACK_RPC_REQUEST && line->held != MESSAGEPACK_RPC_NOTIFICATION) return Qfalse;
+        if (taken == TOGETHER) return Qfalse;
+        if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
+        plait_rpc_batch_add(line->batch, line->parser);
+        line->held = MESSAGEPACK_RPC_MORE;
+    }
+}
+
+/* An end is left to read_available, which finds it again. */
+VALUE plait_line_visit(struct line *line, VALUE *batch) {
+    struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
+    receive_small(line, &receive);
+    if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
+
+    line->received += (uint64_t)receive.received;
+    VALUE all = guarded(line, take_requests);
+    if (!NIL_P(line->over)) {
+        plait_line_release(line);
+        return sym_closed;
+    }
+    *batch = line->batch;
+    line->batch = Qnil;
+    if (!RTEST(all)) return sym_full;
     return plait_messagepack_rpc_idle(line->parser) ? sym_idle : sym_partial;
 }
 

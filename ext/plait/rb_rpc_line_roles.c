@@ -29,7 +29,8 @@ static void detach(struct line *line, struct member *member);
 
 /*
  * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
- * he leaves, as the reader does. What they say meanwhile leaves together, see plait_line_flush_soon.
+ * he leaves, as the reader does. What they say meanwhile leaves together, see plait_line_flush_soon. The first one is woken
+ * when who has his answer is about to give the GVL away: before that he would only wait for it.
  */
 static void wake_next_due(struct line *line) {
     struct member *member = line->due;
@@ -41,10 +42,14 @@ static void wake_next_due(struct line *line) {
     plait_line_wake(line, member);
 }
 
-/* One who was woken does not leave: he runs a signal's handler, say. */
+/* One who was woken does not leave: a finalizer that he has to run takes long, say. */
 static void wake_those_held_up(struct line *line) {
     if (line->due && plait_now() - line->stirred < PATIENCE) return;
     while (line->due) wake_next_due(line);
+}
+
+void plait_line_wake_first(struct line *line) {
+    if (!line->stirring) wake_next_due(line);
 }
 
 static void wake_in_turn(struct line *line, struct member *member) {
@@ -53,7 +58,7 @@ static void wake_in_turn(struct line *line, struct member *member) {
     member->back = line->due_end;
     *line->due_end = member;
     line->due_end = &member->next;
-    if (!line->stirring) wake_next_due(line);
+    if (!line->taking) plait_line_wake_first(line);
 }
 
 /* A fiber goes on when its loop lets it; the main thread may have a signal's handler to run first, which may take any time. */
@@ -166,7 +171,7 @@ void plait_line_wake_all(struct line *line) {
 void plait_line_wake_senders(struct line *line) {
     struct member *member = line->sleeping;
     while (member) {
-        bool waits = member->want == WANT_ROOM || member->want == WANT_SENT;
+        bool waits = member->want == WANT_ROOM || member->want == WANT_SENT || member->want == WANT_TURN;
         if (waits) rouse(line, member);
         member = waits ? line->sleeping : member->next;
     }
@@ -194,14 +199,16 @@ static bool satisfied(const struct line *line, const struct member *member) {
     switch (member->want) {
     case WANT_ANSWER: return settled(member->future);
     case WANT_ROOM: return plait_line_unsent(line) <= line->room;
+    case WANT_TURN: return !line->sending || !NIL_P(line->over);
     case WANT_SENT: return line->sent >= member->until;
     default: return false;
     }
 }
 
+/* Who waits for another to be done with sending is called by him, which would not end a wait at the socket. */
 static bool may_read(const struct line *line, const struct member *member) {
     if (line->reader) return line->reader == member;
-    return !line->served;
+    return !line->served && member->want != WANT_TURN;
 }
 
 static void lie_down(struct line *line, struct member *member) {
@@ -334,7 +341,7 @@ static VALUE leave(VALUE argument) {
     if (line->stirring == member) line->stirring = NULL;
     if (line->reader == member) {
         line->reader = NULL;
-        line->reading = false;
+        line->reading = line->taking = false;
     }
     if (member->sole) plait_line_drop(line, member->future, late(member) ? "late" : "cancelled");
     if (NIL_P(line->over)) hand_over(line);

@@ -64,6 +64,17 @@ bool plait_line_answer_small(struct line *line, VALUE id, VALUE result) {
     return true;
 }
 
+bool plait_line_answer_string(struct line *line, VALUE id, VALUE result) {
+    char header[MESSAGEPACK_RPC_STRING_HEADER];
+    if (!NIL_P(line->over)) return true;
+
+    size_t size = line->plain ? plait_messagepack_rpc_string_header(result, header) : 0;
+    if (size == 0) return false;
+    VALUE packed = rb_ary_new_from_args(2, rb_str_new(header, (long)size), rb_str_new_frozen(result));
+    plait_messagepack_rpc_write_result(plait_line_writer(line), id, packed);
+    return true;
+}
+
 /* The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end. */
 static enum progress failed(struct line *line, int error) {
     line->writer = line->parts = Qnil;

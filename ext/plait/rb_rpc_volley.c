@@ -123,7 +123,7 @@ static VALUE future_for(const struct volley *volley, VALUE parser, VALUE error) 
 static void take(struct line *line, struct volley *volley, uint32_t number) {
     VALUE self = volley->self;
     VALUE error = plait_messagepack_rpc_error(line->parser);
-    VALUE result = NIL_P(error) && line->plain ? plait_messagepack_rpc_small_result(line->parser) : Qundef;
+    VALUE result = NIL_P(error) ? plait_line_plain_result(line) : Qundef;
     if (result == Qundef) {
         result = future_for(volley, line->parser, error);
         volley->futures++;

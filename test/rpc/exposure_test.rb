@@ -85,9 +85,10 @@ class RPCExposureTest < Minitest::Test
   end
 
   def test_nothing_to_call
-    [Object.new, Class.new.new, {}, Module.new].each do |handler|
+    [Object.new, Class.new.new, {}, Module.new, nil, 5, "text", :name, [1], $stdout].each do |handler|
       assert_raises(Plait::UsageError, handler.inspect) { Exposure.of(handler) }
     end
+    assert_equal(%w[size], names("text", methods: [:size]))
   end
 
   def test_arguments

@@ -25,6 +25,14 @@ if Plait::Native.available?
       end
     end
 
+    def test_a_row_of_large_strings_under_stress
+      with_peer(echo) do |connection|
+        value = "x" * 100_000
+        results = under_stress { connection.volley(:echo, [[value]] * 3).values << connection.request(:echo, [value]) }
+        assert_equal([value] * 4, results)
+      end
+    end
+
     def test_fibers_under_stress
       with_peer(echo) do |connection|
         Plait.map([1], on: :fibers) { connection.request(:echo, [0]) }

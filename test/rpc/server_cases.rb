@@ -7,6 +7,7 @@ require_relative "server_cases/bounds"
 require_relative "server_cases/calls"
 require_relative "server_cases/datagrams"
 require_relative "server_cases/endings"
+require_relative "server_cases/lone_requests"
 require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
 require_relative "server_cases/security"
@@ -21,6 +22,7 @@ module ServerCases
   include Calls
   include Datagrams
   include Endings
+  include LoneRequests
   include Misbehaviour
   include Nesting
   include Security

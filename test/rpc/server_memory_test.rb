@@ -12,7 +12,7 @@ class RPCServerMemoryTest < Minitest::Test
 
   %w[threads fibers].each do |mechanism|
     # 20 peers ask for 200 MB each, and read nothing of it: what waits for one of them is an outbox, and a few answers that
-    # were made at once. (Most of what is measured is what the kernel has taken, and the collector has not yet found.)
+    # were made at once.
     define_method(:"test_peers_that_never_read_on_#{mechanism}") do
       grown = growth(mechanism, warm_up: 400, outbox: MEGABYTE / 2, write_timeout: 2) do |program|
         requests = [0, 1, "big", [60_000]].to_msgpack * 3_500
@@ -22,7 +22,7 @@ class RPCServerMemoryTest < Minitest::Test
         deaf.each { |talker| assert_cut(talker) }
         program.memory("VmHWM")
       end
-      assert_operator(grown, :<, 250 * MEGABYTE, "#{grown / MEGABYTE} MB")
+      assert_operator(grown, :<, 80 * MEGABYTE, "#{grown / MEGABYTE} MB")
     end
 
     # What idle ones cost is their descriptors and a little memory.

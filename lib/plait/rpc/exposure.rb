@@ -11,13 +11,16 @@ module Plait
     module Exposure
       # Of Ruby's own; whatever is defined on them is there for everybody.
       ROOTS = [BasicObject, Object, Kernel, Module, Class].freeze
+      # An object of these is no service: it is what a file happens to end in, say, and all of its methods are Ruby's.
+      VALUES = [NilClass, TrueClass, FalseClass, Integer, Float, Rational, Complex, String, Symbol, Regexp, Array, Range, Proc,
+                Method, Thread, IO].freeze
       # What Ruby calls, even where a class has made it public.
       HOOKS = %i[method_missing respond_to? respond_to_missing? initialize initialize_copy initialize_clone initialize_dup
                  method_added singleton_method_added inherited included extended prepended].freeze
       CLASS = ::Kernel.instance_method(:class)
       SINGLETON = ::Kernel.instance_method(:singleton_methods)
       METHOD = ::Kernel.instance_method(:public_method)
-      private_constant :CLASS, :SINGLETON, :METHOD
+      private_constant :VALUES, :CLASS, :SINGLETON, :METHOD
 
       class << self
         # @param handler [Object, Module, Hash{String, Symbol => #call}]
@@ -54,7 +57,7 @@ module Plait
 
         def own(handler)
           kind = CLASS.bind_call(handler)
-          mine = ROOTS.include?(kind) ? [] : kind.public_instance_methods(false)
+          mine = [*ROOTS, *VALUES].include?(kind) ? [] : kind.public_instance_methods(false)
           (mine | singleton(handler)) - HOOKS
         end
 

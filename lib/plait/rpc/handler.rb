@@ -5,6 +5,7 @@ require_relative "error_format"
 require_relative "exposure"
 require_relative "refusal"
 require_relative "streaming/service"
+require_relative "../values/deadline"
 
 module Plait
   module RPC
@@ -99,7 +100,7 @@ module Plait
       end
 
       def call(incoming, callable, arguments, flush)
-        value = callable.call(arguments, incoming) { |early| incoming.respond(early) }
+        value = timed(callable) { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
         done = true
         conclude(incoming, value, flush: flush)
       rescue *ERRORS => e
@@ -107,6 +108,14 @@ module Plait
         failed(incoming, e, flush)
       ensure
         abandon(incoming) unless done
+      end
+
+      # The method alone: what it takes to send a large answer is no reason to take it for a slow one.
+      def timed(callable)
+        began = Deadline.now
+        yield
+      ensure
+        callable.took(Deadline.now - began)
       end
 
       def refuse(incoming, kind, message, flush) = incoming.fail(Refusal.new(kind, message), flush: flush)

@@ -13,7 +13,7 @@ module Plait
     #   writes the answers, which are not sent by that. Returns nil, or an {Incoming} that it has taken and not run: who has it
     #   runs it, and calls `finish`. After a slow one it returns with others left.
     # - `shift`: takes the next one, as an {Incoming}; nil: there is none.
-    # - `size`: those that nobody has taken. `notifications`: how many of all are such. `connection`.
+    # - `size`: those that nobody has taken. `requests`, `notifications`: how many of all are such. `connection`.
     # - `finished`: how many were run since that was asked for last; `answered`: how many of these have no {Incoming} that
     #   knows it.
     # - `NativeBatch.incoming(token)`: what is run, by what `run` leaves in the thread's or fiber's `:plait_rpc_incoming`.

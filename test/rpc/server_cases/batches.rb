@@ -33,6 +33,8 @@ module ServerCases
       end
 
       def recall = @recall.call
+      def ask(ask) = ask ? Plait::RPC.current.connection.call("answer", []).value : "nobody"
+      def text(size, binary) = binary ? "\xFF".b * size : "ä" * (size / 2)
     end
 
     EXPOSED = (Quick.public_instance_methods(false) - %i[gate noted]).freeze
@@ -107,7 +109,7 @@ module ServerCases
       talker = trained
       20.times { call(talker, "afterwards", 1) && call(talker, "recall") }
       talker.socket.write([[0, 1, "afterwards", ["late"]], [0, 2, "recall", []], [0, 3, "add", [1]]].map(&:to_msgpack).join)
-      assert_equal([[1, 1, nil, "over"], [1, 2, nil, false], [1, 3, nil, 2]], talker.hear_many(3))
+      assert_equal([[1, 1, nil, "over"], [1, 2, nil, false], [1, 3, nil, 2]], talker.hear_many(3).sort_by { |answer| answer[1] })
     end
 
     def test_a_result_that_cannot_be_packed
@@ -139,14 +141,14 @@ module ServerCases
 
     private
 
-    def serve_quick
-      Quick.new(queue).tap { |quick| serve(quick, methods: EXPOSED) }
+    def serve_quick(**options)
+      Quick.new(queue).tap { |quick| serve(quick, methods: EXPOSED, **options) }
     end
 
     # @return [Talker] every method has been called so often that it is known to be quick
     def trained
       talker = connect
-      calls = (EXPECTED.keys + [["who", []], ["unpackable", [1]]]) * 20
+      calls = (EXPECTED.keys + [["who", []], ["unpackable", [1]], ["ask", [false]], ["text", [1, true]]]) * 20
       talker.socket.write(calls.map { |call| [0, 0, *call].to_msgpack }.join)
       talker.hear_many(calls.size)
       talker

@@ -64,7 +64,7 @@ module ServerCases
     end
 
     def test_idle_ones_are_closed
-      serve(idle_timeout: 0.3)
+      serve(idle_timeout: 2) # or a machine that stands still for a moment makes a busy one idle
       idle = connect
       busy = connect
       working = connect
@@ -75,7 +75,7 @@ module ServerCases
         assert_serves(busy) && sleep(0.02) while closer.alive?
         closer.join
       end
-      assert_operator(took, :>=, 0.25)
+      assert_operator(took, :>=, 1.9)
       @service.gate("it") << :done
       assert_equal([1, 1, nil, "done"], working.hear)
     end
@@ -85,24 +85,25 @@ module ServerCases
       serve(message_timeout: 0.4)
       slow = connect
       message = [0, 1, "echo", ["x" * 100]].to_msgpack
-      took = stopwatch do
-        message.each_char { |byte| slow.socket.write(byte) && slow.socket.wait_readable(0.05) and break }
+      sent = 0
+      begin
+        message.each_char { |byte| (sent += slow.socket.write(byte)) && slow.socket.wait_readable(0.05) and break }
         assert_closed(slow)
       rescue Errno::EPIPE, Errno::ECONNRESET
         nil
       end
-      assert_operator(took, :<, 4)
+      assert_operator(sent, :<, message.bytesize)
       assert_serves
     end
 
     # One that has gaps between messages only is not slow.
     def test_a_message_now_and_then
-      serve(message_timeout: 1.5)
+      serve(message_timeout: 3)
       talker = connect
       message = [0, 1, "add", [1, 2]].to_msgpack
       talker.socket.write(message.byteslice(0, 5))
       5.times do
-        sleep(0.4)
+        sleep(0.75)
         talker.socket.write(message.byteslice(5..) + message.byteslice(0, 5))
         assert_equal([1, 1, nil, 3], talker.hear)
       end

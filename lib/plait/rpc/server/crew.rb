@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "bench"
+require_relative "crew/leading"
 require_relative "crew/staffing"
-require_relative "lock"
+require_relative "crew/stint"
+require_relative "crew/visiting"
+require_relative "../lock"
 require_relative "survival"
 require_relative "../incoming"
 require_relative "../native_batch"
@@ -12,14 +15,17 @@ module Plait
   module RPC
     class Server
       # Those who do the work: threads, or fibers. One of them, the leader, waits at the switchboard for all. What he finds are
-      # requests: he lays the leader's role down and runs one himself, and others run others.
+      # requests. Quick ones of a single connection he runs himself, see {Leading}; else he lays the leader's role down and runs
+      # one, and others run others.
       #
       # Nobody can say whether a method will wait. So before one is run that was not quick the last times, somebody else is
       # called who leads meanwhile. Before a quick one nobody is: that would cost more than the method. Should it wait all the
       # same, somebody who looks every few milliseconds takes over. While answers can wait for others that come soon, they
       # leave together.
       class Crew
+        include Leading
         include Staffing
+        include Visiting
 
         # Seconds that an answer waits for others at most, while quick methods are run.
         GATHER = 0.001
@@ -32,6 +38,8 @@ module Plait
         attr_reader :size
         # @return [Integer] requests and notifications that were run
         attr_reader :done
+        # @return [Dispatcher] by which they come
+        attr_writer :dispatcher
 
         # @param lock [Lock]
         # @param board [Switchboard]
@@ -49,6 +57,10 @@ module Plait
           @bench = Bench.new(lock)
           @running = @size = @done = @aside = 0
         end
+
+        # Sees to it that {#done}, and what its dispatcher has counted, is up to date.
+        # @return [void]
+        def take_stock = @lock.exclusively { count_visit(@stint) }
 
         # @return [void]
         def begin
@@ -74,10 +86,10 @@ module Plait
 
         private
 
-        def work?(duty) = duty.is_a?(Incoming) || duty.is_a?(NativeBatch)
+        def work?(duty) = duty.is_a?(Incoming) || duty.is_a?(NativeBatch) || duty.is_a?(Stint)
 
-        # @param finished [Incoming, NativeBatch, nil] what it has just run
-        # @return [Incoming, NativeBatch, Peer, Symbol, nil] nil: it leaves
+        # @param finished [Incoming, NativeBatch, Stint, nil] what it has just run
+        # @return [Incoming, NativeBatch, Stint, Peer, Symbol, nil] nil: it leaves
         def next_duty(finished)
           rested = nil
           loop do
@@ -97,12 +109,18 @@ module Plait
 
         def choose(rested)
           return leave if @over
+
+          lay_down(@stint) if @stint&.stuck?
+          work_at_hand || (lead_on unless @stint) || (leave if rested == :long && @size > CORE)
+        end
+
+        def lead_on = @stint = Stint.new(prepare_visits)
+
+        def work_at_hand
           return @board.resumed.shift if @board.resumed.any?
           return begin_one if @running < @limit && (@next = @backlog.shift)
-          return :flush if @board.dirty?
-          return lead_on unless @leading
 
-          leave if rested == :long && @size > CORE
+          :flush if @board.dirty?
         end
 
         # Should one of a batch take long, somebody else sends the answers of those before it.
@@ -112,12 +130,9 @@ module Plait
           @next
         end
 
-        def lead_on
-          @leading = true
-          :lead
-        end
-
         def conclude(work)
+          return (conclude(work.batch) if work.batch) if work.is_a?(Stint)
+
           @running -= 1
           peer = work.connection.session
           work.is_a?(NativeBatch) ? settle(work, peer) : count(peer, 1)
@@ -151,16 +166,10 @@ module Plait
           case duty
           when NativeBatch then perform_some(duty)
           when Incoming then perform(duty)
-          when :lead then lead
+          when Stint then lead(duty)
           when :flush then @board.flush
           else @board.attend(duty)
           end
-        end
-
-        def lead
-          @board.lead
-        ensure
-          @leading = false
         end
 
         # Quick ones; and the first that is not.
@@ -186,11 +195,8 @@ module Plait
         def perform(incoming)
           callable = @runner.find(incoming.method_name)
           callable&.quick? ? stay_awake : make_way
-          began = Deadline.now
           run(incoming, callable)
-          ended = Deadline.now
-          callable&.took(ended - began)
-          send_off(incoming.connection, ended)
+          send_off(incoming.connection, Deadline.now)
         end
 
         def send_off(connection, now)
@@ -209,7 +215,7 @@ module Plait
         # It may take long: what is to be sent leaves, and somebody else leads.
         def make_way
           @board.flush
-          help { (!@leading || work_left?) && !@bench.called? }
+          help { (@stint.nil? || work_left?) && !@bench.called? }
         end
 
         # That the leader has not seen come.

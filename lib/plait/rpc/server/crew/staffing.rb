@@ -75,10 +75,11 @@ module Plait
 
           def step_aside(one)
             @lock.exclusively do
+              lay_down(@stint) if @stint&.runs_here?
               @aside += one
               @running -= one
             end
-            help { !@bench.called? && (!@leading || @backlog.size.positive?) } if one.positive?
+            help { !@bench.called? && (@stint.nil? || @backlog.size.positive?) } if one.positive?
           end
         end
       end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "msgpack"
+require_relative "batches"
+
+module ServerCases
+  # Requests of methods that have been quick so far, when there is nothing else to do: who leads runs them himself.
+  module LoneRequests
+    # The leader runs it himself, and has not let go of the connection.
+    def test_one_for_itself_that_waits_holds_up_nobody
+      quick = serve_quick
+      talker = trained
+      other = connect
+      talker.request(100, "pause", true)
+      assert_equal([nil, 3], call(other, "add", 1, 2))
+      assert_equal([nil, 7], call(talker, "add", 3, 4))
+      quick.gate << "late"
+      assert_equal([1, 100, nil, "late"], talker.hear)
+      assert_equal([nil, 3], call(talker, "add", 1, 2))
+      wait_until { count(:running).zero? }
+    end
+
+    def test_one_for_itself_that_asks_its_caller
+      serve_quick
+      talker = trained
+      20.times { assert_equal([nil, "nobody"], call(talker, "ask", false)) }
+      talker.request(100, "ask", true)
+      kind, id, name, = talker.hear
+      assert_equal([0, "answer"], [kind, name])
+      talker.socket.write([1, id, nil, "me"].to_msgpack)
+      assert_equal([1, 100, nil, "me"], talker.hear)
+    end
+
+    def test_one_for_itself_that_kills_its_thread
+      serve_quick
+      talker = trained
+      20.times { assert_equal([nil, "alive"], call(talker, "die", false)) }
+      talker.request(100, "die", true)
+      assert_match(/ended before it had a result|called exit/, talker.hear[2])
+      assert_equal([nil, 3], call(talker, "add", 1, 2))
+      wait_until { count(:running).zero? }
+    end
+
+    # The one who leads waits at its socket: all is counted nevertheless, also what is run just now.
+    def test_those_of_a_peer_that_asks_again_and_again_are_counted
+      serve_quick
+      talker = trained
+      before = { requests: count(:requests), done: count(:done), notifications: count(:notifications) }
+      50.times { assert_equal([nil, 3], call(talker, "add", 1, 2)) }
+      talker.say(2, "note", [1])
+      assert_equal([nil, 3], call(talker, "add", 1, 2))
+      assert_equal({ requests: 51, done: 52, notifications: 1 }, before.to_h { |what, number| [what, count(what) - number] })
+      wait_until { count(:running).zero? && count(:waiting).zero? }
+    end
+
+    # Of all kinds, one after another: what is not quick is left to others.
+    def test_every_kind_one_after_another
+      serve_quick
+      talker = trained
+      (Batches::EXPECTED.to_a * 5).shuffle(random: Random.new(7)).each do |(method, arguments), (error, result)|
+        5.times { assert_equal([nil, 3], call(talker, "add", 1, 2)) }
+        told, value = call(talker, method, *arguments)
+        assert_equal([error, result], [told && told[/.*/], value], method)
+      end
+      wait_until { count(:running).zero? }
+    end
+
+    def test_others_are_not_forgotten_while_one_asks_again_and_again
+      serve_quick(idle_timeout: 0.2)
+      silent = connect
+      talker = trained
+      assert_equal([nil, 3], call(talker, "add", 1, 2)) until silent.socket.wait_readable(0)
+      assert_raises(EOFError) { silent.hear }
+    end
+
+    def test_a_peer_that_asks_again_and_again_is_told_that_the_server_stops
+      quick = serve_quick
+      talker = trained
+      talker.request(100, "pause", true)
+      20.times { assert_equal([nil, 3], call(talker, "add", 1, 2)) }
+      @server.stop(within: 30)
+      told = call(talker, "add", 1, 2).first until told
+      assert_equal("ServerStoppingError: the server is stopping", told)
+      quick.gate << "late"
+      assert_equal([1, 100, nil, "late"], talker.hear)
+    end
+
+    # They are packed here, and not by the gem.
+    def test_strings_of_every_size
+      serve_quick
+      talker = trained
+      [0, 30, 32, 254, 256, 510, 512, 514, 65_534, 65_536, 65_538, 3_000_000].product([true, false]) do |size, binary|
+        expected = [1, 5, nil, Batches::Quick.allocate.text(size, binary)].to_msgpack
+        talker.request(5, "text", size, binary)
+        assert_equal(expected, talker.socket.read(expected.bytesize), [size, binary])
+      end
+    end
+
+    # What the socket does not take is held back until it is read.
+    def test_more_large_answers_than_the_socket_takes
+      serve_quick
+      talker = trained
+      20.times { call(talker, "large", 10) }
+      talker.socket.write(Array.new(24) { |id| [0, id, "large", [1_000_000 + id]].to_msgpack }.join)
+      sizes = talker.hear_many(24).to_h { |_, id, _, text| [id, text.bytesize] }
+      assert_equal(Array.new(24) { |id| [id, 1_000_000 + id] }.to_h, sizes)
+      wait_until { count(:running).zero? && count(:waiting).zero? }
+    end
+  end
+end
