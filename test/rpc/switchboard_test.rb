@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "plait/rpc"
 require "socket"
@@ -28,7 +30,7 @@ class RPCSwitchboardTest < Minitest::Test
   def test_what_is_held_back_goes_on_when_reading_has_sent_the_rest
     ours, theirs = UNIXSocket.pair
     backlog = Server::Backlog.new(8, 8)
-    board = Server::Switchboard.new(Server::Lock.new, backlog, {})
+    board = Server::Switchboard.new(Plait::RPC::Lock.new, backlog, {})
     peer = Server::Peer.new
     peer.connection = Connection.new(to_io: ours, congested: true)
     board.admit(peer)

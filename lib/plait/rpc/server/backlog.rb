@@ -26,6 +26,9 @@ module Plait
         # @return [Boolean] whether there is nothing that nobody has taken yet
         def empty? = !size.positive?
 
+        # @return [Boolean] whether nobody has to wait for anybody
+        def idle? = @queue.empty? && begun.nil?
+
         # @return [Boolean] whether another one of this connection may be taken
         def room?(peer) = places(peer).positive?
 
@@ -35,6 +38,16 @@ module Plait
           keep_promise(peer)
           @promised += peer.promised = places(peer)
           peer.promised
+        end
+
+        # As {#promise}, of one place at most, to who takes it at once.
+        # @return [Boolean]
+        def promise_one(peer)
+          keep_promise(peer)
+          return false unless room?(peer)
+
+          @promised += peer.promised = 1
+          true
         end
 
         # What was promised is there, or will not come.
@@ -78,8 +91,38 @@ module Plait
             take_out(work)
             return begin_with(work) unless hold?(work)
 
-            (work.connection.session.held ||= []) << work
+            hold(work)
           end
+        end
+
+        # As {#append} and {#shift}: whoever reads it runs it.
+        # @param batch [NativeBatch]
+        # @return [NativeBatch, nil] nil: there is not room for all of it
+        def begin_at_once(batch) = (begin_with(batch) unless size + batch.size > @limit)
+
+        # Somebody runs it already, and others may take what is left of it.
+        # @param batch [NativeBatch]
+        # @return [void]
+        def take_up(batch) = begin_with(batch)
+
+        # The peer of one that was begun may not read what it is sent.
+        # @param batch [NativeBatch]
+        # @return [void]
+        def hold_back(batch)
+          return unless begun.equal?(batch) && hold?(batch)
+
+          @begun.shift
+          hold(batch)
+        end
+
+        # It reads again.
+        # @return [NativeBatch, nil] what was held back, where that is all of one batch; it is begun
+        def go_on(peer)
+          batch, *others = peer.held
+          return unless batch.is_a?(NativeBatch) && others.empty? && !hold?(batch)
+
+          peer.held = nil
+          begin_with(batch)
         end
 
         # What was held back is next.
@@ -134,6 +177,8 @@ module Plait
           @begun.unshift(work) if work.is_a?(NativeBatch)
           work
         end
+
+        def hold(work) = (work.connection.session.held ||= []) << work
 
         def hold?(work) = work.connection.congested? && !work.connection.closed?
       end

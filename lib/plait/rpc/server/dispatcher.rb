@@ -38,10 +38,19 @@ module Plait
         def reads? = true
 
         # @return [Boolean] whether another request of this connection may be taken
-        def room?(connection) = @backlog.room?(connection.session)
+        def room?(connection)
+          peer = connection.session
+          peer.stint ? peer.promised.positive? : @backlog.room?(peer)
+        end
+
+        # @return [Boolean] as {#room?}; then there is a place for the request that is taken next, whatever others do
+        def place?(connection) = @lock.exclusively { @backlog.promise_one(connection.session) }
 
         # @return [Integer] how many of this connection may be taken
-        def places(connection) = @lock.exclusively { @backlog.promise(connection.session) }
+        def places(connection)
+          peer = connection.session
+          peer.stint ? peer.promised : @lock.exclusively { @backlog.promise(peer) }
+        end
 
         # What came from a connection at once.
         # @param batch [NativeBatch]
@@ -97,12 +106,28 @@ module Plait
 
         # From now on nothing is taken any more.
         # @return [void]
-        def stop = @stopping = true
+        def stop
+          @stopping = true
+          @board.wake
+        end
+
+        # These are under the lock.
+
+        # @return [Boolean] whether what it asks for is taken without a look at each
+        def trusts?(peer) = !@stopping && (@secret.nil? || peer.admitted == true)
+
+        # What came in by another way.
+        # @return [void]
+        def count_others(requests, notifications)
+          @requests += requests
+          @notifications += notifications
+        end
 
         private
 
         # @return [Refusal, Symbol, nil] nil: it is in the backlog
         def enter(incoming, peer)
+          @backlog.keep_promise(peer)
           count(incoming, peer)
           return if (reason = reason(incoming, peer)).nil?
 
@@ -118,19 +143,18 @@ module Plait
 
         # @return [Boolean] false: they have to be looked at one by one
         def enter_together(batch, peer)
-          return false if @stopping || (@secret && peer.admitted != true) || !@backlog.append(batch)
+          return false if !trusts?(peer) || !assign(batch, peer)
 
-          count_together(batch, peer)
+          peer.take(batch)
+          count_others(batch.requests, batch.notifications)
           true
         end
 
-        def count_together(batch, peer)
-          requests = batch.size - batch.notifications
-          peer.fresh = true
-          peer.owed += requests
-          peer.in_flight += batch.size
-          @requests += requests
-          @notifications += batch.notifications
+        # @return [Object, nil] nil: there is no room
+        def assign(batch, peer)
+          stint = peer.stint or return @backlog.append(batch)
+          peer.stint = nil
+          stint.batch = @backlog.begin_at_once(batch)
         end
 
         def count(incoming, peer)

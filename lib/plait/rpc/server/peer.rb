@@ -9,17 +9,18 @@ module Plait
         attr_accessor :connection
         # @return [Integer] requests and notifications that wait or are being run
         attr_accessor :in_flight
-        # @return [Integer] places in the backlog that who reads from it may fill
-        attr_accessor :promised
+        attr_writer :promised
         # @return [Integer] requests without an answer
         attr_accessor :owed
         # @return [Boolean] whether somebody reads from it now
         attr_accessor :attended
         # @return [Boolean] whether something has happened to it meanwhile
         attr_accessor :again
+        # @return [Crew::Stint, nil] of the leader who reads from it, and offers to run what he finds
+        attr_accessor :stint
         # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have
         attr_accessor :halted
-        # @return [Array<Incoming>, nil] requests that wait until it reads what it was sent
+        # @return [Array<Incoming, NativeBatch>, nil] requests that wait until it reads what it was sent
         attr_accessor :held
         # @return [Integer, nil] bytes that had been received or sent when its time began
         attr_accessor :mark
@@ -28,8 +29,21 @@ module Plait
         # @return [Boolean, Integer, nil] true: it has shown the secret; else how often it has tried
         attr_accessor :admitted
 
+        # Three variables have room in the object itself; further ones are made when something comes from it.
         def initialize
-          @in_flight = @promised = @owed = 0
+          @connection = nil
+          @in_flight = @owed = 0
+        end
+
+        # @return [Integer] places in the backlog that who reads from it may fill
+        def promised = @promised || 0
+
+        # @param batch [NativeBatch] that came from it
+        # @return [void]
+        def take(batch)
+          @fresh = true
+          @owed += batch.requests
+          @in_flight += batch.requests + batch.notifications
         end
 
         # @param bytes [Integer] received or sent, ever

@@ -5,7 +5,7 @@ require_relative "crew"
 require_relative "dispatcher"
 require_relative "door"
 require_relative "letterbox"
-require_relative "lock"
+require_relative "../lock"
 require_relative "switchboard"
 require_relative "../../io/datagrams"
 require_relative "../../values/deadline"
@@ -33,6 +33,7 @@ module Plait
           @dispatcher = Dispatcher.new(@lock, @board, @backlog, handler, options.secret)
           @crew = Crew.new(@lock, @board, @backlog, options.runner.new(handler), options.limit) { start { @crew.work } }
           @dispatcher.crew = @crew
+          @crew.dispatcher = @dispatcher
           @doors = listeners.map { |listener| door(listener, options, scores) }
         end
 
@@ -54,6 +55,7 @@ module Plait
 
         # @return [Hash{Symbol => Integer}]
         def statistics
+          @crew.take_stock
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
             refused: @dispatcher.refused, waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "lock"
+require_relative "../lock"
 
 module Plait
   module RPC

@@ -2,6 +2,7 @@
 
 require_relative "gathered"
 require_relative "peer"
+require_relative "switchboard/sweeping"
 require_relative "../../io/reactor"
 require_relative "../../values/deadline"
 
@@ -14,14 +15,14 @@ module Plait
       # One worker attends to a connection at a time. While nobody does, it is armed: for reading, unless it is halted, and for
       # writing, while there are bytes that it has not taken.
       class Switchboard
+        include Sweeping
+
         READABLE = Io::Reactor::READABLE
         WRITABLE = Io::Reactor::WRITABLE
         # Queues of the reactor: between two messages, inside of one, and while the peer does not read.
         IDLE = 0
         PARTIAL = 1
         STALLED = 2
-        # Bytes within the time for a message by which half a message gets that time again.
-        PROGRESS = 64 * 1024
 
         # @return [Io::Reactor]
         attr_reader :reactor
@@ -29,6 +30,8 @@ module Plait
         attr_reader :flushed
         # @return [Array<Peer>] from whom it may be read again: a worker shall attend to them
         attr_reader :resumed
+        # @return [Deadline, nil] when it is to be seen who has been silent for too long
+        attr_reader :sweep
 
         # @param lock [Lock]
         # @param timeouts [Hash{Integer => Numeric}] seconds, by queue
@@ -61,11 +64,12 @@ module Plait
           end
         end
 
-        # Waits until somebody has something to say, and lets them.
-        # @return [void]
-        def lead
-          @reactor.wait(@sweep)&.each { |peer| attend(peer) }
-          sweep if @sweep&.expired?
+        # Waits until somebody has something to say.
+        # @return [Array<Peer>]
+        def wait
+          peers = @reactor.wait(@sweep)
+          sweep_out if @sweep&.expired?
+          peers || []
         end
 
         # Sends what it takes and receives what is there, unless somebody does already, who then does it once more.
@@ -80,6 +84,34 @@ module Plait
           end
         ensure
           @lock.exclusively { peer.attended = false } if attending # it was left early
+        end
+
+        # Under the lock: nobody else attends to it from now on.
+        # @return [Boolean] false: somebody does already
+        def take_hold(peer)
+          return peer.attended = true unless peer.attended
+
+          peer.again = true
+          false
+        end
+
+        # By who has taken hold of it.
+        # @return [Symbol] as Connection#read_available
+        def serve(peer)
+          connection = peer.connection
+          Thread.pass if connection.sending? # who does needs the GVL to go on
+          connection.flush if connection.unsent.positive?
+          connection.read_available
+        end
+
+        # Under the lock: who has taken hold of it lets go.
+        # @param state [Symbol, nil] as Connection#read_available; nil: it was left early
+        # @return [void]
+        def release(peer, state)
+          return unless state.nil? || again?(peer, state)
+
+          peer.attended = false
+          @resumed << peer
         end
 
         # Under the lock: answers of this connection have not been sent yet.
@@ -146,25 +178,14 @@ module Plait
           end
         end
 
+        # Ends the wait of who leads; from any thread or signal handler.
+        # @return [void]
+        def wake = @reactor.wake
+
         # @return [void]
         def close = @reactor.close
 
         private
-
-        def take_hold(peer)
-          return peer.attended = true unless peer.attended
-
-          peer.again = true
-          false
-        end
-
-        # @return [Symbol] as Connection#read_available
-        def serve(peer)
-          connection = peer.connection
-          Thread.pass if connection.sending? # who does needs the GVL to go on
-          connection.flush if connection.unsent.positive?
-          connection.read_available
-        end
 
         # @return [Boolean] else nobody attends to it any more
         def again?(peer, state)
@@ -216,34 +237,6 @@ module Plait
           return STALLED if unsent
 
           state == :partial ? PARTIAL : IDLE
-        end
-
-        # @return [Boolean] whether its time begins anew
-        def progress?(peer, queue)
-          case queue
-          when STALLED then peer.moved?(peer.connection.sent, 1)
-          when PARTIAL then peer.moved?(peer.connection.received, peer.fresh ? 0 : PROGRESS)
-          else true
-          end
-        end
-
-        def next_sweep
-          soonest = @timeouts.map { |queue, seconds| (@reactor.oldest(queue) || Deadline.now) + seconds }.min
-          soonest && Deadline.new(soonest)
-        end
-
-        def sweep
-          @timeouts.each do |queue, seconds|
-            @reactor.expire(queue, Deadline.now - seconds).each { |peer| expire(peer, queue, seconds) }
-          end
-          @sweep = next_sweep
-        end
-
-        def expire(peer, queue, seconds)
-          return @lock.exclusively { arm(peer, :idle) if @peers.key?(peer) } if queue == IDLE && peer.busy?
-
-          what = { IDLE => "was idle for", PARTIAL => "sent half a message within", STALLED => "read nothing for" }.fetch(queue)
-          peer.connection.close("#{what} #{format("%g", seconds)} s")
         end
       end
     end

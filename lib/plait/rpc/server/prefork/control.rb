@@ -59,6 +59,7 @@ module Plait
 
           # @return [Boolean]
           def room?(_connection) = true
+          alias place? room?
 
           # @return [void]
           def closed(_connection, _error) = nil
