@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require "plait/rpc"
 require "tmpdir"
@@ -192,6 +194,27 @@ class RPCClientTest < Minitest::Test
     assert_raises(Plait::UsageError) { Plait::RPC::Client.new("localhost", 1, order: :fifo) }
     assert_raises(Plait::UsageError) { Plait::RPC::Client.connect("gopher://x:1") }
     assert_raises(Plait::UsageError) { Plait::RPC::Client.connect("tcp://localhost:1", limits: { nesting: 1000 }) }
+  end
+
+  def test_timeouts_that_are_none
+    with_client do |client|
+      ["1", Float::NAN, Complex(1, 1), [1]].each do |timeout|
+        error = assert_raises(Plait::UsageError) { client.call(:add, 1, timeout: timeout) }
+        assert_equal("a timeout is seconds or nil, not #{timeout.inspect}", error.message)
+        assert_raises(Plait::UsageError) { client.timeout = timeout }
+      end
+      assert_equal(30, client.timeout)
+      [nil, Float::INFINITY, 2**80, 1r].each { |timeout| assert_equal(3, client.call(:add, 1, 2, timeout: timeout)) }
+    end
+  end
+
+  def test_timeouts_that_are_over_at_once
+    with_client(->(*) {}) do |client|
+      [0, -1, 1e-9].each { |timeout| assert_raises(Plait::ReadTimeout) { client.call(:slow, timeout: timeout) } }
+      future = client.call_async(:slow)
+      assert_raises(Plait::TimeoutError) { future.value(-1) }
+      assert_raises(Plait::TimeoutError, ArgumentError) { future.value(Float::NAN) }
+    end
   end
 
   def test_a_closed_client

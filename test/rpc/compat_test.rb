@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
 require_relative "toy_server"
@@ -10,7 +12,11 @@ class RPCCompatTest < Minitest::Test
   # As msgpack-rpc 0.7.0 has it.
   EXPECTED = File.expand_path("compat/expected.txt", __dir__)
 
+  # A JVM takes seconds to start.
+  def hard_timeout = 300
+
   def test_a_program_written_for_msgpack_rpc
+    skip("it is a program for CRuby") if RUBY_ENGINE == "jruby"
     out, err, = Open3.capture3(RbConfig.ruby, "-w", "-I#{Support::ROOT}/lib", PROGRAM, "plait/rpc/compat")
     assert_equal("", err)
     assert_equal(File.read(EXPECTED), out)
@@ -72,6 +78,7 @@ class RPCCompatTest < Minitest::Test
   end
 
   def test_servers_that_call_each_other
+    skip_without_fibers
     result = script(<<~RUBY)
       class Service
         attr_accessor :server, :other

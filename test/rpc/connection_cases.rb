@@ -4,8 +4,10 @@ require "plait/rpc"
 require_relative "connection_cases/calls"
 require_relative "connection_cases/deadlines"
 require_relative "connection_cases/endings"
+require_relative "connection_cases/following"
 require_relative "connection_cases/helpers"
 require_relative "connection_cases/interruptions"
+require_relative "connection_cases/large_answers"
 require_relative "connection_cases/order"
 require_relative "connection_cases/pressure"
 require_relative "connection_cases/serving"
@@ -23,8 +25,10 @@ module ConnectionCases
   include Calls
   include Deadlines
   include Endings
+  include Following
   include Helpers
   include Interruptions
+  include LargeAnswers
   include Order
   include Pressure
   include Serving

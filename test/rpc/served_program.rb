@@ -28,6 +28,11 @@ class ServedProgram
     end
   RUBY
 
+  # The collector comes round before there is much garbage, and what it frees goes back to the system: then what the process
+  # holds is what it needs, and not what it happened to do.
+  THRIFT = { "MALLOC_ARENA_MAX" => "2", "RUBY_GC_MALLOC_LIMIT" => "4000000", "RUBY_GC_MALLOC_LIMIT_MAX" => "4000000",
+             "RUBY_GC_OLDMALLOC_LIMIT" => "4000000", "RUBY_GC_OLDMALLOC_LIMIT_MAX" => "4000000" }.freeze
+
   # @return [Integer]
   attr_reader :pid, :port
 
@@ -40,7 +45,7 @@ class ServedProgram
 
   def start
     @said, theirs = IO.pipe
-    @pid = Process.spawn(RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", CODE, @options.to_json,
+    @pid = Process.spawn(THRIFT, RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", CODE, @options.to_json,
                          @options.fetch(:workers, 0).to_s, out: theirs, err: File::NULL, pgroup: true)
     theirs.close
     @port, *@workers = @said.gets.split.map(&:to_i)

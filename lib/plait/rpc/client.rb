@@ -84,8 +84,7 @@ module Plait
 
       # @param seconds [Numeric, nil]
       def timeout=(seconds)
-        raise UsageError, "a timeout is seconds or nil, not #{seconds.inspect}" unless seconds.nil? || seconds.is_a?(Numeric)
-
+        after(seconds) if seconds
         @timeout = seconds
       end
 
@@ -202,11 +201,19 @@ module Plait
 
       private
 
+      # (The client's own is known to be one.)
       def limit(timeout, deadline)
-        moment = Deadline.now + timeout if timeout
+        moment = timeout.equal?(@timeout) ? Deadline.now + timeout : after(timeout) if timeout
         return moment unless deadline
 
         moment ? [moment, deadline.at].min : deadline.at
+      end
+
+      def after(seconds)
+        moment = Deadline.now + seconds if seconds.is_a?(Numeric) && seconds.real?
+        return moment unless moment.nil? || moment.nan?
+
+        raise UsageError, "a timeout is seconds or nil, not #{seconds.inspect}"
       end
 
       def send_many(method, lists, timeout, deadline)

@@ -6,6 +6,7 @@ require_relative "connection/order"
 require_relative "future"
 require_relative "incoming"
 require_relative "line"
+require_relative "lock"
 require_relative "streaming/call"
 require_relative "volley"
 require_relative "../protocols/messagepack_rpc"
@@ -31,7 +32,9 @@ module Plait
       LIMITS = Protocols::MessagePackRPC::Limits.new
       # Interrupts are held back where something is between two hands.
       NEVER = { Object => :never }.freeze
-      private_constant :PLENTY, :LIMITS, :NEVER
+      # For all, since few connections need one.
+      FOUNDING = Lock.new
+      private_constant :PLENTY, :LIMITS, :NEVER, :FOUNDING
 
       # @return [Io::Endpoint, String, nil] with whom
       attr_reader :endpoint
@@ -59,12 +62,10 @@ module Plait
         @dispatcher = dispatcher
         @served = dispatcher.respond_to?(:reads?) && dispatcher.reads?
         @order = Order.new if lifo
-        @lock = Mutex.new unless @served
         parser = Protocols::MessagePackRPC::Parser.new(limits: limits)
         @line = line.new(socket, parser, self, room: outbox, served: @served, raw: raw, plain: @codec.plain? && !raw,
                                                batches: @served && dispatcher.respond_to?(:take_together))
-        @fires = @line.respond_to?(:fire)
-        @small = Protocols::MessagePackRPC::NativeSmall if @fires && @codec.plain?
+        @small = Protocols::MessagePackRPC::NativeSmall if !@served && @line.respond_to?(:fire) && @codec.plain?
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
@@ -84,8 +85,8 @@ module Plait
       # @raise (see #call)
       def request(method, arguments, limit: nil)
         future = Future.new(self, method, limit)
-        params = pack(arguments)
-        aside { @line.exchange(future, params, limit) } || future.settled? || raise(late_to_send(false))
+        done = @dispatcher ? aside { exchange(future, arguments, limit) } : exchange(future, arguments, limit)
+        done || future.settled? || raise(late_to_send(false))
         future.value
       end
 
@@ -127,7 +128,7 @@ module Plait
       # @raise (see #call)
       # @api private
       def volley(method, lists, limit: nil)
-        return Volley.new(call_many(method, lists.map { |list| list.is_a?(Array) ? list : [list] }, limit: limit)) unless @fires
+        return pure_volley(method, lists, limit) unless @line.respond_to?(:fire)
 
         volley = NativeVolley.new(self, method, limit)
         said = @line.fire(volley, @codec, lists, limit)
@@ -182,8 +183,8 @@ module Plait
       # @return [void]
       # @api private
       def follow(future, &block)
-        @lock.synchronize { @followers ||= Followers.new(@line) } unless @followers
-        @followers.add(future, &block)
+        aside { nil } if @served # its server shall read from it, however much there is to do
+        (@followers || found_followers).add(future, &block)
       end
 
       # @return [Integer] calls without an answer
@@ -219,6 +220,12 @@ module Plait
       # @return [Symbol] :idle, nothing is half received; :partial, something is; :full, the dispatcher has no room: what is
       #   here is handed on by the next call; :closed
       def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
+
+      # @param visit [NativeVisit]
+      # @param deadline [Deadline, nil] by which it is over, if it is anything but silent
+      # @return [Symbol, Incoming, nil] see there
+      # @api private
+      def visit(visit, deadline, &watch) = visit.pay(@line, deadline&.at, &watch)
 
       # Stays, so that there is always somebody who reads, until the connection is closed.
       # @return [void]
@@ -273,6 +280,10 @@ module Plait
       #   however much there is to do.
       # @api private
       def room? = @dispatcher.nil? || @dispatcher.room?(self) || read_anyway?
+
+      # @return [Boolean] as {#room?}, for a request that is here: nobody else gets its place
+      # @api private
+      def place? = @dispatcher.nil? || @dispatcher.place?(self) || read_anyway?
 
       # @return [Integer] how many requests may be taken before it is asked again, see {#room?}
       # @api private
@@ -345,10 +356,27 @@ module Plait
         @served ? @dispatcher.take(incoming) : Thread.handle_interrupt(NEVER) { @dispatcher.take(incoming) }
       end
 
+      # Small arguments are packed on the way.
+      def exchange(future, arguments, limit)
+        done = @line.ask(future, arguments, limit) if @small
+        done.nil? ? @line.exchange(future, @codec.pack(arguments), limit) : done
+      end
+
+      def pure_volley(method, lists, limit)
+        Volley.new(call_many(method, lists.map { |list| list.is_a?(Array) ? list : [list] }, limit: limit))
+      end
+
       def say(futures, method, params, limit)
         future = Future.new(self, method, limit)
         said = @line.call(future, params, limit, false)
         said ? futures << future : raise(late_to_send(said))
+      end
+
+      # (An end that comes meanwhile may have missed them.)
+      def found_followers
+        FOUNDING.exclusively { @followers ||= Followers.new(@line, reads: !@served) }
+        @followers.close if closed?
+        @followers
       end
 
       def pack(arguments) = @small&.pack(arguments) || @codec.pack(arguments)

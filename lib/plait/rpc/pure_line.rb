@@ -15,8 +15,8 @@ module Plait
     # What goes on between one socket and those who share it, in Ruby: calls and their answers, who reads for whom, what is still
     # to be sent. Twin of NativeLine (ext/plait/rb_rpc_line.h); for TLS, and for JRuby.
     #
-    # Of its connection it asks for the errors it raises (`complaint`), and tells it what has come (`room?`, `arrived`), that
-    # something is left to be sent and nobody does it (`unsent_left`, `find_drainer`), and the end (`ended`).
+    # Of its connection it asks for the errors it raises (`complaint`), and tells it what has come (`room?`, `place?`, `arrived`),
+    # that something is left to be sent and nobody does it (`unsent_left`, `find_drainer`), and the end (`ended`).
     class PureLine
       include Intake
       include Receiving
@@ -126,8 +126,10 @@ module Plait
 
       # Has the connection's `due` called when the future is settled.
       # @param future [Future]
-      # @return [Boolean] false: it is settled
+      # @return [Boolean] false: it is settled, or of the parent of a fork
       def follow(future)
+        return false if foreign?
+
         exclusively { future.settled? ? false : future.followed = true }
       end
 

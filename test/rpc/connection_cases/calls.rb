@@ -43,6 +43,7 @@ module ConnectionCases
     end
 
     def test_fibers_share_a_connection
+      skip_without_fibers
       with_peer do |connection|
         sums = Plait.map(0...600, on: :fibers, limit: 100) { |i| connection.request(:add, [i, 1]) }
         assert_equal((1..600).to_a, sums)
@@ -50,6 +51,7 @@ module ConnectionCases
     end
 
     def test_threads_and_fibers_share_a_connection
+      skip_without_fibers
       with_peer do |connection|
         threads = Array.new(3) do |t|
           Thread.new { Plait.map(0...100, on: :fibers, limit: 20) { |i| connection.request(:add, [t * 1000, i]) } }

@@ -26,7 +26,9 @@ module ConnectionCases
           wait_until_asleep(threads)
           talker.socket.write(calls.map { |_, id, _, (value)| [1, id, nil, value].to_msgpack }.join)
           killed = threads.values_at(1, 4, 6).each(&:kill).each(&:join)
-          talker.answer((call = talker.hear)[1], call.last.first) while (threads - killed).any?(&:alive?) && talker.heard?
+          while (threads - killed).any?(&:alive?)
+            talker.answer((call = talker.hear)[1], call.last.first) if talker.heard?
+          end
           threads.each_with_index { |thread, number| assert_equal(2 * number, thread.value) unless killed.include?(thread) }
         end
       end
@@ -82,6 +84,7 @@ module ConnectionCases
     end
 
     def test_a_cancelled_fiber_gives_the_reading_to_another
+      skip_without_fibers
       with_pair do |connection, talker|
         answer = Plait.run(on: :fibers) do |scope|
           first = scope.async { connection.request(:first, []) }

@@ -44,6 +44,7 @@ module ConnectionCases
     end
 
     def test_small_calls_between_large_ones
+      skip_without_fibers
       with_peer(echo) do |connection|
         results = Plait.map(0...60, on: :fibers, limit: 20) { |i| connection.request(:echo, [i % 5 == 0 ? "x" * 700_000 : i]) }
         results.each_with_index { |result, i| assert_equal(i % 5 == 0 ? "x" * 700_000 : i, result) }

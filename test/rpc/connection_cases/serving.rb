@@ -17,6 +17,7 @@ module ConnectionCases
 
       def reads? = true
       def room?(_connection) = @taken.size < @places
+      alias place? room?
       def take(incoming) = @taken << incoming
       def closed(_connection, error) = @ends << error
       def unsent(_connection) = @leftovers += 1

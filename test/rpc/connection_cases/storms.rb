@@ -39,6 +39,7 @@ module ConnectionCases
     end
 
     def test_cancellations_of_fibers_at_any_moment
+      skip_without_fibers
       with_peer do |connection|
         random = Random.new(9)
         30.times do

@@ -99,6 +99,7 @@ module StreamingCases
     end
 
     def test_clients_on_fibers
+      skip_without_fibers
       with_client do |client|
         sums = Plait.map([50, 60, 70], on: :fibers) do |count|
           [client.stream(:export, count).count, client.stream(:import, source(count)) / CHUNK]

@@ -2,7 +2,7 @@
 
 require_relative "lane"
 require_relative "../refusal"
-require_relative "../server/lock"
+require_relative "../lock"
 
 module Plait
   module RPC
@@ -20,7 +20,7 @@ module Plait
         # @param handler [Handler]
         def initialize(handler)
           @handler = handler
-          @lock = Server::Lock.new
+          @lock = Lock.new
           @requests = Lane.new("plait: answers a server", limit: LIMIT, room: QUEUE) { |incoming| run(incoming) }
           @news = Lane.new("plait: hears a server", limit: 1, room: NEWS) { |incoming| run(incoming) }
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../server/lock"
+require_relative "../lock"
 
 module Plait
   module RPC
@@ -20,7 +20,7 @@ module Plait
           @limit = limit
           @room = room
           @run = run
-          @lock = Server::Lock.new
+          @lock = Lock.new
           @queue = []
           @sleepers = []
           @size = 0
@@ -92,10 +92,16 @@ module Plait
           Thread.current[:plait_rpc_lane] = self
           Thread.handle_interrupt(Object => :immediate, &work)
         ensure
+          retire
+        end
+
+        def retire
           @lock.exclusively do
             @size -= 1
             staff
           end
+        rescue ThreadError
+          nil # the process ends
         end
 
         def work
@@ -111,7 +117,7 @@ module Plait
           sleeper ? rest(sleeper) : incoming
         end
 
-        def lie_down = @closed ? nil : Server::Lock::Sleeper.new.tap { |sleeper| @sleepers << sleeper }
+        def lie_down = @closed ? nil : Lock::Sleeper.new.tap { |sleeper| @sleepers << sleeper }
 
         # @return [Incoming, nil] what has come meanwhile
         def rest(sleeper)

@@ -68,8 +68,10 @@ module Plait
 
         # @api private
         def run
+          @error = CancelledError.new("the block was ended before it had a result") # by Thread.exit, say
           @value = @block.call(@source.value)
-        rescue StandardError => e
+          @error = nil
+        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, it is for those who wait
           @error = e
         ensure
           finish

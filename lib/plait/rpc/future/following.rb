@@ -18,7 +18,8 @@ module Plait
           Derived.new(self, block).tap { |derived| follow { derived.run } }
         end
 
-        # @yieldparam future [Future] itself, when it is settled, whatever it is
+        # @yieldparam future [Future] itself, when it is settled, whatever it is. An error of the block is nobody's: it is
+        #   reported as that of a thread is, and the next block goes on.
         # @return [self]
         def follow(&block)
           @connection.follow(self) { block.call(self) }

@@ -52,7 +52,7 @@ module Plait
         def take(event)
           case event
           when :request, :notification
-            @connection.room? && (@connection.arrived(@parser.id, @parser.method_name, @parser.params) || true)
+            @connection.place? && (@connection.arrived(@parser.id, @parser.method_name, @parser.params) || true)
           when :response then exclusively { take_answer } || true
           when :large then take_large
           else true

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../server/lock"
+require_relative "../lock"
 require_relative "../streaming"
 
 module Plait
@@ -12,7 +12,7 @@ module Plait
         # @param aside [#call] around each wait of the method, see {Server::Dispatcher#aside}
         def initialize(aside)
           @aside = aside
-          @lock = Server::Lock.new
+          @lock = Lock.new
           @chunks = []
           @weight = 0
         end
@@ -27,7 +27,7 @@ module Plait
             sleeper = nil
             found = @lock.exclusively do
               value = yield
-              @sleeper = sleeper = Server::Lock::Sleeper.new if value.nil?
+              @sleeper = sleeper = Lock::Sleeper.new if value.nil?
               value
             end
             return found unless found.nil?
