@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "apart"
 require_relative "../io/resolver"
 require_relative "../values/errors"
 
@@ -9,7 +10,7 @@ module Plait
     #
     # | driver | what | why | here |
     # |---|---|---|---|
-    # | mysql2 | connecting | getaddrinfo(3) and the server's greeting are awaited in C | {call}: on a thread |
+    # | mysql2 | connecting | getaddrinfo(3) and the server's greeting are awaited in C | {apart}: on a thread of its own |
     # | mysql2 | prepared statements | the answer is awaited in C | {call}: on a thread |
     # | mysql2 | `stream` | rows are awaited in C, one by one | {Batches}: a thread fetches ahead |
     # | trilogy | connecting | `TCPSocket.new` with a timeout resolves the name by itself | {addresses}: resolved before |
@@ -28,6 +29,10 @@ module Plait
       # @param stop [#call, nil] breaks the call off when nobody waits for it any longer
       # @return [Object] what the block returns
       def call(stop: nil, &block) = Plait.offload(stop: stop, &block)
+
+      # @param discard [#call] is given what comes when nobody waits for it any longer
+      # @return [Object] what the block returns
+      def apart(discard:, &block) = fibers? ? Apart.call(discard: discard, &block) : yield
 
       # @return [Boolean] whether waiting has to leave the event loop alone
       def fibers? = !Fiber.current_scheduler.nil?

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "driver_options"
 require_relative "pool"
 require_relative "statement"
 require_relative "../values/errors"
@@ -29,6 +30,7 @@ module Plait
         about = session.pool_options(address).merge(options.slice(*OF_THE_POOL))
         session.check_pool(address, about)
         driver = address.options.merge(options.except(*OF_THE_POOL))
+        session.known_options&.then { |known| DriverOptions.check(known, OF_THE_POOL, driver.keys) }
         @name = about.fetch(:name, address.to_s)
         @pool = Pool.new(check: :working?.to_proc, fit: ->(connection, error) { connection.fit?(error) },
                          abandon: :abandon.to_proc, name: @name, **about) { session.new(address, driver) }

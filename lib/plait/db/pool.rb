@@ -11,19 +11,21 @@ require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "pool/books"
 require_relative "pool/entry"
+require_relative "pool/forks"
 require_relative "pool/keys"
 require_relative "pool/options"
 require_relative "pool/upkeep"
 
 module Plait
   # Connections to one place (a database, a cache), shared by any number of threads and fibers: bounded, served in the order
-  # of asking, looked at before they are used again, never given on with an answer pending.
+  # of asking, looked at before they are used again, never given on with an answer pending. ({Io::Pool} is for many places.)
   #
   # @example
   #   pool = Plait::Pool.new(size: 16, check: ->(db) { db.ping }) { Trilogy.new(host: "localhost") }
   #   Plait.map(ids, on: :fibers) { |id| pool.with { |db| db.query("SELECT …") } }
   class Pool
-    # An interrupt between two changes of the books would lose a place for good.
+    # An interrupt between two changes of the books would lose a place for good; one between a change and what it asks for, a
+    # connection.
     NEVER = { Object => :never }.freeze
     private_constant :NEVER
 
@@ -56,6 +58,7 @@ module Plait
       @out = {}.compare_by_identity
       @closed = false
       open
+      Forks.watch(self)
     end
 
     # Lends the block a connection. In a block of the same fiber it is the same connection again.
@@ -99,35 +102,38 @@ module Plait
 
     # @return [void]
     # @raise [UsageError] when it is not checked out
-    def checkin(connection) = take_back(checked_out(connection), true, nil)
+    def checkin(connection) = bring_back(connection, true)
 
     # Closes a connection, and gives its place to who has waited longest.
     # @return [void]
     # @raise [UsageError] when it is not checked out
-    def discard(connection) = take_back(checked_out(connection), false, nil)
+    def discard(connection) = bring_back(connection, false)
 
     # Closes what has not been used for too long, or has lived for too long.
     # @return [void]
     def sweep
       now = Deadline.now
       @sweep_at = @upkeep.next_sweep(now)
-      @upkeep.retire(locked { @books.expire { |entry| @upkeep.expired?(entry, now) } })
+      Thread.handle_interrupt(NEVER) { @upkeep.retire(synchronized { @books.expire { |entry| @upkeep.expired?(entry, now) } }) }
     end
 
     # Closes what is idle.
     # @return [void]
-    def clear = @upkeep.close(locked { @books.clear })
+    def clear = close_all { @books.clear }
 
     # Closes what is idle now, and the rest when it comes back. Who waits gets a {UsageError}.
     # @return [void]
     def close
-      gone = locked do
+      close_all do
         @closed = true
         @books.refuse_all
         @books.clear
       end
-      @upkeep.close(gone)
     end
+
+    # In the child of a fork, before anything else is done there.
+    # @api private
+    def abandon = @pid == Process.pid || start_anew
 
     # @return [Boolean]
     def closed? = @closed
@@ -175,11 +181,7 @@ module Plait
       (claim.entry && usable(claim)) || connect(claim)
     end
 
-    def admit(claim)
-      raise @options.closed if @closed
-
-      @books.admit(claim)
-    end
+    def admit(claim) = @closed ? raise(@options.closed) : @books.admit(claim)
 
     def await(claim, deadline)
       started = Deadline.now
@@ -200,16 +202,14 @@ module Plait
       now = Deadline.now
       return entry if now < entry.good_until || @upkeep.works?(entry, now)
 
-      locked { @books.strike(claim) }
-      @upkeep.close([entry])
+      close_all do
+        @books.strike(claim)
+        [entry]
+      end
       nil
     end
 
-    def connect(claim)
-      entry = @upkeep.connect(@pid)
-      locked { @books.enter(claim, entry) }
-      entry
-    end
+    def connect(claim) = @upkeep.connect(@pid) { |entry| synchronized { @books.enter(claim, entry) } }
 
     # A claim is over: whatever it still has goes back.
     def settle(claim)
@@ -223,7 +223,7 @@ module Plait
     # @param error [StandardError, nil] what has ended it
     def take_back(entry, finished, error)
       Thread.handle_interrupt(NEVER) do
-        next @upkeep.abandon(entry) if inherited?(entry)
+        next if inherited?(entry)
 
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
         synchronized do
@@ -235,11 +235,16 @@ module Plait
       end
     end
 
+    def bring_back(connection, whole) = Thread.handle_interrupt(NEVER) { take_back(checked_out(connection), whole, nil) }
+
     def checked_out(connection)
       @out.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
     end
 
     def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+    # @yieldreturn [Array<Entry>] what is to be closed; the pool's lock is held
+    def close_all(&block) = Thread.handle_interrupt(NEVER) { @upkeep.close(synchronized(&block)) }
 
     def synchronized
       @lock.synchronize do
@@ -250,9 +255,8 @@ module Plait
 
     # In the child of a fork all connections are the parent's.
     def start_anew
-      inherited = @books.idle.dup
       open
-      inherited.each { |entry| @upkeep.abandon(entry) }
+      @upkeep.abandon_all
     end
 
     def inherited?(entry) = entry.pid != Process.pid

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "aside"
-require_relative "forks"
+require_relative "pool"
 require_relative "result"
 require_relative "transactions"
 require_relative "../values/errors"
@@ -21,6 +21,9 @@ module Plait
       # @raise [UsageError] when a pool like that is none for such a database
       def self.check_pool(_address, _options) = nil
 
+      # @return [Array<Symbol>, nil] the options that the driver knows, where it says nothing about others
+      def self.known_options = nil
+
       # @param address [Address]
       # @param options [Hash{Symbol => Object}] of the driver
       def initialize(address, options)
@@ -28,7 +31,7 @@ module Plait
         @options = options
         @statements = {}
         @driver = begin_anew
-        Forks.watch(self)
+        Pool::Forks.watch(self)
       end
 
       # @return [Result]
@@ -135,6 +138,7 @@ module Plait
 
       # A statement of its own, or one of a transaction: neither may begin or end one.
       def statement(sql, &block)
+        raise UsageError, "a statement is a String, not #{sql.inspect}" unless sql.is_a?(String)
         return call(&block) if @lent
         return call(&block).tap { check_still_inside } if inside?
         raise lasting(sql) if lasting?(sql)

@@ -9,6 +9,9 @@ module Plait
   class Pool
     # Makes connections, looks after them and closes them, as the options say; knows nothing of who has them.
     class Upkeep
+      NEVER = { Object => :never }.freeze
+      private_constant :NEVER
+
       # @return [Statistics]
       attr_reader :statistics
 
@@ -17,19 +20,30 @@ module Plait
       def initialize(options, connect)
         @options = options
         @connect = connect
+        @lock = Mutex.new
+        @entries = {}.compare_by_identity
         @inherited = []
       end
 
       # In this process nothing has happened yet.
       def begin = @statistics = Statistics.new
 
+      # An interrupt that the caller has masked does not come while a connection is made: a mask of ours would go before his.
       # @param pid [Integer]
+      # @yieldparam entry [Entry] which is somebody's behind the block; if none is, or it raises, its connection is closed
       # @return [Entry]
       def connect(pid)
+        entry = taken = nil
         connection = @connect.call
-        now = Deadline.now
-        @statistics.count(:connected)
-        Entry.new(connection, now, now + lifetime, pid)
+        Thread.handle_interrupt(NEVER) do
+          entry = entry_of(connection, pid)
+          yield entry
+          taken = entry
+        ensure
+          close([entry]) if entry && !taken
+        end
+      ensure
+        end_connection(connection) if connection && !entry
       end
 
       # @return [Boolean] whether it can be used again; false is counted
@@ -66,20 +80,32 @@ module Plait
 
       # What a connection says of its end is of no interest to who did not want it any longer.
       def close(entries)
-        entries.each do |entry|
-          @options.close ? @options.close.call(entry.connection) : entry.connection.close
-        rescue StandardError
-          nil
-        end
+        @lock.synchronize { entries.each { |entry| @entries.delete(entry) } }
+        entries.each { |entry| end_connection(entry.connection) }
       end
 
-      # It is the parent's. It is kept: many a driver says goodbye to the server when a connection is collected.
-      def abandon(entry)
-        @inherited << entry
-        @options.abandon&.call(entry.connection)
+      # All there are, also those that are lent, are the parent's. They are kept: many a driver says goodbye to the server when
+      # a connection is collected.
+      def abandon_all
+        parents = @entries.keys
+        @entries = {}.compare_by_identity
+        @inherited.concat(parents)
+        parents.each { |entry| @options.abandon&.call(entry.connection) }
       end
 
       private
+
+      def entry_of(connection, pid)
+        now = Deadline.now
+        @statistics.count(:connected)
+        Entry.new(connection, now, now + lifetime, pid).tap { |entry| @lock.synchronize { @entries[entry] = true } }
+      end
+
+      def end_connection(connection)
+        @options.close ? @options.close.call(connection) : connection.close
+      rescue StandardError
+        nil
+      end
 
       def answers?(entry)
         @options.check.nil? || @options.check.call(entry.connection)
