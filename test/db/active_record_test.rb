@@ -55,6 +55,6 @@ class DBActiveRecordTest < Minitest::Test
   def model = MODEL
 
   def skip_without_it
-    skip("the gem activerecord is not installed: bundle install --with drivers") unless Gem.loaded_specs.key?("activerecord")
+    skip("the gem activerecord is not installed: bin/setup test drivers") unless Gem.loaded_specs.key?("activerecord")
   end
 end

@@ -36,4 +36,11 @@ class DBAddressTest < Minitest::Test
   def test_what_is_no_url
     ["", "nothing", "://x", nil, 5].each { |url| assert_raises(Plait::UsageError) { Address.parse(url) } }
   end
+
+  def test_a_file_without_a_name
+    ["sqlite:", "sqlite://", "sqlite:?timeout=5"].each do |url|
+      error = assert_raises(Plait::UsageError, url) { Plait::DB::Address.parse(url).file }
+      assert_match(/sqlite: needs the name of a file, as in sqlite:shop.db/, error.message)
+    end
+  end
 end

@@ -18,6 +18,22 @@ class DBConnectTest < Minitest::Test
     assert_match(/size is the pool's: give it to DB.connect/, error.message)
   end
 
+  # These drivers would say nothing.
+  def test_an_option_that_nobody_knows
+    %w[trilogy mysql2].each do |driver|
+      next unless $LOAD_PATH.resolve_feature_path(driver)
+
+      { sise: "size:", conect_timeout: "connect_timeout:" }.each do |odd, near|
+        calls = [-> { Plait::DB.connect("#{driver}://h/x", odd => 3) }, -> { Plait::DB.connect("#{driver}://h/x?#{odd}=3") }]
+        calls.map { |call| assert_raises(Plait::UsageError, &call).message }.each do |message|
+          assert_match(/\A#{odd}: is an option neither .* did you mean #{near}\?/, message)
+        end
+      end
+      assert_raises(Plait::UsageError) { Plait::DB.connect("#{driver}://h/x", zzzzzzzzz: 3) }
+      Plait::DB.connect("#{driver}://h/x?read_timeout=3", size: 2, ssl: true).close
+    end
+  end
+
   # What was never tried is not patched.
   def test_another_version_of_a_driver
     spec = Gem.loaded_specs.values.first

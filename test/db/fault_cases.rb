@@ -18,7 +18,7 @@ module FaultCases
   def setup
     require gem
   rescue LoadError
-    skip("the gem #{gem} is not installed: bundle install --with drivers")
+    skip("the gem #{gem} is not installed: bin/setup test drivers")
   end
 
   def teardown

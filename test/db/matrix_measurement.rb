@@ -59,7 +59,7 @@ class MatrixMeasurement
     calls = Array.new(CALLS) { method(:"#{@call}_once").to_proc }
     threads = seconds { calls.map { |call| Thread.new(&call) }.each(&:join) }
     _, timing = SchedulerCases.measure(calls)
-    Result.new(ratio: timing.seconds / threads, stall: timing.stall)
+    Result.new(ratio: timing.own(timing.seconds) / threads, stall: timing.own(timing.stall))
   end
 
   private

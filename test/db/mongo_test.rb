@@ -13,7 +13,7 @@ class DBMongoTest < Minitest::Test
     documents = (1..5).map { |n| { _id: n, word: "w#{n}", odd: n.odd?, sub: { n: n * 10 } } }
     @db.with { |client| client[:pairs].insert_many(documents) }
   rescue LoadError
-    skip("the gem mongo is not installed: bundle install --with drivers")
+    skip("the gem mongo is not installed: bin/setup test drivers")
   end
 
   def teardown
@@ -55,6 +55,30 @@ class DBMongoTest < Minitest::Test
     assert_equal(9, pairs.update_one({ _id: 9 }, { "$set" => { word: "up" } }, upsert: true).upserted_id)
     assert_equal(2, pairs.delete_many(_id: { "$gte" => 5 }).deleted_count)
     assert_equal([1, 2, 3, 4], ids({}))
+  end
+
+  under_each("fields_of_fields") do
+    pairs.update_one({ _id: 1 }, { "$set" => { "sub.m" => 2, "new.deep" => 3 }, "$unset" => { "sub.n" => 1, "odd" => 1 } })
+    assert_equal({ "_id" => 1, "word" => "w1", "sub" => { "m" => 2 }, "new" => { "deep" => 3 } }, pairs.find(_id: 1).first)
+    assert_empty(ids({ _id: nil }))
+  end
+
+  # Its answer is an error; the connection goes on.
+  under_each("what_the_stand_in_can_not_do") do
+    error = assert_raises(::Mongo::Error::OperationFailure) do
+      pairs.aggregate([{ "$group" => { _id: nil, all: { "$sum" => "$word" } } }]).to_a
+    end
+    assert_match(/this stand-in for MongoDB can't do that/, error.message)
+    assert_equal(5, db.query(count: "pairs")["n"])
+  end
+
+  def test_what_the_url_says_goes_before_what_is_usual
+    url = "#{Support::MongoServer.url}?maxPoolSize=3&serverSelectionTimeoutMS=1500&waitQueueTimeoutMS=700"
+    Plait::DB.connect(url) do |database|
+      names = %i[max_pool_size server_selection_timeout wait_queue_timeout]
+      assert_equal([3, 1.5, 0.7], database.with { |client| names.map { |name| client.options[name] } })
+      assert_equal(3, database.statistics[:size])
+    end
   end
 
   under_each("unique_keys") do

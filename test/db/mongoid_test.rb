@@ -75,7 +75,7 @@ class DBMongoidTest < Minitest::Test
   private
 
   def run_with(program)
-    skip("the gem mongoid is not installed: bundle install --with drivers") unless Gem.loaded_specs.key?("mongoid")
+    skip("the gem mongoid is not installed: bin/setup test drivers") unless Gem.loaded_specs.key?("mongoid")
     Support::FreshRuby.run(program, Support::MongoServer.url).tap { |result| @error = result.err }
   end
 

@@ -11,7 +11,7 @@ class DBRedisTest < Minitest::Test
     @db = Plait::DB.connect(Support::RedisServer.shared.url, size: 4, read_timeout: 5)
     @db.query("FLUSHDB")
   rescue LoadError
-    skip("the gem redis-client is not installed: bundle install --with drivers")
+    skip("the gem redis-client is not installed: bin/setup test drivers")
   end
 
   def teardown

@@ -47,7 +47,7 @@ class DBSequelTest < Minitest::Test
 
   REFUSED.each do |code, message|
     define_method(:"test_refused_#{code.tr("^a-z", "_")}") do
-      skip("the gem sequel is not installed: bundle install --with drivers") unless Gem.loaded_specs.key?("sequel")
+      skip("the gem sequel is not installed: bin/setup test drivers") unless Gem.loaded_specs.key?("sequel")
       result = run_with("require 'plait'; require 'sequel'; begin; #{code}; rescue Plait::UsageError => e; puts e.message; end")
       assert_match(message, result.out, result.err)
     end

@@ -47,7 +47,7 @@ module SqlCases
   def need(gem)
     require gem
   rescue LoadError
-    skip("the gem #{gem} is not installed: bundle install --with drivers")
+    skip("the gem #{gem} is not installed: bin/setup test drivers")
   end
 
   def db = @db ||= connect
@@ -260,6 +260,14 @@ module SqlCases
       assert_raises(StandardError) { tx.query("SELECT word FROM pairs WHERE id = #{holder(1)}", *wrong_values) }
     end
     assert_equal(4, count)
+    assert_equal(before, db.statistics[:connected])
+  end
+
+  def case_what_is_no_statement_and_no_value_is_refused
+    word(1)
+    before = db.statistics[:connected]
+    [nil, :"SELECT 1", 5, []].each { |sql| assert_raises(Plait::UsageError, sql.inspect) { db.query(sql) } }
+    assert_raises(Plait::UsageError) { db.query("SELECT word FROM pairs WHERE word = #{holder(1)}", Object.new) }
     assert_equal(before, db.statistics[:connected])
   end
 

@@ -53,7 +53,13 @@ module Plait
       def database = uri.path.to_s.delete_prefix("/").then { |name| name.empty? ? nil : decode(name) }
 
       # @return [String] of a file: what follows the scheme
-      def file = decode(@rest.delete_prefix("//"))
+      # @raise [UsageError]
+      def file
+        name = @rest.to_s.delete_prefix("//")
+        raise UsageError, "#{@scheme}: needs the name of a file, as in #{@scheme}:shop.db" if name.empty?
+
+        decode(name)
+      end
 
       # @return [String] how errors call it: without the password
       def to_s = @url.sub(%r{(?<=//)([^/@:]*):.*@}m, '\1@').sub(/\?.*/m, "")

@@ -20,11 +20,14 @@ module Plait
       # What the pool's options are called there.
       OPTIONS = { size: :max_pool_size, timeout: :wait_queue_timeout, idle_timeout: :max_idle_time }.freeze
       DEFAULTS = { max_pool_size: 16, wait_queue_timeout: 5, server_selection_timeout: 10 }.freeze
+      # To the driver an option goes before what the URL says, where these are written otherwise.
+      IN_URL = { max_pool_size: :maxpoolsize, wait_queue_timeout: :waitqueuetimeoutms,
+                 server_selection_timeout: :serverselectiontimeoutms }.freeze
       BATCH = 100
       # Seconds: to the driver, nil is its own default.
       FOR_EVER = 31_536_000
       ELSEWHERE = %i[max_lifetime check_after name].freeze
-      private_constant :OPTIONS, :DEFAULTS, :BATCH, :FOR_EVER, :ELSEWHERE
+      private_constant :OPTIONS, :DEFAULTS, :BATCH, :IN_URL, :FOR_EVER, :ELSEWHERE
 
       # @return [Mongo]
       def self.open(address, options) = new(address, options)
@@ -37,8 +40,8 @@ module Plait
         raise UsageError, "#{odd.first}: is unknown to MongoDB's driver, which has a pool of its own" if odd.any?
 
         @address = address
-        @options = DEFAULTS.merge(logger: quiet, **options.transform_keys { |name| OPTIONS.fetch(name, name) })
-        @options[:wait_queue_timeout] ||= FOR_EVER
+        @options = defaults.merge(logger: quiet, **options.transform_keys { |name| OPTIONS.fetch(name, name) })
+        @options[:wait_queue_timeout] ||= FOR_EVER if @options.key?(:wait_queue_timeout)
         @lock = Mutex.new
       end
 
@@ -76,7 +79,7 @@ module Plait
       # @return [Hash{Symbol => Numeric}] of now: size, idle, busy
       def statistics
         pools = client.cluster.servers.filter_map(&:pool_internal)
-        { size: @options.fetch(:max_pool_size), idle: pools.sum(&:available_count),
+        { size: client.options.fetch(:max_pool_size), idle: pools.sum(&:available_count),
           busy: pools.sum { |pool| pool.size - pool.available_count } }
       end
 
@@ -87,6 +90,11 @@ module Plait
       def inspect = "#<#{self.class} #{@address}>"
 
       private
+
+      def defaults
+        said = @address.options.keys.map(&:downcase)
+        DEFAULTS.reject { |name, _| said.include?(IN_URL.fetch(name)) }
+      end
 
       # The threads that watch the servers, and the connections, are the parent's after a fork.
       def client

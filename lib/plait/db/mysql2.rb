@@ -25,8 +25,18 @@ module Plait
       STREAM = { as: :array, stream: true, cache_rows: false }.freeze
       private_constant :ROWS, :PREPARED, :STREAM
 
+      # Those beside the options of queries.
+      OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
+                   enable_cleartext_plugin encoding flags get_server_public_key host hostname init_command local_infile pass
+                   password port read_timeout reconnect secure_auth sock socket ssl ssl_mode sslca sslcapath sslcert sslcipher
+                   sslkey sslverify user username write_timeout].freeze
+      private_constant :OPTIONS
+
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
+
+      # @return [Array<Symbol>]
+      def self.known_options = OPTIONS + ::Mysql2::Client.default_query_options.keys
 
       private
 
@@ -36,7 +46,7 @@ module Plait
                   password: @address.password, database: @address.database, connect_timeout: 10, **tls, **haste }.compact
         about = about.except(:host, :port) if about[:socket]
         about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
-        Aside.call { Client.new(about) }
+        Aside.apart(discard: :close.to_proc) { Client.new(about) }
       end
 
       def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")

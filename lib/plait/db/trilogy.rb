@@ -17,8 +17,17 @@ module Plait
     class Trilogy < Session
       include Mysql
 
+      OPTIONS = %i[connect_timeout database enable_cleartext_plugin encoding found_rows host keepalive_count keepalive_enabled
+                   keepalive_idle keepalive_interval max_allowed_packet multi_result multi_statement password port read_timeout
+                   socket ssl ssl_ca ssl_capath ssl_cert ssl_cipher ssl_crl ssl_crlpath ssl_key ssl_mode tls_ciphersuites
+                   tls_max_version tls_min_version username write_timeout].freeze
+      private_constant :OPTIONS
+
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
+
+      # @return [Array<Symbol>]
+      def self.known_options = OPTIONS
 
       # The result is there before its first row is used: what becomes of the block is of no interest to the connection.
       # @return [void]

@@ -2,6 +2,7 @@
 
 require "pg"
 require_relative "../session"
+require_relative "../../values/errors"
 
 module Plait
   module DB
@@ -25,10 +26,18 @@ module Plait
               map[::Hash] = ::PG::TextEncoder::JSON.new
               map[::Array] = ::PG::TextEncoder::Array.new(elements_type: ::PG::TextEncoder::String.new)
               map[::Time] = ::PG::TextEncoder::TimestampWithTimeZone.new
+              map[::Object] = method(:coder_for_other)
             end
           end
 
           private
+
+          # The text of "#<Object:0x00007f>" is nothing that somebody wants to find in a table.
+          def coder_for_other(value)
+            return TEXT unless value.to_s.start_with?("#<")
+
+            raise UsageError, "a #{value.class} is nothing for SQL: give its text, a number, a time, true, false or nil"
+          end
 
           def coder_for_text(text) = text.encoding == Encoding::BINARY && !text.ascii_only? ? BYTES : TEXT
         end
