@@ -31,6 +31,9 @@ enum { CHECK_EVERY = 64 };
  */
 static const double PATIENCE = 0.25;
 
+/* Workers called one after another, while each waits in the app, before the loop of fibers looks at all else. */
+enum { CALLS = 16 };
+
 /* Seconds after which other fibers are let run, as Scheduler::SLICE. */
 static const double SLICE = 0.004;
 
@@ -48,11 +51,11 @@ static void server_mark(void *data) {
     rb_gc_mark(server->spawner);
     rb_gc_mark(server->parking);
     rb_gc_mark(server->resting);
+    rb_gc_mark(server->called);
     rb_gc_mark(server->io);
     rb_gc_mark(server->scheduler);
     for (int index = 0; index < SERVER_LISTENERS; index++) {
-        rb_gc_mark(server->listeners[index].small);
-        rb_gc_mark(server->listeners[index].large);
+        for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(server->listeners[index].templates[size]);
         rb_gc_mark(server->listeners[index].name);
         rb_gc_mark(server->listeners[index].port);
     }
@@ -83,7 +86,7 @@ static VALUE server_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, struct rb_server, &server_type, server);
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
-    server->io = server->scheduler = Qnil;
+    server->io = server->scheduler = server->called = Qnil;
     server->app = server->reply = server->hybrid = server->spawner = server->parking = server->resting = Qnil;
     server->generation = plait_generation();
     return self;
@@ -180,7 +183,7 @@ static void set_address(struct server_connection *connection, const char *addres
     else if (inet_pton(AF_INET6, address, connection->address) == 1) connection->family = AF_INET6;
 }
 
-/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is copied */
+/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is copied. Returns its ticket. */
 static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE address) {
     struct rb_server *server = plait_server_of(self);
     const char *text = StringValueCStr(address);
@@ -194,14 +197,25 @@ static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE a
         rb_syserr_fail(error ? error : ENOMEM, "epoll_ctl");
     }
     set_address(connection, text);
-    return self;
+    return rb_assoc_new(INT2NUM(number), UINT2NUM(connection->generation));
+}
+
+/* cut?(ticket): of one that was brought and has ended: whether its last answer was cut, though only its end tells */
+static VALUE server_has_cut(VALUE self, VALUE ticket) {
+    int number = NUM2INT(rb_ary_entry(ticket, 0));
+    return server_was_cut(&plait_server_of(self)->engine, number, NUM2UINT(rb_ary_entry(ticket, 1))) ? Qtrue : Qfalse;
 }
 
 /* ---- workers ---- */
 
+/* Signals come to the main thread: elsewhere it was the app that has raised one. */
+static bool is_signal(VALUE error) {
+    return rb_obj_is_kind_of(error, rb_eSignal) && rb_thread_current() == rb_thread_main();
+}
+
 bool plait_server_is_error(VALUE error) {
     if (!RTEST(error) || RB_SPECIAL_CONST_P(error) || RB_BUILTIN_TYPE(error) == T_IMEMO) return false;
-    if (!rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal)) return false;
+    if (!rb_obj_is_kind_of(error, rb_eException) || is_signal(error)) return false;
     return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
 }
 
@@ -236,13 +250,41 @@ static int call_now(struct rb_server *server) {
     return 0;
 }
 
+/* Of threads one may be between two requests, without the GVL: it takes over as soon as it has it. */
+static bool somebody_stands_by(const struct rb_server *server) {
+    return NIL_P(server->scheduler) && server->workers > server->running + server->parked;
+}
+
 static int call_somebody(struct rb_server *server) {
-    if (server->polling || server->awake || server->stopped) return 0;
+    if (server->polling || server->awake || server->stopped || somebody_stands_by(server)) return 0;
 
     if (!server->native || !plait_native_ends_waits(server->native)) return call_now(server);
+    server->wanted = true;
     if (!server->noted) plait_native_push(server->native, server->self);
     server->noted = true;
     return 0;
+}
+
+/* Each serves until he waits; by then he has noted, most often, that one more is wanted. */
+static VALUE call_one_after_another(VALUE argument) {
+    struct rb_server *server = (struct rb_server *)argument;
+    double until = plait_server_now() + SLICE;
+    int state = 0;
+    server->wanted = true;
+    for (int calls = 0; state == 0 && server->wanted && calls < CALLS; calls++) {
+        if (calls > 0 && plait_server_now() >= until) break;
+        server->wanted = false;
+        if (!server->polling && !server->awake && !server->stopped) state = call_now(server);
+    }
+    if (state != 0) rb_jump_tag(state);
+    return Qnil;
+}
+
+static VALUE end_calls(VALUE argument) {
+    struct rb_server *server = (struct rb_server *)argument;
+    server->noted = server->wanted && !server->stopped;
+    if (server->noted) plait_native_push(server->native, server->self);
+    return Qnil;
 }
 
 /*
@@ -251,11 +293,8 @@ static int call_somebody(struct rb_server *server) {
  */
 static VALUE server_look(VALUE self) {
     struct rb_server *server = plait_server_of(self);
-    server->noted = false;
     while (server->stopped && server->direct && server->parked > 0) plait_server_wake_one(server);
-    int state = server->polling || server->awake || server->stopped ? 0 : call_now(server);
-    if (state != 0) rb_jump_tag(state);
-    return Qnil;
+    return rb_ensure(call_one_after_another, (VALUE)server, end_calls, (VALUE)server);
 }
 
 struct poll {
@@ -441,21 +480,53 @@ static void refuse(struct rb_server *server, struct server_connection *connectio
     server_refuse(&server->engine, connection, 503, "the server is busy", "retry-after: 1\r\n", plait_server_now());
 }
 
+struct spooling {
+    struct rb_server *server;
+    struct server_connection *connection;
+    bool done;
+};
+
+static void *spool_without_gvl(void *argument) {
+    struct spooling *spooling = argument;
+    server_spool(&spooling->server->engine, spooling->connection);
+    spooling->done = true;
+    return NULL;
+}
+
+/* The disk may be slow: other threads go on, as if the app ran. With an interrupt at hand it is done all the same. */
+static void spool(struct rb_server *server, struct server_connection *connection) {
+    struct spooling spooling = {.server = server, .connection = connection};
+    server->running++;
+    int state = NIL_P(server->scheduler) ? call_somebody(server) : 0;
+    rb_nogvl(spool_without_gvl, &spooling, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (!spooling.done) spool_without_gvl(&spooling);
+    server->running--;
+    server_give_back(&server->engine, connection);
+    if (state != 0) rb_jump_tag(state);
+}
+
 static void serve(struct rb_server *server, struct server_connection *connection) {
     struct server_request request;
-    if (server_receive(&server->engine, connection, &request, plait_server_now()) != SERVER_REQUEST) return;
+    int result = server_receive(&server->engine, connection, &request, plait_server_now());
+    if (result == SERVER_SPOOL) spool(server, connection);
+    if (result != SERVER_REQUEST) return;
     if (server->running < server->limit) return run(server, connection, &request);
     if ((long)server->engine.held >= server->queue) return refuse(server, connection);
     if (server_hold(&server->engine, connection, &request, plait_server_now()) != 0) server_drop(&server->engine, connection);
 }
 
-/* Lets others have their turn now and then, however much there is to do. */
+/*
+ * Lets others have their turn now and then, however much there is to do. Among threads too: who has lost the GVL in the middle
+ * of a request would wait for it as long as Ruby's time slice is, 0.1 s, while requests that came after it are answered.
+ */
 static void see_to_others(struct rb_server *server) {
+    bool threads = NIL_P(server->scheduler);
     if (++server->served % CHECK_EVERY == 0) rb_thread_check_ints();
-    if (NIL_P(server->scheduler) || plait_server_now() - server->yielded < SLICE) return;
+    if (plait_server_now() - server->yielded < SLICE || (threads && server->running == 0)) return;
 
     server->yielded = plait_server_now();
-    rb_fiber_scheduler_kernel_sleep(server->scheduler, INT2FIX(0));
+    if (threads) rb_thread_schedule();
+    else rb_fiber_scheduler_kernel_sleep(server->scheduler, INT2FIX(0));
 }
 
 static bool is_full(const struct rb_server *server) {
@@ -600,6 +671,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "initialize", server_initialize, 5);
     rb_define_method(core, "listen", server_listen_to, -1);
     rb_define_method(core, "bring", server_bring_one, 3);
+    rb_define_method(core, "cut?", server_has_cut, 1);
     rb_define_method(core, "begin", server_begin_work, 0);
     rb_define_method(core, "work", server_work, 0);
     rb_define_method(core, "transfer", server_look, 0);

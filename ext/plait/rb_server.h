@@ -7,10 +7,15 @@
 #include "plait.h"
 #include "server.h"
 
+/* By how many fields a request has: the room in a Hash is copied, and collected, with it. */
+enum rb_server_template { RB_SERVER_SMALL, RB_SERVER_MEDIUM, RB_SERVER_LARGE, RB_SERVER_TEMPLATES };
+
+/* Where names of fields are remembered: fits the bits of a number. */
+enum { RB_SERVER_PLACES = 64 };
+
 /* What the env of a request through one listener begins as. */
 struct rb_server_listener {
-    VALUE small;       /* a template of env */
-    VALUE large;       /* the same, with room for more keys */
+    VALUE templates[RB_SERVER_TEMPLATES]; /* the same, with room for more and more keys */
     VALUE name, port;  /* where it listens: Strings */
     VALUE errors;      /* the $stderr that is in the templates, which mark it */
     struct {
@@ -32,6 +37,7 @@ struct rb_server {
     VALUE spawner; /* #call: has another worker begin, soon */
     VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
     VALUE resting; /* an Array: these, if they are fibers that the loop can transfer to (`direct`) */
+    VALUE called;  /* of these the one that is being transferred to; else nil */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
     struct native *native; /* the scheduler's, if it is ours; else NULL */
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
@@ -45,7 +51,8 @@ struct rb_server {
     unsigned served;     /* since interrupts were looked at */
     bool awake;    /* somebody was called who has not come yet */
     bool direct;   /* see `resting` */
-    bool noted;    /* the loop will look whether somebody has to be called */
+    bool noted;    /* the loop will look whether somebody has to be called, or is at it */
+    bool wanted;   /* since it has begun to look: once more */
     bool polling;  /* somebody waits for all connections */
     bool stopped;
     bool moving;   /* there are requests that `hybrid` would move */
@@ -104,10 +111,17 @@ void plait_server_wake_one(struct rb_server *server);
 
 void plait_server_init_rest(void);
 void plait_server_define_hybrid(VALUE server_class);
+void plait_server_init_names(void);
 void plait_server_init_env(void);
 void plait_server_define_env(VALUE server_class);
 void plait_server_define_exchange(VALUE server_class);
 void plait_server_init_respond(void);
+
+/*
+ * The key of a field in env; nil: it gets none. Two names with the same key have the same place; RB_SERVER_PLACES: it has
+ * none, and may have been there before.
+ */
+VALUE plait_server_key(const char *name, size_t size, unsigned *place);
 
 /* Makes the templates. A protocol of nil is HTTP/1.1. */
 void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VALUE protocol);

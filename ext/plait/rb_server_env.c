@@ -13,8 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Fields that templates have room for besides their own keys. */
-enum { SMALL = 2, LARGE = 40 };
+/*
+ * Fields of a request up to which it gets the small template, or the medium one, and the keys that were in the others before
+ * they were emptied: so the tables of the three have 16, 32 and 64 places. What an app adds has room there too, mostly.
+ */
+enum { FEW = 2, SOME = 14, ROOM_FOR_SOME = 20, ROOM_FOR_MANY = 40 };
 
 /* X(variable, key) */
 #define KEYS(X)                                                                                                           \
@@ -41,7 +44,11 @@ KEYS(DECLARE)
 
 static VALUE known_keys[HTTP1_FIELD_COUNT];
 static VALUE get, post, http10, empty, no_input, string_io;
-static ID id_new, id_for_fd;
+static ID id_new, id_for_fd, id_rehash;
+
+static void set_in_templates(const struct rb_server_listener *listener, VALUE key, VALUE value) {
+    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_hash_aset(listener->templates[size], key, value);
+}
 
 static VALUE text(const char *data, size_t size) {
     return rb_str_new(data, (long)size);
@@ -49,38 +56,6 @@ static VALUE text(const char *data, size_t size) {
 
 static VALUE frozen(const char *data, size_t size) {
     return rb_obj_freeze(text(data, size));
-}
-
-/* ---- names ---- */
-
-/* "HTTP_X_REQUEST_ID" of "X-Request-Id"; false for one that could be taken for another's ("X_Request_Id"). */
-static bool spell(char *key, const char *name, size_t size) {
-    memcpy(key, "HTTP_", 5);
-    for (size_t index = 0; index < size; index++) {
-        char letter = name[index];
-        if (letter == '_') return false;
-        if (letter >= 'a' && letter <= 'z') letter = (char)(letter - 'a' + 'A');
-        key[5 + index] = letter == '-' ? '_' : letter;
-    }
-    return true;
-}
-
-/* HTTP_VERSION would be taken for the protocol's, as before Rack 3. */
-static bool is_reserved(const char *name, size_t size) {
-    return size == 7 && strncasecmp(name, "version", 7) == 0;
-}
-
-/*
- * Nil for a name with an underscore. Interned, but for very long ones: a client can't fill the memory with them, since what
- * nobody uses goes.
- */
-static VALUE key_of(const char *name, size_t size) {
-    char key[5 + 256];
-    if (is_reserved(name, size)) return Qnil;
-    if (size <= sizeof key - 5) return spell(key, name, size) ? rb_interned_str(key, (long)(5 + size)) : Qnil;
-
-    VALUE long_key = text(NULL, 5 + size);
-    return spell(RSTRING_PTR(long_key), name, size) ? rb_obj_freeze(long_key) : Qnil;
 }
 
 /* ---- fields ---- */
@@ -102,22 +77,33 @@ static bool skipped(const struct http1_header *header) {
     }
 }
 
+/* Of a request: what can't be there twice needs not be looked for. Of the others several may have the same place. */
+struct seen {
+    uint64_t known, others;
+};
+
+static bool is_first(uint64_t *seen, unsigned place) {
+    uint64_t bit = place < RB_SERVER_PLACES ? UINT64_C(1) << place : 0;
+    bool first = bit && !(*seen & bit);
+    *seen |= bit;
+    return first;
+}
+
 static void set_fields(VALUE env, const struct server_request *request) {
-    uint64_t seen = 0;
+    struct seen seen = {0};
     for (uint32_t index = 0; index < request->head->count; index++) {
         const struct http1_header *header = &request->head->table[index];
         if (skipped(header)) continue;
 
-        VALUE key = known_keys[header->known];
-        bool other = header->known == HTTP1_FIELD_OTHER;
-        if (other) key = key_of(request->data + header->name_at, header->name_size);
+        unsigned place = header->known;
+        VALUE key = known_keys[place];
+        bool other = place == HTTP1_FIELD_OTHER;
+        if (other) key = plait_server_key(request->data + header->name_at, header->name_size, &place);
         if (NIL_P(key)) continue;
 
         VALUE value = text(request->data + header->value_at, header->value_size);
-        uint64_t bit = UINT64_C(1) << header->known;
-        if (!other && !(seen & bit)) rb_hash_aset(env, key, value);
+        if (is_first(other ? &seen.others : &seen.known, place)) rb_hash_aset(env, key, value);
         else join(env, key, value, header->known == HTTP1_FIELD_COOKIE ? "; " : ", ");
-        seen |= bit;
     }
 }
 
@@ -151,8 +137,7 @@ static void remember_host(struct rb_server_listener *listener, struct host host)
 
     memcpy(listener->host, host.data, host.size);
     listener->host_size = host.size;
-    set_host(listener->small, listener, host);
-    set_host(listener->large, listener, host);
+    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) set_host(listener->templates[size], listener, host);
 }
 
 static bool remembered(const struct rb_server_listener *listener, struct host host) {
@@ -212,9 +197,7 @@ static bool same_peer(const struct rb_server_listener *listener, const struct se
 static void set_peer(struct rb_server_listener *listener, const struct server_connection *connection) {
     if (same_peer(listener, connection)) return;
 
-    VALUE address = address_of(connection);
-    rb_hash_aset(listener->small, key_remote_addr, address);
-    rb_hash_aset(listener->large, key_remote_addr, address);
+    set_in_templates(listener, key_remote_addr, address_of(connection));
     listener->peer.family = connection->family;
     memcpy(listener->peer.bytes, connection->address, sizeof connection->address);
 }
@@ -224,8 +207,7 @@ static void set_errors(struct rb_server_listener *listener) {
     if (listener->errors == rb_stderr) return;
 
     listener->errors = rb_stderr;
-    rb_hash_aset(listener->small, key_errors, rb_stderr);
-    rb_hash_aset(listener->large, key_errors, rb_stderr);
+    set_in_templates(listener, key_errors, rb_stderr);
 }
 
 /* ---- body ---- */
@@ -281,6 +263,10 @@ static void set_place(struct exchange *exchange, struct rb_server_listener *list
     rb_hash_aset(exchange->env, key_server_port, listener->port);
 }
 
+static enum rb_server_template size_for(uint32_t fields) {
+    return fields <= FEW ? RB_SERVER_SMALL : fields <= SOME ? RB_SERVER_MEDIUM : RB_SERVER_LARGE;
+}
+
 void plait_server_env(struct exchange *exchange, const struct server_connection *connection,
                       const struct server_request *request) {
     struct rb_server_listener *listener = &exchange->server->listeners[connection->listener];
@@ -289,7 +275,7 @@ void plait_server_env(struct exchange *exchange, const struct server_connection 
     if (host.size > 0 && !remembered(listener, host)) remember_host(listener, host);
     set_peer(listener, connection);
     set_errors(listener);
-    VALUE env = exchange->env = rb_hash_dup(request->head->count > SMALL ? listener->large : listener->small);
+    VALUE env = exchange->env = rb_hash_dup(listener->templates[size_for(request->head->count)]);
     set_place(exchange, listener, host);
     set_method(env, request, &exchange->to_head);
     if (request->head->minor == 0) rb_hash_aset(env, key_server_protocol, http10);
@@ -309,7 +295,7 @@ static VALUE hash_with_room(int room) {
     return rb_hash_clear(hash);
 }
 
-static VALUE template(const struct rb_server_listener *listener, VALUE scheme, int room) {
+static VALUE template(const struct rb_server_listener *listener, VALUE scheme, VALUE protocol, int room) {
     VALUE env = hash_with_room(room);
     rb_hash_aset(env, key_request_method, get);
     rb_hash_aset(env, key_script_name, empty);
@@ -317,24 +303,22 @@ static VALUE template(const struct rb_server_listener *listener, VALUE scheme, i
     rb_hash_aset(env, key_query_string, empty);
     rb_hash_aset(env, key_server_name, listener->name);
     rb_hash_aset(env, key_server_port, listener->port);
-    rb_hash_aset(env, key_server_protocol, rb_interned_str_cstr("HTTP/1.1"));
+    rb_hash_aset(env, key_server_protocol, NIL_P(protocol) ? rb_interned_str_cstr("HTTP/1.1") : protocol);
     rb_hash_aset(env, key_url_scheme, scheme);
     rb_hash_aset(env, key_input, no_input);
     rb_hash_aset(env, key_errors, rb_stderr);
     rb_hash_aset(env, key_hijack_possible, Qtrue);
     rb_hash_aset(env, key_hijack, Qnil);
     rb_hash_aset(env, key_response_finished, Qnil);
+    if (room == 0) rb_funcall(env, id_rehash, 0); /* it has grown to twice the room that it needs */
     return env;
 }
 
 void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VALUE protocol) {
     listener->port_of_scheme = strcmp(StringValueCStr(scheme), "https") == 0 ? "443" : "80";
-    listener->small = template(listener, scheme, 0);
-    listener->large = template(listener, scheme, LARGE);
-    if (!NIL_P(protocol)) {
-        rb_hash_aset(listener->small, key_server_protocol, protocol);
-        rb_hash_aset(listener->large, key_server_protocol, protocol);
-    }
+    listener->templates[RB_SERVER_SMALL] = template(listener, scheme, protocol, 0);
+    listener->templates[RB_SERVER_MEDIUM] = template(listener, scheme, protocol, ROOM_FOR_SOME);
+    listener->templates[RB_SERVER_LARGE] = template(listener, scheme, protocol, ROOM_FOR_MANY);
     listener->errors = rb_stderr;
     listener->host_size = 0;
     listener->peer.family = UINT8_MAX;
@@ -346,8 +330,9 @@ static VALUE constant(VALUE value) {
 }
 
 static void init_known_keys(void) {
+    unsigned place;
 #define SET(name, field, first, last, length)                                                                             \
-    known_keys[HTTP1_FIELD_##name] = constant(key_of(field, length));
+    known_keys[HTTP1_FIELD_##name] = constant(plait_server_key(field, length, &place));
     HTTP1_KNOWN_FIELDS(SET)
 #undef SET
     known_keys[HTTP1_FIELD_CONTENT_TYPE] = constant(rb_interned_str_cstr("CONTENT_TYPE"));
@@ -356,9 +341,11 @@ static void init_known_keys(void) {
 void plait_server_init_env(void) {
     id_new = rb_intern("new");
     id_for_fd = rb_intern("for_fd");
+    id_rehash = rb_intern("rehash");
 #define SET(variable, key) key_##variable = constant(rb_interned_str_cstr(key));
     KEYS(SET)
 #undef SET
+    plait_server_init_names();
     init_known_keys();
     get = constant(rb_interned_str_cstr("GET"));
     post = constant(rb_interned_str_cstr("POST"));

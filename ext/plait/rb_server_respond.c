@@ -6,7 +6,6 @@
 
 #ifdef __linux__
 
-#include <stdio.h>
 #include <string.h>
 
 /* Parts of a body whose places lie on the stack. */
@@ -152,25 +151,37 @@ static int take_field(VALUE name, VALUE value, VALUE argument) {
     return ST_CONTINUE;
 }
 
+/* snprintf is Ruby's own in an extension, and slow: it was a twentieth of what a small answer costs outside of the kernel. */
+static void add_number(struct answer *answer, long number) {
+    char digits[24];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    add(answer, digits + at, sizeof digits - at);
+}
+
 static void begin_head(struct answer *answer) {
-    char line[64];
-    if (answer->status == 200) {
-        add(answer, "HTTP/1.1 200 OK\r\n", 17);
-    } else {
-        add(answer, line, (size_t)snprintf(line, sizeof line, "HTTP/1.1 %d %s\r\n", answer->status,
-                                           server_reason(answer->status)));
-    }
+    if (answer->status == 200) return add(answer, "HTTP/1.1 200 OK\r\n", 17);
+
+    add(answer, "HTTP/1.1 ", 9);
+    add_number(answer, answer->status);
+    add(answer, " ", 1);
+    add_text(answer, server_reason(answer->status));
+    add(answer, "\r\n", 2);
 }
 
 static void end_head(struct answer *answer, long length) {
     struct exchange *exchange = answer->exchange;
-    char line[48];
     if (!answer->date) {
         add(answer, "date: ", 6);
         add(answer, server_date(), SERVER_DATE);
         add(answer, "\r\n", 2);
     }
-    if (length >= 0) add(answer, line, (size_t)snprintf(line, sizeof line, "content-length: %ld\r\n", length));
+    if (length >= 0) {
+        add(answer, "content-length: ", 16);
+        add_number(answer, length);
+        add(answer, "\r\n", 2);
+    }
     bool closes = exchange->close || !exchange->persistent || exchange->server->engine.draining;
     if (closes) add_text(answer, answer->upgrade ? "connection: close, upgrade\r\n" : "connection: close\r\n");
     else if (exchange->minor == 0) add_text(answer, "connection: keep-alive\r\n");

@@ -15,10 +15,13 @@ static VALUE leave(VALUE argument) {
     return Qnil;
 }
 
-/* Who was called is no longer in there; who is ended while he rests still is. */
+/* Who was called is no longer in there; who is ended while he rests still is. Hundreds may rest: they are searched only then. */
 static VALUE stop_resting(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
-    if (RTEST(rb_ary_delete(server->resting, rb_fiber_current()))) server->parked--;
+    VALUE fiber = rb_fiber_current();
+    bool called = server->called == fiber;
+    server->called = Qnil;
+    if (!called && RTEST(rb_ary_delete(server->resting, fiber))) server->parked--;
     else server->awake = false;
     return Qnil;
 }
@@ -37,8 +40,12 @@ void plait_server_rest(struct rb_server *server) {
 void plait_server_wake_one(struct rb_server *server) {
     server->parked--;
     server->awake = true;
-    if (server->direct) rb_fiber_transfer(rb_ary_pop(server->resting), 0, NULL);
-    else rb_funcall(server->parking, id_push, 1, Qtrue);
+    if (!server->direct) {
+        rb_funcall(server->parking, id_push, 1, Qtrue);
+        return;
+    }
+    server->called = rb_ary_pop(server->resting);
+    rb_fiber_transfer(server->called, 0, NULL);
 }
 
 void plait_server_init_rest(void) {

@@ -4,6 +4,7 @@
 #ifdef __linux__
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -21,6 +22,19 @@ static const uint64_t BELL = UINT64_MAX;
 static const uint64_t LISTENER = UINT64_C(0xffffffff00000000);
 
 static const struct server_list EMPTY = {SERVER_NONE, SERVER_NONE};
+
+/* ---- forks ---- */
+
+/* Of this process so far: each has a copy of all descriptors. */
+static unsigned forks;
+
+static void count_fork(void) {
+    forks++;
+}
+
+static void watch_forks(void) {
+    pthread_atfork(NULL, count_fork, NULL);
+}
 
 /* ---- the table ---- */
 
@@ -59,6 +73,10 @@ static uint32_t next_generation(uint32_t generation) {
     return generation >= UINT32_MAX - 1 ? 0 : generation + 1;
 }
 
+static uint64_t ticket_of(int number, uint32_t generation) {
+    return (uint64_t)generation << GENERATION_SHIFT | (uint32_t)number;
+}
+
 struct server_connection *server_admit(struct server *server, int number) {
     if (make_room(server, number) != 0) return NULL;
 
@@ -66,7 +84,7 @@ struct server_connection *server_admit(struct server *server, int number) {
     uint32_t generation = next_generation(connection->generation);
     *connection = (struct server_connection){
         .number = number, .generation = generation, .queue = SERVER_UNQUEUED, .next_ready = SERVER_NONE};
-    uint64_t token = (uint64_t)generation << GENERATION_SHIFT | (uint32_t)number;
+    uint64_t token = ticket_of(number, generation);
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u64 = token};
     if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, number, &event) != 0) {
         connection->number = SERVER_NONE;
@@ -83,17 +101,30 @@ static void leave_table(struct server *server, struct server_connection *connect
     server->counts.closed++;
 }
 
-/* What is cut must not look like a whole. */
-static void end_by_reset(int number) {
-    struct linger none = {.l_onoff = 1, .l_linger = 0};
-    setsockopt(number, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+/*
+ * What is cut must not look like a whole. Between UNIX sockets there are no resets: whoever has brought it can ask. To
+ * disconnect resets a connection whoever else has a descriptor of it.
+ */
+static void end_by_reset(struct server *server, const struct server_connection *connection, int number) {
+    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    connect(number, &nobody, sizeof nobody);
+    server->cut[server->cuts++ % SERVER_CUTS] = ticket_of(number, connection->generation);
+}
+
+bool server_was_cut(const struct server *server, int number, uint32_t generation) {
+    uint64_t ticket = ticket_of(number, generation);
+    for (unsigned index = 0; index < server->cuts && index < SERVER_CUTS; index++) {
+        if (server->cut[index] == ticket) return true;
+    }
+    return false;
 }
 
 void server_drop(struct server *server, struct server_connection *connection) {
     int number = connection->number;
     leave_table(server, connection);
-    if (connection->open_ended) end_by_reset(number);
+    if (connection->open_ended) end_by_reset(server, connection, number);
     server_forget(connection);
+    if (server->forks != forks) shutdown(number, SHUT_RDWR); /* or it would last as long as the fork */
     close(number);
     if (server->paused) server_pause(server, false);
 }
@@ -141,6 +172,11 @@ struct server_connection *server_next(struct server *server) {
     struct server_connection *connection = server_shift(server, &server->ready);
     if (connection) connection->busy = true;
     return connection;
+}
+
+void server_give_back(struct server *server, struct server_connection *connection) {
+    connection->busy = false;
+    server_make_ready(server, connection);
 }
 
 static struct server_connection *stop_waiting(struct server *server) {
@@ -201,7 +237,7 @@ static void expire_waiting(struct server *server, double now) {
     }
 }
 
-/* One in the list of the ready ones is about to be served. */
+/* One in the list of the ready ones is about to be served; and of one that is busy and in a queue the body is being spooled. */
 void server_sweep(struct server *server, double now) {
     for (int queue = 0; queue < SERVER_QUEUES; queue++) {
         int number = server->queues[queue].first;
@@ -209,7 +245,7 @@ void server_sweep(struct server *server, double now) {
             struct server_connection *connection = server_at(server, number);
             if (connection->since + server->settings.seconds[queue] > now) break;
             number = connection->after;
-            if (!connection->listed) expire(server, connection, now);
+            if (!connection->listed && !connection->busy) expire(server, connection, now);
         }
     }
     expire_waiting(server, now);
@@ -249,6 +285,9 @@ static int register_bell(struct server *server) {
 }
 
 int server_open(struct server *server, const struct server_settings *settings) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    server->forks = forks;
     server->settings = *settings;
     server->ready = server->waiting = EMPTY;
     for (int queue = 0; queue < SERVER_QUEUES; queue++) server->queues[queue] = EMPTY;

@@ -27,6 +27,9 @@ enum { SERVER_READ = 64 * 1024 };
 
 enum { SERVER_LISTENERS = 16 };
 
+/* Connections that were cut, of which is remembered that they were. */
+enum { SERVER_CUTS = 256 };
+
 /* No connection's number. */
 enum { SERVER_NONE = -1 };
 
@@ -52,10 +55,12 @@ struct server_settings {
 };
 
 struct server_body {
-    char *data;      /* the heap's; NULL: none, or in a file */
-    size_t size;     /* bytes so far */
+    char *data;      /* the heap's: what is not in the file; NULL: nothing */
+    size_t kept;     /* bytes of it */
+    size_t size;     /* bytes so far, with those in the file */
     size_t capacity;
     int file;        /* -1: in memory */
+    int error;       /* of the file; 0: none */
 };
 
 /* What a connection in the middle of a request has received, and the bytes behind it. */
@@ -132,10 +137,13 @@ struct server {
     struct server_counts counts;
     int listeners[SERVER_LISTENERS];
     int listening; /* how many; 0: it accepts no more */
+    unsigned forks; /* of this process, when it was opened */
     bool paused;   /* the listeners are not looked at: there is no room */
     bool draining; /* each connection is closed after its current request */
     struct http1_head head;     /* of the message in `buffer` */
     struct http1_header *table_of_head;
+    uint64_t cut[SERVER_CUTS];  /* tickets of those, see server_was_cut */
+    unsigned cuts;              /* how many so far */
     size_t filled; /* bytes in `buffer` */
     char buffer[SERVER_READ];
 };
@@ -153,6 +161,7 @@ struct server_request {
 enum server_result {
     SERVER_REQUEST, /* a complete request */
     SERVER_WAIT,    /* nothing complete yet; it waits for more */
+    SERVER_SPOOL,   /* what has come of a body has to go to its file: see server_spool */
     SERVER_GONE     /* it is closed */
 };
 
@@ -170,6 +179,9 @@ int server_listen(struct server *server, int listener);
 
 /* Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. */
 struct server_connection *server_bring(struct server *server, int number, int index, double now);
+
+/* Of one that has ended lately: whether it did so in the middle of an answer that only its end was to end. */
+bool server_was_cut(const struct server *server, int number, uint32_t generation);
 
 /* Accepts no more. */
 void server_deafen(struct server *server);
@@ -191,6 +203,15 @@ struct server_connection *server_next(struct server *server);
 
 /* Reads and parses; with SERVER_REQUEST it stays the caller's. Answers what is malformed, by itself. */
 int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now);
+
+/*
+ * After SERVER_SPOOL: writes to the file of the body, which may take as long as a slow disk has it. Of all that may be called
+ * meanwhile nothing touches what it works with: it needs nobody to wait. Then server_give_back.
+ */
+void server_spool(const struct server *server, struct server_connection *connection);
+
+/* It is nobody's again, and goes on in its turn. */
+void server_give_back(struct server *server, struct server_connection *connection);
 
 /* The request's bytes have been copied: what is behind it is kept for later. ENOMEM: it can't be. */
 int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request);

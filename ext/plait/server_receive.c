@@ -111,27 +111,27 @@ static int write_all(int file, const char *data, size_t size) {
     return 0;
 }
 
-static int spool(const struct server *server, struct server_body *body) {
-    body->file = open_file(server->settings.folder);
-    if (body->file == -1) return errno;
-
-    int error = write_all(body->file, body->data, body->size);
+void server_spool(const struct server *server, struct server_connection *connection) {
+    struct server_body *body = &connection->intake->body;
+    if (body->file == -1) body->file = open_file(server->settings.folder);
+    body->error = body->file == -1 ? errno : write_all(body->file, body->data, body->kept);
     free(body->data);
     body->data = NULL;
-    body->capacity = 0;
-    return error;
+    body->kept = body->capacity = 0;
 }
 
-static int store(const struct server *server, struct server_body *body, const char *data, size_t size) {
-    if (body->file == -1 && body->size + size > server->settings.spool) {
-        int error = spool(server, body);
-        if (error != 0) return error;
-    }
-    body->size += size;
-    if (body->file != -1) return write_all(body->file, data, size);
-    if (grow(&body->data, &body->capacity, body->size) != 0) return ENOMEM;
+/* What is in a file has to be there as a whole before anybody gets it. */
+static bool has_to_be_spooled(const struct server *server, const struct server_intake *intake) {
+    const struct server_body *body = &intake->body;
+    return body->kept > server->settings.spool || (intake->complete && body->file != -1 && body->kept > 0);
+}
 
-    memcpy(body->data + body->size - size, data, size);
+static int store(struct server_body *body, const char *data, size_t size) {
+    if (grow(&body->data, &body->capacity, body->kept + size) != 0) return ENOMEM;
+
+    memcpy(body->data + body->kept, data, size);
+    body->kept += size;
+    body->size += size;
     return 0;
 }
 
@@ -142,7 +142,7 @@ struct fed {
     size_t consumed;
 };
 
-static struct fed feed(const struct server *server, struct server_intake *intake, const char *data, size_t size) {
+static struct fed feed(struct server_intake *intake, const char *data, size_t size) {
     struct fed fed = {0};
     struct http1_piece piece;
     while (!intake->complete && fed.consumed < size) {
@@ -151,7 +151,7 @@ static struct fed feed(const struct server *server, struct server_intake *intake
             fed.rule = event;
             return fed;
         }
-        if (event == HTTP1_DATA) fed.error = store(server, &intake->body, data + fed.consumed + piece.at, piece.size);
+        if (event == HTTP1_DATA) fed.error = store(&intake->body, data + fed.consumed + piece.at, piece.size);
         if (fed.error != 0) return fed;
         intake->complete = event == HTTP1_DONE;
         fed.consumed += event == HTTP1_MORE ? size - fed.consumed : piece.consumed;
@@ -175,6 +175,7 @@ static int malformed(struct server *server, struct server_connection *connection
 }
 
 static int no_memory(struct server *server, struct server_connection *connection, double now) {
+    server->counts.exhausted++;
     server_refuse(server, connection, 503, "the server has no room for this request", "retry-after: 5\r\n", now);
     return SERVER_GONE;
 }
@@ -224,7 +225,7 @@ static int give_kept(struct server *server, struct server_connection *connection
 static int take_body(struct server *server, struct server_connection *connection, struct server_request *request,
                      const char *data, size_t size, double now) {
     struct server_intake *intake = connection->intake;
-    struct fed fed = feed(server, intake, data, size);
+    struct fed fed = feed(intake, data, size);
     if (fed.rule < 0) return malformed(server, connection, fed.rule, now);
     if (fed.error != 0) return no_memory(server, connection, now);
 
@@ -232,6 +233,7 @@ static int take_body(struct server *server, struct server_connection *connection
     if (fed.consumed < size && keep(intake, data + fed.consumed, size - fed.consumed) != 0) {
         return no_memory(server, connection, now);
     }
+    if (has_to_be_spooled(server, intake)) return SERVER_SPOOL;
     return intake->complete ? give_kept(server, connection, request) : SERVER_WAIT;
 }
 
@@ -368,6 +370,7 @@ int server_receive(struct server *server, struct server_connection *connection, 
 
     int result = SERVER_WAIT;
     struct server_intake *intake = connection->intake;
+    if (intake && intake->body.error != 0) return no_memory(server, connection, now);
     if (intake && intake->complete) return give_kept(server, connection, request);
     if (intake && intake->head_size == 0 && intake->at < intake->size) result = parse_kept(server, connection, request, now);
     else if (intake && intake->head_size == 0) server_free_intake(connection);

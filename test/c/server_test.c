@@ -102,11 +102,23 @@ static void answer(struct server_connection *connection, struct server_request *
     server_finish(&server, connection, true, stream);
 }
 
+/* However long it takes, nobody else touches it. */
+static void spool(struct server_connection *connection) {
+    struct epoll_event events[SERVER_BATCH];
+    server_take(&server, events, server_sleep(&server, events, 0), stream);
+    server_sweep(&server, stream + 1e9);
+    CHECK(server.count == 1 && server.ready.first == SERVER_NONE);
+    server_spool(&server, connection);
+    server_give_back(&server, connection);
+}
+
 static void serve_ready(void) {
     struct server_connection *connection;
     struct server_request request;
     while ((connection = server_next(&server)) || (connection = server_next_waiting(&server))) {
-        if (server_receive(&server, connection, &request, stream) != SERVER_REQUEST) continue;
+        int result = server_receive(&server, connection, &request, stream);
+        if (result == SERVER_SPOOL) spool(connection);
+        if (result != SERVER_REQUEST) continue;
         if (rand() % 4 == 0) CHECK(server_hold(&server, connection, &request, stream) == 0);
         else answer(connection, &request);
     }

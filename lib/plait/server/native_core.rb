@@ -11,9 +11,11 @@ module Plait
     # The connections of a server and its workers, in C: ext/plait/rb_server.c.
     #
     # - `new(app, reply, hybrid, spawner, settings)`: the spawner has a further worker begin, which calls `work`
-    # - `listen(io, scheme, name, port, protocol = "HTTP/1.1")`: accepts there; returns a number. Of nil: accepts nothing, and
-    #   is for
-    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the core takes a copy of the descriptor
+    # - `listen(io, scheme, name, port, protocol = "HTTP/1.1")`: accepts there; returns a number. With nil for `io` nothing is
+    #   accepted, and the number is for `bring`
+    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the core takes a copy of the descriptor.
+    #   Returns a ticket
+    # - `cut?(ticket)`: of one that was brought and has ended, whether its answer was cut where only its end could tell
     # - `begin`: the first worker; `work`: the life of one, until `halt`
     # - `sweep`: ends what takes too long; to be called now and then
     # - `retire`: takes no new connections, and closes each of the others after its next request
