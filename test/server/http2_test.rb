@@ -43,8 +43,7 @@ module HTTP2Cases
   private
 
   def serve(lint: true, **options, &app)
-    tls = Plait::Io::TLS::Server.new(**LEAF.to_h, alpn: Plait::Server::HTTP2.protocols)
-    start(lint ? Rack::Lint.new(app) : app, options) { |server| server.listen("ssl://127.0.0.1:0", tls: tls) }
+    start(lint ? Rack::Lint.new(app) : app, options) { |server| server.listen("ssl://127.0.0.1:0", tls: LEAF.to_h) }
   end
 
   def serve_plain(&app) = start(Rack::Lint.new(app), {}) { |server| server.listen("tcp://127.0.0.1:0", http2: true) }

@@ -24,7 +24,6 @@ module Plait
         # @raise [UnsupportedError] without the gem http-2
         def load
           require_relative "http2/connection"
-          require_relative "http2/door"
         end
 
         # @param io [Object] connected

@@ -82,6 +82,25 @@ module HTTP2Apps
     assert_equal("fine", client.get("/").body)
   end
 
+  # HTTP/2 has no codings of transfer: what would end with the connection has an end of its own there.
+  def test_codings_of_the_app
+    half = Enumerator.new { |parts| (parts << "a") && raise("on purpose") }
+    serve(lint: false) do |env|
+      coding = env["PATH_INFO"] == "/gzip" ? "gzip" : "identity"
+      [200, { "transfer-encoding" => coding }, env["PATH_INFO"] == "/cut" ? half : %w[who le].each]
+    end
+    assert_equal("whole", client.get("/whole").body)
+    assert_raises(Plait::Error) { client.get("/cut", retries: 0) }
+    assert_equal(500, client.get("/gzip").status)
+  end
+
+  # An app that codes its body itself may have trailers behind it.
+  def test_trailers_of_the_app
+    serve(lint: false) { [200, { "transfer-encoding" => "chunked" }, ["4\r\nbody\r\n0\r\nX-Sum: 7\r\n\r\n"]] }
+    answer = client.get("/")
+    assert_equal(["body", "7"], [answer.body, answer.trailers.to_h.transform_keys(&:downcase)["x-sum"]])
+  end
+
   def test_early_hints
     serve(early_hints: true) do |env|
       env["rack.early_hints"].call("link" => "</a.css>")
@@ -102,6 +121,17 @@ module HTTP2Apps
     end
     assert_equal([201, "mine"], client.get("/take").then { |answer| [answer.status, answer.body] })
     assert_equal("fine", client.get("/").body)
+  end
+
+  # Without a goodbye a client can't know whether it was the server who has ended the connection.
+  def test_the_goodbye
+    serve { [200, {}, []] }
+    socket = secure
+    connection = RawConnection.new(socket).write(hello)
+    connection.next(SETTINGS)
+    @server.stop(within: 1)
+    connection.next while connection.next
+    assert_raises(EOFError) { socket.readpartial(1) }
   end
 
   def test_http1_for_who_does_not_know_http2

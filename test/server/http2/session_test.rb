@@ -50,6 +50,23 @@ class HTTP2SessionTest < Minitest::Test
     "§4.3 a header block that can't be read" => [-> { frame(HEADERS, 5, 1, "\xff\xff\xff\xff\xff".b) }, :compression_error],
     "§4.3 an index that is not there" => [-> { frame(HEADERS, 5, 1, "\xc6".b) }, :compression_error],
     "§4.3 a table larger than allowed" => [-> { frame(HEADERS, 5, 1, "\x3f\xe1\xff\xff\x03".b) }, :compression_error],
+    "§4.2 HEADERS larger than allowed" => [-> { frame(HEADERS, 5, 1, "", size: 16_385) }, :frame_size_error],
+    "§4.3 PRIORITY in the middle of a header block" =>
+      [-> { frame(HEADERS, 1, 1, block(GET)) + frame(PRIORITY, 0, 1, [0, 255].pack("NC")) }, :protocol_error],
+    "§5.1 DATA behind RST_STREAM" => [-> { request(1, POST, last: false) + reset(1) + data(1, "x") }, :stream_closed],
+    "§5.1 CONTINUATION behind RST_STREAM" => [-> { request(1) + reset(1) + frame(CONTINUATION, 4, 1) }, :protocol_error],
+    "§5.5 an unknown frame in the middle of a header block" =>
+      [-> { frame(HEADERS, 1, 1, block(GET)) + frame(0xfe, 0, 0, "12345678") }, :protocol_error],
+    "RFC 7541 §2.3.3 index 0" => [-> { frame(HEADERS, 5, 1, block(GET) + "\x80".b) }, :compression_error],
+    "RFC 7541 §4.2 another size of the table behind a field" =>
+      [-> { frame(HEADERS, 5, 1, block(GET) + "\x20".b) }, :compression_error],
+    "RFC 7541 §5.2 padding of more than seven bits" =>
+      [-> { frame(HEADERS, 5, 1, block(GET) + "\x00\x85\xf2\xb2\x4a\x84\xff\x84\x49\x50\x9f\xff".b) }, :compression_error],
+    "RFC 7541 §5.2 padding by zeros" =>
+      [-> { frame(HEADERS, 5, 1, block(GET) + "\x00\x85\xf2\xb2\x4a\x84\xff\x83\x49\x50\x90".b) }, :compression_error],
+    "RFC 7541 §5.2 the sign for the end" =>
+      [-> { frame(HEADERS, 5, 1, block(GET) + "\x00\x85\xf2\xb2\x4a\x84\xff\x87\xff\xff\xff\xfd\x25\x42\x7f".b) },
+       :compression_error],
     "§5.1 DATA on an idle stream" => [-> { data(1, "x") }, :protocol_error],
     "§5.1 RST_STREAM on an idle stream" => [-> { reset(1) }, :protocol_error],
     "§5.1 WINDOW_UPDATE on an idle stream" => [-> { window(1, 1) }, :protocol_error],
@@ -159,6 +176,10 @@ class HTTP2SessionTest < Minitest::Test
     "§4.1 flags and bits without a meaning" => -> { frame(PING, 0xfe, 0x8000_0000, "12345678") },
     "§5.1 PRIORITY on an idle stream" => -> { frame(PRIORITY, 0, 9, [3, 5].pack("NC")) },
     "§6.5.2 an unknown setting" => -> { settings([0xf0, 1]) },
+    "§6.5.3 a setting twice" => -> { settings([4, 100], [4, 1]) },
+    "§6.7 an answer to no PING" => -> { frame(PING, ACK, 0, "invalid!") },
+    "§7 RST_STREAM for an unknown reason" => -> { request(1) + reset(1, 0xff) },
+    "§4.2 DATA of the largest size" => -> { request(1, POST, last: false) + data(1, "x" * 16_384) },
     "§6.9 a grant for a stream that has ended" => -> { request(1) + reset(1) + window(1, 9) },
     "§8.2.3 cookies one by one" => -> { request(1, GET + [%w[cookie a=1], %w[cookie b=2]]) },
     "§8.3.1 a host, and no :authority" => -> { request(1, GET - [[":authority", "example.com"]] + [%w[host a.example]]) }
@@ -312,6 +333,18 @@ class HTTP2SessionTest < Minitest::Test
   end
 
   # A block of one byte a field, of which each is as large as the table: 64 KiB become 256 MiB.
+  # Whose square would be the time that it takes.
+  def test_a_number_without_an_end
+    began = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    head = "\xff".b * 60_000
+    parts = Array.new(3) { head.slice!(0, 16_384) } << head
+    frames = [frame(HEADERS, 1, 1, parts.shift)]
+    parts.each_with_index { |part, at| frames << frame(CONTINUATION, at == 2 ? 4 : 0, 1, part) }
+    assert_raises(Plait::RemoteProtocolError) { @session.receive(frames.join) }
+    assert_equal(:compression_error, sent.find { |frame| frame.type == GOAWAY }&.error)
+    assert_operator(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - began, :<, 0.3, "seconds of CPU")
+  end
+
   def test_a_bomb_of_fields
     entry = "\x40\x01a\x7f\xa1\x1e".b + ("x" * 4_000)
     bomb = entry + ("\xbe".b * 12_000)

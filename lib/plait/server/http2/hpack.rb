@@ -11,6 +11,8 @@ rescue LoadError => e
   raise Plait::UnsupportedError, 'HTTP/2 needs the gem http-2: add `gem "http-2", "~> 1.1"` to the Gemfile'
 end
 
+require_relative "../../protocols/hpack/decompressor" # which needs it, too
+
 module Plait
   class Server
     module HTTP2
@@ -25,7 +27,7 @@ module Plait
         # @param largest [Integer] bytes of a list of fields, as SETTINGS_MAX_HEADER_LIST_SIZE counts them
         def initialize(largest)
           settings = ::HTTP2::Settings.new(settings_max_header_list_size: largest * MARGIN)
-          @decompressor = ::HTTP2::Header::Decompressor.new(settings)
+          @decompressor = Protocols::HPACK::Decompressor.new(settings)
           @decompressor.accept_invalid_headers! # they are ours to judge, stream by stream
           @compressor = ::HTTP2::Header::Compressor.new(::HTTP2::Settings.new)
         end

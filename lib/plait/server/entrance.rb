@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "http2"
+require_relative "../values/deadline"
+
+module Plait
+  class Server
+    # Lets connections of one listening socket in that the core can't take as they come: what they speak shows first.
+    # {Entrance::TLS} and {Entrance::Cleartext} say how.
+    class Entrance
+      # Seconds between two looks whether there is room for another one.
+      LOOK = 0.02
+
+      # @param listener [Io::Listener]
+      # @param core [NativeCore]
+      # @param numbers [Array<Integer>] as the core knows the listener: for HTTP/1.1, and for HTTP/2
+      # @param options [Options]
+      def initialize(listener, core, numbers, options)
+        @listener = listener
+        @core = core
+        @number, @http2_number = numbers
+        @options = options
+        @arriving = {}.compare_by_identity # sockets whose protocol is not known yet: when each came, the oldest first
+        @relays = {}.compare_by_identity
+        @multiplexed = {}.compare_by_identity
+      end
+
+      # Accepts until it is closed.
+      # @yield starts a job beside it
+      # @return [void]
+      def run(&start)
+        @listener.each do |socket|
+          @arriving[socket] = Deadline.now
+          yield -> { let_in(socket, &start) }
+          make_room while full? && !@closed
+        end
+      end
+
+      # Lets nobody in any more; who is in gets his answers.
+      # @return [void]
+      def close
+        @closed = true
+        @listener.close
+        @multiplexed.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
+      end
+
+      # Closes what nobody has got to: what was begun for it may have been ended before it ran.
+      # @return [void]
+      def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
+
+      # @return [Boolean] whether somebody is in who was not told everything yet
+      def busy? = !@multiplexed.empty? || !@relays.empty?
+
+      private
+
+      def full?
+        connections = @options.connections
+        count = @arriving.size
+        count >= most_arriving || (connections && inside + count >= connections)
+      end
+
+      # Of HTTP/2 each counts, and each of its streams.
+      def inside = @core.statistics.fetch(:connections) + @multiplexed.size
+
+      # Others wait in the kernel meanwhile.
+      def make_room = sleep(LOOK)
+
+      def serve_http2(io, address)
+        connection = HTTP2::Connection.new(io, @options) { bring(address, @http2_number).first }
+        @multiplexed[connection] = true
+        connection.drain if @closed
+        connection.run
+      ensure
+        @multiplexed.delete(connection)
+      end
+
+      # @return [Array(UNIXSocket, Object)] our end of a connection to the core, and the core's ticket for it
+      def bring(address, number)
+        ours, theirs = UNIXSocket.pair
+        [ours, @core.bring(theirs.fileno, number, address)]
+      ensure
+        theirs&.close # the core has a descriptor of its own
+      end
+
+      def address_of(socket) = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }
+    end
+  end
+end

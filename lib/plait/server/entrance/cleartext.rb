@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "socket"
+require_relative "../entrance"
+require_relative "../http2/frame_reader"
+require_relative "../../values/deadline"
+
+module Plait
+  class Server
+    class Entrance
+      # Lets in peers without TLS, who begin with HTTP/2 or with HTTP/1.1 (RFC 9113 §3.3): their first bytes tell, which stay
+      # where they are. Those of HTTP/1.1 go to the core as they are, and cost nothing from then on.
+      class Cleartext < Entrance
+        # Bytes that no request of HTTP/1.1 begins with.
+        SIGN = HTTP2::FrameReader::MAGIC.byteslice(0, 16)
+        # Connections at once that have not said what they speak; others wait in the kernel.
+        SILENT = 1024
+
+        private
+
+        def most_arriving = SILENT
+
+        def let_in(socket)
+          known = listen_to(socket)
+          address = address_of(socket)
+          return serve_http2(socket, address) if known == :http2
+
+          @core.bring(socket.fileno, @number, address) if known
+        rescue SystemCallError, IOError
+          nil # it is gone
+        ensure
+          socket.close
+        end
+
+        # @return [Symbol, nil] nil: it has said nothing in time
+        def listen_to(socket)
+          deadline = Deadline.after(@options.head_timeout)
+          while socket.wait_readable(deadline&.remaining)
+            bytes = socket.recv(SIGN.bytesize, Socket::MSG_PEEK)
+            return if bytes.empty? || deadline&.expired?
+            return :http2 if bytes == SIGN
+            return :http1 unless SIGN.start_with?(bytes)
+
+            sleep(LOOK) # the rest makes it no more readable than it is
+          end
+        ensure
+          @arriving.delete(socket)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "../entrance"
+require_relative "../http2"
+require_relative "../relay"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+
+module Plait
+  class Server
+    class Entrance
+      # Lets in those who speak TLS: the core sees of each connection what was decrypted, by a pair of sockets. So there is one
+      # engine for both; a connection costs two fibers, or threads, while it lasts, and one of HTTP/2 costs one.
+      class TLS < Entrance
+        # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
+        HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
+        # Seconds that each may take however many others wait: who then still is not done makes room for them.
+        PATIENCE = 1
+
+        private
+
+        def most_arriving = HANDSHAKES[@options.on]
+
+        # Peers that say nothing must not keep out those who would. What waits for the peer sees the end of it.
+        def make_room
+          socket, came = @arriving.first
+          return super unless socket && Deadline.now - came > PATIENCE
+
+          @arriving.delete(socket)
+          socket.shutdown
+        rescue SystemCallError, IOError
+          nil # it is gone by itself
+        end
+
+        # Whoever does not speak TLS is gone by it.
+        def let_in(socket, &start)
+          stream = shake_hands(socket)
+          address = address_of(socket)
+          return serve_http2(stream.io, address) if HTTP2.spoken?(stream.io)
+
+          relay = relay_to(address, stream)
+        rescue Error, SystemCallError, IOError
+          nil # closed below
+        else
+          start.call(-> { answer(relay) })
+          relay.ask
+        ensure
+          socket.close unless relay
+        end
+
+        def relay_to(address, stream)
+          plain, ticket = bring(address, @number)
+          Relay.new(stream, plain, @options.write_timeout) { !@core.cut?(ticket) }.tap { |relay| @relays[relay] = true }
+        end
+
+        def answer(relay)
+          relay.answer
+        ensure
+          @relays.delete(relay)
+        end
+
+        def shake_hands(socket)
+          @listener.stream(socket, deadline: Deadline.after(@options.handshake_timeout))
+        ensure
+          @arriving.delete(socket)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "openssl"
+require_relative "../test_helper"
+require "plait/io/listener"
+require "plait/io/tls"
+require "plait/server"
+require_relative "../io/certificates"
+require_relative "caller"
+
+class ServerEntranceTest < Minitest::Test
+  # Is told of each connection.
+  Core = Struct.new(:tickets) do
+    def bring(*) = tickets.push(tickets.size).last
+    def cut?(_ticket) = false
+    def statistics = { connections: 0 }
+  end
+
+  # As when the server ends just then: a job that was begun may be called off before it runs.
+  def test_who_is_let_in_when_nothing_is_begun_any_more
+    entrance, endpoint = enter
+    client = Thread.new { OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect) }
+    jobs = []
+    server = Thread.new { entrance.run { |job| Thread.new(&job) if jobs.push(job).one? } }
+    socket = client.value
+    wait_until { jobs.size == 2 }
+    entrance.close
+    server.join
+    entrance.clear
+    assert_raises(OpenSSL::SSL::SSLError, EOFError) { loop { Caller.new(socket).raw } }
+  ensure
+    socket&.io&.close
+  end
+
+  private
+
+  def enter
+    tls = Plait::Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+    listener = Plait::Io::Listener.open(Plait::Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
+    options = Plait::Server::Options.build({})
+    [Plait::Server::Entrance::TLS.new(listener, Core.new([]), [0, 1], options), listener.endpoint]
+  end
+end
