@@ -21,7 +21,8 @@ class ServeOperationsTest < Minitest::Test
       version(2)
       assert_order(/\Aprocess #{pid} has replaced its workers\n\z/, "restart", *FILES)
       assert_equal("2", body)
-      assert_order(/\Aprocess #{pid} has ended\n\z/, "stop", *FILES)
+      write("puma.rb", "plugin :tmp_restart") # what it says of that is nothing for who gives an order
+      assert_order(/\Aprocess #{pid} has ended\n\z/, "stop", "-C", "puma.rb", *FILES)
     end
     refute_path_exists(path("pid"))
     refute_path_exists(path("state"))
@@ -71,6 +72,43 @@ class ServeOperationsTest < Minitest::Test
     serving("--pidfile", "pid", "--workers", "0") { |pid| Process.kill(:TERM, pid) }
   end
 
+  def test_status_of_one_that_has_a_pid_file_only
+    version(1)
+    serving("--pidfile", "pid", "--workers", "0") do |pid|
+      assert_equal("process #{pid}; one with --state tells more\n", plait("serve", "status", "--pidfile", "pid").out)
+      assert_equal({ "pid" => pid }, JSON.parse(plait("serve", "status", "--pidfile", "pid", "--json").out))
+      Process.kill(:TERM, pid)
+    end
+    assert_refused(69, /no server runs by .*pid/, plait("serve", "status", "--pidfile", "pid"))
+  end
+
+  # The number of a process that has ended may have become somebody else's.
+  def test_a_status_file_that_was_left_behind_ends_nobody
+    version(1)
+    bystander = nil
+    serving("--state", "state", "--workers", "0") do |pid|
+      bystander = Process.spawn("exec sleep 1000") # later than the server: when a process began is told in hundredths of a second
+      assert_refused(2, /a server writes its status there already, as process #{pid}: state/,
+                     plait("serve", "--state", "state", "--bind", "tcp://127.0.0.1:0"))
+      Process.kill(:KILL, pid)
+    end
+    write("state", JSON.generate(JSON.parse(File.read(path("state"))).merge("pid" => bystander)))
+    %w[status stop restart].each do |order|
+      assert_refused(69, /no server runs by .*state/, plait("serve", order, "--state", "state"))
+    end
+    assert_nil(Process.wait(bystander, Process::WNOHANG))
+  ensure
+    Process.kill(:KILL, bystander) && Process.wait(bystander)
+  end
+
+  def test_what_is_no_status_file
+    ["", "1", "[]", '{"pid":1}', '{"pid":"x","began":null}', "\xff"].each do |text|
+      write("state", text)
+      assert_refused(69, /no server runs by .*state/, plait("serve", "status", "--state", "state"))
+    end
+    assert_refused(2, /the status file .* can't be read: Is a directory/, plait("serve", "status", "--state", "."))
+  end
+
   def test_the_process_with_the_app_dies
     version(1)
     serving("--workers", "1") do |pid|
@@ -82,15 +120,34 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
-  def test_an_end_while_the_app_is_being_loaded
-    write("config.ru", "File.write('begun', ''); sleep(100)")
-    began = nil
-    plait_running("serve", "--workers", "1", "--bind", "tcp://127.0.0.1:0") do |pid, _, _|
-      wait_until(timeout: 30) { File.exist?(path("begun")) }
-      began = Plait::Deadline.now
-      Process.kill(:TERM, pid)
+  %w[0 1].each do |workers|
+    define_method(:"test_an_end_while_the_app_is_being_loaded_with_#{workers}_workers") do
+      write("config.ru", "File.write('begun', ''); sleep(100)")
+      began = nil
+      result = plait_running("serve", "--workers", workers, "--bind", "tcp://127.0.0.1:0") do |pid, _, _|
+        wait_until(timeout: 30) { File.exist?(path("begun")) }
+        began = Plait::Deadline.now
+        Process.kill(:TERM, pid)
+      end
+      assert_operator(Plait::Deadline.now - began, :<, 20)
+      assert_equal([0, "stopped\n"], [result.code, result.err])
     end
-    assert_operator(Plait::Deadline.now - began, :<, 20)
+  end
+
+  def test_hooks_that_nobody_calls
+    version(1)
+    write("plait.rb", "workers 0\nbefore_fork { raise 'called' }\non_worker_boot { raise 'called' }\n")
+    result = serving("-C", "plait.rb") { |pid| body && Process.kill(:TERM, pid) }
+    assert_equal(0, result.code)
+    assert_match(/^plait: without workers there is nobody to call before_fork, on_worker_boot for \(see --workers\)$/, result.err)
+  end
+
+  def test_an_app_that_exits_while_it_is_loaded
+    write("config.ru", "\nabort('no database')")
+    %w[0 1].each do |workers|
+      result = plait("serve", "--workers", workers, "--bind", "tcp://127.0.0.1:0")
+      assert_refused(2, /\Ano database\nplait: config\.ru can't be loaded: it exits with 1 at .*config\.ru:2:/, result)
+    end
   end
 
   # As long as the worker is about to answer, too.

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require "plait/cli"
+require "json"
 require "net/http"
 require "socket"
 require_relative "../io/certificates"
@@ -23,7 +24,7 @@ class ServeCommandTest < Minitest::Test
     File.write(File.join(folder, "config.ru"), RACKUP)
     %w[threads fibers hybrid].each do |mechanism|
       result = plait_running("serve", "--on", mechanism, "--workers", "1", "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
-        port = wait_until { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] }
+        port = wait_until(timeout: 60) { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] }
         assert_equal("HELLO /A", Net::HTTP.get(URI("http://127.0.0.1:#{port}/a")))
         Process.kill(:TERM, pid)
       end
@@ -39,8 +40,9 @@ class ServeCommandTest < Minitest::Test
     taken = TCPServer.new("127.0.0.1", 0)
     at = "tcp://127.0.0.1:#{taken.local_address.ip_port}"
     { %w[serve] => /there is no file config\.ru/, %w[serve raises.ru] => /raises\.ru can't be loaded: broken.*raises\.ru:2/,
-      %w[serve syntax.ru] => /syntax\.ru can't be loaded/, %w[serve good.ru --on ractors] => /not :ractors/,
-      %w[serve good.ru --limit many] => /--limit is a number/, ["serve", "good.ru", "--bind", at] => /somebody listens there/ }
+      %w[serve syntax.ru] => /syntax\.ru can't be loaded/, %w[serve good.ru --on ractors] => /not "ractors"/,
+      %w[serve good.ru --limit many] => /--limit many: not a whole number/,
+      ["serve", "good.ru", "--bind", at] => /somebody listens there/ }
       .each do |arguments, words|
         result = plait(*arguments)
         refute_equal(0, result.code)
@@ -54,7 +56,7 @@ class ServeCommandTest < Minitest::Test
     File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, [Process.pid.to_s]] }")
     worker = nil
     plait_running("serve", "--workers", "2", "--bind", "tcp://127.0.0.1:0") do |pid, _, err|
-      port = wait_until { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] }
+      port = wait_until(timeout: 60) { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] }
       worker = Integer(Net::HTTP.get(URI("http://127.0.0.1:#{port}/")))
       refute_equal(pid, worker)
       Process.kill(:KILL, pid)
@@ -69,7 +71,7 @@ class ServeCommandTest < Minitest::Test
     File.write(File.join(folder, "cert.pem"), pair.certificate.to_pem)
     File.write(File.join(folder, "key.pem"), pair.key.to_pem)
     result = plait_running("serve", "--bind", "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem") do |pid, _, err|
-      port = wait_until { File.read(err)[%r{at tls://127\.0\.0\.1:(\d+)$}, 1] }
+      port = wait_until(timeout: 60) { File.read(err)[%r{at tls://127\.0\.0\.1:(\d+)$}, 1] }
       answer = Net::HTTP.start("127.0.0.1", port, use_ssl: true, cert_store: authority.store) { |http| http.get("/a").body }
       assert_equal("HELLO /A", answer)
       Process.kill(:TERM, pid)
@@ -78,19 +80,81 @@ class ServeCommandTest < Minitest::Test
     assert_match(/lacks its key/, plait("serve", "--bind", "ssl://127.0.0.1:0?cert=cert.pem").err)
   end
 
-  def test_rackup
-    File.write(File.join(folder, "config.ru"), RACKUP)
-    script = 'require "rackup"; Rackup::Server.start(config: "config.ru", server: "plait", Host: "127.0.0.1", Port: ARGV[0], ' \
-             'environment: "none", on: "fibers", limit: "8")'
-    port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
-    pid = Process.spawn(RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", script, port.to_s, chdir: folder, out: File::NULL)
-    answer = wait_until { Net::HTTP.get(URI("http://127.0.0.1:#{port}/b")) rescue nil } # rubocop:disable Style/RescueModifier
-    assert_equal("HELLO /B", answer)
-    Process.kill(:INT, pid)
-    assert_equal(0, Process.wait2(pid).last.exitstatus)
+  def test_an_app_that_is_never_loaded
+    File.write(File.join(folder, "config.ru"), "sleep")
+    File.write(File.join(folder, "plait.rb"), "worker_boot_timeout 0.5")
+    result = plait("serve", "-C", "plait.rb", "--bind", "tcp://127.0.0.1:0", "--workers", "1")
+    assert_equal(1, result.code)
+    assert_match(/\Aplait: the app was not ready after 0.5 s \(worker_boot_timeout\)/, result.err)
+    result = plait_running("serve", "-C", "plait.rb", "--bind", "tcp://127.0.0.1:0", "--workers", "0") do |pid, _, err|
+      wait_until(timeout: 60) { File.read(err).include?("config.ru is being loaded for 0.5 s by now") }
+      Process.kill(:KILL, pid)
+    end
+    refute_includes(result.err, "serves")
+  end
+
+  SLOW = <<~RUBY
+    run ->(env) { env["PATH_INFO"] == "/slow" and File.write("begun", "") && sleep(0.5); [200, {}, [Process.pid.to_s]] }
+  RUBY
+
+  { "INT" => {}, "TERM" => { workers: "2", early_hints: "true" } }.each do |signal, options|
+    define_method(:"test_rackup_ends_by_SIG#{signal}_when_what_was_begun_is_answered") do
+      with_rackup(SLOW, Host: "127.0.0.1", on: "fibers", limit: "8", **options) do |port, pid|
+        worker = Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
+        assert_equal(options.empty?, worker == pid.to_s)
+        slow = Thread.new { Net::HTTP.get(URI("http://127.0.0.1:#{port}/slow")) }
+        wait_until(timeout: 60) { File.exist?(File.join(folder, "begun")) }
+        Process.kill(signal, pid)
+        assert_match(/\A\d+\z/, slow.value)
+      end
+    end
+  end
+
+  def test_rackup_ends_at_once_at_the_second_signal
+    endless = 'run ->(env) { env["PATH_INFO"] == "/" ? [200, {}, []] : File.write("begun", "") && sleep }'
+    with_rackup(endless, Host: "::1") do |port, pid|
+      Thread.new { Net::HTTP.get(URI("http://[::1]:#{port}/slow")) rescue nil } # rubocop:disable Style/RescueModifier
+      wait_until(timeout: 60) { File.exist?(File.join(folder, "begun")) }
+      2.times { Process.kill(:INT, pid) && sleep(0.1) }
+    end
+  end
+
+  { limit: "many", workers: "x", drain: "-1", early_hints: "perhaps" }.each do |name, text|
+    define_method(:"test_rackup_refuses_#{name}=#{text}") do
+      require "rackup/handler/plait"
+      error = assert_raises(Plait::UsageError) { Rackup::Handler::Plait.run(->(_) {}, Port: 0, name => text) }
+      assert_match(/\A-O #{name}=#{text}: #{name} is /, error.message)
+    end
   end
 
   private
+
+  # @yieldparam port [Integer]
+  # @yieldparam pid [Integer] of a rackup that is to end well
+  def with_rackup(rackup, **options)
+    File.write(File.join(folder, "config.ru"), rackup)
+    port, pid = (1..3).lazy.filter_map { start_rackup(options) }.first || flunk("rackup has ended at once, on three ports")
+    yield port, pid
+    assert_equal(0, Process.wait2(pid).last.exitstatus)
+  end
+
+  # @return [Array(Integer, Integer), nil] nil: it has ended, as when somebody else has taken the port by then
+  def start_rackup(options)
+    port = Addrinfo.tcp(options[:Host], 0).bind { |socket| socket.local_address.ip_port }
+    script = 'require "json"; require "rackup"; options = JSON.parse(ARGV[0], symbolize_names: true)
+              Rackup::Server.start(config: "config.ru", server: "plait", environment: "none", **options)'
+    pid = Process.spawn(RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", script, JSON.generate({ Port: port, **options }),
+                        chdir: folder, out: File::NULL)
+    wait_until(timeout: 60) { ended?(pid) || served?(options[:Host], port) }
+    ended?(pid) ? Process.wait(pid).then { nil } : [port, pid]
+  end
+
+  # To be connected says nothing: somebody else may listen there.
+  def served?(host, port)
+    Net::HTTP.start(host, port, nil) { |http| http.get("/") }.is_a?(Net::HTTPOK)
+  rescue SystemCallError, IOError, Net::ProtocolError, Net::HTTPBadResponse
+    false
+  end
 
   # Nobody here may be there to wait for it.
   def ended?(pid)

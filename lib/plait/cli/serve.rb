@@ -2,6 +2,8 @@
 
 require_relative "command"
 require_relative "exit_status"
+require_relative "../values/suggestion"
+require_relative "../values/errors"
 
 module Plait
   module CLI
@@ -10,9 +12,9 @@ module Plait
       USAGE = "serve [CONFIG.RU]"
       SUMMARY = "Serve a Rack app, on threads, fibers or both"
       ABOUT = <<~TEXT
-        Serves the Rack app of a config.ru (without one named, of that in the current folder) over HTTP/1.1. Connections
-        between two requests cost next to nothing; each request runs in a fiber, a thread, or (hybrid) in a fiber as long as
-        it waits there and on a thread if it computes.
+        Serves the Rack app of a config.ru (without one named, of that in the current folder) over HTTP/1.1, and HTTP/2 where
+        TLS is spoken and the gem http-2 is there. Connections between two requests cost next to nothing; each request runs in
+        a fiber, a thread, or (hybrid) in a fiber as long as it waits there and on a thread if it computes.
 
         What is said in config/plait.rb, or in the file that --config names, counts where no option says something else.
 
@@ -26,15 +28,15 @@ module Plait
         on: { banner: "MECHANISM", desc: "threads, fibers or hybrid (default: hybrid)" },
         bind: { banner: "URL", desc: "where to listen: tcp://HOST:PORT, unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
                                      "several with commas between them (default: tcp://127.0.0.1:9292)" },
-        workers: { banner: "N", desc: "processes that serve; one that dies is replaced; 0: this process serves (default: " \
-                                      "WEB_CONCURRENCY, or as many as there are processors)" },
+        workers: { banner: "N", desc: "processes that serve; one that dies is replaced; 0: this process serves; auto: as many " \
+                                      "as there are processors (default: WEB_CONCURRENCY, or auto)" },
         limit: { banner: "N", desc: "requests that run at once in each (default: 4096; on threads 16)" },
         queue: { banner: "N", desc: "requests that wait for that; further ones are answered 503 (default: 1024)" },
         drain: { banner: "SECONDS", desc: "at the end, for what was begun (default: 30)" },
         grace: { banner: "SECONDS", desc: "in which a worker that is replaced answers a last request on each open connection " \
                                           "(default: 5)" },
-        pidfile: { banner: "FILE", desc: "in which the number of the process stands" },
-        state: { banner: "FILE", desc: "in which it stands how the server is, for plait serve status" },
+        pidfile: { banner: "FILE", desc: "that has the number of the process" },
+        state: { banner: "FILE", desc: "that tells how the server is, for plait serve status" },
         "access-log": { banner: "FILE", desc: "a line for each request; - is standard output" },
         "log-format": { banner: "NAME", desc: "common, combined or json (default: common)" },
         metrics: { banner: "URL", desc: "where Prometheus finds /metrics, such as tcp://127.0.0.1:9394" },
@@ -45,7 +47,7 @@ module Plait
       }.freeze
       EXAMPLES = {
         "plait serve" => "the config.ru in this folder, at http://127.0.0.1:9292/",
-        "plait serve app.ru --on threads --limit 32" => "as an app wants it that is no friend of fibers",
+        "plait serve app.ru --on threads --limit 32" => "for an app that was not written for fibers",
         "plait serve --bind unix:///run/app.sock,tcp://0.0.0.0:8080" => "at two places",
         "plait serve restart" => "with the app as it is now; where config/plait.rb names the PID file"
       }.freeze
@@ -56,15 +58,24 @@ module Plait
         require_relative "serve/service"
         return order(words.first) if ORDERS.include?(words.first)
 
+        check_app if words.any?
         Service.new(words.first, options, terminal).run
         ExitStatus::OK
       end
 
       private
 
+      # What is no file may have been meant for an order.
+      def check_app
+        word = words.first
+        near = Suggestion.ending(word, ORDERS)
+        raise UsageError, "there is no file #{word}#{near}" unless near == "." || word.include?(".") || File.exist?(word)
+      end
+
       def order(name)
         require_relative "serve/operator"
-        Operator.new(Service.new(nil, options, terminal).configuration, terminal, json: options["json"]).public_send(name)
+        configuration = Service.new(nil, options, terminal).configuration(notice: ->(_) {}) # who serves has told it
+        Operator.new(configuration, terminal, json: options["json"]).public_send(name)
       end
     end
   end

@@ -6,6 +6,8 @@ require_relative "config_file/request_words"
 require_relative "config_file/socket_words"
 require_relative "config_file/watching_words"
 require_relative "../values/errors"
+require_relative "../values/suggestion"
+require_relative "../values/system_reason"
 
 module Plait
   class Server
@@ -21,7 +23,9 @@ module Plait
       # Looked for where no other one is named.
       PATH = "config/plait.rb"
       # What every object answers to, and what makes the settings: no words of the file.
-      WORDS = [ForeignWords, ProcessWords, RequestWords, SocketWords, WatchingWords].flat_map(&:public_instance_methods)
+      OWN_WORDS = [ProcessWords, RequestWords, SocketWords, WatchingWords].flat_map(&:public_instance_methods).sort
+      # With those that mean nothing here.
+      WORDS = OWN_WORDS + ForeignWords.public_instance_methods
       # A unit of memory => bytes.
       BYTES = { "kb" => 1 << 10, "mb" => 1 << 20, "gb" => 1 << 30 }.freeze
 
@@ -33,7 +37,7 @@ module Plait
         source = File.read(path, encoding: Encoding::UTF_8)
         new(path, notice).evaluate(source)
       rescue SystemCallError => e
-        raise UsageError, "#{path} can't be read: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+        raise UsageError, "#{path} can't be read: #{SystemReason.of(e)}"
       end
 
       # @param path [String]
@@ -56,14 +60,14 @@ module Plait
         raise UsageError, "#{@path} does not parse: #{e.message.lines.first(2).map(&:strip).join(" ")}"
       rescue UsageError
         raise
-      rescue StandardError, LoadError, NotImplementedError => e
+      rescue StandardError, ScriptError, SystemStackError => e
         raise UsageError, "#{place(e.backtrace_locations)}: #{e.class}: #{e.message.lines.first.to_s.strip}"
       end
 
       private
 
       def method_missing(word, *)
-        raise UsageError, "#{place}: there is no word `#{word}`#{near(word)}. The words are #{WORDS.sort.join(", ")}"
+        raise UsageError, "#{place}: there is no word `#{word}`#{near(word) || ". The words are #{OWN_WORDS.join(", ")}"}"
       end
 
       def respond_to_missing?(*) = false
@@ -71,11 +75,28 @@ module Plait
       def place(locations = caller_locations) = [@path, locations&.find { |one| one.path == @path }&.lineno].compact.join(":")
 
       def near(word)
-        found = DidYouMean::SpellChecker.new(dictionary: WORDS).correct(word).first if defined?(DidYouMean::SpellChecker)
-        found ? "; did you mean `#{found}`?" : ""
+        found = Suggestion.nearest(word.to_s, WORDS.map(&:to_s))
+        "; did you mean `#{found}`?" if found
       end
 
       def refuse(what) = raise(UsageError, "#{place}: #{what}")
+
+      # What others refuse is refused with its line, too.
+      def located
+        yield
+      rescue UsageError => e
+        refuse(e.message)
+      end
+
+      # @return [String, nil] nil: nothing is said, as by a variable of the environment that is not set
+      def text(word, value)
+        value.to_s.empty? && !value.nil? ? refuse("#{word} takes text, not #{value.inspect}") : value&.to_s
+      end
+
+      # @return [Boolean, nil]
+      def answer(word, value)
+        [true, false, nil].include?(value) ? value : refuse("#{word} takes true or false, not #{value.inspect}")
+      end
 
       # As numbers often come from the environment, as text.
       def count(word, value, from: 1)
@@ -84,9 +105,17 @@ module Plait
       end
 
       def seconds(word, value)
-        number = value.is_a?(Numeric) ? value : Float(value.to_s, exception: false)
+        number = number(value)
         number&.positive? ? number : refuse("#{word} takes seconds above 0, not #{value.inspect}")
       end
+
+      # Zero is a time, too.
+      def time(word, value)
+        number = number(value)
+        number && number >= 0 ? number : refuse("#{word} takes seconds, not #{value.inspect}")
+      end
+
+      def number(value) = value.is_a?(Numeric) ? value : Float(value.to_s, exception: false)
 
       # @return [Integer] of 300 (megabytes), "300MB" or "1.5 GB"
       def bytes(word, value)

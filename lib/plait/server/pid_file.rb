@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
+require_relative "../values/system_reason"
 
 module Plait
   class Server
@@ -9,6 +10,7 @@ module Plait
     class PidFile
       # @param path [String]
       # @return [Integer, nil] the process that has it; nil when none has
+      # @raise [UsageError] when it can't be read
       def self.holder(path)
         File.open(path) do |file|
           next if file.flock(File::LOCK_SH | File::LOCK_NB)
@@ -17,6 +19,8 @@ module Plait
         end
       rescue Errno::ENOENT
         nil
+      rescue SystemCallError => e
+        raise UsageError, "the PID file #{path} can't be read: #{SystemReason.of(e)}"
       end
 
       # @param path [String]
@@ -27,7 +31,7 @@ module Plait
         refuse unless @file.flock(File::LOCK_EX | File::LOCK_NB)
         write
       rescue SystemCallError => e
-        raise UsageError, "the PID file #{path} can't be written: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+        raise UsageError, "the PID file #{path} can't be written: #{SystemReason.of(e)}"
       end
 
       # To be called in forks: who has the file is the one that has opened it.

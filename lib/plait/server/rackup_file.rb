@@ -10,7 +10,7 @@ module Plait
 
       # @param path [String]
       # @return [#call] the app
-      # @raise [UsageError] when there is none, or it can't be loaded
+      # @raise [UsageError] when there is none, or it can't be loaded, or wants the process to exit
       # @raise [UnsupportedError] without the gem rack
       def load(path)
         raise UsageError, "there is no file #{path}: name the config.ru of the app, or go to its folder" unless File.file?(path)
@@ -18,7 +18,9 @@ module Plait
         require_rack
         app, = Rack::Builder.parse_file(File.expand_path(path)) # before Rack 3 with its options
         app
-      rescue StandardError, ScriptError => e
+      rescue SystemExit => e
+        raise UsageError, "#{path} can't be loaded: it exits with #{e.status}#{place(e, path)}"
+      rescue StandardError, ScriptError, SystemStackError => e
         raise if e.is_a?(Error)
 
         raise UsageError, "#{path} can't be loaded: #{e.message.strip} (#{e.class})#{place(e, path)}"

@@ -4,6 +4,7 @@ require "json"
 require_relative "../command"
 require_relative "../exit_status"
 require_relative "../../server/pid_file"
+require_relative "../../server/running"
 require_relative "../../server/state_file"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
@@ -32,10 +33,10 @@ module Plait
         # Tells how it is.
         # @return [Integer] an {ExitStatus}: UNAVAILABLE where none runs
         def status
-          path = file(:state, "--state")
-          state = Server::StateFile.read(path)
-          return nobody(path) unless state && alive?(state["pid"])
+          return status_by_pid if @configuration.pidfile && !@configuration.state
 
+          path = file(:state, "--state")
+          state = Server::StateFile.read(path) or return nobody(path)
           @json ? @terminal.data("#{JSON.generate(state)}\n") : @terminal.say(*lines(state))
           ExitStatus::OK
         end
@@ -45,7 +46,7 @@ module Plait
         def stop
           pid = find or return nobody(where)
           Process.kill(:TERM, pid)
-          return told("process #{pid} has ended") if wait(@configuration.drain + SLACK) { !alive?(pid) }
+          return told("process #{pid} has ended") if wait(@configuration.drain + SLACK) { Server::Running.since(pid).nil? }
 
           failed("process #{pid} has not ended yet; a second plait serve stop does not let it wait for its requests")
         end
@@ -64,6 +65,14 @@ module Plait
 
         private
 
+        def status_by_pid
+          pid = find or return nobody(where)
+          return ExitStatus::OK.tap { @terminal.data("#{JSON.generate({ pid: pid })}\n") } if @json
+
+          @terminal.say("process #{pid}; one with --state tells more")
+          ExitStatus::OK
+        end
+
         def file(name, option)
           path = @configuration[name] or raise UsageError, "where is its file? Say #{option} FILE, or name it in config/plait.rb"
           File.expand_path(path, @configuration.directory || Dir.pwd)
@@ -75,18 +84,10 @@ module Plait
         def find
           return Server::PidFile.holder(where) if @configuration.pidfile
 
-          pid = state&.fetch("pid")
-          pid if pid && alive?(pid)
+          state&.fetch("pid")
         end
 
         def state = @configuration.state && Server::StateFile.read(file(:state, "--state"))
-
-        # One that has ended is there until its parent has seen to it.
-        def alive?(pid)
-          File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
-        rescue SystemCallError
-          false
-        end
 
         def wait(seconds)
           deadline = Deadline.after(seconds)

@@ -4,7 +4,10 @@ require_relative "../arguments"
 require_relative "../command"
 require_relative "../../server/config_file"
 require_relative "../../server/configuration"
+require_relative "../../server/access_log"
 require_relative "../../server/master"
+require_relative "../../server/options"
+require_relative "../../server/place"
 require_relative "../../values/errors"
 require_relative "../../version"
 
@@ -14,10 +17,10 @@ module Plait
       # A server from its first word to its last.
       class Service
         # An option of the command line => what it is for a {Server::Configuration}, and how its text is read.
-        NUMBERS = { "limit" => :limit, "queue" => :queue }.freeze
+        COUNTS = { "limit" => :limit, "queue" => :queue }.freeze
         SECONDS = { "drain" => :drain, "grace" => :grace }.freeze
-        TEXTS = { "pidfile" => :pidfile, "state" => :state, "access-log" => :access_log, "metrics" => :metrics,
-                  "directory" => :directory, "environment" => :environment }.freeze
+        TEXTS = { "pidfile" => :pidfile, "state" => :state, "access-log" => :access_log, "directory" => :directory,
+                  "environment" => :environment }.freeze
 
         # @param path [String, nil] of a config.ru
         # @param options [Hash{String => String}]
@@ -39,46 +42,74 @@ module Plait
           @terminal.note("stopped")
         end
 
+        # @param path [String, nil] of the file with the configuration
+        # @param notice [#call] is told what in it has no meaning
         # @return [Server::Configuration]
         # @raise [UsageError]
-        def configuration(path = @file)
+        def configuration(path = @file, notice: self.notice)
           file = path ? Server::ConfigFile.read(path, notice: notice) : {}
-          given = { rackup: @path, binds: binds, on: @options["on"]&.to_sym, workers: workers, **numbers, **texts,
-                    log_format: @options["log-format"]&.to_sym, blocking: blocking }
+          given = { rackup: @path, binds: binds, on: mechanism, workers: workers, **numbers, **texts,
+                    log_format: log_format, metrics: metrics, blocking: blocking }
           Server::Configuration.of(file, given)
         end
 
-        private
-
+        # @return [#call] for what people should know
         def notice = ->(line) { @terminal.note("plait: #{line}") }
 
-        def binds = @options["bind"] && Arguments.words("--bind", @options["bind"])
+        private
+
+        def binds
+          given("bind") do |option, text|
+            Arguments.words(option, text).each { |word| named(option) { Server::Place.new(word) } }
+          end
+        end
+
+        def mechanism
+          given("on") do |option, text|
+            name = Arguments.text(option, text).to_sym
+            next name if Server::Options::LIMITS.key?(name)
+
+            raise UsageError, "#{option} is threads, fibers or hybrid, not #{text.inspect}; for processes there is --workers N"
+          end
+        end
 
         # 0: none.
         def workers
-          text = @options["workers"] or return
-          return "auto" if text == "auto"
+          given("workers") do |option, text|
+            next text if text == "auto"
 
-          Arguments.integer("--workers", text).then { |number| number.negative? ? refuse("workers", text) : number }
+            number = Arguments.integer(option, text)
+            number.negative? ? raise(UsageError, "#{option} #{text}: a number from 0 on, or auto") : number
+          end
         end
 
         def numbers
-          NUMBERS.to_h { |name, key| [key, number(name)] }.merge(SECONDS.to_h { |name, key| [key, number(name)] })
+          counts = COUNTS.to_h { |name, key| [key, given(name) { |option, text| Arguments.count(option, text) }] }
+          counts.merge(SECONDS.to_h { |name, key| [key, given(name) { |option, text| Arguments.seconds(option, text) }] })
         end
 
-        def texts = TEXTS.to_h { |name, key| [key, @options[name]&.then { |text| Arguments.text("--#{name}", text) }] }
+        def texts = TEXTS.to_h { |name, key| [key, given(name) { |option, text| Arguments.text(option, text) }] }
 
-        def blocking = @options["blocking"] && Arguments.positive("--blocking", @options["blocking"])
-
-        def number(name)
-          text = @options[name] or return
-          return Integer(text, 10) if text.match?(/\A[1-9]\d*\z/)
-
-          refuse(name, text)
+        def metrics
+          given("metrics") { |option, text| Arguments.text(option, text).tap { |word| named(option) { Server::Place.new(word) } } }
         end
 
-        def refuse(name, text)
-          raise UsageError, "--#{name} is a number above 0, not #{text.inspect}"
+        def log_format
+          given("log-format") { |option, text| named(option) { Server::AccessLog.format(text.to_sym) && text.to_sym } }
+        end
+
+        def blocking = given("blocking") { |option, text| Arguments.positive(option, text) }
+
+        # @yieldparam option [String] as typed
+        # @yieldparam text [String] that was given with it
+        # @return [Object, nil] what the block makes of it; nil where it was not given
+        def given(name) = @options[name] && yield("--#{name}", @options[name])
+
+        # What is wrong is said with the option.
+        def named(option)
+          yield
+        rescue UsageError => e
+          raise UsageError, "#{option}: #{e.message}"
         end
 
         def tell(endpoints, count)

@@ -15,10 +15,39 @@ module Plait
           nakayoshi_fork: "memory is put in order before each fork", prune_bundler: "each restart loads the app anew",
           queue_requests: "requests are always read before the app is called",
           wait_for_less_busy_worker: "see reuse_port! instead",
-          tag: "the process is named after its app", quiet: "nothing is said about requests without access_log"
+          tag: "the process is named after its app", quiet: "nothing is said about requests without access_log",
+          debug: "see PLAIT_DEBUG=1, and blocking",
+          lowlevel_error_handler: "what an app raises is answered 500, and told on rack.errors",
+          set_remote_address: "REMOTE_ADDR is who has connected; Rack::Request#ip heeds what a proxy says",
+          supported_http_methods: "the app is asked about any method",
+          after_worker_shutdown: "see on_worker_shutdown, which is called in the worker",
+          out_of_band: "the collector is left to Ruby", max_fast_inline: "connections take turns by themselves",
+          max_keep_alive: "connections between two requests cost next to nothing",
+          max_io_threads: "see on :fibers and :hybrid, and limit", io_selector_backend: "it is epoll",
+          worker_culling_strategy: "workers are replaced one by one", drain_on_shutdown: "see drain",
+          bind_to_activated_sockets: "sockets of a service manager are always taken",
+          extra_runtime_dependencies: "each restart loads the app anew", restart_command: "see `plait serve restart`",
+          raise_exception_on_sigterm: "a server that was told to end has ended well", shutdown_debug: "see blocking",
+          state_permission: "anybody may read it",
+          mutate_stdout_and_stderr_to_sync_on_write: "see stdout_redirect"
         }.freeze
+        # Likewise, of several words.
+        COMMON_REASONS = {
+          %i[before_restart on_restart] => "a new process loads the app, and what the old one has open ends with it",
+          %i[before_refork on_refork after_refork] => "workers are never forks of one that has served",
+          %i[before_worker_fork on_worker_fork] => "see before_fork, and on_worker_boot, which is called in the worker",
+          %i[after_worker_fork after_worker_boot] => "see on_worker_boot, which is called in the worker",
+          %i[after_booted on_booted] => "the process that has the signals never loads the app: see on_worker_boot",
+          %i[after_stopped on_stopped] => "the process that has the signals never loads the app: see on_worker_shutdown",
+          %i[before_thread_start on_thread_start before_thread_exit on_thread_exit] => "threads begin when requests need them",
+          %i[fiber_per_request clean_thread_locals] => "on :fibers and :hybrid each request has a fiber, and locals, of its own",
+          %i[custom_logger log_formatter] => "what is said goes to standard error: see stdout_redirect",
+          %i[silence_single_worker_warning silence_fork_callback_warning] => "there is no such warning"
+        }.freeze
+        # Both.
+        ALL = COMMON_REASONS.flat_map { |words, reason| words.product([reason]) }.to_h.merge(REASONS).freeze
 
-        REASONS.each do |word, reason|
+        ALL.each do |word, reason|
           define_method(word) do |*_arguments, **_options, &_block|
             @notice.call("#{place}: `#{word}` has no meaning here: #{reason}")
           end

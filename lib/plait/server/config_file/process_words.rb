@@ -7,15 +7,15 @@ module Plait
       module ProcessWords
         # @param path [String] of the config.ru
         # @return [void]
-        def rackup(path) = @settings[:rackup] = path.to_s
+        def rackup(path) = @settings[:rackup] = text(:rackup, path)
 
         # @param path [String] to go to first; a symbolic link is followed anew whenever the workers are replaced
         # @return [void]
-        def directory(path) = @settings[:directory] = path.to_s
+        def directory(path) = @settings[:directory] = text(:directory, path)
 
         # @param name [String] for RACK_ENV, and RAILS_ENV where that is not set
         # @return [void]
-        def environment(name) = @settings[:environment] = name.to_s
+        def environment(name) = @settings[:environment] = text(:environment, name)
 
         # @param number [Integer, String] 0: this process serves; auto: as many as there are processors
         # @return [void]
@@ -23,7 +23,9 @@ module Plait
 
         # Whether the app is loaded once, before the workers are begun, which then share its memory; else in each of them.
         # @return [void]
-        def preload_app!(answer = true) = @settings[:preload] = answer # rubocop:disable Style/OptionalBooleanParameter
+        def preload_app!(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
+          @settings[:preload] = answer(:preload_app!, value)
+        end
 
         # @param amount [Integer, String] megabytes, or "512MB": above it a worker is replaced
         # @return [void]
@@ -44,27 +46,33 @@ module Plait
         def on_worker_shutdown(&block) = @settings[:on_shutdown] << hook(:on_worker_shutdown, block)
         alias before_worker_shutdown on_worker_shutdown
 
-        # @param number [Numeric] seconds in which one that is to take another's place must be ready
+        # @param number [Numeric] seconds in which a worker must be ready, from its beginning: then it is killed
         # @return [void]
         def worker_boot_timeout(number) = @settings[:boot_timeout] = seconds(:worker_boot_timeout, number)
 
         # @param number [Numeric] seconds, at the end, for requests that were begun
         # @return [void]
-        def drain(number) = @settings[:drain] = seconds(:drain, number)
+        def drain(number) = @settings[:drain] = time(:drain, number)
         alias worker_shutdown_timeout drain
-        alias force_shutdown_after drain
+
+        # As Puma has it.
+        # @param number [Numeric, Symbol] seconds, :immediately or :forever; see {#drain}
+        # @return [void]
+        def force_shutdown_after(number = :forever)
+          drain({ immediately: 0, forever: Float::INFINITY }.fetch(number, number))
+        end
 
         # @param number [Numeric] seconds in which a worker that is replaced still answers on connections that are open
         # @return [void]
-        def grace(number) = @settings[:grace] = seconds(:grace, number)
+        def grace(number) = @settings[:grace] = time(:grace, number)
 
         # @param path [String]
         # @return [void]
-        def pidfile(path) = @settings[:pidfile] = path.to_s
+        def pidfile(path) = @settings[:pidfile] = text(:pidfile, path)
 
         # @param path [String] of the file for `plait serve status`
         # @return [void]
-        def state_path(path) = @settings[:state] = path.to_s
+        def state_path(path) = @settings[:state] = text(:state_path, path)
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../options"
+
 module Plait
   class Server
     class ConfigFile
@@ -9,6 +11,7 @@ module Plait
         # @param limit [Integer, nil] requests that run at once in each process
         # @return [void]
         def on(mechanism, limit: nil)
+          located { Options.build(on: mechanism.respond_to?(:to_sym) ? mechanism.to_sym : mechanism) }
           @settings[:on] = mechanism.to_sym
           self.limit(limit) if limit
         end
@@ -32,14 +35,31 @@ module Plait
 
         # Offers apps `rack.early_hints`.
         # @return [void]
-        def early_hints(answer = true) = @settings[:early_hints] = answer # rubocop:disable Style/OptionalBooleanParameter
+        def early_hints(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
+          @settings[:early_hints] = answer(:early_hints, value)
+        end
 
         # Other options of {Server#initialize}.
         # @return [void]
-        def server(**options) = @server.merge!(options)
+        def server(**options)
+          located { Options.build(options) }
+          @server.merge!(options)
+        end
 
-        %i[idle_timeout head_timeout body_timeout write_timeout handshake_timeout].each do |name|
-          define_method(name) { |number| @server[name] = seconds(name, number) }
+        # As Puma has it.
+        # @param number [Integer, String] bytes of a request's body
+        # @return [void]
+        def http_content_length_limit(number)
+          @server[:limits] = { **@server.fetch(:limits, {}), body: count(:http_content_length_limit, number) }
+        end
+
+        # @return [void]
+        def enable_keep_alives(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
+          @server[:requests] = 1 if answer(:enable_keep_alives, value) == false
+        end
+
+        %i[idle_timeout head_timeout body_timeout write_timeout queue_timeout handshake_timeout].each do |name|
+          define_method(name) { |number| @server[name] = number && seconds(name, number) }
         end
         alias persistent_timeout idle_timeout
         alias first_data_timeout head_timeout

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "uri"
+require_relative "../place"
 
 module Plait
   class Server
@@ -9,12 +10,20 @@ module Plait
       module SocketWords
         # @param place [String] as {Place} takes it: "tcp://0.0.0.0:3000", "unix:///run/app.sock"; once for each place
         # @return [void]
-        def bind(place) = @settings[:binds] << place.to_s
+        def bind(place)
+          located { Place.new(place.to_s) }
+          @settings[:binds] << place.to_s
+        end
+
+        # Forgets the places that were named before.
+        # @return [void]
+        def clear_binds! = @settings[:binds].clear
 
         # @param number [Integer, String]
         # @param host [String]
         # @return [void]
         def port(number, host = "0.0.0.0")
+          host = host.to_s
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
           bind("tcp://#{host}:#{count(:port, number, from: 0)}")
         end
@@ -29,7 +38,9 @@ module Plait
 
         # Each worker has a queue of connections of its own, in the kernel (SO_REUSEPORT).
         # @return [void]
-        def reuse_port!(answer = true) = @settings[:reuse_port] = answer # rubocop:disable Style/OptionalBooleanParameter
+        def reuse_port!(value = true) # rubocop:disable Style/OptionalBooleanParameter
+          @settings[:reuse_port] = answer(:reuse_port!, value)
+        end
       end
     end
   end

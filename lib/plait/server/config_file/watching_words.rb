@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../access_log"
+require_relative "../place"
+
 module Plait
   class Server
     class ConfigFile
@@ -9,8 +12,8 @@ module Plait
         # @param format [Symbol] :common, :combined or :json
         # @return [void]
         def access_log(path = "-", format: :common)
-          @settings[:access_log] = path.to_s
-          @settings[:log_format] = format.to_sym
+          @settings[:access_log] = text(:access_log, path)
+          @settings[:log_format] = located { AccessLog.format(format.to_s.to_sym) && format.to_sym } if path
         end
 
         # @return [void]
@@ -20,7 +23,10 @@ module Plait
 
         # @param place [String] "tcp://127.0.0.1:9394": where Prometheus finds /metrics
         # @return [void]
-        def metrics(place) = @settings[:metrics] = place.to_s
+        def metrics(place)
+          located { Place.new(place.to_s) } unless place.nil?
+          @settings[:metrics] = place&.to_s
+        end
 
         # @param number [Numeric] seconds for which a request may hold up the loop of fibers before that is told
         # @return [void]
