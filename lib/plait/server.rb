@@ -7,6 +7,7 @@ end
 
 require_relative "server/detour"
 require_relative "server/duty"
+require_relative "server/http2"
 require_relative "server/options"
 require_relative "server/shift"
 require_relative "server/support"
@@ -15,6 +16,7 @@ require_relative "server/workers"
 require_relative "io/bell"
 require_relative "io/endpoint"
 require_relative "io/listener"
+require_relative "io/tls"
 require_relative "values/deadline"
 require_relative "values/errors"
 
@@ -95,12 +97,14 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # Opens a socket; connections wait there until {#run}.
     # @param where [String, Io::Endpoint, Io::Listener] as "tcp://127.0.0.1:9292", "unix:///run/app.sock",
     #   "ssl://0.0.0.0:9293"
-    # @param tls [Io::TLS::Server, nil] for ssl://
+    # @param tls [Hash, Io::TLS::Server, nil] for ssl://, see {Io::TLS::Server#initialize}: at least `certificate:` and `key:`;
+    #   of a Hash HTTP/2 is offered too, where the gem http-2 is there
     # @param worker [Integer, nil] the one that alone accepts there, from 0 on; nil: all of them do
     # @param options [Hash] see {Io::Listener.open}
     # @return [Io::Endpoint] with the port that was given
     # @raise [ListenError]
     def listen(where, tls: nil, worker: nil, **options)
+      tls = tls_server(tls) if tls.is_a?(Hash)
       where = Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, tls: tls, **options) unless where.is_a?(Io::Listener)
       @listeners << where
       @owners[where] = worker
@@ -168,6 +172,8 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
 
     private
+
+    def tls_server(words) = Io::TLS::Server.new(alpn: HTTP2.protocols, **words)
 
     def supervise
       life = @options.life

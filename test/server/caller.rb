@@ -50,15 +50,22 @@ class Caller
 
   def close = @socket.close
 
+  # @return [Boolean] whether the peer has ended it
+  def closed_by_peer?
+    @socket.wait_readable(0) && @socket.recv(1, Socket::MSG_PEEK).to_s.empty?
+  rescue SystemCallError
+    true
+  end
+
   private
 
   def more
-    ready? or raise Minitest::Assertion, "nothing came within 20 s; so far: #{@bytes.inspect}"
+    ready? or raise Minitest::Assertion, "nothing came within 60 s; so far: #{@bytes.inspect}"
     @bytes << @socket.readpartial(1 << 16)
   end
 
   # Of a TLS socket something may be decrypted already.
-  def ready? = (@socket.respond_to?(:pending) && @socket.pending.positive?) || @socket.to_io.wait_readable(20)
+  def ready? = (@socket.respond_to?(:pending) && @socket.pending.positive?) || @socket.to_io.wait_readable(60)
 
   def parse(head)
     first, *lines = head.split("\r\n")

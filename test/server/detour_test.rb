@@ -3,9 +3,11 @@
 require_relative "../test_helper"
 require "rack"
 require "plait/server"
-require_relative "caller"
+require_relative "serving"
 
 class ServerDetourTest < Minitest::Test
+  include Serving
+
   # A body that tells on which threads it was asked and closed.
   class Telling
     def initialize(seen) = @seen = seen
@@ -26,7 +28,7 @@ class ServerDetourTest < Minitest::Test
       seen << Thread.current
       [200, {}, env["PATH_INFO"] == "/aside" ? Telling.new(seen) : ["here"]]
     end
-    serving(:fibers, app, Plait::Server.on(:threads) { |request| request.path == "/aside" }) do |caller|
+    serving_aside(:fibers, app, Plait::Server.on(:threads) { |request| request.path == "/aside" }) do |caller|
       assert_equal("here", caller.get("/").body)
       assert_equal("told", caller.get("/aside").body)
     end
@@ -40,7 +42,7 @@ class ServerDetourTest < Minitest::Test
       spin_until { !gate.empty? } if env["PATH_INFO"] == "/aside"
       [200, {}, ["done"]]
     end
-    serving(:fibers, app, Plait::Server.on(:threads) { |request| request.path == "/aside" }) do |caller|
+    serving_aside(:fibers, app, Plait::Server.on(:threads) { |request| request.path == "/aside" }) do |caller|
       aside = connect.send("GET /aside HTTP/1.1\r\nHost: a\r\n\r\n")
       assert_equal("done", caller.get("/").body)
       gate << true
@@ -56,7 +58,7 @@ class ServerDetourTest < Minitest::Test
         [201, { "x-a" => "b" }, [answer]]
       end
       assert_no_leaks do
-        serving(mechanism, app, Plait::Server.on(:processes) { |request| request.path == "/aside" }) do |caller|
+        serving_aside(mechanism, app, Plait::Server.on(:processes) { |request| request.path == "/aside" }) do |caller|
           assert_equal("#{Process.pid} GET a=b ", caller.get("/?a=b").body)
           caller.send("POST /aside?a=b HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
           answer = caller.hear
@@ -70,7 +72,7 @@ class ServerDetourTest < Minitest::Test
 
   def test_processes_compute_at_the_same_time_and_no_more_of_them_than_allowed
     app = ->(_) { sleep(0.2) && [200, {}, [Process.pid.to_s]] }
-    serving(:fibers, app, Plait::Server.on(:processes, limit: 2) { true }) do |caller|
+    serving_aside(:fibers, app, Plait::Server.on(:processes, limit: 2) { true }) do |caller|
       callers = Array.new(5) { connect } << caller
       callers.each { |one| one.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
       assert_equal(2, callers.map { |one| one.hear.body }.uniq.size)
@@ -80,7 +82,7 @@ class ServerDetourTest < Minitest::Test
 
   def test_one_that_dies_fails_its_request_only
     app = ->(env) { env["PATH_INFO"] == "/die" ? Process.kill(:KILL, Process.pid) : [200, {}, [Process.pid.to_s]] }
-    serving(:fibers, app, Plait::Server.on(:processes, limit: 1) { true }) do |caller|
+    serving_aside(:fibers, app, Plait::Server.on(:processes, limit: 1) { true }) do |caller|
       first = caller.get.body
       assert_equal(500, caller.get("/die").status)
       second = connect
@@ -92,7 +94,7 @@ class ServerDetourTest < Minitest::Test
 
   def test_what_is_raised_there
     app = ->(_) { raise ArgumentError, "not so" }
-    serving(:fibers, app, Plait::Server.on(:processes) { true }) { |caller| assert_equal(500, caller.get.status) }
+    serving_aside(:fibers, app, Plait::Server.on(:processes) { true }) { |caller| assert_equal(500, caller.get.status) }
     assert_match(/not so \(ArgumentError\)/, @errors.string)
     assert_match(/detour_test\.rb/, @errors.string)
   end
@@ -100,12 +102,12 @@ class ServerDetourTest < Minitest::Test
   def test_what_can_not_travel_is_named
     app = ->(_) { [200, {}, []] }
     sets = ->(inner) { ->(env) { inner.call(env.merge("my.lock" => Mutex.new)) } }
-    serving(:fibers, app, Plait::Server.on(:processes) { true }, outer: sets) { |caller| assert_equal(500, caller.get.status) }
+    serving_aside(:fibers, app, Plait::Server.on(:processes) { true }, outer: sets) { |caller| assert_equal(500, caller.get.status) }
     assert_match(/env\["my\.lock"\] \(.*Mutex\) can't travel to another process: put `use Plait::Server\.on/, @errors.string)
   end
 
   def test_a_streamed_answer_can_not_come_from_there
-    serving(:fibers, ->(_) { [200, {}, :close.to_proc] }, Plait::Server.on(:processes) { true }) do |caller|
+    serving_aside(:fibers, ->(_) { [200, {}, :close.to_proc] }, Plait::Server.on(:processes) { true }) do |caller|
       assert_equal(500, caller.get.status)
     end
     assert_match(/streamed by a call, can't come from another process/, @errors.string)
@@ -117,7 +119,7 @@ class ServerDetourTest < Minitest::Test
       env["rack.response_finished"] << ->(_, status, _, error) { writer.write("#{status} #{error.inspect}") }
       [204, {}, []]
     end
-    serving(:fibers, app, Plait::Server.on(:processes) { true }, &:get)
+    serving_aside(:fibers, app, Plait::Server.on(:processes) { true }, &:get)
     assert_equal("204 nil", reader.readpartial(100))
   ensure
     [reader, writer].each(&:close)
@@ -126,7 +128,7 @@ class ServerDetourTest < Minitest::Test
   def test_workers_have_processes_of_their_own_that_boot
     app = ->(_) { [200, {}, [$booted.to_s]] } # rubocop:disable Style/GlobalVars -- of its process
     plan = { on_boot: [->(index) { $booted = "worker #{index} in #{Process.pid}" }] } # rubocop:disable Style/GlobalVars
-    serving(:fibers, app, Plait::Server.on(:processes) { true }, workers: 1, plan: plan) do |caller|
+    serving_aside(:fibers, app, Plait::Server.on(:processes) { true }, workers: 1, plan: plan) do |caller|
       assert_match(/\Aworker 0 in \d+\z/, text = caller.get.body)
       refute_includes(server_pids, Integer(text[/\d+\z/]))
     end
@@ -162,21 +164,10 @@ class ServerDetourTest < Minitest::Test
     nil until yield
   end
 
-  def serving(mechanism, app, middleware, outer: ->(inner) { inner }, **options)
-    app = outer.call(middleware.new(app))
-    @errors = StringIO.new
-    complaining = ->(env) { app.call(env.merge!("rack.errors" => @errors)) }
-    @server = Plait::Server.new(complaining, on: mechanism, bind: "tcp://127.0.0.1:0", **options)
-    thread = @server.start
-    caller = connect
-    yield caller
-    caller.close
-  ensure
-    @server.stop(within: 5)
-    thread.join
+  # Some of the app's requests are moved by the middleware; the outer one sees all of them.
+  def serving_aside(mechanism, app, middleware, outer: ->(inner) { inner }, **options, &block)
+    serving(mechanism, outer.call(middleware.new(app)), **options, &block)
   end
 
   def server_pids = @server.instance_variable_get(:@workers).pids
-
-  def connect = Caller.new(TCPSocket.new("127.0.0.1", @server.endpoints.first.port))
 end

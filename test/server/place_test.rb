@@ -36,7 +36,9 @@ class ServerPlaceTest < Minitest::Test
       listener.close
       refused("#{text}&verify_mode=perhaps", /verify_mode=perhaps is none of none, peer, force_peer/)
       refused("ssl://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/other.pem", /the key is not the one of the certificate/)
-      refused("ssl://127.0.0.1:0?cert=#{folder}/none.pem&key=#{folder}/key.pem", /certificate: No such file or directory/)
+      refused("ssl://127.0.0.1:0?cert=#{folder}/none.pem&key=#{folder}/key.pem",
+              %r{certificate: #{folder}/none\.pem can't be read: No such file or directory\z})
+      refused("#{text}&verify_mode=peer&ca=#{folder}/none.pem", /client_ca: .*none\.pem" can't be read as certificates/)
     end
   end
 
@@ -44,13 +46,24 @@ class ServerPlaceTest < Minitest::Test
     refused("tcp://127.0.0.1:0?bcklog=3", /\Atcp:.*: there is no bcklog=, only cert, key,/)
     refused("tcp://127.0.0.1:0?backlog=few", /backlog=few is no number/)
     refused("unix:///tmp/a.sock?mode=9", /mode=9 is no number/)
+    refused("tcp://127.0.0.1:0?backlog=#{"9" * 20}", /backlog=9+ is no number/)
     refused("ssl://127.0.0.1:0", %r{it lacks its cert: ssl://HOST})
+    refused("ssl://127.0.0.1:0?cert=a&key=", %r{it lacks its key: ssl://HOST})
+    refused("ssl://127.0.0.1:0?cert=a&key=b&verify_mode=peer", /verify_mode=peer needs ca=FILE/)
+    refused("tcp://127.0.0.1:0?cert=a&key=b", /cert= is for ssl:.*: here nothing is encrypted/)
+  end
+
+  def test_what_is_no_place
+    refused("3000", /"3000" has no port; there are tcp:/)
+    refused("http://127.0.0.1:80", %r{there is no http:// here, only tcp://HOST:PORT, unix:///PATH or ssl:})
+    refused("udp://127.0.0.1:80", %r{there is no udp:// here})
+    refused("", /is no endpoint; there are tcp:/)
   end
 
   private
 
   def refused(text, words)
-    error = assert_raises(Plait::UsageError) { Plait::Server::Place.new(text) }
+    error = assert_raises(Plait::UsageError) { Plait::Server::Place.new(text).load }
     assert_match(words, error.message)
     assert_includes(error.message, text)
   end

@@ -5,6 +5,7 @@ require "rack/lint"
 require "plait/server"
 require_relative "caller"
 require_relative "server_cases/answers"
+require_relative "server_cases/bad_answers"
 require_relative "server_cases/bad_input"
 require_relative "server_cases/bounds"
 require_relative "server_cases/endings"
@@ -18,6 +19,7 @@ require_relative "server_cases/tls"
 # What a server does on every mechanism; who includes it says `mechanism`.
 module ServerCases
   include Answers
+  include BadAnswers
   include BadInput
   include Bounds
   include Endings

@@ -2,6 +2,7 @@
 
 require_relative "access_log/formats"
 require_relative "../values/errors"
+require_relative "../values/system_reason"
 
 module Plait
   class Server
@@ -15,19 +16,26 @@ module Plait
       # For standard output.
       STANDARD = "-"
 
+      # @param name [Symbol]
+      # @return [#line]
+      # @raise [UsageError]
+      def self.format(name)
+        Formats::ALL.fetch(name) do
+          raise UsageError, "an access log is #{Formats::ALL.keys.join(", ")}, not #{name.inspect}"
+        end
+      end
+
       # @param path [String] or "-"
       # @param format [Symbol] :common, :combined or :json
       # @raise [UsageError]
       def initialize(path, format = :common)
         @path = path
-        @format = Formats::ALL.fetch(format) do
-          raise UsageError, "an access log is #{Formats::ALL.keys.join(", ")}, not #{format.inspect}"
-        end
+        @format = AccessLog.format(format)
         @lost = 0
         open
         begin_anew
       rescue SystemCallError => e
-        raise UsageError, "the access log #{path} can't be opened: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+        raise UsageError, "the access log #{path} can't be opened: #{SystemReason.of(e)}"
       end
 
       # @return [Integer] lines that could not be written

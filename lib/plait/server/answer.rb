@@ -36,7 +36,7 @@ module Plait
         @fields = Fields.of(headers)
         @persistent = persistent && !closes?
         @timeout = timeout
-        @length = length_of(named("content-length"))
+        @length = length
         @sent = 0
         @framing = framing
       end
@@ -61,17 +61,16 @@ module Plait
       # @return [void]
       def flush = (write unless @begun)
 
-      # @return [void]
-      def send_nothing = flush
-
-      # Of a file that has grown since its Content-Length was told, as much as was told.
+      # Of a file that has grown since its Content-Length was told, as much as was told. One without a size, as below /proc, may
+      # have something in it.
       # @param path [String]
       # @return [void]
       def send_file(path)
         File.open(path, "rb") do |file|
-          next copy(file) if @length && @length > file.size
+          size = file.size
+          next copy(file) if size == 0 || (@length && @length > size)
 
-          @length ||= file.size
+          @length ||= size
           @framing = :length
           flush
           drain(0)
@@ -125,11 +124,12 @@ module Plait
         end
       end
 
-      def length_of(text)
-        return unless text
-        return Integer(text, 10) if text.match?(/\A\d+\z/)
+      def length
+        told = @fields.filter_map { |name, value| value if name.casecmp?("content-length") }.uniq
+        return if told.empty?
+        return Integer(told.first, 10) if told.one? && told.first.match?(/\A\d{1,18}\z/)
 
-        raise LocalProtocolError, "the app's content-length is no number: #{text.inspect}"
+        raise LocalProtocolError, "the app's content-length is no number: #{told.join(", ").inspect}"
       end
 
       def framing
@@ -148,7 +148,16 @@ module Plait
           raise LocalProtocolError, "the app's transfer-encoding can't be sent to a client of HTTP/1.0: it knows none"
         end
 
-        CHUNKED.match?(named("transfer-encoding")) ? :raw : until_the_end
+        return :raw if CHUNKED.match?(named("transfer-encoding"))
+
+        @env["SERVER_PROTOCOL"] == "HTTP/2" ? uncoded : until_the_end
+      end
+
+      # RFC 9113 section 8.2.2: HTTP/2 has no codings of that kind.
+      def uncoded
+        return :chunked if named("transfer-encoding").casecmp?("identity")
+
+        raise LocalProtocolError, "the app's transfer-encoding can't be sent by HTTP/2: it knows none"
       end
 
       # What is cut would look like a whole if the connection ended as it does else.
@@ -193,9 +202,7 @@ module Plait
         raise LocalProtocolError, "the app's content-length is #{@length}, but its body goes on after that"
       end
 
-      def short
-        raise LocalProtocolError, "the app's content-length is #{@length}, but its body has #{@sent} bytes"
-      end
+      def short = raise(LocalProtocolError, "the app's content-length is #{@length}, but its body has #{@sent} bytes")
 
       def framed(part) = @framing == :chunked ? ["#{part.bytesize.to_s(16)}\r\n", part, "\r\n"] : [part]
 

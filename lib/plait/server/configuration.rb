@@ -25,6 +25,9 @@ module Plait
       # As other servers have it.
       WORKERS = "WEB_CONCURRENCY"
 
+      # More workers than that are a slip of the finger, which would use up the machine.
+      MOST_WORKERS = 1024
+
       # @param settings [Array<Hash>] each of which is worth more than those before it
       # @return [Configuration]
       def self.of(*settings)
@@ -38,8 +41,10 @@ module Plait
       def worker_count(env = ENV)
         count = workers || env[WORKERS] || Etc.nprocessors
         count = Etc.nprocessors if count.to_s == "auto"
-        Integer(count, exception: false)&.then { |number| number unless number.negative? } or
-          raise UsageError, "workers: a number from 0 on, or auto, not #{count.inspect}"
+        number = Integer(count, exception: false)
+        return number if number && (0..MOST_WORKERS).cover?(number)
+
+        raise UsageError, "#{workers ? "workers" : WORKERS}: a number from 0 to #{MOST_WORKERS}, or auto, not #{count.inspect}"
       end
 
       # @return [Array<String>]
@@ -47,7 +52,7 @@ module Plait
 
       # @return [Hash{Symbol => Object}] for {Server#initialize}, besides those of workers
       def options
-        { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking, **server }.compact
+        { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking }.compact.merge(server)
       end
 
       # @param notice [#call]

@@ -13,7 +13,7 @@ module Plait
         headers.to_enum(:each).flat_map do |name, value|
           next [] if name.start_with?("rack.") || value.nil?
 
-          Array(value).flat_map { |one| lines(one.to_s).map { |line| [name, line] } }
+          Array(value).flat_map { |one| lines(one.to_s.b).map { |line| [name, line] } }
         end
       end
 

@@ -2,6 +2,7 @@
 
 require_relative "access_log"
 require_relative "../values/errors"
+require_relative "../values/system_reason"
 
 module Plait
   class Server
@@ -10,11 +11,12 @@ module Plait
       # @param configuration [Configuration]
       # @raise [UsageError] for one that can't be opened
       def initialize(configuration)
+        check(configuration)
         @access = AccessLog.new(configuration.access_log, configuration.log_format || :common) if configuration.access_log
         @redirections = { $stdout => configuration.stdout, $stderr => configuration.stderr }.compact
         reopen if @redirections.any?
       rescue SystemCallError => e
-        raise UsageError, "a log can't be opened: #{e.message[/\A.+?(?= @ rb_sysopen)/]}: #{@redirections.values.join(", ")}"
+        raise UsageError, "a log can't be opened: #{SystemReason.of(e)}: #{@redirections.values.join(", ")}"
       end
 
       # @return [Boolean] whether there are any
@@ -35,6 +37,14 @@ module Plait
           stream.sync = true
         end
         @access&.reopen
+      end
+
+      private
+
+      def check(configuration)
+        return if configuration.access_log || configuration.log_format.nil?
+
+        raise UsageError, "the format #{configuration.log_format} is that of no log: say --access-log FILE, too"
       end
     end
   end

@@ -15,6 +15,7 @@ require_relative "workers"
 require_relative "../io/bell"
 require_relative "../values/deadline"
 require_relative "../values/errors"
+require_relative "../values/system_reason"
 require_relative "../version"
 
 module Plait
@@ -28,6 +29,8 @@ module Plait
     # - SIGHUP: open the logs anew; without any, as SIGTERM
     class Master
       SIGNALS = { "INT" => :stop, "TERM" => :stop, "USR1" => :restart, "USR2" => :restart, "HUP" => :hang_up }.freeze
+      # What is called for workers => its word in a config/plait.rb.
+      HOOKS = { before_fork: "before_fork", on_boot: "on_worker_boot", on_shutdown: "on_worker_shutdown" }.freeze
       # Seconds between two looks at how all is.
       PULSE = 1
       # Seconds that the process with the app has to end its workers first.
@@ -80,7 +83,7 @@ module Plait
         tell_state
         @metrics = MetricsEndpoint.new(@configuration.metrics) { source&.report || NOTHING } if @configuration.metrics
       rescue SystemCallError => e
-        raise UsageError, "the status file #{@configuration.state} can't be written: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+        raise UsageError, "the status file #{@configuration.state} can't be written: #{SystemReason.of(e)}"
       end
 
       def warn_of_short_queue
@@ -92,9 +95,35 @@ module Plait
       # ---- the two ways to serve ----
 
       def serve(&on_ready)
-        @server = Generation.new(@configuration, @sockets, @logs, @notice).server(0, life: self)
+        tell_of_idle_hooks
+        @server = loading { Generation.new(@configuration, @sockets, @logs, @notice).server(0, life: self) } or return
         @on_ready = on_ready
         @server.run
+      end
+
+      def tell_of_idle_hooks
+        idle = HOOKS.select { |name, _| @configuration[name].any? }.values
+        @notice.call("without workers there is nobody to call #{idle.join(", ")} for (see --workers)") if idle.any?
+      end
+
+      # The app is code of others, which may never come back: a signal ends that, too.
+      # @return [Server, nil] nil when it was ended
+      def loading(&block)
+        @loading = Thread.current
+        catch(:ended) { telling_of_slowness(&block) }
+      ensure
+        @loading = nil
+      end
+
+      # There is nobody who could end it.
+      def telling_of_slowness
+        teller = Thread.new do
+          sleep(@configuration.boot_timeout)
+          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: nobody is served")
+        end
+        yield
+      ensure
+        teller.kill.join
       end
 
       def supervise(&on_ready)
@@ -159,6 +188,7 @@ module Plait
         @bell.ring(Deadline.after(@stopping ? 0 : @configuration.drain))
         @phase = "stopping"
         @stopping = true
+        throw(:ended) if @loading == Thread.current # handlers run in the main thread
       end
 
       def restart
@@ -184,7 +214,7 @@ module Plait
       def watch
         @pulse = Thread.new do
           loop do
-            tell_state
+            tell_state_if_possible
             sleep(PULSE)
           end
         end
@@ -197,8 +227,15 @@ module Plait
         @state&.write(state)
       end
 
+      # A full disk is no reason to stop telling, and may be over soon.
+      def tell_state_if_possible
+        tell_state
+      rescue SystemCallError
+        nil
+      end
+
       def state
-        { pid: Process.pid, version: VERSION, phase: @phase, since: @since, on: @configuration.on, count: @count,
+        { version: VERSION, phase: @phase, since: @since, on: @configuration.on, count: @count,
           endpoints: @sockets.endpoints.map(&:to_s), generation: @workers&.generation, failures: @workers&.failures,
           obituary: @workers&.obituary, **(source ? source.report : {}) }
       end

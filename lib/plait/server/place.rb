@@ -15,15 +15,22 @@ module Plait
       WORDS = { "cert" => "the certificate", "key" => "its key", "ca" => "whose clients are trusted",
                 "verify_mode" => "of clients", "backlog" => "connections that wait to be accepted",
                 "mode" => "of the socket's file, octal", "umask" => "of the socket's file, octal" }.freeze
+      # Those of ssl:// only.
+      TLS_WORDS = %w[cert key ca verify_mode].freeze
+      # How those look that are numbers.
+      NUMBERS = { "backlog" => /\A[1-9]\d{0,8}\z/, "mode" => /\A[0-7]{1,4}\z/, "umask" => /\A[0-7]{1,4}\z/ }.freeze
       VERIFY = { "none" => nil, "peer" => :optional, "force_peer" => :required }.freeze
       FORM = "ssl://HOST:PORT?cert=FILE&key=FILE"
+      FORMS = "tcp://HOST:PORT, unix:///PATH or #{FORM}".freeze
+      # What a place may begin with; tls as other parts of the gem have it.
+      SCHEMES = %w[tcp unix ssl tls].freeze
 
       # @param text [String]
       # @raise [UsageError]
       def initialize(text)
         @text = text
         where, query = text.split("?", 2)
-        @endpoint = Io::Endpoint.parse(where)
+        @endpoint = locate(where.to_s)
         @words = URI.decode_www_form(query.to_s).to_h
         check
       end
@@ -45,37 +52,64 @@ module Plait
         Io::Listener.open(at, backlog: backlog, tls: tls, mode: mode, reuse_port: reuse_port)
       end
 
+      # Reads the certificate and what belongs to it, if there is one.
+      # @return [self]
+      # @raise [UsageError]
+      def load
+        tls
+        self
+      end
+
       # @return [Boolean] whether several sockets can listen there
       def reusable? = !@endpoint.unix?
 
       private
 
+      def locate(where)
+        scheme = where[%r{\A([^/:]*)://}, 1]
+        raise UsageError, "#{where}: there is no #{scheme}:// here, only #{FORMS}" if scheme && !SCHEMES.include?(scheme)
+
+        Io::Endpoint.parse(where, forms: FORMS)
+      end
+
       def check
+        check_words
+        check_tls if @endpoint.tls?
+      end
+
+      def check_words
         unknown = @words.keys - WORDS.keys
         raise UsageError, "#{@text}: there is no #{unknown.first}=, only #{WORDS.keys.join(", ")}" if unknown.any?
 
-        numbers = { "backlog" => /\A[1-9]\d*\z/, "mode" => /\A[0-7]{1,4}\z/, "umask" => /\A[0-7]{1,4}\z/ }
-        wrong = numbers.find { |name, form| @words[name] && !form.match?(@words[name]) }&.first
+        wrong = NUMBERS.find { |name, form| @words[name] && !form.match?(@words[name]) }&.first
         raise UsageError, "#{@text}: #{wrong}=#{@words[wrong]} is no number for #{WORDS[wrong]}" if wrong
-        return unless @endpoint.tls?
 
-        tls # now: a certificate that can't be read is a mistake of the same line
+        vain = (@words.keys & TLS_WORDS).first unless @endpoint.tls?
+        raise UsageError, "#{@text}: #{vain}= is for #{FORM}: here nothing is encrypted" if vain
       end
+
+      def check_tls
+        lacking = %w[cert key].find { |name| @words[name].to_s.empty? }
+        raise UsageError, "#{@text}: it lacks its #{lacking}: #{FORM}" if lacking
+        raise UsageError, "#{@text}: verify_mode=#{mode_of_clients} is none of #{VERIFY.keys.join(", ")}" unless verifiable?
+        return if verification.nil? || @words["ca"]
+
+        raise UsageError, "#{@text}: verify_mode=#{mode_of_clients} needs ca=FILE, the certificates by which clients are known"
+      end
+
+      def mode_of_clients = @words.fetch("verify_mode", "none")
+
+      def verifiable? = VERIFY.key?(mode_of_clients)
+
+      def verification = VERIFY[mode_of_clients]
 
       def tls
         return unless @endpoint.tls?
 
-        @tls ||= Io::TLS::Server.new(certificate: file("cert"), key: file("key"), client_ca: @words["ca"],
-                                     verify_client: verify, alpn: HTTP2.protocols)
+        @tls ||= Io::TLS::Server.new(certificate: @words["cert"], key: @words["key"], client_ca: @words["ca"],
+                                     verify_client: verification, alpn: HTTP2.protocols)
       rescue UsageError => e
         raise UsageError, "#{@text}: #{e.message.delete_prefix("#{@text}: ")}"
-      end
-
-      def file(name) = @words[name] || raise(UsageError, "it lacks its #{name}: #{FORM}")
-
-      def verify
-        mode = @words.fetch("verify_mode", "none")
-        VERIFY.fetch(mode) { raise UsageError, "verify_mode=#{mode} is none of #{VERIFY.keys.join(", ")}" }
       end
 
       def mode

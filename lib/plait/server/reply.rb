@@ -20,6 +20,7 @@ module Plait
       # @raise [Exception] what the body raises
       def stream(exchange, env, response, persistent)
         status, headers, body = response
+        check(headers, body)
         answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
         send_body(answer, headers, body)
         answer.finish
@@ -49,20 +50,36 @@ module Plait
 
       private
 
+      # What lacks a method would else be named by that, and not by what it is.
+      def check(headers, body)
+        raise TypeError, "headers are a Hash of names and values, not #{headers.inspect}" unless headers.respond_to?(:each)
+        return if body.respond_to?(:each) || body.respond_to?(:call) || body.respond_to?(:to_path)
+
+        raise TypeError, "a body has each, or call, and #{body.class} has neither"
+      end
+
       def send_body(answer, headers, body)
-        return answer.send_nothing if answer.bodiless?
+        return answer.flush if answer.bodiless?
 
         taker = taker_of(answer, headers, body)
         return answer.hand_over(taker) if taker
-        return answer.send_file(body.to_path) if body.respond_to?(:to_path)
+
+        path = path_of(body)
+        return answer.send_file(path) if path
         return body.each { |part| answer << part } if body.respond_to?(:each)
 
         answer.write_by(body)
       end
 
+      # @return [String, nil] what is no file has no length either, and may keep whoever opens it waiting
+      def path_of(body)
+        path = body.to_path if body.respond_to?(:to_path)
+        path if path && File.file?(path)
+      end
+
       # With 101 a body that is called takes the connection too (Rack 3).
       def taker_of(answer, headers, body)
-        hijack = headers["rack.hijack"] if headers.respond_to?(:[])
+        hijack = headers["rack.hijack"] if headers.respond_to?(:key?)
         return hijack if hijack || !answer.switching?
         return body if body.respond_to?(:call)
 

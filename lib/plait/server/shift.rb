@@ -2,7 +2,8 @@
 
 require "socket"
 require_relative "early_hints"
-require_relative "gate"
+require_relative "entrance/cleartext"
+require_relative "entrance/tls"
 require_relative "http2"
 require_relative "hybrid"
 require_relative "native_core"
@@ -33,7 +34,7 @@ module Plait
         app = options.watch.over(app) if options.watch
         hybrid = Hybrid.new if options.on == :hybrid
         @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { @core.work } }, options.settings)
-        @gates = []
+        @entrances = []
         listeners.each { |listener| admit_from(listener, options) }
       end
 
@@ -42,12 +43,12 @@ module Plait
       # @raise [Exception] that ended it
       def run
         @core.begin
-        @gates.each { |gate| start { gate.run { |job| start(&job) } } }
+        @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
         @bell.meanwhile(SWEEP) { @core.sweep }
         drain
         raise @failure if @failure
       ensure
-        @gates.each(&:close)
+        @entrances.each(&:close)
         @core.halt
         @scope.cancel
       end
@@ -58,7 +59,7 @@ module Plait
       # @param drain [Numeric] seconds for what was begun then
       # @return [void]
       def retire(grace, drain)
-        @gates.each(&:close)
+        @entrances.each(&:close)
         @core.retire
         deadline = Deadline.after(grace)
         sleep(LOOK) until empty? || deadline.expired? || @bell.rung?
@@ -68,7 +69,7 @@ module Plait
       # Once nobody is at work any more.
       # @return [void]
       def close
-        @gates.each(&:clear)
+        @entrances.each(&:clear)
         @core.close
       end
 
@@ -77,7 +78,7 @@ module Plait
 
       private
 
-      def empty? = @core.statistics.fetch(:connections).zero? && @gates.none?(&:busy?)
+      def empty? = @core.statistics.fetch(:connections).zero? && @entrances.none?(&:busy?)
 
       # What is accepted inherits the options of the listening socket.
       def admit_from(listener, options)
@@ -85,14 +86,14 @@ module Plait
         listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless endpoint.unix?
         scheme = listener.tls ? "https" : "http"
         name, port = endpoint.unix? ? %w[localhost 80] : [endpoint.host, endpoint.port.to_s]
-        gated = listener.tls || listener.http2?
-        number = @core.listen(gated ? nil : listener.io, scheme, name, port)
-        open_gate(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if gated
+        undecided = listener.tls || listener.http2?
+        number = @core.listen(undecided ? nil : listener.io, scheme, name, port)
+        open_entrance(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if undecided
       end
 
-      def open_gate(listener, *numbers, options)
+      def open_entrance(listener, *numbers, options)
         HTTP2.load if listener.http2? || HTTP2.available?
-        @gates << (listener.tls ? Gate : HTTP2::Door).new(listener, @core, numbers, options)
+        @entrances << (listener.tls ? Entrance::TLS : Entrance::Cleartext).new(listener, @core, numbers, options)
       end
 
       # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
@@ -108,7 +109,7 @@ module Plait
       # Who connects from now on is refused at once, and not left to wait in the kernel. The bell may be rung again meanwhile:
       # then there is less time.
       def drain
-        @gates.each(&:close)
+        @entrances.each(&:close)
         @core.drain
         @listeners.each(&:close)
         until empty? || @bell.deadline.expired?

@@ -16,9 +16,9 @@ module Plait
       # @param env [ENV, Hash] of the service manager (sd_listen_fds(3))
       # @raise [ListenError, UsageError]
       def initialize(configuration, count, env = ENV)
+        @opened = []
         @inherited = Io::Listener.from_environment(env)
         @several = configuration.reuse_port && count > 1 ? count : 1
-        @opened = []
         configuration.binds.empty? && @inherited.any? ? take_all : open_all(configuration.places)
       rescue StandardError
         close
@@ -49,7 +49,7 @@ module Plait
 
       # Those of the service manager that nobody wants are closed.
       def open_all(texts)
-        texts.map { |text| Place.new(text) }.each { |place| take(place) }
+        texts.map { |text| Place.new(text).load }.each { |place| take(place) }
         @inherited.each(&:close)
       end
 

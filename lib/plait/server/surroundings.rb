@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "arenas"
 require_relative "../values/errors"
+require_relative "../values/system_reason"
 
 module Plait
   class Server
@@ -18,9 +20,10 @@ module Plait
           Dir.chdir(folder)
           name(configuration.environment) if configuration.environment
           raise_limit_of_files
+          Arenas.limit
           folder
         rescue SystemCallError => e
-          raise UsageError, "the directory #{folder} can't be entered: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+          raise UsageError, "the directory #{folder} can't be entered: #{SystemReason.of(e)}"
         end
 
         private

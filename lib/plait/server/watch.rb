@@ -108,7 +108,7 @@ module Plait
 
       # @return [Integer, nil] bytes of the body; nil: nobody can say before it is sent
       def length_of(_status = nil, headers = nil, body = nil, *)
-        text = headers["content-length"] || headers["Content-Length"] if headers.respond_to?(:[])
+        text = headers["content-length"] || headers["Content-Length"] if headers.respond_to?(:key?)
         return Integer(text, exception: false) if text
 
         body.sum(&:bytesize) if body.instance_of?(Array) && body.all?(String)

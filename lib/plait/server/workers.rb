@@ -78,7 +78,7 @@ module Plait
       # @raise [WorkerDied, UsageError] when one has died before any has served: further ones would too
       def run(&on_ready)
         @plan.before_fork.each(&:call)
-        @slots.each(&:look)
+        @slots.each(&:fill)
         @bell.meanwhile(LOOK) { look(&on_ready) }
       ensure
         finish
@@ -93,13 +93,19 @@ module Plait
       end
 
       def look
-        @slots.each(&:look)
-        @served ||= @slots.any?(&:ready?)
-        give_up unless @served
-        @slots.each(&:tell_news)
+        look_after_slots
         heed_requests
         go_on_replacing
         yield if !@told && (@told = ready?) && block_given?
+      end
+
+      # Where none could ever begin no further one is tried: each would load the app, and say what was said.
+      def look_after_slots
+        @slots.each(&:look)
+        @served ||= @slots.any?(&:ready?)
+        give_up unless @served
+        @slots.each(&:fill)
+        @slots.each(&:tell_news)
       end
 
       def give_up

@@ -55,7 +55,7 @@ module ServerCases
     end
 
     def test_a_request_does_not_wait_for_ever
-      serve_gate(limit: 1, queue_timeout: 0.3)
+      serve_gate(limit: 1, queue_timeout: 1)
       running = connect.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
       @arrived.pop
       answer = get
@@ -81,7 +81,7 @@ module ServerCases
     end
 
     def test_idle_connections_are_closed
-      serve_text(idle_timeout: 0.2)
+      serve_text(idle_timeout: 1)
       caller = connect
       caller.get
       assert_closed(caller)

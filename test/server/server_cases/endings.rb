@@ -65,13 +65,27 @@ module ServerCases
     end
 
     def test_time_runs_out_while_the_server_ends
-      serve_text(head_timeout: 0.3)
+      serve_text(head_timeout: 2)
       caller = connect.send("GET / HTTP/1.1\r\nHo")
       wait_until { count(:connections) == 1 && count(:idle).zero? }
       @server.stop(within: 300)
       assert_equal(408, caller.hear.status)
       caller.close
       assert(@thread.join(20), "it waits on")
+    end
+
+    # A fork has a copy of all descriptors: the end of a connection is told nevertheless, and what was cut is no whole.
+    def test_connections_end_though_the_app_has_forked
+      forks = Thread::Queue.new
+      serve(lint: false) do |env|
+        forks << fork { sleep }
+        [200, { "connection" => "close" }, env["PATH_INFO"] == "/cut" ? Streams::Pieces.new("half") { raise "boom" } : []]
+      end
+      assert_closed((caller = connect).tap(&:get))
+      caller = connect.send("GET /cut HTTP/1.0\r\n\r\n")
+      assert_raises(Errno::ECONNRESET) { loop { caller.raw } }
+    ensure
+      Array.new(forks.size) { forks.pop }.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
     end
 
     def test_a_server_runs_once

@@ -82,9 +82,9 @@ module ServerCases
 
     def test_values_go_out_alike
       values = { "trailing" => "a\n", "lines" => "a\n\nb", "space" => " a\t", "empty" => "", "several" => ["a ", "b\nc"],
-                 "nothing" => nil, "number" => 5 }
+                 "nothing" => nil, "number" => 5, "bytes" => "\xff" }
       expected = { "trailing" => %w[a], "lines" => %w[a b], "space" => %w[a], "empty" => [""], "several" => %w[a b c],
-                   "nothing" => [], "number" => %w[5] }
+                   "nothing" => [], "number" => %w[5], "bytes" => ["\xff".b] }
       serve_answers(values.to_h { |name, value| ["/#{name}", [200, { "X-Value" => value }, []]] })
       expected.each do |name, lines|
         by_both_paths("/#{name}") { |path| assert_equal(lines, get(path).head.scan(/^X-Value: (.*)\r$/).flatten, path) }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "tmpdir"
 require_relative "requests"
 
 module ServerCases
@@ -27,6 +28,28 @@ module ServerCases
       assert_equal(body, env_of(head + body)["body"])
       chunked = body.scan(/.{1,70000}/mn).map { |part| "#{part.bytesize.to_s(16)}\r\n".b << part << "\r\n" }.join
       assert_equal(body, env_of(CHUNKED.b << chunked << "0\r\n\r\n")["body"])
+    end
+
+    # While one is written others are read.
+    def test_bodies_that_go_through_files_at_once
+      serve(spool: 10_000, lint: false) { |env| [200, {}, [env["rack.input"].read.sum.to_s]] }
+      sums = Array.new(8) do |number|
+        body = Random.new(number).bytes(1_000_000)
+        head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{body.bytesize}\r\n\r\n"
+        Thread.new { [body.sum.to_s, connect.send(head + body).hear.body] }
+      end
+      sums.each { |thread| assert_equal(*thread.value) }
+    end
+
+    def test_a_body_for_which_there_is_no_room
+      folder = Dir.mktmpdir
+      serve_text(spool: 1000, folder: folder)
+      Dir.rmdir(folder)
+      caller = connect.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n#{"x" * 500_000}")
+      answer = caller.hear
+      assert_equal([503, "5", "close"], [answer.status, *answer.fields.values_at("retry-after", "connection")])
+      assert_equal(1, count(:exhausted))
+      assert_serves
     end
 
     def test_the_input_tells_its_size_wherever_it_is_kept

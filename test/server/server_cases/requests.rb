@@ -86,6 +86,16 @@ module ServerCases
       fields.each { |name, value| assert_equal(value, env["HTTP_#{name.upcase.tr("-", "_")}"]) }
     end
 
+    # More than there are places to remember names in.
+    def test_many_fields_that_come_twice
+      names = (1..100).map { |number| "X-Field-#{number}" }
+      fields = (names + names.map(&:downcase)).each_with_index.map { |name, index| "#{name}: #{index}\r\n" }
+      env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{fields.first(120).join}\r\n")
+      names.each_with_index do |name, index|
+        assert_equal(index < 20 ? "#{index}, #{index + 100}" : index.to_s, env["HTTP_#{name.upcase.tr("-", "_")}"])
+      end
+    end
+
     def test_forms_of_the_target
       serve_env
       env = env_of("GET http://other.example:81/p?q=1 HTTP/1.1\r\nHost: example.com\r\n\r\n")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tempfile"
+require "tmpdir"
 
 module ServerCases
   # Answers in pieces, and files.
@@ -126,6 +127,17 @@ module ServerCases
       end
     end
 
+    # What is no file, or has a content but no size.
+    def test_paths_that_are_no_files
+      paths = { "/folder" => Dir.tmpdir, "/none" => "/nonexistent", "/nil" => nil, "/pipe" => fifo }
+      body = Struct.new(:to_path) { def each = yield("pieces") }
+      serve(lint: false) { |env| [200, {}, body.new(paths.fetch(env["PATH_INFO"], "/proc/self/status"))] }
+      paths.each_key { |path| assert_equal("pieces", get(path).body, path) }
+      assert_match(/^Pid:\t#{Process.pid}$/, get("/status").body)
+    ensure
+      File.delete(paths["/pipe"])
+    end
+
     def test_early_hints
       serve(early_hints: true) do |env|
         env["rack.early_hints"]&.call("link" => ["</a.css>; rel=preload", "</b.css>; rel=preload"])
@@ -141,5 +153,10 @@ module ServerCases
       caller.send("GET /fails HTTP/1.1\r\nHost: a\r\n\r\n")
       assert_equal([103, 500], [caller.hear.status, caller.hear.status])
     end
+
+    private
+
+    # Nobody writes to it.
+    def fifo = File.join(Dir.tmpdir, "plait-fifo-#{Process.pid}-#{object_id}").tap { |path| File.mkfifo(path) }
   end
 end

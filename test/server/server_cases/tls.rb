@@ -48,6 +48,29 @@ module ServerCases
       2.times { assert_equal(body, connect_tls.get.body) }
     end
 
+    # Without a goodbye a client has to think that somebody has cut the connection; behind what was cut there is none.
+    def test_the_goodbye
+      serve_tls(idle_timeout: 1, lint: false) do |env|
+        [200, {}, env["PATH_INFO"] == "/cut" ? Streams::Pieces.new("half") { raise "on purpose" } : Streams::Pieces.new("whole")]
+      end
+      ["GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]
+        .each { |bytes| assert_includes(connect_tls.send(bytes).rest, "whole") }
+      error = assert_raises(OpenSSL::SSL::SSLError) { connect_tls.send("GET /cut HTTP/1.0\r\n\r\n").rest }
+      assert_match(/unexpected eof/, error.message)
+    end
+
+    # The core is done with it before the peer has taken it all.
+    def test_what_was_said_arrives_though_the_server_ends
+      body = "x" * 30_000_000
+      serve_tls { [200, {}, [body]] }
+      caller = connect_tls.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      received = caller.raw.bytesize
+      received += caller.raw(1 << 18).bytesize until sleep(0.005) && count(:connections).zero?
+      @server.stop(within: 20)
+      @thread.join(0.3)
+      assert_operator(received + caller.rest.bytesize, :>, body.bytesize)
+    end
+
     def test_who_leaves_in_the_middle_of_a_handshake
       assert_no_leaks do
         serve_tls { [200, {}, ["x"]] }

@@ -21,7 +21,7 @@ class ServerSlotTest < Minitest::Test
   def test_a_system_that_gives_no_process_is_asked_again
     answers = [Errno::EAGAIN, Errno::ENOMEM, ThreadError]
     slot = Plait::Server::Workers::Slot.new(3, @plan) { answers.empty? ? Stub.new(true) : raise(answers.shift, "none") }
-    wait_until(timeout: 20) { slot.tap(&:look).worker }
+    wait_until(timeout: 20) { slot.tap(&:fill).worker }
     slot.tell_news
     assert_equal(3, @notices.size)
     assert_match(/\Aworker 3 can't be begun: .*; trying again in 0 s\z/, @notices[0])
@@ -33,7 +33,7 @@ class ServerSlotTest < Minitest::Test
   def test_a_replacement_for_which_there_is_no_process
     workers = [Stub.new(true)]
     slot = Plait::Server::Workers::Slot.new(0, @plan) { workers.shift || raise(Errno::EAGAIN) }
-    slot.look
+    slot.fill
     slot.replace
     refute_predicate(slot, :changing?)
     assert_predicate(slot, :ready?)

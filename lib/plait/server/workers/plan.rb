@@ -19,7 +19,7 @@ module Plait
       # @!attribute memory
       #   @return [Integer, nil] bytes of memory above which one is replaced
       # @!attribute patience
-      #   @return [Numeric] seconds in which one that is to take another's place must be ready
+      #   @return [Numeric] seconds in which one must be ready; then it is killed
       # @!attribute grace
       #   @return [Numeric] seconds in which one that is replaced still answers a last request on each open connection
       # @!attribute drain

@@ -67,13 +67,18 @@ module Plait
           @successor ||= @worker && begin_one
         end
 
-        # Hears everybody, takes leave of those that have ended, and sees that the place is taken.
+        # Hears everybody, and takes leave of those that have ended.
         # @return [void]
         def look
           workers.each(&:hear)
           workers.select(&:ended?).each { |worker| bury(worker) }
           end_overdue
           hand_over if @successor&.ready?
+        end
+
+        # Sees that the place is taken.
+        # @return [void]
+        def fill
           @worker ||= begin_one if Deadline.now >= @due
         end
 
@@ -128,8 +133,13 @@ module Plait
         end
 
         def end_overdue
-          @successor.kill if @successor && !@successor.ready? && @successor.age > @plan.patience
+          [@worker, @successor].compact.each { |worker| worker.kill(slow) if !worker.ready? && worker.age > @plan.patience }
           @retired.select(&:overdue?).each(&:kill)
+        end
+
+        def slow
+          "the app was not ready after #{@plan.patience} s (worker_boot_timeout): loading it, or a hook on boot, takes longer " \
+            "or never ends"
         end
 
         def say(text) = @news << "#{@plan.title(@index)} #{text}"

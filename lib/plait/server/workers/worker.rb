@@ -89,8 +89,10 @@ module Plait
         # @return [Boolean]
         def overdue? = @deadline&.expired? || false
 
+        # @param reason [String, nil] for the {#obituary}
         # @return [void]
-        def kill
+        def kill(reason = nil)
+          @reason ||= reason
           Process.kill(:KILL, @pid) unless @status
         end
 

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module ServerCases
+  # What an app returns that is no answer, or nearly none.
+  module BadAnswers
+    def test_what_is_wrong_with_a_triplet_is_told
+      bad = { "two" => [[200, {}], /an app returns \[status, headers, body\], not \[200, {}\]/],
+              "headers" => [[200, nil, []], /headers are a Hash of names and values, not nil/],
+              "body" => [[200, {}, nil], /a body has each, or call, and NilClass has neither/],
+              "text" => [[200, {}, "text"], /a body has each, or call, and String has neither/],
+              "parts" => [[200, {}, [nil]], /a body yields Strings, not NilClass/] }
+      serve(lint: false) { |env| bad.fetch(env["PATH_INFO"][1..]).first }
+      bad.each do |name, (_, words)|
+        assert_equal(500, get("/#{name}").status, name)
+        assert_match(words, @errors.next)
+      end
+    end
+
+    # As before Rack 3.
+    def test_headers_that_are_pairs
+      serve(lint: false) { [200, [%w[x-a 1], %w[x-b 2]], ["text"]] }
+      answer = get
+      assert_equal([200, "1", "2", "text"], [answer.status, *answer.fields.values_at("x-a", "x-b"), answer.body])
+    end
+
+    def test_bad_triplets
+      bad = { "nil" => nil, "two" => [200, {}], "status" => [:ok, {}, []], "low" => [99, {}, []], "body" => [200, {}, [1]],
+              "value" => [200, { "x-a" => "a\r\nx-b: c" }, []], "name" => [200, { "x a" => "1" }, []],
+              "length" => [200, { "content-length" => "3" }, ["four"]], "no_length" => [200, { "content-length" => "x" }, []],
+              "lengths" => [200, { "content-length" => %w[3 4] }, ["four"].each], "no_body" => [200, {}, nil],
+              "huge" => [200, { "content-length" => "9" * 20 }, ["four"].each] }
+      serve(lint: false) { |env| bad.fetch(env["PATH_INFO"][1..]) { [200, {}, []] } }
+      bad.each_key do |name|
+        assert_equal(500, get("/#{name}").status, name)
+        refute_empty(@errors.next)
+      end
+      assert_serves
+    end
+  end
+end
