@@ -45,12 +45,15 @@ static uint32_t on_ring(const struct placement *placement, uint32_t hash) {
         if (placement->points[middle].value < hash) left = middle + 1;
         else right = middle;
     }
-    return placement->points[left == placement->count ? 0 : left].node;
+    return left == placement->count ? 0 : left;
+}
+
+uint32_t placement_place(const struct placement *placement, const char *key, size_t size) {
+    key = placement_part(placement, key, &size);
+    uint32_t hash = placement_hash(placement->hash, key, size);
+    return placement->ring ? on_ring(placement, hash) : hash % placement->count;
 }
 
 uint32_t placement_node(const struct placement *placement, const char *key, size_t size) {
-    key = placement_part(placement, key, &size);
-    uint32_t hash = placement_hash(placement->hash, key, size);
-    if (placement->ring) return on_ring(placement, hash);
-    return placement->points[hash % placement->count].node;
+    return placement->points[placement_place(placement, key, size)].node;
 }

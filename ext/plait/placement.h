@@ -50,6 +50,9 @@ uint32_t placement_hash(enum placement_hash hash, const char *key, size_t size);
 /* The part of a key that is hashed. */
 const char *placement_part(const struct placement *placement, const char *key, size_t *size);
 
+/* Which of the points that is; of slots, the slot. */
+uint32_t placement_place(const struct placement *placement, const char *key, size_t size);
+
 /* The index of its node. */
 uint32_t placement_node(const struct placement *placement, const char *key, size_t size);
 

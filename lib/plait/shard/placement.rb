@@ -38,10 +38,11 @@ module Plait
 
       # @param nodes [Array<Node, String>]
       # @param rule [Symbol] of RULES
+      # @param slots [Array<Integer>, nil] the index of each slot's node, where it is not the distribution that deals them out
       # @param changes [Hash] `hash:` (of HASHES), `distribution:` (of DISTRIBUTIONS), `tag:` (two delimiters, :last_brace,
       #   :first_brace or nil) where they differ from the rule's
       # @raise [UsageError]
-      def initialize(nodes, rule: :redis_sharding, **changes)
+      def initialize(nodes, rule: :redis_sharding, slots: nil, **changes)
         settings = RULES.fetch(rule) { raise UsageError, "no placement #{rule.inspect}; there are #{RULES.keys.join(", ")}" }
         raise UsageError, "nodes: are a list, not #{nodes.inspect}" unless nodes.is_a?(Array)
 
@@ -49,7 +50,7 @@ module Plait
         settings = settings.merge(changes)
         check(**settings)
         @hash, @distribution, @tag = settings.values_at(:hash, :distribution, :tag)
-        @points = Tables.public_send(@distribution, @nodes)
+        @points = slots ? slots.map { |index| [0, index] } : Tables.public_send(@distribution, @nodes)
         freeze
       end
 
@@ -70,8 +71,16 @@ module Plait
       def same_as?(other) = rule == other.rule
 
       # @api private
+      # @return [Node] that has the slot
+      def owner_of(slot) = @nodes[@points[slot].last]
+
+      # @api private
+      # @param numbers [Array<Integer>] of the nodes, in their order
       # @return [NativeShard::Placement] for the data plane
-      def native = NativeShard::Placement.new(@hash, @tag, @points.flatten.pack("L*"), ring?)
+      def native(numbers = [*@nodes.each_index])
+        points = @points.flat_map { |value, index| [value, numbers[index]] }
+        NativeShard::Placement.new(@hash, @tag, points.pack("L*"), ring?)
+      end
 
       protected
 

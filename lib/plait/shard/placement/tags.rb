@@ -15,7 +15,7 @@ module Plait
           when nil then key
           when :last_brace then behind(key, key.rindex("{"), true)
           when :first_brace then behind(key, key.index("{"), false)
-          else between(key, rule[0], rule[1])
+          else between(key, *rule.b.chars)
           end
         end
 

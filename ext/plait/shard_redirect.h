@@ -1,0 +1,72 @@
+/*
+ * Answers of nodes that are not for the client: that a key is elsewhere (MOVED, ASK), or can't be asked for yet (TRYAGAIN, CLUSTERDOWN,
+ * READONLY). The command is then sent again, where it belongs or when it may be. For that, what was sent is kept until it is
+ * answered, on connections where that can happen.
+ */
+#ifndef PLAIT_SHARD_REDIRECT_H
+#define PLAIT_SHARD_REDIRECT_H
+
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+/* What an error says of where or when to ask again. */
+enum shard_turn {
+    SHARD_NO_TURN,   /* it is the client's */
+    SHARD_MOVED,     /* another node has the slot */
+    SHARD_ASKED,     /* another node is getting it, and has this key */
+    SHARD_LATER,     /* keys of it are on two nodes */
+    SHARD_DOWNTURN,  /* nobody has it now */
+    SHARD_DEMOTED,   /* it is no master any longer */
+    SHARD_UNREADY    /* a replica that can't be read from now */
+};
+
+/* What to do with bytes of an error. */
+enum shard_verdict {
+    SHARD_PASS, /* they are the client's */
+    SHARD_HOLD, /* that will be known later, or they are nobody's, or the connection was given up */
+    SHARD_TURN  /* they are not; the request is asked again, see shard_detour_go */
+};
+
+/* Whether such answers can come at all. */
+static inline bool shard_is_redirected(const struct shard_worker *worker) {
+    const struct shard_settings *settings = &worker->shard->settings;
+    return settings->watched || settings->reads != SHARD_READS_MASTER;
+}
+
+/* The oldest one's error, or one that is nobody's. SHARD_TURN: *detour is what goes on with the request. */
+enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard_link *link, struct shard_bytes bytes, bool last,
+                                       struct shard_detour **detour);
+
+/* It is to be asked again, in this turn or later. */
+void shard_detour_go(struct shard_worker *worker, struct shard_detour *detour);
+
+/* It is answered. */
+void shard_detour_end(struct shard_worker *worker, struct shard_detour *detour);
+
+/* Another topology is here: none waits any longer. */
+void shard_detours_hurry(struct shard_worker *worker);
+
+/* Each turn: asks those again whose time it is, and before which none is on its way. */
+void shard_detours_turn(struct shard_worker *worker);
+
+/* All that wait are told that the shard ends. */
+void shard_detours_close(struct shard_worker *worker);
+
+/* ---- shard_kept.c ---- */
+
+/* What is to be sent now will have been sent. */
+void shard_kept_add(struct shard_worker *worker, struct shard_link *link);
+
+/* All before that place is answered. */
+void shard_kept_drop(struct shard_worker *worker, struct shard_link *link, uint64_t until);
+void shard_kept_clear(struct shard_worker *worker, struct shard_link *link);
+
+/* The bytes from the first place on up to the second. False: they are not here. */
+bool shard_kept_take(struct shard_worker *worker, struct shard_link *link, uint64_t from, uint64_t to, struct shard_rope *bytes);
+
+/* The connection ends: who only wanted to read from a replica is asked for at its master. */
+void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link);
+
+#endif
+#endif

@@ -1,0 +1,227 @@
+/* See shard_topology.h. */
+#include "shard_topology.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "shard_redirect.h"
+
+/* ---- making one ---- */
+
+static size_t numbers_of(const struct shard_plan *plan) {
+    return (size_t)plan->master_count + 3 * (size_t)plan->known + 1;
+}
+
+/* Replicas in the order of their masters. */
+static void list_replicas(struct shard_topology *topology, const struct shard_plan *plan) {
+    uint32_t count = 0;
+    for (uint32_t master = 0; master < plan->known; master++) {
+        topology->replicas_from[master] = count;
+        for (uint32_t node = 0; node < plan->known; node++) {
+            bool is_one = node != master && plan->master_of[node] == master && plan->readable[node];
+            if (is_one) topology->replicas[count++] = node;
+        }
+    }
+    topology->replicas_from[plan->known] = count;
+}
+
+/* In one piece of memory. NULL: there is none. */
+static struct shard_topology *make(const struct shard_plan *plan) {
+    size_t points = plan->placement.count * sizeof *plan->placement.points;
+    struct shard_topology *topology = malloc(sizeof *topology + points + numbers_of(plan) * sizeof(uint32_t));
+    if (!topology) return NULL;
+
+    struct placement_point *own = (struct placement_point *)(topology + 1);
+    memcpy(own, plan->placement.points, points);
+    uint32_t *numbers = (uint32_t *)(own + plan->placement.count);
+    *topology = (struct shard_topology){
+        .references = 1,
+        .known = plan->known,
+        .generation = plan->generation % SHARD_GENERATIONS,
+        .partial = plan->partial,
+        .master_count = plan->master_count,
+        .masters = numbers,
+        .master_of = numbers + plan->master_count,
+        .replicas = numbers + plan->master_count + plan->known,
+        .replicas_from = numbers + plan->master_count + 2 * (size_t)plan->known,
+        .placement = plan->placement,
+    };
+    topology->placement.points = own;
+    memcpy(topology->masters, plan->masters, plan->master_count * sizeof *numbers);
+    memcpy(topology->master_of, plan->master_of, plan->known * sizeof *numbers);
+    list_replicas(topology, plan);
+    return topology;
+}
+
+/* All nodes are masters. */
+static struct shard_topology *make_plain(const struct shard_settings *settings) {
+    uint32_t count = settings->node_count;
+    uint32_t *numbers = malloc(count * sizeof *numbers);
+    bool *none = calloc(count, sizeof *none);
+    for (uint32_t i = 0; numbers && i < count; i++) numbers[i] = i;
+    struct shard_plan plan = {.placement = settings->placement, .known = count, .master_count = count, .masters = numbers,
+                              .master_of = numbers, .readable = none};
+    struct shard_topology *topology = numbers && none ? make(&plan) : NULL;
+    free(numbers);
+    free(none);
+    return topology;
+}
+
+/* ---- of the shard ---- */
+
+int shard_topology_open(struct shard *shard) {
+    pthread_mutex_init(&shard->lock, NULL);
+    shard->notice = shard_take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (shard->notice == -1) return errno;
+
+    const struct shard_settings *settings = &shard->settings;
+    struct shard_topology *topology = settings->plan ? make(settings->plan) : make_plain(settings);
+    if (!topology) return ENOMEM;
+
+    topology->version = 1;
+    shard->topology = topology;
+    atomic_store_explicit(&shard->version, topology->version, memory_order_release);
+    return 0;
+}
+
+static void drop(struct shard *shard, struct shard_topology *topology) {
+    pthread_mutex_lock(&shard->lock);
+    bool last = --topology->references == 0;
+    pthread_mutex_unlock(&shard->lock);
+    if (last) free(topology);
+}
+
+void shard_topology_close(struct shard *shard) {
+    if (shard->topology) drop(shard, shard->topology);
+    shard->topology = NULL;
+    shard_close(shard->notice);
+    pthread_mutex_destroy(&shard->lock);
+}
+
+/* Who has an address already keeps it: threads may be reading it. */
+static void add_nodes(struct shard *shard, const struct shard_plan *plan) {
+    for (uint32_t i = shard->topology->known; i < plan->known; i++) shard->settings.nodes[i] = plan->nodes[i];
+}
+
+int shard_publish(struct shard *shard, const struct shard_plan *plan) {
+    if (plan->known > shard->settings.node_count || plan->known < shard->topology->known) return EINVAL;
+    struct shard_topology *topology = make(plan);
+    if (!topology) return ENOMEM;
+
+    add_nodes(shard, plan);
+    pthread_mutex_lock(&shard->lock);
+    struct shard_topology *former = shard->topology;
+    topology->version = former->version + 1;
+    shard->topology = topology;
+    atomic_store_explicit(&shard->version, topology->version, memory_order_release);
+    pthread_mutex_unlock(&shard->lock);
+    drop(shard, former);
+    shard_ring(shard);
+    return 0;
+}
+
+int shard_notice(const struct shard *shard) {
+    return shard->notice;
+}
+
+void shard_notice_taken(struct shard *shard) {
+    uint64_t count;
+    ssize_t size = read(shard->notice, &count, sizeof count);
+    (void)size;
+    atomic_store_explicit(&shard->doubted, false, memory_order_release);
+}
+
+void shard_topology_doubt(struct shard_worker *worker) {
+    struct shard *shard = worker->shard;
+    if (!shard->settings.watched || atomic_exchange_explicit(&shard->doubted, true, memory_order_acq_rel)) return;
+
+    uint64_t one = 1;
+    while (write(shard->notice, &one, sizeof one) == -1 && errno == EINTR) continue;
+}
+
+/* ---- of a thread ---- */
+
+bool shard_topology_take_up(struct shard_worker *worker) {
+    struct shard *shard = worker->shard;
+    struct shard_topology *former = worker->topology;
+    pthread_mutex_lock(&shard->lock);
+    worker->topology = shard->topology;
+    if (worker->topology) worker->topology->references++;
+    pthread_mutex_unlock(&shard->lock);
+    if (former) drop(shard, former);
+    if (worker->topology) worker->version = worker->topology->version;
+    return worker->topology;
+}
+
+void shard_topology_leave(struct shard_worker *worker) {
+    if (worker->topology) drop(worker->shard, worker->topology);
+    worker->topology = NULL;
+}
+
+/* Nobody is sent there any longer; it goes when its last answers have come. */
+static bool retire(struct shard_worker *worker, struct shard_lane *lane) {
+    bool left = false;
+    for (uint32_t i = 0; i < worker->topology->known; i++) {
+        struct shard_link *link = &lane->links[i];
+        if (worker->topology->master_of[i] != SHARD_NOBODY) continue;
+        link->suspect = false; /* nobody wants to know whether it is well */
+        if (link->state == SHARD_DOWN) continue;
+        if (link->head == link->tail) shard_link_close(worker, link);
+        else left = true;
+    }
+    return left;
+}
+
+bool shard_topology_turn(struct shard_worker *worker) {
+    bool other = atomic_load_explicit(&worker->shard->version, memory_order_acquire) != worker->version;
+    if (other) {
+        shard_topology_take_up(worker);
+        shard_detours_hurry(worker);
+        worker->retiring = true;
+    }
+    if (!worker->retiring) return false;
+
+    worker->retiring = false;
+    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) worker->retiring |= retire(worker, lane);
+    return worker->retiring;
+}
+
+uint32_t shard_topology_find(const struct shard_worker *worker, const char *label) {
+    for (uint32_t i = 0; i < worker->topology->known; i++) {
+        if (strcmp(worker->shard->settings.nodes[i].label, label) == 0) return i;
+    }
+    return SHARD_NOBODY;
+}
+
+/* ---- replicas ---- */
+
+/* Scripts are loaded into masters only. */
+static bool may_be_read_elsewhere(const struct shard_call *call) {
+    const struct shard_command *command = call->command;
+    if (!command || !(command->flags & SHARD_READONLY)) return false;
+    return strncmp(command->name, "eval", 4) != 0 && strncmp(command->name, "fcall", 5) != 0;
+}
+
+uint32_t shard_choose_reader(const struct shard_call *call, uint32_t node) {
+    struct shard_worker *worker = call->worker;
+    if (!may_be_read_elsewhere(call)) return node;
+
+    const struct shard_topology *topology = worker->topology;
+    const uint32_t *replicas = topology->replicas + topology->replicas_from[node];
+    uint32_t count = topology->replicas_from[node + 1] - topology->replicas_from[node];
+    uint32_t choices = count + (worker->shard->settings.reads == SHARD_READS_ANY);
+    uint32_t from = choices ? shard_random(worker) % choices : 0;
+    for (uint32_t i = 0; i < choices; i++) {
+        uint32_t chosen = (from + i) % choices;
+        if (chosen == count) return node;
+        if (shard_link_is_well(worker, shard_link_to(call, replicas[chosen]))) return replicas[chosen];
+    }
+    return node;
+}
+
+#endif
