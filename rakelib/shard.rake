@@ -1,12 +1,16 @@
 # frozen_string_literal: true
 
 namespace :shard do
-  desc "Make the table of the keys' places in commands from the redis-server that is installed"
-  task :commands do
+  # What both need: the tests' servers, and the library.
+  task :support do
     require "minitest"
     $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
     require_relative "../test/support/redis_conversation"
     require_relative "../test/support/redis_server"
+  end
+
+  desc "Make the table of the keys' places in commands from the redis-server that is installed"
+  task commands: :support do
     require "plait/shard/command_table"
 
     Support::RedisServer.start do |server|
@@ -16,5 +20,13 @@ namespace :shard do
       File.write(path, table.to_c)
       puts("#{path}: #{table.entries.size} commands")
     end
+  end
+
+  desc "Run Redis' own Tcl tests through the proxy: UNITS=\"unit/scan unit/sort\" ARGUMENTS=\"--tags -slow\""
+  task redis_suite: :support do
+    require_relative "../test/shard/redis_suite/comparison"
+
+    RedisSuite::Comparison.new(kept: File.expand_path("../tmp", __dir__), units: ENV.fetch("UNITS", "").split,
+                               arguments: ENV.fetch("ARGUMENTS", "").split).run
   end
 end

@@ -50,6 +50,31 @@ class ShardCommandTableTest < Minitest::Test
     assert_empty(table.to_c.lines.drop(1) - rows)
   end
 
+  def test_commands_of_newer_servers
+    { %w[HEXPIRE h 10 FIELDS 1 f] => %w[h], %w[json.get k $] => %w[k], %w[JSON.MGET a b $] => %w[a b],
+      %w[MSETEX 2 a 1 b 2] => %w[a b], %w[JSON.MSET a $ 1 b $ 2] => %w[a b], %w[TDIGEST.MERGE d 2 a b] => %w[d a b],
+      %w[TS.CREATERULE a b x y 1] => %w[a b], %w[VSIM v ELE x] => %w[v] }.each do |words, keys|
+      assert_equal(keys, Plait::NativeShard::Plane.keys_of(words).map { |place| words[place] }, words.join(" "))
+    end
+  end
+
+  def test_what_was_added_by_hand_is_not_in_the_table_made_from_a_server
+    made, added = %w[shard_commands.inc shard_commands_newer.inc].map do |file|
+      File.read(File.join(Support::ROOT, "ext/plait", file)).scan(/^{"([^"]+)"/).flatten
+    end
+    assert_empty(made & added)
+  end
+
+  # It is for the server to say that it does not know them.
+  def test_a_server_that_is_too_old_for_them
+    with_proxy do |proxy|
+      converse(proxy.port) do |redis|
+        assert_equal(["-ERR unknown command 'JSON.GET', with args beginning with: 'k' '$' \r\n", "+PONG\r\n"],
+                     redis.pipeline([%w[JSON.GET k $], %w[PING]]))
+      end
+    end
+  end
+
   def test_an_older_server
     error = assert_raises(Plait::UsageError) { CommandTable.new([["get", 2, [], 1, 1, 1]]) }
     assert_match(/as that of Redis 7 does/, error.message)

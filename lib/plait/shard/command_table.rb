@@ -15,6 +15,10 @@ module Plait
       # What the data plane wants to know.
       FLAGS = %w[write readonly blocking pubsub admin].freeze
       SPECS = 3
+      # What COMMAND does not tell: DEBUG has commands of its own, and some of them name keys.
+      DEBUG_OF_KEYS = { "object" => 0, "digest-value" => -1, "listpack" => 0, "sdslen" => 0 }.freeze
+      DEBUG_OF_ALL = %w[set-active-expire quicklist-packed-threshold set-disable-deny-scripts sleep reload loadaof log protocol
+                        stringmatch-len].freeze
       NUMBERS = { "range" => %w[lastkey keystep limit], "keynum" => %w[keynumidx firstkey keystep] }.freeze
 
       # @return [Array<Entry>] by name
@@ -37,12 +41,22 @@ module Plait
       def entries_of(command)
         raise UsageError, "the server's COMMAND tells no specifications of keys, as that of Redis 7 does" if command.size < 10
 
-        own = Array(command[9]).flat_map { |sub| entries_of(sub) }
+        own = own_entries(command)
         specs = command[8].map { |spec| spec_of(pairs(spec)) }
         flags = command[2] & FLAGS
         flags << "container" if own.any?
         flags << "unclear" if specs.include?(nil) || specs.size > SPECS
         [Entry.new(command[0].downcase, command[1], flags, specs.compact.first(SPECS)), *own]
+      end
+
+      def own_entries(command)
+        command[0].casecmp?("debug") ? debug_entries : Array(command[9]).flat_map { |sub| entries_of(sub) }
+      end
+
+      def debug_entries
+        keyed = DEBUG_OF_KEYS.transform_values { |last| [Spec.new(nil, 2, "range", last, 1, 0)] }
+        plain = DEBUG_OF_ALL.to_h { |name| [name, []] }
+        keyed.merge(plain).map { |name, specs| Entry.new("debug|#{name}", -2 - specs.size, %w[admin], specs) }
       end
 
       # A map is an array of names and values in RESP2.

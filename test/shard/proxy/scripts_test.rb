@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "nodes"
+
+# Scripts that run for long: which node it is, and how it is ended.
+class ShardProxyScriptsTest < Minitest::Test
+  include ShardNodes
+
+  def setup
+    super
+    nodes.each { |node| call(node.port, "CONFIG", "SET", "busy-reply-threshold", "10") }
+  end
+
+  def teardown
+    nodes.each { |node| call(node.port, "CONFIG", "SET", "busy-reply-threshold", "5000") }
+    super
+  end
+
+  ENDLESS = { "SCRIPT" => ["EVAL", "while true do end", "1"], "FUNCTION" => %w[FCALL endless 1] }.freeze
+  FUNCTION = "#!lua name=lib\nredis.register_function('endless', function() while true do end end)"
+
+  # Of FUNCTION STATS: a function, or a script.
+  RUNS = /duration_ms|\A-BUSY/
+  # It ends by itself.
+  WRITES = "redis.call('SET', KEYS[1], '') local n = 0 while n < 3e5 do redis.call('PING') n = n + 1 end"
+
+  def test_a_script_is_found_and_ended_wherever_it_runs
+    with_proxy do |proxy|
+      call(proxy.port, "FUNCTION", "LOAD", "REPLACE", FUNCTION)
+      ENDLESS.to_a.product([0, nodes.size - 1], [2, 3]) do |(kind, command), node, version|
+        assert_match(/\A-NOTBUSY/, call(proxy.port, kind, "KILL"))
+        refute_match(RUNS, stats(proxy, version))
+        caller = Thread.new { call(proxy.port, *command, key_on(proxy, node)) }
+        wait_until { stats(proxy, version).match?(RUNS) }
+        assert_equal("+OK\r\n", call(proxy.port, kind, "KILL"))
+        assert_match(/\A-ERR .*killed by user/, caller.value)
+      end
+    end
+  end
+
+  def test_one_that_has_written_is_not_ended
+    with_proxy do |proxy|
+      caller = Thread.new { call(proxy.port, "EVAL", WRITES, "1", key_on(proxy, 1)) }
+      wait_until { stats(proxy, 2).match?(RUNS) }
+      assert_match(/\A-UNKILLABLE/, call(proxy.port, "SCRIPT", "KILL"))
+      assert_equal("$-1\r\n", caller.value)
+    end
+  end
+
+  private
+
+  def stats(proxy, version)
+    converse(proxy.port) { |redis| redis.pipeline([["HELLO", version], %w[FUNCTION STATS]]).last }
+  end
+end
