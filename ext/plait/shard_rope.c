@@ -17,9 +17,14 @@ enum { OWN_ROOM = 8192 - sizeof(struct shard_block), SMALL_ROOM = 256 - sizeof(s
 enum { LARGE_MEMORY = 128 * 1024, MAPPED_MEMORY = 1024 * 1024 };
 
 static _Thread_local unsigned long large_freed;
+static _Thread_local size_t bytes_freed;
 
 unsigned long shard_large_freed(void) {
     return large_freed;
+}
+
+size_t shard_bytes_freed(void) {
+    return bytes_freed;
 }
 
 static struct shard_buffer *map(size_t size) {
@@ -43,6 +48,7 @@ struct shard_buffer *shard_buffer_new(size_t room) {
 void shard_buffer_drop(struct shard_buffer *buffer) {
     if (!buffer || --buffer->references) return;
     large_freed += buffer->room >= LARGE_MEMORY;
+    bytes_freed += buffer->mapped || buffer->room < LARGE_MEMORY ? 0 : buffer->room;
     if (buffer->mapped) munmap(buffer, sizeof *buffer + buffer->room);
     else free(buffer);
 }
@@ -107,7 +113,9 @@ static void trim(struct shard_block **list, size_t *count, size_t keep) {
 }
 
 void shard_blocks_trim(struct shard_blocks *blocks, size_t keep) {
-    large_freed += blocks->own_count > keep * 2;
+    bool many = blocks->own_count > keep * 2;
+    large_freed += many;
+    bytes_freed += many ? (blocks->own_count - keep) * OWN_ROOM : 0;
     trim(&blocks->own, &blocks->own_count, keep);
     trim(&blocks->small, &blocks->small_count, keep * 32);
     trim(&blocks->references, &blocks->reference_count, keep * 16);
@@ -200,6 +208,19 @@ bool shard_rope_settle(struct shard_rope *rope, struct shard_blocks *blocks) {
     }
     if (!enough) shard_rope_clear(rope, blocks);
     *rope = settled;
+    return enough;
+}
+
+bool shard_rope_share(struct shard_rope *rope, struct shard_blocks *blocks, const struct shard_rope *other, size_t offset) {
+    bool enough = true;
+    for (const struct shard_block *block = other->first; block && enough; block = block->next) {
+        size_t before = offset < block->size ? offset : block->size;
+        const char *data = block->data + before;
+        size_t size = block->size - before;
+        offset -= before;
+        if (!size) continue;
+        enough = block->owner ? shard_rope_refer(rope, blocks, data, size, block->owner) : shard_rope_copy(rope, blocks, data, size);
+    }
     return enough;
 }
 

@@ -67,6 +67,9 @@ bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, cons
 /* Copies what is borrowed. */
 bool shard_rope_settle(struct shard_rope *rope, struct shard_blocks *blocks);
 
+/* Appends what another has from an offset on, which keeps it: what it borrows, and small pieces, are copied. */
+bool shard_rope_share(struct shard_rope *rope, struct shard_blocks *blocks, const struct shard_rope *other, size_t offset);
+
 /* Puts the one behind the other, and leaves it empty. */
 void shard_rope_move(struct shard_rope *to, struct shard_rope *from);
 
@@ -84,8 +87,11 @@ void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks);
 /* Writes as much as is taken; 0, or an errno: EAGAIN when some is left. */
 int shard_rope_write(struct shard_rope *rope, struct shard_blocks *blocks, int socket);
 
-/* Large pieces of memory that this thread has freed so far: the allocator may have kept them. */
+/* Large pieces of memory that this thread has freed so far. */
 unsigned long shard_large_freed(void);
+
+/* Bytes of them that the allocator may have kept. */
+size_t shard_bytes_freed(void);
 
 /* Frees all but a few. */
 void shard_blocks_trim(struct shard_blocks *blocks, size_t keep);

@@ -1,0 +1,51 @@
+/*
+ * WAIT: how many replicas have all that the client has written. Which nodes it has written to nobody remembers, nor by what
+ * connection: so all masters are asked, each on a connection that has just seen how far it has come (PING), and the least counts.
+ */
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WORDS = 160, DIGITS = 18 };
+
+static const double SHARE = 0.8; /* of what a node may be silent for */
+
+/* Milliseconds; false: it is no number, which the nodes will say. */
+static bool read_milliseconds(const char *word, size_t size, unsigned long long *number) {
+    *number = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (word[i] < '0' || word[i] > '9') return false;
+        *number = *number * 10 + (unsigned long long)(word[i] - '0');
+    }
+    return size;
+}
+
+/* No longer than a node may be silent: it would be given up. */
+static unsigned long long bounded(const struct shard_worker *worker, unsigned long long milliseconds) {
+    unsigned long long most = (unsigned long long)(worker->shard->settings.timeout * 1000 * SHARE);
+    return most && (milliseconds == 0 || milliseconds > most) ? most : milliseconds;
+}
+
+void shard_acknowledge(struct shard_call *call) {
+    struct resp_span count = call->words[1], time = call->words[2];
+    unsigned long long milliseconds;
+    char words[WORDS], digits[DIGITS + 6];
+    bool short_enough = count.size && count.size <= DIGITS && time.size <= DIGITS;
+    if (!short_enough || !read_milliseconds(call->data + time.at, time.size, &milliseconds)) {
+        shard_refuse(call, "ERR timeout is not an integer or out of range");
+        return;
+    }
+    int size = snprintf(digits, sizeof digits, "%llu", bounded(call->worker, milliseconds));
+    size = snprintf(words, sizeof words, "*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nWAIT\r\n$%zu\r\n%.*s\r\n$%d\r\n%s\r\n", count.size, (int)count.size,
+                    call->data + count.at, size, digits);
+    struct shard_call question = *call;
+    question.data = words;
+    question.size = (size_t)size;
+    question.owner = NULL;
+    shard_send_to_all(&question);
+}
+
+#endif

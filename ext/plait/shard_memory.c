@@ -1,0 +1,74 @@
+/* How much a thread keeps for its clients and its nodes, and what happens when that is too much. */
+#include "shard_pinned.h"
+
+#ifdef __linux__
+
+#include <stdlib.h>
+
+enum { FEW = 4096 /* words of a command that need no memory given back */ };
+
+static size_t held_of(const struct shard_client *client) {
+    size_t held = client->out.size + client->behind;
+    if (client->in) held += client->in->size;
+    if (client->spans) held += client->command.room * sizeof *client->spans;
+    if (client->transaction) held += client->transaction->queue.size;
+    return held;
+}
+
+void shard_weigh_client(struct shard_worker *worker, struct shard_client *client) {
+    size_t held = client->socket == -1 ? 0 : held_of(client);
+    worker->held += held - client->held;
+    client->held = held;
+}
+
+void shard_weigh_link(struct shard_worker *worker, struct shard_link *link) {
+    worker->queued += link->out.size - link->weighed;
+    link->weighed = link->out.size;
+}
+
+bool shard_is_overfull(const struct shard_worker *worker, const struct shard_link *link) {
+    return link->out.size > SHARD_HIGH && worker->queued > worker->shard->settings.thread_bytes;
+}
+
+static size_t most_held(const struct shard_worker *worker) {
+    size_t most = 0;
+    for (const struct shard_client *client = worker->clients; client; client = client->after) {
+        if (client->held > most) most = client->held;
+    }
+    return most;
+}
+
+/* Whoever holds half as much as the one that holds the most, or more: two walks and not one for each that is closed. */
+static void close_largest(struct shard_worker *worker, size_t least, size_t enough) {
+    struct shard_client *next;
+    for (struct shard_client *client = worker->clients; client && worker->held > enough; client = next) {
+        next = client->after;
+        if (client->socket == -1 || client->held < least) continue;
+        shard_add(worker, FIGURE_CUT, 1);
+        shard_client_close(worker, client);
+    }
+}
+
+void shard_relieve(struct shard_worker *worker) {
+    size_t room = worker->shard->settings.thread_bytes;
+    if (worker->held <= room) return;
+
+    size_t most;
+    while (worker->held > room - room / 8 && (most = most_held(worker)) > 0) {
+        close_largest(worker, most > 1 ? most / 2 : 1, room - room / 8);
+    }
+}
+
+static void shrink(void **array, uint32_t *room, size_t element) {
+    void *smaller = *room > FEW ? realloc(*array, FEW * element) : NULL;
+    if (!smaller) return;
+    *array = smaller;
+    *room = FEW;
+}
+
+void shard_shrink(struct shard_worker *worker) {
+    shrink((void **)&worker->spans, &worker->span_room, sizeof *worker->spans);
+    shrink((void **)&worker->nodes, &worker->node_room, sizeof *worker->nodes);
+}
+
+#endif
