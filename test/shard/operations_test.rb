@@ -24,6 +24,23 @@ class ShardOperationsTest < Minitest::Test
     end
   end
 
+  def test_hot_keys
+    with_proxy(metrics: "127.0.0.1:0", threads: 2, hot: 0.3) do |proxy|
+      converse(proxy.port) do |redis|
+        wait_until do
+          redis.pipeline(Array.new(3000) { |i| i.even? ? ["GET", "hot"] : ["MGET", "é\xFF#{"k" * 200}", "k#{i}"] })
+          proxy.hot_keys.size == 2
+        end
+      end
+      hottest = proxy.hot_keys
+      assert_equal(%W[hot é\\xFF#{"k" * 93}…], hottest.map { |hot| hot[:key] }.sort.reverse.sort_by(&:size))
+      assert_operator(hottest[0][:per_second], :>=, hottest[1][:per_second])
+      assert_match(/^plait_shard_hot_key_commands_per_second{rank="2"} \d/, get(proxy, "/metrics"))
+      assert_equal(2, JSON.parse(get(proxy, "/status"))["hot_keys"].size)
+      wait_until { proxy.hot_keys.empty? } # nobody asks any longer
+    end
+  end
+
   def test_others_at_the_endpoint
     with_proxy(metrics: "127.0.0.1:0") do |proxy|
       assert_equal("404", http(proxy) { |http| http.get("/") }.code)

@@ -6,9 +6,9 @@ require_relative "../command"
 module Plait
   module CLI
     class Shard < Command
-      # Tells of signals in their turn: SIGHUP and SIGTERM, as supervisors send them.
+      # Tells of signals in their turn: SIGHUP, SIGTERM and SIGUSR2, as supervisors send them.
       class Bell
-        NAMES = { "H" => :HUP, "T" => :TERM }.freeze
+        NAMES = { "H" => :HUP, "T" => :TERM, "2" => :USR2 }.freeze
 
         # @yieldparam bell [Bell] while the block runs, these signals are its
         def self.open

@@ -6,6 +6,7 @@ require_relative "../command"
 require_relative "../exit_status"
 require_relative "bell"
 require_relative "demo"
+require_relative "succession"
 
 module Plait
   module CLI
@@ -13,6 +14,9 @@ module Plait
       # Runs a proxy until it is interrupted, and tells what goes on.
       class Run
         PERIOD = 1.0
+        # Options that a file read again does not change.
+        FIXED = %i[listen threads metrics].freeze
+        private_constant :FIXED
 
         # @param settings [Settings]
         # @param terminal [Terminal]
@@ -23,19 +27,22 @@ module Plait
 
         # @return [Integer] an {ExitStatus}
         def call
-          options = @settings.proxy
-          return serve(**options) unless @settings.demo
+          @options = @settings.proxy
+          return serve(**@options) unless @settings.demo
 
-          Demo.open(@settings.demo) { |nodes| serve(nodes: nodes, **options) }
+          Demo.open(@settings.demo) { |nodes| serve(nodes: nodes, **@options) }
         end
 
         private
 
         def serve(**options)
-          Plait::Shard::Proxy.open(**options) do |proxy|
+          Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
             greet(proxy)
-            Bell.open { |bell| watch(proxy, bell) }
-            end_well(proxy)
+            Bell.open do |bell|
+              Succession.serving
+              tell_who_is_silent(proxy)
+              watch(proxy, bell) == :USR2 ? leave(proxy) : end_well(proxy)
+            end
           rescue Interrupt
             say_goodbye(proxy.figures)
           end
@@ -49,17 +56,52 @@ module Plait
           @terminal.note("try: redis-cli -p #{proxy.port} set key value") if @settings.demo
         end
 
-        # A line when something has happened; until SIGTERM.
+        # It may come later; but it may also be a wrong address.
+        def tell_who_is_silent(proxy)
+          proxy.nodes.reject { |node| node[:up] }.each do |node|
+            @terminal.complain("#{node[:address]} does not answer; commands for it fail until it does")
+          end
+        end
+
+        # A line when something has happened; until SIGTERM, or SIGUSR2 and another process serves.
+        # @return [Symbol] the signal
         def watch(proxy, bell)
           before = proxy.figures
           until (signal = bell.wait(PERIOD)) == :TERM
             signal = change(proxy, bell) while signal == :HUP
-            return if signal == :TERM
+            return signal if signal == :TERM || (signal == :USR2 && hand_over(proxy))
 
             now = proxy.figures
             @terminal.note(line(now, before)) if now != before
             before = now
           end
+          signal
+        end
+
+        # @return [Boolean] whether another process serves now
+        def hand_over(proxy)
+          return refuse_to_hand_over if @settings.demo
+
+          sockets = proxy.sockets
+          pid = Succession.start(sockets)
+          @terminal.note("process #{pid} has taken over; clients who are here have #{@settings.drain} s to leave")
+          true
+        rescue Error, SystemCallError => e
+          @terminal.complain("not handed over: #{e.message}")
+          false
+        ensure
+          sockets&.each_value { |list| list.each(&:close) }
+        end
+
+        def refuse_to_hand_over
+          @terminal.complain("SIGUSR2: the servers of --demo end with this process, so that no other can take over")
+          false
+        end
+
+        # Nobody is refused meanwhile, so that there is time.
+        def leave(proxy)
+          proxy.drain(within: @settings.drain, linger: @settings.drain)
+          say_goodbye(proxy.figures)
         end
 
         # With the file as it is now. SIGTERM breaks it off.
@@ -77,11 +119,18 @@ module Plait
         def reload(proxy)
           return @terminal.complain("SIGHUP: there is no --config to be read again") unless @settings.file?
 
-          options = @settings.read_again.except(:listen, :threads, :metrics)
+          options = free(@settings.read_again)
           ending = @settings.reshard? ? reshard(proxy, options) : exchange(proxy, options)
           @terminal.note("reloaded for #{proxy.placement.nodes.join(", ")}; #{ending}")
         rescue Error => e
           @terminal.complain("not reloaded: #{e.message}")
+        end
+
+        # Those that can change; of the others it is said that they don't.
+        def free(options)
+          changed = FIXED.reject { |name| options[name] == @options[name] }
+          @terminal.complain("not changed before it is started anew: #{changed.join(", ")}") if changed.any?
+          options.except(*FIXED)
         end
 
         def exchange(proxy, options)

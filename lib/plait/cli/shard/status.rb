@@ -49,6 +49,7 @@ module Plait
                   figures["bytes_out"] / 1e6),
            *table(%w[node state requests failures], nodes(status)),
            *table(%w[command count mean p99], commands(status)),
+           *table(["hot key", "commands/s"], hot_keys(status)),
            *table(%w[slow seconds client at], slow(status))]
         end
 
@@ -67,6 +68,8 @@ module Plait
         def slow(status)
           status["slow"].map { |one| [one["command"], format("%.3f", one["seconds"]), one["client"], one["at"]] }
         end
+
+        def hot_keys(status) = status["hot_keys"].map { |hot| [hot["key"], hot["per_second"].round] }
 
         def table(head, rows)
           return [] if rows.empty?
