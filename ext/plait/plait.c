@@ -16,11 +16,13 @@ static void count_fork(void) {
 RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
     pthread_atfork(NULL, NULL, count_fork);
+    plait_init_rulebook();
     plait_init_http1(plait);
     plait_init_messagepack_rpc(plait);
     plait_init_resp(plait);
     plait_init_connect(plait);
     plait_init_deadlines();
+    plait_init_malloc(plait);
     plait_init_scheduler(plait);
 #ifdef __linux__
     plait_init_reactor(plait);

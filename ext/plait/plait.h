@@ -1,3 +1,4 @@
+/* What all bindings share. Engines don't include it: they know nothing of Ruby. */
 #ifndef PLAIT_H
 #define PLAIT_H
 
@@ -9,6 +10,7 @@
 void plait_init_connect(VALUE plait);
 void plait_init_deadlines(void);
 void plait_init_http1(VALUE plait);
+void plait_init_malloc(VALUE plait);
 void plait_init_messagepack_rpc(VALUE plait);
 void plait_init_placement(VALUE plait);
 void plait_init_pool(VALUE plait);
@@ -16,6 +18,7 @@ void plait_init_reactor(VALUE plait);
 void plait_init_resp(VALUE plait);
 void plait_init_response(void);
 void plait_init_rpc_line(VALUE plait);
+void plait_init_rulebook(void);
 void plait_init_scheduler(VALUE plait);
 void plait_init_selector(VALUE plait);
 void plait_init_shard(VALUE plait);

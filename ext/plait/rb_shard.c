@@ -11,7 +11,7 @@
 #include "rb_placement.h"
 #include "rb_shard.h"
 #include "shard.h"
-#include "shard_table.h"
+#include "shard_tls.h"
 
 /* Servers take more than the million that is enough for other uses; an MSET of many is never here as a whole. */
 enum { MOST_ARGUMENTS = 16 << 20 };
@@ -71,8 +71,7 @@ static VALUE fetch(VALUE options, const char *name) {
     return rb_hash_fetch(options, ID2SYM(rb_intern(name)));
 }
 
-/* [[packed address, label], …] */
-static void read_nodes(VALUE nodes, struct shard_node *to) {
+void plait_shard_nodes(VALUE nodes, struct shard_node *to) {
     for (long i = 0; i < RARRAY_LEN(nodes); i++) {
         VALUE pair = rb_ary_entry(nodes, i);
         Check_Type(pair, T_ARRAY);
@@ -84,6 +83,8 @@ static void read_nodes(VALUE nodes, struct shard_node *to) {
         memcpy(&to[i].address, RSTRING_PTR(address), (size_t)RSTRING_LEN(address));
         to[i].size = (socklen_t)RSTRING_LEN(address);
         snprintf(to[i].label, sizeof to[i].label, "%s", StringValueCStr(label));
+        VALUE host = rb_ary_entry(pair, 2);
+        snprintf(to[i].host, sizeof to[i].host, "%s", StringValueCStr(host));
     }
 }
 
@@ -96,29 +97,74 @@ static void read_secret(VALUE options, const char *name, char to[SHARD_SECRET]) 
 
 static void read_secrets(VALUE options, struct shard_settings *settings) {
     settings->slow = NUM2DBL(fetch(options, "slow"));
+    settings->hot = NUM2DBL(fetch(options, "hot"));
     settings->users = RTEST(fetch(options, "users"));
+    settings->config = RTEST(fetch(options, "config"));
     read_secret(options, "password", settings->password);
     read_secret(options, "node_user", settings->node_user);
     read_secret(options, "node_password", settings->node_password);
 }
 
+static void read_back_ends(VALUE options, struct shard_settings *settings) {
+    static const char *const names[] = {"master", "replicas", "any"};
+    VALUE reads = rb_sym2str(fetch(options, "reads"));
+    settings->cluster = RTEST(fetch(options, "cluster"));
+    settings->watched = RTEST(fetch(options, "watched"));
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(StringValueCStr(reads), names[i]) == 0) settings->reads = (enum shard_reads)i;
+    }
+}
+
 static struct shard_settings read_settings(VALUE nodes, VALUE placement, VALUE options, struct shard_node *to) {
-    read_nodes(nodes, to);
+    plait_shard_nodes(nodes, to);
     struct resp_limits limits = resp_default_limits;
     limits.arguments = MOST_ARGUMENTS;
     return (struct shard_settings){
         .nodes = to,
-        .node_count = (uint32_t)RARRAY_LEN(nodes),
+        .node_count = NUM2UINT(fetch(options, "room")),
         .placement = plait_placement(placement),
         .limits = limits,
         .connect_timeout = NUM2DBL(fetch(options, "connect_timeout")),
         .timeout = NUM2DBL(fetch(options, "timeout")),
         .retry = NUM2DBL(fetch(options, "retry")),
         .client_bytes = NUM2SIZET(fetch(options, "client_bytes")),
+        .thread_bytes = NUM2SIZET(fetch(options, "thread_bytes")),
         .chunk = NUM2SIZET(fetch(options, "chunk")),
         .strict = RTEST(fetch(options, "strict")),
+        .keyless = RTEST(fetch(options, "keyless_scripts")),
         .clients = NUM2UINT(fetch(options, "clients")),
     };
+}
+
+static const char *file_at(VALUE files, long place) {
+    VALUE file = rb_ary_entry(files, place);
+    return NIL_P(file) ? NULL : StringValueCStr(file);
+}
+
+/* [certificate, key, authority], each a path or nil; nil: there is no TLS. */
+static struct shard_tls_context *read_tls(VALUE options, const char *name, bool serves, char error[SHARD_TLS_TEXT]) {
+    VALUE files = fetch(options, name);
+    if (NIL_P(files)) return NULL;
+    Check_Type(files, T_ARRAY);
+    struct shard_tls_files given = {file_at(files, 0), file_at(files, 1), file_at(files, 2)};
+    struct shard_tls_context *context = shard_tls_context_new(serves, &given, error);
+    if (!context && !error[0]) snprintf(error, SHARD_TLS_TEXT, "the extension was built without libssl");
+    return context;
+}
+
+static void free_contexts(struct shard_settings *settings) {
+    shard_tls_context_free(settings->tls_clients);
+    shard_tls_context_free(settings->tls_nodes);
+}
+
+/* Last: nothing that comes behind it may raise. */
+static void read_contexts(VALUE options, struct shard_settings *settings) {
+    char error[SHARD_TLS_TEXT] = "";
+    settings->tls_clients = read_tls(options, "listen_tls", true, error);
+    settings->tls_nodes = error[0] ? NULL : read_tls(options, "node_tls", false, error);
+    if (!error[0]) return;
+    free_contexts(settings);
+    rb_raise(rb_eArgError, "%s", error);
 }
 
 /* Copies of the descriptors, which the data plane closes. */
@@ -146,7 +192,8 @@ static VALUE holder_start(VALUE self, VALUE nodes, VALUE placement, VALUE descri
     Check_Type(descriptors, T_ARRAY);
     Check_Type(options, T_HASH);
     long threads = RARRAY_LEN(descriptors);
-    if (RARRAY_LEN(nodes) < 1 || RARRAY_LEN(nodes) > UINT16_MAX) rb_raise(rb_eArgError, "nodes are from 1 to 65535");
+    long room = NUM2LONG(fetch(options, "room"));
+    if (RARRAY_LEN(nodes) < 1 || room < RARRAY_LEN(nodes) || room > UINT16_MAX) rb_raise(rb_eArgError, "nodes are from 1 to 65535");
     if (threads < 1) rb_raise(rb_eArgError, "a listening socket is needed");
 
     VALUE memory = rb_str_new(NULL, RARRAY_LEN(nodes) * (long)sizeof(struct shard_node) + threads * (long)sizeof(int));
@@ -154,10 +201,17 @@ static VALUE holder_start(VALUE self, VALUE nodes, VALUE placement, VALUE descri
     int *listeners = (int *)(to + RARRAY_LEN(nodes));
     struct shard_settings settings = read_settings(nodes, placement, options, to);
     read_secrets(options, &settings);
+    read_back_ends(options, &settings);
+    read_contexts(options, &settings);
+    struct shard_plan plan;
+    VALUE numbers = plait_shard_plan(fetch(options, "plan"), nodes, placement, &plan);
+    if (!NIL_P(numbers)) settings.plan = &plan;
     int error = copy_descriptors(descriptors, listeners);
-    if (!error) holder->shard = shard_start(&settings, listeners, (uint32_t)threads, &error);
+    if (error) free_contexts(&settings);
+    else holder->shard = shard_start(&settings, listeners, (uint32_t)threads, &error);
     holder->generation = plait_generation();
     RB_GC_GUARD(memory);
+    RB_GC_GUARD(numbers);
     RB_GC_GUARD(placement);
     if (!holder->shard) rb_syserr_fail(error, "the threads of the shard");
     return self;
@@ -189,53 +243,33 @@ static VALUE holder_running(VALUE self) {
 
 static VALUE holder_figures(VALUE self) {
     const struct holder *holder = rb_check_typeddata(self, &holder_type);
-    static const char *const names[] = {"clients", "accepted", "commands", "errors", "bytes_in", "bytes_out", "node_failures"};
+    static const char *const names[] = {"clients",       "accepted",    "commands",    "errors", "bytes_in", "bytes_out",
+                                        "node_failures", "clients_cut", "redirections"};
     struct shard_figures figures = {0};
     if (RTEST(holder_running(self))) shard_count(holder->shard, &figures);
-    const uint64_t numbers[] = {figures.clients,  figures.accepted,  figures.commands,     figures.errors,
-                                figures.bytes_in, figures.bytes_out, figures.node_failures};
+    const uint64_t numbers[] = {figures.clients,   figures.accepted,      figures.commands, figures.errors,      figures.bytes_in,
+                                figures.bytes_out, figures.node_failures, figures.cut,      figures.redirections};
     VALUE hash = rb_hash_new();
-    for (int i = 0; i < 7; i++) rb_hash_aset(hash, ID2SYM(rb_intern(names[i])), ULL2NUM(numbers[i]));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) rb_hash_aset(hash, ID2SYM(rb_intern(names[i])), ULL2NUM(numbers[i]));
     return hash;
-}
-
-static int push_place(void *places, uint32_t place) {
-    rb_ary_push((VALUE)places, UINT2NUM(place));
-    return 0;
-}
-
-/* Plane.keys_of(words) => the places of keys among the words of a command; nil: there is no such command. */
-static VALUE keys_of(VALUE self, VALUE words) {
-    Check_Type(words, T_ARRAY);
-    long count = RARRAY_LEN(words);
-    if (count == 0) return Qnil;
-    for (long i = 0; i < count; i++) Check_Type(rb_ary_entry(words, i), T_STRING);
-    VALUE joined = rb_ary_join(words, rb_str_new(NULL, 0));
-    VALUE memory = rb_str_new(NULL, count * (long)sizeof(struct resp_span));
-    struct resp_span *spans = (struct resp_span *)RSTRING_PTR(memory);
-    size_t at = 0;
-    for (long i = 0; i < count; at += spans[i].size, i++) {
-        spans[i] = (struct resp_span){at, (size_t)RSTRING_LEN(rb_ary_entry(words, i))};
-    }
-    const struct shard_command *container;
-    const struct shard_command *command = shard_command_find(RSTRING_PTR(joined), spans, (uint32_t)count, &container);
-    VALUE places = rb_ary_new();
-    if (command) shard_command_keys(command, RSTRING_PTR(joined), spans, (uint32_t)count, push_place, (void *)places);
-    RB_GC_GUARD(memory);
-    RB_GC_GUARD(joined);
-    (void)self;
-    return command ? places : Qnil;
 }
 
 void plait_init_shard(VALUE plait) {
     VALUE class = rb_define_class_under(rb_define_module_under(plait, "NativeShard"), "Plane", rb_cObject);
     rb_define_alloc_func(class, holder_allocate);
-    rb_define_singleton_method(class, "keys_of", keys_of, 1);
+#ifdef HAVE_LIBSSL
+    rb_define_const(class, "TLS", Qtrue);
+#else
+    rb_define_const(class, "TLS", Qfalse);
+#endif
     rb_define_method(class, "start", holder_start, 4);
     rb_define_method(class, "stop", holder_stop, 0);
     rb_define_method(class, "running?", holder_running, 0);
     rb_define_method(class, "figures", holder_figures, 0);
+    plait_init_shard_commands(class);
     plait_init_shard_metrics(class);
+    plait_init_shard_topology(class);
+    plait_init_shard_hot(class);
 }
 
 #endif

@@ -57,7 +57,7 @@ static uint64_t failures(const struct shard_worker *worker, const void *where) {
 static VALUE plane_commands(VALUE self) {
     const struct shard *shard = plait_shard_of(self);
     VALUE hash = rb_hash_new();
-    for (uint32_t i = 0; shard && i < shard_command_count(); i++) {
+    for (uint32_t i = 0; shard && i < shard_command_room(); i++) {
         struct place place = {i, 0};
         uint64_t count = sum(shard, taken, &place);
         if (!count) continue;
@@ -124,6 +124,14 @@ static VALUE plane_drain(VALUE self, VALUE closes) {
     return Qnil;
 }
 
+/* plane.tell_version(major, minor, patch): that of Redis which clients are told */
+static VALUE plane_tell_version(VALUE self, VALUE major, VALUE minor, VALUE patch) {
+    struct shard *shard = plait_shard_of(self);
+    uint32_t version = (NUM2UINT(major) & 0xff) << 16 | (NUM2UINT(minor) & 0xff) << 8 | (NUM2UINT(patch) & 0xff);
+    if (shard) shard_tell_version(shard, version);
+    return Qnil;
+}
+
 void plait_init_shard_metrics(VALUE class) {
     VALUE bounds = rb_ary_new();
     for (int i = 0; i < SHARD_BOUNDS; i++) rb_ary_push(bounds, DBL2NUM(shard_bounds[i]));
@@ -133,6 +141,7 @@ void plait_init_shard_metrics(VALUE class) {
     rb_define_method(class, "slow", plane_slow, 0);
     rb_define_method(class, "listeners", plane_listeners, 0);
     rb_define_method(class, "drain", plane_drain, 1);
+    rb_define_method(class, "tell_version", plane_tell_version, 3);
 }
 
 #endif

@@ -1,5 +1,7 @@
 /* The data plane as a whole: see shard.h. */
 #include "shard_drain.h"
+#include "shard_tls.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -8,21 +10,21 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Its own copy of what the settings point to. */
 static int keep_settings(struct shard *shard, const struct shard_settings *settings) {
-    size_t nodes = settings->node_count * sizeof *settings->nodes;
-    size_t points = settings->placement.count * sizeof *shard->points;
+    size_t known = settings->plan ? settings->plan->known : settings->node_count;
     shard->settings = *settings;
-    shard->settings.nodes = malloc(nodes);
-    shard->points = malloc(points);
-    if (!shard->settings.nodes || !shard->points) return ENOMEM;
+    shard->settings.nodes = calloc(settings->node_count, sizeof *settings->nodes);
+    if (!shard->settings.nodes) return ENOMEM;
 
-    memcpy(shard->settings.nodes, settings->nodes, nodes);
-    memcpy(shard->points, settings->placement.points, points);
-    shard->settings.placement.points = shard->points;
-    return 0;
+    memcpy(shard->settings.nodes, settings->nodes, known * sizeof *settings->nodes);
+    int error = shard_topology_open(shard);
+    shard->settings.placement.points = NULL;
+    shard->settings.plan = NULL;
+    return error;
 }
 
 /* Signals are for the threads of Ruby. */
@@ -40,9 +42,13 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
     struct shard *shard = calloc(1, sizeof *shard + threads * sizeof *shard->workers);
     if (!shard) {
         *error = ENOMEM;
+        shard_tls_context_free(settings->tls_clients);
+        shard_tls_context_free(settings->tls_nodes);
         return NULL;
     }
     shard->threads = threads;
+    shard->redis = 0x070000;
+    shard->notice = -1;
     for (uint32_t i = 0; i < threads; i++) {
         shard->workers[i].shard = shard;
         shard->workers[i].epoll = shard->workers[i].bell = -1;
@@ -62,9 +68,20 @@ static void ring(const struct shard_worker *worker) {
     while (worker->bell != -1 && write(worker->bell, &one, sizeof one) == -1 && errno == EINTR) continue;
 }
 
+void shard_ring(struct shard *shard) {
+    for (uint32_t i = 0; i < shard->threads; i++) ring(&shard->workers[i]);
+}
+
+/* Whoever connects from now on is another's, as its caller may count on. A turn takes microseconds, and a stuck one is not waited for. */
+static void await_deafness(const struct shard_worker *worker) {
+    static const struct timespec pause = {.tv_nsec = 100 * 1000};
+    for (int left = 10000; left && !atomic_load_explicit(&worker->deaf, memory_order_acquire); left--) nanosleep(&pause, NULL);
+}
+
 void shard_drain(struct shard *shard, bool closes) {
     atomic_store_explicit(&shard->draining, closes ? SHARD_DRAINS : SHARD_LINGERS, memory_order_release);
-    for (uint32_t i = 0; i < shard->threads; i++) ring(&shard->workers[i]);
+    shard_ring(shard);
+    for (uint32_t i = 0; i < shard->threads; i++) await_deafness(&shard->workers[i]);
 }
 
 void shard_stop(struct shard *shard) {
@@ -75,17 +92,24 @@ void shard_stop(struct shard *shard) {
         pthread_join(shard->workers[i].thread, NULL);
     }
     for (uint32_t i = 0; i < shard->threads; i++) shard_worker_close(&shard->workers[i]);
+    shard_topology_close(shard);
+    shard_tls_context_free(shard->settings.tls_clients);
+    shard_tls_context_free(shard->settings.tls_nodes);
     free(shard->settings.nodes);
-    free(shard->points);
     free(shard);
 }
 
+void shard_tell_version(struct shard *shard, uint32_t version) {
+    atomic_store_explicit(&shard->redis, version, memory_order_relaxed);
+}
+
 void shard_count(const struct shard *shard, struct shard_figures *figures) {
-    uint64_t sums[7] = {0};
+    uint64_t sums[SHARD_FIGURES] = {0};
     for (uint32_t i = 0; i < shard->threads; i++) {
-        for (int j = 0; j < 7; j++) sums[j] += atomic_load_explicit(&shard->workers[i].figures[j], memory_order_relaxed);
+        for (int j = 0; j < SHARD_FIGURES; j++) sums[j] += atomic_load_explicit(&shard->workers[i].figures[j], memory_order_relaxed);
     }
-    *figures = (struct shard_figures){sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
+    _Static_assert(sizeof *figures == sizeof sums, "a figure is a number, in the order of the enum");
+    memcpy(figures, sums, sizeof sums);
 }
 
 #endif

@@ -2,12 +2,14 @@
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
+#include "shard_tls.h"
 
 #ifdef __linux__
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,6 +18,7 @@
 enum { ACCEPTED_AT_ONCE = 64, FIRST_ROOM = 4096, ROOM_BEHIND = 4096, GATHER_ROOM = 112 * 1024 };
 
 static const double LEAVING = 1; /* seconds */
+static const double AWAITING = 0.05; /* seconds */
 static const double DEAF = 0.05; /* seconds without a look at the listener when there are no descriptors */
 
 /* ---- the beginning and the end ---- */
@@ -24,12 +27,15 @@ static bool add(struct shard_worker *worker, int socket) {
     struct shard_client *client = calloc(1, sizeof *client);
     if (!client) return false;
 
+    struct shard_tls_context *context = worker->shard->settings.tls_clients;
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = client}};
-    if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, socket, &event) != 0) {
+    client->kind = SHARD_CLIENT;
+    if (context) client->tls = shard_tls_accept(worker, context, socket, client);
+    if ((context && !client->tls) || epoll_ctl(worker->epoll, EPOLL_CTL_ADD, socket, &event) != 0) {
+        shard_tls_free(worker, client->tls);
         free(client);
         return false;
     }
-    client->kind = SHARD_CLIENT;
     client->socket = socket;
     client->events = EPOLLIN;
     shard_session_begin(worker, client);
@@ -48,10 +54,11 @@ static void go_deaf(struct shard_worker *worker) {
     worker->deaf_until = worker->now + DEAF;
 }
 
-static void reject(int socket) {
+/* Who speaks TLS could not read it. */
+static void reject(struct shard_worker *worker, int socket) {
     static const char reply[] = "-ERR max number of clients reached\r\n";
     char unread[1024];
-    send(socket, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!worker->shard->settings.tls_clients) send(socket, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(socket, SHUT_WR);
     while (recv(socket, unread, sizeof unread, MSG_DONTWAIT) > 0) continue; /* else the kernel might take the reply back */
     shard_close(socket);
@@ -68,7 +75,7 @@ void shard_accept(struct shard_worker *worker) {
         setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         bool full = worker->figures[FIGURE_CLIENTS] >= worker->shard->settings.clients;
-        if (full || !add(worker, socket)) reject(socket);
+        if (full || !add(worker, socket)) reject(worker, socket);
     }
 }
 
@@ -97,7 +104,7 @@ void shard_bury(struct shard_worker *worker) {
     while (worker->buried) {
         struct shard_client *client = worker->buried;
         worker->buried = client->after;
-        if (client->touched || client->paused || client->leaving) {
+        if (client->touched || client->listed || client->leaving || client->detoured) {
             client->after = kept;
             kept = client;
         } else {
@@ -107,14 +114,21 @@ void shard_bury(struct shard_worker *worker) {
     worker->buried = kept;
 }
 
+static bool has_reply(const struct shard_request *request) {
+    return request->brief_size || request->reply.first;
+}
+
 static void forget_reply(struct shard_worker *worker, struct shard_request *request) {
-    request->client->behind -= request->reply.size;
+    request->client->behind -= request->reply.size + request->brief_size;
+    request->brief_size = 0;
     shard_rope_clear(&request->reply, &worker->blocks);
 }
 
 void shard_client_close(struct shard_worker *worker, struct shard_client *client) {
     if (client->socket == -1) return;
 
+    shard_tls_free(worker, client->tls);
+    client->tls = NULL;
     shard_hang_up(worker, client->socket);
     client->socket = -1;
     client->left = 0;
@@ -130,6 +144,7 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
         if (request->merge) shard_merge_forget(worker, request);
     }
     shard_add(worker, FIGURE_CLIENTS, (uint64_t)-1);
+    shard_weigh_client(worker, client);
     bury(worker, client);
 }
 
@@ -151,7 +166,10 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
         shard_client_close(worker, client);
         return NULL;
     }
-    *request = (struct shard_request){.client = client, .command = worker->metrics->current, .since = worker->now};
+    memset(request, 0, offsetof(struct shard_request, brief));
+    request->client = client;
+    request->command = worker->metrics->current;
+    request->since = worker->now;
     if (client->last) client->last->next = request;
     else client->first = request;
     client->last = request;
@@ -162,10 +180,12 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
 /* Short replies are put one behind another: one piece is written faster than many. */
 static bool deliver(struct shard_worker *worker, struct shard_request *request) {
     struct shard_client *client = request->client;
-    size_t size = request->reply.size;
-    client->behind -= size;
+    size_t size = request->reply.size, brief_size = request->brief_size;
+    client->behind -= size + brief_size;
     request->begun = true;
-    return shard_rope_pass(&client->out, &request->reply, &worker->blocks, size);
+    request->brief_size = 0;
+    if (brief_size && !shard_rope_copy(&client->out, &worker->blocks, request->brief, brief_size)) return false;
+    return !size || shard_rope_pass(&client->out, &request->reply, &worker->blocks, size);
 }
 
 /* The next ones whose replies are here, too; and what has come of the one behind them. */
@@ -173,7 +193,7 @@ static void advance(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request;
     while ((request = client->first) && request->done) {
         if (client->socket == -1 || client->cut) forget_reply(worker, request);
-        else if (request->reply.first && !deliver(worker, request)) shard_client_close(worker, client);
+        else if (has_reply(request) && !deliver(worker, request)) shard_client_close(worker, client);
         client->first = request->next;
         if (!client->first) client->last = NULL;
         client->in_flight--;
@@ -186,7 +206,7 @@ static void advance(struct shard_worker *worker, struct shard_client *client) {
         return;
     }
     shard_client_touch(worker, client);
-    bool now = request && request->reply.first && !worker->shard->settings.strict && !client->cut;
+    bool now = request && has_reply(request) && !worker->shard->settings.strict && !client->cut;
     if (now && !deliver(worker, request)) shard_client_close(worker, client);
     if (request && request->merge) shard_merge_go_on(worker, request);
 }
@@ -195,9 +215,14 @@ static bool feed(struct shard_worker *worker, struct shard_request *request, str
     struct shard_client *client = request->client;
     if (!now) {
         client->behind += bytes.size;
+        if (!request->reply.first && bytes.size <= sizeof request->brief - request->brief_size) {
+            memcpy(request->brief + request->brief_size, bytes.data, bytes.size);
+            request->brief_size += (uint8_t)bytes.size;
+            return true;
+        }
         return shard_rope_copy_briefly(&request->reply, &worker->blocks, bytes.data, bytes.size);
     }
-    if (request->reply.first && !deliver(worker, request)) return false;
+    if (has_reply(request) && !deliver(worker, request)) return false;
     request->begun = request->begun || bytes.size;
     return shard_rope_refer(&client->out, &worker->blocks, bytes.data, bytes.size, bytes.owner);
 }
@@ -213,6 +238,7 @@ void shard_request_take(struct shard_worker *worker, struct shard_request *reque
         bool now = first && (last || !worker->shard->settings.strict);
         if (!feed(worker, request, bytes, now)) shard_client_close(worker, client);
         else if (now || client->behind > worker->shard->settings.client_bytes) shard_client_touch(worker, client);
+        if (!now) shard_weigh_client(worker, client);
     }
     if (!last) return;
 
@@ -246,6 +272,7 @@ static void leave(struct shard_worker *worker, struct shard_client *client) {
     client->leaves_at = worker->now + LEAVING;
     client->next_leaving = worker->leaving;
     worker->leaving = client;
+    if (client->tls) shard_tls_finish(client->tls);
     shutdown(client->socket, SHUT_WR);
     shard_watch(worker, client->socket, &client->events, EPOLLIN, client);
 }
@@ -275,19 +302,65 @@ bool shard_clients_leave(struct shard_worker *worker) {
 
 static void watch(struct shard_worker *worker, struct shard_client *client) {
     uint32_t events = client->paused || client->ending ? 0 : EPOLLIN;
-    if (client->out.first) events |= EPOLLOUT;
+    if (client->out.first || (client->tls && shard_tls_wants_to_write(client->tls))) events |= EPOLLOUT;
     if (shard_pin_waits(client)) events |= EPOLLRDHUP;
     shard_watch(worker, client->socket, &client->events, events, client);
 }
+
+/* ---- pausing ---- */
+
+static bool may_go_on(struct shard_worker *worker, const struct shard_client *client) {
+    if (client->socket == -1 || client->ending || client->full || (client->alone && client->first)) return false;
+    if (client->awaits && !shard_own_links(worker, client->awaits)) return false;
+    return client->in_flight < SHARD_IN_FLIGHT && client->out.size + client->behind < SHARD_HIGH;
+}
+
+static void put_on(struct shard_client **list, struct shard_client *client) {
+    if (client->listed) return;
+    client->listed = true;
+    client->next_listed = *list;
+    *list = client;
+}
+
+/* It is looked at again when that has changed. What is its own affair, such as its answers, is seen when it is flushed. */
+static void wait_for(struct shard_worker *worker, struct shard_client *client) {
+    if (client->full) put_on(&client->full->blocked, client);
+    else if (client->awaits) put_on(&worker->awaiting, client);
+}
+
+static void look_again(struct shard_worker *worker, struct shard_client *client) {
+    if (may_go_on(worker, client)) put_on(&worker->ready, client);
+}
+
+void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_t most) {
+    for (; *list && most; most--) {
+        struct shard_client *client = *list;
+        *list = client->next_listed;
+        client->full = NULL;
+        client->next_listed = worker->ready;
+        worker->ready = client;
+    }
+}
+
+bool shard_awaiting_check(struct shard_worker *worker) {
+    if (!worker->awaiting || worker->now < worker->awaiting_at) return worker->awaiting != NULL;
+
+    worker->awaiting_at = worker->now + AWAITING;
+    shard_wake(worker, &worker->awaiting, UINT32_MAX);
+    return true;
+}
+
+/* ---- writing ---- */
 
 void shard_client_flush(struct shard_worker *worker, struct shard_client *client) {
     if (client->socket == -1) return;
 
     size_t size = client->out.size;
-    int error = shard_rope_write(&client->out, &worker->blocks, client->socket);
+    int error = shard_write(client->tls, &client->out, &worker->blocks, client->socket);
     shard_add(worker, FIGURE_OUT, size - client->out.size);
     bool lost = error && error != EAGAIN;
     bool too_much = client->out.size + client->behind > worker->shard->settings.client_bytes;
+    if (too_much) shard_add(worker, FIGURE_CUT, 1);
     if (lost || too_much || !shard_rope_settle(&client->out, &worker->blocks)) {
         shard_client_close(worker, client);
     } else if (client->ending && !client->out.first && (client->cut || !client->first)) {
@@ -296,6 +369,8 @@ void shard_client_flush(struct shard_worker *worker, struct shard_client *client
     } else {
         watch(worker, client);
         if (client->first && client->first->merge) shard_merge_go_on(worker, client->first);
+        shard_weigh_client(worker, client);
+        if (client->paused) look_again(worker, client);
     }
 }
 
@@ -380,10 +455,17 @@ static void take(struct shard_worker *worker, struct shard_client *client, int e
     free(spans);
 }
 
-static bool may_go_on(struct shard_worker *worker, const struct shard_client *client) {
-    if (client->socket == -1 || client->ending || client->full || (client->alone && client->first)) return false;
-    if (client->awaits && !shard_own_links(worker, client->awaits)) return false;
-    return client->in_flight < SHARD_IN_FLIGHT && client->out.size + client->behind < SHARD_HIGH;
+/*
+ * Who has asked a node that no longer has the keys is sent elsewhere by it, or later: what comes behind must not be there before, so
+ * it is not sent until what was redirected is answered, and what was asked by another topology.
+ * An MSET that is on its way while it arrives goes on: it has no end otherwise.
+ */
+static bool may_be_sent(const struct shard_worker *worker, struct shard_client *client) {
+    bool settled = client->version == worker->version && !client->detours;
+    if (settled || client->gather) return true;
+    client->alone = client->first != NULL;
+    if (!client->alone) client->version = worker->version;
+    return !client->alone;
 }
 
 /* Returns whether what is here of a command is on its way, and the rest will follow. */
@@ -432,6 +514,7 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
             client->alone = client->left == 0;
             continue;
         }
+        if (!may_be_sent(worker, client)) break;
         if (!client->scanning) {
             resp_command_start(command, shard_limits(worker, client), worker->spans, worker->span_room);
             client->scanning = true;
@@ -468,7 +551,7 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
 /* ---- bytes ---- */
 
 /* A buffer of its own for a command that is not here as a whole, of the size that it is known to have. */
-static bool keep(struct shard_client *client, const char *data, size_t size) {
+static bool keep(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size) {
     size_t needs = client->scanning ? resp_command_needs(&client->command) : 0;
     size_t room = size * 2 > needs ? size * 2 : needs;
     if (client->gather && room < GATHER_ROOM) room = GATHER_ROOM;
@@ -489,6 +572,7 @@ static bool keep(struct shard_client *client, const char *data, size_t size) {
     shard_buffer_drop(client->in);
     client->in = buffer;
     client->in_at = 0;
+    shard_weigh_client(worker, client);
     return true;
 }
 
@@ -496,9 +580,8 @@ static void pause_or_not(struct shard_worker *worker, struct shard_client *clien
     if (client->socket == -1 || client->ending || client->paused || may_go_on(worker, client)) return;
 
     client->paused = true;
-    client->next_paused = worker->paused;
-    worker->paused = client;
     shard_client_touch(worker, client); /* to be looked at no longer */
+    wait_for(worker, client);
 }
 
 /* Of its own buffer. */
@@ -514,11 +597,15 @@ static void parse_kept(struct shard_worker *worker, struct shard_client *client)
         if (client->scanning && !keep_spans(client)) shard_client_close(worker, client);
     }
     shard_buffer_drop(in);
+    shard_weigh_client(worker, client);
     pause_or_not(worker, client);
 }
 
 static void end_of_input(struct shard_worker *worker, struct shard_client *client, ssize_t size) {
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (client->tls) shard_client_touch(worker, client); /* it may have to write before it can read */
+        return;
+    }
     if (size < 0 || client->left) {
         shard_client_close(worker, client);
         return;
@@ -533,12 +620,12 @@ static void end_of_input(struct shard_worker *worker, struct shard_client *clien
 
 static void receive_kept(struct shard_worker *worker, struct shard_client *client) {
     struct shard_buffer *in = client->in;
-    if (in->size == in->room && !keep(client, in->bytes + client->in_at, in->size - client->in_at)) {
+    if (in->size == in->room && !keep(worker, client, in->bytes + client->in_at, in->size - client->in_at)) {
         shard_client_close(worker, client);
         return;
     }
     in = client->in;
-    ssize_t size = recv(client->socket, in->bytes + in->size, in->room - in->size, 0);
+    ssize_t size = shard_receive(worker, client->socket, client->tls, in->bytes + in->size, in->room - in->size);
     if (size <= 0) {
         end_of_input(worker, client, size);
         return;
@@ -553,7 +640,7 @@ static void receive(struct shard_worker *worker, struct shard_client *client) {
     char *data = shard_room(worker, &room);
     if (client->socket == -1) return; /* making room has written to it, and found it broken */
 
-    ssize_t size = recv(client->socket, data, room, 0);
+    ssize_t size = shard_receive(worker, client->socket, client->tls, data, room);
     if (size <= 0) {
         end_of_input(worker, client, size);
         return;
@@ -563,7 +650,7 @@ static void receive(struct shard_worker *worker, struct shard_client *client) {
     size_t at = parse(worker, client, data, (size_t)size, NULL);
     if (client->socket == -1) return;
     if (client->ending) drop_input(client);
-    else if (at < (size_t)size && !keep(client, data + at, (size_t)size - at)) shard_client_close(worker, client);
+    else if (at < (size_t)size && !keep(worker, client, data + at, (size_t)size - at)) shard_client_close(worker, client);
     pause_or_not(worker, client);
 }
 
@@ -581,24 +668,23 @@ void shard_client_readable(struct shard_worker *worker, struct shard_client *cli
 }
 
 bool shard_resume(struct shard_worker *worker) {
-    struct shard_client *list = worker->paused;
+    struct shard_client *list = worker->ready;
     bool any = false;
-    worker->paused = NULL;
+    worker->ready = NULL;
     while (list) {
         struct shard_client *client = list;
-        list = client->next_paused;
-        if (client->full && client->full->out.size < SHARD_HIGH / 2) client->full = NULL;
-        bool may = client->socket == -1 || may_go_on(worker, client);
-        if (!may) {
-            client->next_paused = worker->paused;
-            worker->paused = client;
+        list = client->next_listed;
+        client->listed = false;
+        if (!client->paused || client->socket == -1) continue;
+        if (!may_go_on(worker, client)) {
+            wait_for(worker, client);
             continue;
         }
         client->paused = false;
-        if (client->socket == -1) continue;
         any = true;
         shard_client_touch(worker, client);
         if (client->in) parse_kept(worker, client);
+        if (client->tls) shard_tls_tell(worker, client->tls);
     }
     return any;
 }

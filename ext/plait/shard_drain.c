@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shard_pinned.h"
+#include "shard_tls.h"
 
 void shard_drain_heard(struct shard_worker *worker) {
     uint64_t count;
@@ -21,12 +22,14 @@ static void stop_listening(struct shard_worker *worker) {
     epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->listener, NULL);
     shard_close(worker->listener);
     worker->listener = -1;
+    atomic_store_explicit(&worker->deaf, true, memory_order_release);
 }
 
 /* Neither has it sent anything that is not answered, nor is there a state that it would lose. */
 static bool is_idle(const struct shard_client *client) {
     char byte;
     bool owes = client->first || client->out.first || client->in || client->left || client->gather || shard_is_bound(client);
+    if (client->tls && (shard_tls_is_shaking(client->tls) || shard_tls_has_more(client->tls))) return false;
     return client->socket != -1 && !owes && recv(client->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 

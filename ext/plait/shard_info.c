@@ -20,7 +20,7 @@ static const char *const sums[] = {
     "rejected_connections", "sync_full", "sync_partial_ok", "sync_partial_err", "expired_keys", "evicted_keys", "evicted_clients",
     "keyspace_hits", "keyspace_misses", "pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "total_forks",
     "total_error_replies", "total_reads_processed", "total_writes_processed", "unexpected_error_replies", "connected_slaves",
-    "migrate_cached_sockets", "active_defrag_hits", "active_defrag_misses",
+    "migrate_cached_sockets", "active_defrag_hits", "active_defrag_misses", "lazyfreed_objects",
 };
 static const char *const largest[] = {"loading", "rdb_bgsave_in_progress", "aof_rewrite_in_progress", "uptime_in_seconds",
                                       "uptime_in_days", "latest_fork_usec"};
@@ -131,22 +131,84 @@ static void add_keyspace(struct shard_buffer *to, const struct shard_text *texts
     add(to, text, (size_t)size);
 }
 
+static bool begins(const struct line *line, const char *prefix) {
+    size_t size = strlen(prefix);
+    return line->name > size && memcmp(line->data, prefix, size) == 0;
+}
+
+/* "calls=3" of all nodes; the mean is made anew. */
+static void add_field(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line,
+                      const char *field) {
+    enum { FIELD = 64 };
+    char text[FIELD];
+    long long number = 0, calls = 0;
+    bool mean = strcmp(field, "usec_per_call=") == 0;
+    struct line other;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!find(&texts[i], line, &other)) continue;
+        number += part_of(&other, mean ? "usec=" : field);
+        calls += part_of(&other, "calls=");
+    }
+    add(to, field, strlen(field));
+    int size = mean ? snprintf(text, FIELD, "%.2f", calls ? (double)number / (double)calls : 0) : snprintf(text, FIELD, "%lld", number);
+    add(to, text, (size_t)size);
+}
+
+/* "cmdstat_get:calls=3,usec=9,usec_per_call=3.00": of a node that has had it. */
+static void add_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line) {
+    enum { NAME = 32 };
+    char field[NAME];
+    const char *end = line->data + line->size;
+    add(to, line->data, line->name);
+    for (const char *at = line->data + line->name + 1; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at)), *equal = memchr(at, '=', (size_t)(end - at));
+        if (!equal || equal - at + 2 > NAME) break;
+        memcpy(field, at, (size_t)(equal - at + 1));
+        field[equal - at + 1] = 0;
+        add(to, at == line->data + line->name + 1 ? ":" : ",", 1);
+        add_field(to, texts, count, line, field);
+        at = comma ? comma + 1 : end;
+    }
+    add(to, "\r\n", 2);
+}
+
+/* Each node tells of those only that it has had. */
+static void add_all_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const char *prefix) {
+    struct line line, other;
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t at = 0; at < texts[i].size;) {
+            at = line_at(&texts[i], at, &line);
+            bool first = begins(&line, prefix);
+            for (uint32_t j = 0; j < i && first; j++) first = !find(&texts[j], &line, &other);
+            if (first) add_statistics(to, texts, count, &line);
+        }
+    }
+}
+
+static bool is_header(const struct line *line, const char *name) {
+    return line->size == strlen(name) && memcmp(line->data, name, line->size) == 0;
+}
+
 static void merge_line(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line) {
-    static const char keyspace[] = "# Keyspace";
     bool base = line->name == 3 && memcmp(line->data, "db0", 3) == 0;
     bool sum = among(line, sums, sizeof sums / sizeof *sums);
-    if (base) return;
+    if (base || begins(line, "cmdstat_") || begins(line, "errorstat_")) return;
     if (line->name == 0) add_line(to, line);
     else if (sum || among(line, largest, sizeof largest / sizeof *largest)) add_number(to, line, combine(texts, count, line, sum));
     else if (!may_mislead(line) && all_same(texts, count, line)) add_line(to, line);
-    if (line->size == sizeof keyspace - 1 && memcmp(line->data, keyspace, line->size) == 0) add_keyspace(to, texts, count);
+    if (is_header(line, "# Keyspace")) add_keyspace(to, texts, count);
+    else if (is_header(line, "# Commandstats")) add_all_statistics(to, texts, count, "cmdstat_");
+    else if (is_header(line, "# Errorstats")) add_all_statistics(to, texts, count, "errorstat_");
 }
 
 struct shard_buffer *shard_info_merge(const struct shard_text *texts, uint32_t count) {
-    enum { LONGER = 64 /* a line, at most */, KEYSPACE = 256 };
-    size_t lines = 1;
-    for (size_t i = 0; i < texts[0].size; i++) lines += texts[0].data[i] == '\n';
-    struct shard_buffer *to = shard_buffer_new(texts[0].size + lines * LONGER + KEYSPACE);
+    enum { LONGER = 128 /* a line, at most */, KEYSPACE = 256 };
+    size_t lines = 1, size = 0;
+    for (uint32_t text = 0; text < count; text++) {
+        size += texts[text].size;
+        for (size_t i = 0; i < texts[text].size; i++) lines += texts[text].data[i] == '\n';
+    }
+    struct shard_buffer *to = shard_buffer_new(size + lines * LONGER + KEYSPACE);
     if (!to) return NULL;
 
     struct line line;

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 
 #include "shard_pinned.h"
+#include "shard_tls.h"
+#include "shard_topology.h"
 
 enum { WORDS = 5, READ = 1024, MESSAGE = 256 };
 
@@ -51,15 +53,21 @@ static uint32_t greeting_words(const struct shard_worker *worker, const struct s
     return count;
 }
 
+/* A replica of a cluster answers only those who say that they know what it is; at a master that says nothing. */
 static bool make_greeting(const struct shard_worker *worker, struct shard_lane *lane) {
+    static const char *const reads[] = {"READONLY"};
     const char *words[WORDS];
+    const struct shard_settings *settings = &worker->shard->settings;
+    bool replicas = settings->cluster && settings->reads != SHARD_READS_MASTER;
     uint32_t count = greeting_words(worker, lane, words);
-    if (!count) return true;
+    lane->greetings = (count != 0) + replicas;
+    if (!lane->greetings) return true;
 
-    lane->greetings = 1;
-    lane->greeting_size = put_command(NULL, words, count);
+    size_t size = count ? put_command(NULL, words, count) : 0;
+    lane->greeting_size = size + (replicas ? put_command(NULL, reads, 1) : 0);
     lane->greeting = malloc(lane->greeting_size);
-    if (lane->greeting) put_command(lane->greeting, words, count);
+    if (lane->greeting && count) put_command(lane->greeting, words, count);
+    if (lane->greeting && replicas) put_command(lane->greeting + size, reads, 1);
     return lane->greeting != NULL;
 }
 
@@ -71,7 +79,8 @@ void shard_link_greet(struct shard_worker *worker, struct shard_link *link) {
     }
     link->state = SHARD_GREETING;
     link->greetings = lane->greetings;
-    ssize_t size = send(link->socket, lane->greeting, lane->greeting_size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t size = link->tls ? shard_tls_send(link->tls, lane->greeting, lane->greeting_size)
+                             : send(link->socket, lane->greeting, lane->greeting_size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (size < 0 || (size_t)size < lane->greeting_size) shard_link_give_up(worker, link, "does not take the shard's greeting");
 }
 
@@ -113,7 +122,7 @@ static void take_answers(struct shard_worker *worker, struct shard_link *link, c
 
 void shard_link_greeted(struct shard_worker *worker, struct shard_link *link) {
     char data[READ];
-    ssize_t size = recv(link->socket, data, sizeof data, 0);
+    ssize_t size = shard_receive(worker, link->socket, link->tls, data, sizeof data);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     link->since = worker->now;
     if (size > 0) take_answers(worker, link, data, (size_t)size);
@@ -175,14 +184,14 @@ struct shard_lane *shard_lane_find(struct shard_worker *worker, const char *user
 
 void shard_lanes_flush(struct shard_worker *worker) {
     for (struct shard_lane *lane = worker->lane.next; lane; lane = lane->next) {
-        for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &lane->links[i]);
+        for (uint32_t i = 0; i < worker->topology->known; i++) shard_link_flush(worker, &lane->links[i]);
     }
 }
 
 /* Returns whether somebody waits there. */
 static bool check(struct shard_worker *worker, struct shard_lane *lane) {
     bool due = false;
-    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) {
+    for (uint32_t i = 0; i < worker->topology->known; i++) {
         due |= shard_link_check(worker, &lane->links[i]);
         due |= lane->links[i].head != lane->links[i].tail;
     }

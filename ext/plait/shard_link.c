@@ -1,7 +1,10 @@
 /* Connections to nodes. */
 #include "shard_metrics.h"
 #include "shard_pinned.h"
+#include "shard_redirect.h"
 #include "shard_session.h"
+#include "shard_tls.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -17,6 +20,9 @@
 
 enum { MESSAGE = 512, FIRST_WAITERS = 64 };
 
+static const char ping[] = "*1\r\n$4\r\nPING\r\n";
+
+static const double LONG = 6; /* times the patience with others */
 static const double SLOW = 1; /* seconds without progress of a node that has more than SHARD_MOST to take */
 
 /* What a node may answer is its own affair: it is passed on, not kept. */
@@ -43,7 +49,8 @@ static bool push_waiter(struct shard_link *link, struct shard_request *request, 
         link->waiters = waiters;
         link->room = room;
     }
-    link->waiters[link->tail++ & (link->room - 1)] = (struct shard_waiter){request, part, 0, link->sent + link->out.size};
+    link->waiters[link->tail++ & (link->room - 1)] =
+        (struct shard_waiter){.request = request, .part = part, .at = link->sent + link->out.size};
     return true;
 }
 
@@ -51,12 +58,17 @@ static struct shard_waiter *waiter_at(const struct shard_link *link, uint32_t pl
     return &link->waiters[place & (link->room - 1)];
 }
 
-static void feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last) {
+struct shard_waiter *shard_link_last(const struct shard_link *link) {
+    return waiter_at(link, link->tail - 1);
+}
+
+void shard_waiter_feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last) {
     if (waiter->request->merge) shard_merge_feed(worker, waiter->request, waiter->part, data, size, last);
     else shard_request_feed(worker, waiter->request, data, size, last);
 }
 
-static void fail_waiter(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error) {
+void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error) {
+    if (waiter->detour) shard_detour_end(worker, waiter->detour);
     if (!waiter->request) return;
     if (waiter->request->merge) shard_merge_fail(worker, waiter->request, waiter->part, error);
     else shard_request_fail(worker, waiter->request, error);
@@ -65,7 +77,8 @@ static void fail_waiter(struct shard_worker *worker, const struct shard_waiter *
 /* ---- the connection ---- */
 
 static uint32_t events_of(const struct shard_link *link) {
-    return (link->resting ? 0 : EPOLLIN) | (link->out.first ? EPOLLOUT : 0);
+    bool writes = link->out.first || (link->tls && shard_tls_wants_to_write(link->tls));
+    return (link->resting ? 0 : EPOLLIN) | (writes ? EPOLLOUT : 0);
 }
 
 void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool wanted) {
@@ -73,25 +86,33 @@ void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool 
     link->resting = !wanted;
     link->since = worker->now;
     if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, events_of(link), link);
+    if (wanted && link->tls) shard_tls_tell(worker, link->tls);
 }
 
 static void disconnect(struct shard_worker *worker, struct shard_link *link) {
+    shard_tls_free(worker, link->tls);
+    link->tls = NULL;
     if (link->socket != -1) shard_hang_up(worker, link->socket);
     link->socket = -1;
     link->state = SHARD_DOWN;
+    link->spilt = false;
+    link->turn = SHARD_NO_TURN;
+    shard_rope_clear(&link->line, &worker->blocks);
+    shard_kept_clear(worker, link);
     resp_reply_start(&link->scan, &replies);
 }
 
 static void fail_until(struct shard_worker *worker, struct shard_link *link, uint32_t end, const char *error) {
     while (link->head != end) {
         struct shard_waiter waiter = *waiter_at(link, link->head++);
-        fail_waiter(worker, &waiter, error);
+        shard_waiter_fail(worker, &waiter, error);
     }
 }
 
 static void fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
     if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
     link->sender = NULL;
+    shard_reads_rescue(worker, link);
     disconnect(worker, link);
     shard_rope_clear(&link->out, &worker->blocks);
     shard_release_link(worker, link);
@@ -113,6 +134,8 @@ static bool begin_to_connect(struct shard_worker *worker, struct shard_link *lin
 /* All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. */
 static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
     char error[MESSAGE];
+    shard_reads_rescue(worker, link);
+    shard_topology_doubt(worker);
     bool up = link->state == SHARD_UP;
     uint32_t unsent = link->head;
     while (up && unsent != link->tail && waiter_at(link, unsent)->at < link->sent) unsent++;
@@ -194,6 +217,29 @@ static bool is_to_itself(const struct shard_link *link) {
     return size == other_size && memcmp(&ours, &theirs, size) == 0;
 }
 
+static void shake_hands(struct shard_worker *worker, struct shard_link *link) {
+    char why[MESSAGE / 2];
+    switch (shard_tls_shake(link->tls)) {
+    case SHARD_TLS_AGAIN:
+        shard_watch(worker, link->socket, &link->events, EPOLLIN | (shard_tls_wants_to_write(link->tls) ? EPOLLOUT : 0), link);
+        break;
+    case SHARD_TLS_FAILED:
+        snprintf(why, sizeof why, "can't be spoken to over TLS: %s", shard_tls_error(link->tls));
+        give_up(worker, link, why);
+        break;
+    default:
+        shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
+        shard_link_greet(worker, link);
+    }
+}
+
+static void begin_tls(struct shard_worker *worker, struct shard_link *link) {
+    void **session = &worker->sessions[link->node - settings_of(worker)->nodes];
+    link->tls = shard_tls_connect(worker, settings_of(worker)->tls_nodes, link->socket, link, link->node->host, session);
+    if (link->tls) shake_hands(worker, link);
+    else give_up_by(worker, link, "can't be reached", ENOMEM);
+}
+
 static void end_to_connect(struct shard_worker *worker, struct shard_link *link) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -204,8 +250,12 @@ static void end_to_connect(struct shard_worker *worker, struct shard_link *link)
         return;
     }
     link->since = worker->now;
-    shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
-    shard_link_greet(worker, link);
+    if (settings_of(worker)->tls_nodes) {
+        begin_tls(worker, link);
+    } else {
+        shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
+        shard_link_greet(worker, link);
+    }
 }
 
 /* Why the node is not asked now, or NULL. */
@@ -213,7 +263,12 @@ static const char *refusal(const struct shard_worker *worker, const struct shard
     if (link->suspect) return "was silent and has not answered since";
     if (link->state == SHARD_DOWN && worker->now < link->retry_at) return "could not be reached and is not tried again yet";
     if (link->out.size > SHARD_MOST && worker->now - link->since > SLOW) return "takes nothing, and much waits for it";
+    if (shard_is_overfull(worker, link)) return "is behind, and the shard has no room for more";
     return NULL;
+}
+
+bool shard_link_is_well(const struct shard_worker *worker, const struct shard_link *link) {
+    return !refusal(worker, link);
 }
 
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part) {
@@ -223,14 +278,14 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
         char error[MESSAGE];
         describe(error, link, why, false);
         shard_release_link(worker, link);
-        fail_waiter(worker, &waiter, error);
+        shard_waiter_fail(worker, &waiter, error);
         return false;
     }
     if (!busy(link)) link->since = worker->now;
     shard_metrics_asked(worker, link->node);
     if (!push_waiter(link, request, part)) {
         shard_release_link(worker, link);
-        fail_waiter(worker, &waiter, "-ERR out of memory\r\n");
+        shard_waiter_fail(worker, &waiter, "-ERR out of memory\r\n");
         return false;
     }
     return link->state != SHARD_DOWN || begin_to_connect(worker, link);
@@ -241,7 +296,7 @@ bool shard_link_open(struct shard_worker *worker, struct shard_link *link) {
 }
 
 void shard_link_skip(struct shard_link *link, uint32_t replies) {
-    link->waiters[(link->tail - 1) & (link->room - 1)].skip = replies;
+    shard_link_last(link)->skip = replies;
 }
 
 /* ---- what comes and goes ---- */
@@ -254,13 +309,16 @@ static void disconnect_sender(struct shard_worker *worker, struct shard_link *li
 }
 
 static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
+    struct shard_waiter *waiter = waiter_at(link, link->head);
     resp_reply_start(&link->scan, &replies);
-    if (waiter_at(link, link->head)->skip) {
-        waiter_at(link, link->head)->skip--;
+    if (waiter->skip) {
+        waiter->skip--;
+        waiter->skipped++;
         return;
     }
     link->head++;
     link->again = false;
+    if (link->kept.first) shard_kept_drop(worker, link, busy(link) ? waiter_at(link, link->head)->at : link->kept_to);
     if (!link->own) return;
     /* Before the command was whole: what is still to come of it would be the beginning of somebody else's. */
     if (link->sender) disconnect_sender(worker, link);
@@ -276,10 +334,20 @@ static bool take_replies(struct shard_worker *worker, struct shard_link *link, c
         if (event < 0) return false;
 
         bool last = event == RESP_REPLY;
+        enum shard_verdict verdict = SHARD_PASS;
+        struct shard_detour *detour = NULL;
+        if (link->scan.type == '-' && shard_is_redirected(worker)) {
+            verdict = shard_redirect_look(worker, link, (struct shard_bytes){data, used, NULL}, last, &detour);
+            if (link->state != SHARD_UP) return true;
+        } else if (!waiter.skip && link->turn) {
+            link->turn = SHARD_NO_TURN;
+        }
         if (last) end_of_reply(worker, link);
-        if (!waiter.skip && waiter.request) feed(worker, &waiter, data, used, last);
-        else if (!waiter.skip && last) link->suspect = false;
+        if (last && verdict == SHARD_PASS && !waiter.skip && waiter.detour) shard_detour_end(worker, waiter.detour);
+        if (verdict == SHARD_PASS && !waiter.skip && waiter.request) shard_waiter_feed(worker, &waiter, data, used, last);
+        else if (verdict == SHARD_PASS && !waiter.skip && last) link->suspect = false;
         if (link->pin && last && !waiter.skip) shard_pin_replied(worker, link->pin);
+        if (verdict == SHARD_TURN) shard_detour_go(worker, detour);
         if (link->state != SHARD_UP) return true;
         data += used;
         size -= used;
@@ -292,7 +360,7 @@ static void receive(struct shard_worker *worker, struct shard_link *link) {
     char *data = shard_room(worker, &room);
     if (link->state != SHARD_UP) return; /* making room has written to it, and found it broken */
 
-    ssize_t size = recv(link->socket, data, room, 0);
+    ssize_t size = shard_receive(worker, link->socket, link->tls, data, room);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (size < 0) {
         give_up_by(worker, link, "has broken the connection", errno);
@@ -306,21 +374,27 @@ static void receive(struct shard_worker *worker, struct shard_link *link) {
 }
 
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events) {
-    if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) end_to_connect(worker, link);
+    if (link->state == SHARD_CONNECTING && link->tls) shake_hands(worker, link);
+    else if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) end_to_connect(worker, link);
     if (link->state == SHARD_GREETING && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) shard_link_greeted(worker, link);
-    if (link->state == SHARD_UP && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) receive(worker, link);
+    uint32_t reads = link->resting ? 0 : EPOLLIN;
+    if (link->state == SHARD_UP && events & (reads | EPOLLERR | EPOLLHUP)) receive(worker, link);
     if (link->pin) shard_pin_touch(worker, link->pin);
 }
 
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
-    if (!link->out.first) return;
+    if (!link->out.first && !link->weighed && !link->blocked) return;
     size_t size = link->out.size;
-    int error = link->state == SHARD_UP ? shard_rope_write(&link->out, &worker->blocks, link->socket) : EAGAIN;
+    bool up = link->state == SHARD_UP && link->out.first;
+    if (up) shard_kept_add(worker, link);
+    int error = up ? shard_write(link->tls, &link->out, &worker->blocks, link->socket) : EAGAIN;
     link->sent += size - link->out.size;
     if (link->out.size != size) link->since = worker->now;
     if (error && error != EAGAIN) give_up_by(worker, link, "has broken the connection", error);
     if (!shard_rope_settle(&link->out, &worker->blocks)) fail_all(worker, link, "-ERR out of memory\r\n");
     if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, events_of(link), link);
+    shard_weigh_link(worker, link);
+    if (link->blocked && link->out.size < SHARD_HIGH / 2) shard_wake(worker, &link->blocked, UINT32_MAX);
 }
 
 /* What the kernel holds for a node becomes less as long as the node takes some of it. */
@@ -337,9 +411,26 @@ static bool still_taken(struct shard_worker *worker, struct shard_link *link) {
 /* Whoever is sent nothing because it was silent is asked by us whether it is well. */
 static bool ask_suspect(struct shard_worker *worker, struct shard_link *link) {
     if (worker->now < link->retry_at || !push_waiter(link, NULL, 0)) return true;
-    if (!shard_rope_copy(&link->out, &worker->blocks, "*1\r\n$4\r\nPING\r\n", 14)) fail_all(worker, link, "");
+    if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) fail_all(worker, link, "");
     else begin_to_connect(worker, link);
     return true;
+}
+
+void shard_link_probe(struct shard_worker *worker, struct shard_link *link) {
+    double patience = settings_of(worker)->timeout;
+    if (patience <= 0 || busy(link) || refusal(worker, link) || worker->now - link->since < patience / 2) return;
+    if (!push_waiter(link, NULL, 0)) return;
+
+    link->since = worker->now;
+    if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) fail_all(worker, link, "");
+    else if (link->state == SHARD_DOWN) begin_to_connect(worker, link);
+}
+
+/* Who has all the keys looked at, or deleted, knows that it takes long, and keeps nobody else from being answered here. */
+static double times_of(const struct shard_link *link) {
+    const struct shard_request *request = link->own && busy(link) ? waiter_at(link, link->head)->request : NULL;
+    const struct shard_merge *merge = request ? request->merge : NULL;
+    return merge && (merge->way == SHARD_ALL_ARRAYS || merge->way == SHARD_LONG) ? LONG : 1;
 }
 
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
@@ -347,11 +438,12 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
     if (link->state == SHARD_DOWN || (link->state == SHARD_UP && !busy(link))) return false;
 
     const struct shard_settings *settings = settings_of(worker);
-    double patience = link->state == SHARD_CONNECTING ? settings->connect_timeout : settings->timeout;
+    double patience = link->state == SHARD_CONNECTING ? settings->connect_timeout : settings->timeout * times_of(link);
     if (patience <= 0 || worker->now - link->since < patience || still_taken(worker, link)) return true;
 
     char why[MESSAGE / 2];
-    snprintf(why, sizeof why, "%s %g s", link->state == SHARD_UP ? "has sent nothing for" : "can't be reached within", patience);
+    const char *late = link->tls ? "does not shake hands over TLS within" : "can't be reached within";
+    snprintf(why, sizeof why, "%s %g s", link->state == SHARD_UP ? "has sent nothing for" : late, patience);
     link->again = true; /* what was not sent would only wait once more */
     link->suspect = !link->own;
     give_up(worker, link, why);
@@ -361,6 +453,8 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
 void shard_link_close(struct shard_worker *worker, struct shard_link *link) {
     link->suspect = false;
     fail_all(worker, link, "-ERR the shard no longer asks this node\r\n");
+    shard_weigh_link(worker, link);
+    shard_wake(worker, &link->blocked, UINT32_MAX);
     free(link->waiters);
     link->waiters = NULL;
     link->room = link->head = link->tail = 0;

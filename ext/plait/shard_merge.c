@@ -101,7 +101,9 @@ static bool fits(const struct shard_merge *merge, const struct shard_part *part)
     switch (merge->way) {
     case SHARD_MGET: case SHARD_ALL_ARRAYS: return is_array(merge, part);
     case SHARD_ALL_LEAST: return begins_with(part, "*");
-    case SHARD_COUNT: case SHARD_ALL_COUNT: return is_integer(part);
+    case SHARD_COUNT: case SHARD_ALL_COUNT: case SHARD_ALL_WAIT: case SHARD_CONFIG_MOST: return is_integer(part);
+    case SHARD_RUNNING: return begins_with(part, "*") || begins_with(part, "%");
+    case SHARD_KILL: return begins_with(part, "+") || begins_with(part, "-NOTBUSY");
     case SHARD_MSET: return begins_with(part, "+");
     case SHARD_ALL_ONE: return begins_with(part, "$") || begins_with(part, "_");
     case SHARD_INFO: return begins_with(part, "$") || begins_with(part, "=");
@@ -293,14 +295,28 @@ static void merge_sum(struct sink *sink) {
     else put_text(sink, ODD);
 }
 
-/* Any node's that has one, whichever comes first behind a place that nobody can foretell. */
-static void merge_one(struct sink *sink) {
+static bool is_nil(const struct shard_part *part) {
+    return begins_with(part, "$-") || begins_with(part, "_");
+}
+
+static bool runs_nothing(const struct shard_part *part) {
+    static const char *const idle[] = {"*4\r\n$14\r\nrunning_script\r\n$-", "*4\r\n$14\r\nrunning_script\r\n*-",
+                                       "%2\r\n$14\r\nrunning_script\r\n_"};
+    return begins_with(part, idle[0]) || begins_with(part, idle[1]) || begins_with(part, idle[2]);
+}
+
+static bool ended_nothing(const struct shard_part *part) {
+    return begins_with(part, "-");
+}
+
+/* Any node's that has something to say, whichever comes first behind a place that nobody can foretell. */
+static void merge_one(struct sink *sink, bool (*says_nothing)(const struct shard_part *part)) {
     struct shard_merge *merge = sink->request->merge;
     uint32_t from = shard_random(sink->worker) % merge->count;
     uint32_t chosen = from;
     for (uint32_t i = 0; i < merge->count; i++) {
         uint32_t part = (from + i) % merge->count;
-        if (begins_with(&merge->parts[part], "$-") || begins_with(&merge->parts[part], "_")) continue;
+        if (says_nothing(&merge->parts[part])) continue;
         chosen = part;
         break;
     }
@@ -335,6 +351,18 @@ static void merge_least(struct sink *sink) {
     }
 }
 
+static void merge_extreme(struct sink *sink, bool greatest) {
+    const struct shard_merge *merge = sink->request->merge;
+    int64_t extreme = 0;
+    for (uint32_t i = 0; i < merge->count; i++) {
+        int64_t number = 0;
+        char type;
+        take_number(&merge->parts[i], &type, &number);
+        if (i == 0 || (greatest ? number > extreme : number < extreme)) extreme = number;
+    }
+    put_integer(sink, extreme);
+}
+
 /* "*2\r\n$3\r\n123\r\n…". False: it is something else. */
 static bool take_cursor(struct sink *sink, struct shard_part *part, uint64_t *cursor) {
     char digits[LINE];
@@ -358,18 +386,18 @@ static bool take_cursor(struct sink *sink, struct shard_part *part, uint64_t *cu
 /* [cursor, keys]: the node's cursor made ours, or the beginning of the next node. */
 static void merge_scan(struct sink *sink) {
     struct shard_merge *merge = sink->request->merge;
-    uint64_t nodes = sink->worker->shard->settings.node_count;
+    const struct shard_scan_place *scan = &merge->scan;
     uint64_t cursor;
     if (!take_cursor(sink, &merge->parts[0], &cursor)) {
         put_text(sink, ODD);
         return;
     }
-    if (cursor > INT64_MAX / nodes - 1) {
+    if (cursor > INT64_MAX / scan->base - 1) {
         put_text(sink, "-ERR the node's cursor is too large for the shard\r\n");
         return;
     }
-    if (cursor) cursor = cursor * nodes + merge->node;
-    else if (merge->node + 1 < nodes) cursor = merge->node + 1;
+    if (cursor) cursor = cursor * scan->base + scan->first + scan->master;
+    else if (!scan->final) cursor = scan->first + scan->master + 1;
     char word[2 * LINE], digits[LINE];
     int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)cursor);
     put(sink, word, (size_t)snprintf(word, sizeof word, "*2\r\n$%d\r\n%s\r\n", size, digits));
@@ -385,11 +413,12 @@ static bool put_error(struct sink *sink) {
     for (uint32_t i = 0; i < merge->count && !merge->gathers; i++) {
         struct shard_part *part = &merge->parts[i];
         if (!part->whole || part->fits) continue;
-        if (type_of(part) == '-') {
+        bool fit = fits(merge, part);
+        if (!fit && type_of(part) == '-') {
             put_part(sink, part);
             return true;
         }
-        odd = odd || !fits(merge, part);
+        odd = odd || !fit;
     }
     if (!merge->failed && !odd) return false;
     if (merge->error.first) shard_rope_move(sink->rope, &merge->error);
@@ -427,7 +456,7 @@ static void merge_whole(struct sink *sink) {
 
 static void merge_verified(struct sink *sink) {
     char reply[SHARD_GREETING_ROOM];
-    put(sink, reply, shard_session_greet(sink->request->client, reply));
+    put(sink, reply, shard_session_greet(sink->worker, sink->request->client, reply));
 }
 
 static void put_all(struct sink *sink) {
@@ -438,7 +467,11 @@ static void put_all(struct sink *sink) {
     switch (merge->way) {
     case SHARD_COUNT: case SHARD_ALL_COUNT: merge_sum(sink); break;
     case SHARD_ALL_LEAST: merge_least(sink); break;
-    case SHARD_ALL_ONE: merge_one(sink); break;
+    case SHARD_ALL_WAIT: merge_extreme(sink, false); break;
+    case SHARD_CONFIG_MOST: merge_extreme(sink, true); break;
+    case SHARD_ALL_ONE: merge_one(sink, is_nil); break;
+    case SHARD_RUNNING: merge_one(sink, runs_nothing); break;
+    case SHARD_KILL: merge_one(sink, ended_nothing); break;
     case SHARD_SCAN: merge_scan(sink); break;
     case SHARD_INFO: case SHARD_PAIRS: merge_whole(sink); break;
     case SHARD_VERIFIED: merge_verified(sink); break;

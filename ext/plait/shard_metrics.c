@@ -19,7 +19,7 @@ bool shard_metrics_open(struct shard_worker *worker) {
 
     worker->metrics = metrics;
     pthread_mutex_init(&metrics->lock, NULL);
-    metrics->times = calloc(shard_command_count(), sizeof *metrics->times);
+    metrics->times = calloc(shard_command_room(), sizeof *metrics->times);
     metrics->nodes = calloc(worker->shard->settings.node_count, sizeof *metrics->nodes);
     return metrics->times && metrics->nodes;
 }

@@ -34,7 +34,7 @@ struct shard_slow {
 };
 
 struct shard_metrics {
-    struct shard_times *times;       /* one for each command of the table */
+    struct shard_times *times;       /* one for each command that there can be */
     struct shard_node_counts *nodes;
     const struct shard_command *current; /* what is dispatched */
     pthread_mutex_t lock;            /* of what follows */

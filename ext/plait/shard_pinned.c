@@ -33,7 +33,6 @@ static struct shard_pin *new_pin(struct shard_worker *worker, struct shard_lane 
     pin->link.node = &worker->shard->settings.nodes[node];
     pin->link.lane = lane;
     lane->users++;
-    pin->link.retry_at = lane->links[node].retry_at;
     pin->link.pin = pin;
     pin->link.own = true;
     pin->node = node;
@@ -50,6 +49,7 @@ struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum sh
         return NULL;
     }
     pin->use = use;
+    pin->link.retry_at = call->client->lane->links[node].retry_at;
     pin->client = call->client;
     pin->channels = pin->shard_channels = 0;
     pin->leaving = pin->settled = pin->refuses = false;
@@ -73,8 +73,18 @@ void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin) {
     worker->idle_pins = pin;
 }
 
+/* On a new connection, or one where it would wait, nobody would notice that the node has stopped. */
+static bool is_in_vain(const struct shard_pin *pin) {
+    return pin->link.lane->links[pin->node].suspect && (pin->link.state == SHARD_DOWN || pin->use == SHARD_PIN_WAITS);
+}
+
 bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
+    if (is_in_vain(pin)) {
+        shard_refuse(call, "ERR node %s was silent and has not answered since; nothing was done", pin->link.node->label);
+        detach(pin);
+        return false;
+    }
     struct shard_request *request = shard_request_new(worker, call->client);
     if (!request || !shard_link_ask(worker, &pin->link, request, 0)) {
         if (pin->link.state == SHARD_DOWN) detach(pin);
@@ -109,9 +119,15 @@ static void free_pin(struct shard_worker *worker, struct shard_pin *pin) {
     free(pin);
 }
 
-/* One that is up and waits for what others do may take any time. */
+/* What waits for others may take any time, but not that of a node which has stopped: its other connection is asked. */
 static void check(struct shard_worker *worker, struct shard_pin *pin) {
-    if (pin->use != SHARD_PIN_WAITS || pin->link.state != SHARD_UP) shard_link_check(worker, &pin->link);
+    struct shard_link *shared = &pin->link.lane->links[pin->node];
+    bool waits = pin->use == SHARD_PIN_WAITS && pin->link.state == SHARD_UP;
+    if (!waits) shard_link_check(worker, &pin->link);
+    if (pin->link.state != SHARD_UP || (!waits && pin->use != SHARD_PIN_SUBSCRIBED)) return;
+
+    if (shared->suspect) shard_link_give_up(worker, &pin->link, "was silent when it was asked whether it is well");
+    else shard_link_probe(worker, shared);
 }
 
 static bool is_over(const struct shard_worker *worker, const struct shard_pin *pin) {

@@ -34,6 +34,7 @@ struct shard_transaction {
     struct shard_rope queue; /* commands as they came */
     uint32_t count;          /* of them */
     uint32_t node;           /* of their keys */
+    uint32_t place;          /* their slot, in a cluster */
     bool placed;             /* there was a key */
     bool broken;             /* one was refused: EXEC will be, too */
 };

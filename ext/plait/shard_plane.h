@@ -18,6 +18,7 @@ enum {
     SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
     SHARD_IN_FLIGHT = 10000,  /* requests of a client */
     SHARD_CHUNK = 64 * 1024,  /* what is larger is forwarded while it arrives, unless the settings say otherwise */
+    SHARD_BRIEF = 117,        /* bytes; a request is three lines of the processor's cache then */
     SHARD_MANY = 512,         /* keys of an MGET that is worth connections of its own */
     SHARD_OWN = 64,           /* connections of their own to a node */
     SHARD_MOST = 64 << 20     /* bytes for a node that does not take them, until it is asked for nothing more */
@@ -39,6 +40,16 @@ struct shard_part {
     bool fits;               /* that is as it has to be */
 };
 
+/* What a cursor of SCAN says beside the node's own: that one, times the base, plus the first number of this kind, plus the master's. */
+struct shard_scan_place {
+    uint64_t base;
+    uint64_t first;
+    uint32_t master; /* its place among the masters */
+    bool final;      /* none comes behind it */
+};
+
+enum { SHARD_MASTERS = 1024 /* more than there may be where cursors have to tell of them */ };
+
 /* Of a request that goes to several nodes, or whose reply is changed. */
 struct shard_merge {
     uint8_t way;             /* enum shard_way */
@@ -53,7 +64,7 @@ struct shard_merge {
     uint16_t *order;         /* SHARD_MGET: for each key the number of its part */
     uint32_t at;             /* the key, or the part, that is forwarded */
     uint64_t left;           /* bytes of its value that are still to be forwarded */
-    uint32_t node;           /* SHARD_SCAN: which is scanned */
+    struct shard_scan_place scan; /* SHARD_SCAN: which master */
     struct shard_rope error; /* the first that has happened */
     struct shard_part parts[];
 };
@@ -68,24 +79,30 @@ struct shard_request {
     double since;
     bool begun;                 /* the client has a part of it already */
     bool done;                  /* the reply is whole */
+    uint8_t brief_size;
+    char brief[SHARD_BRIEF];    /* what comes before `reply` in it: one that is short needs no block of memory */
 };
 
 /* ---- clients ---- */
 
 struct shard_lane;
 struct shard_pin;
+struct shard_tls;
 struct shard_transaction;
 
 struct shard_client {
     enum shard_kind kind;
     int socket;                          /* -1: closed, but replies for it are still to come */
+    struct shard_tls *tls;               /* or NULL: it speaks plainly */
     uint32_t events;                     /* that epoll looks for */
     uint32_t window;                     /* of the thread's, in which it was last heard */
+    double held_since;                   /* when its replies began to wait for those behind them; 0: they don't */
     uint32_t in_flight;                  /* requests without a whole reply, or behind such a one */
     struct shard_request *first;         /* oldest */
     struct shard_request *last;
     struct shard_rope out;
     size_t behind;                       /* bytes of replies that are here before their turn */
+    size_t held;                         /* bytes of it that worker->held has in it */
     struct shard_buffer *in;             /* NULL: no part of a command is waited for */
     size_t in_at;                        /* where the command that is scanned begins there */
     struct resp_span *spans;             /* of a command that is not here as a whole, or NULL */
@@ -103,13 +120,19 @@ struct shard_client {
     char *name;                          /* of CLIENT SETNAME, or NULL */
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
-    struct shard_client *next_paused;
+    struct shard_client *next_listed;
     struct shard_client *next_leaving;
     double leaves_at;                    /* at the latest, once all is written */
+    uint32_t version;                    /* of the topology by which its requests were sent */
+    struct shard_detour *detours;        /* of them that were redirected and are not answered, oldest first */
+    struct shard_detour **detours_end;
+    struct shard_client *next_detoured;
     uint32_t awaits;                     /* a connection of its own to this node, from 1 on; SHARD_ALL: to each; 0: none */
     bool scanning;                       /* the command has been begun */
     bool touched;                        /* in the list of those with something to write */
-    bool paused;                         /* in the list of those that are not read from */
+    bool paused;                         /* it is not read from */
+    bool detoured;                       /* in the list of those with detours */
+    bool listed;                         /* in a list of those that are to go on when something has changed */
     bool alone;                          /* nothing is read before all is answered */
     bool again;                          /* the command was not taken: it is to be read again when all before it is answered */
     bool ending;                         /* nothing more is read; it is closed when all is written */
@@ -130,6 +153,9 @@ struct shard_waiter {
     struct shard_request *request; /* NULL: we do, to see whether the node is well */
     uint32_t part;
     uint32_t skip;                 /* replies that come before its own, and are nobody's */
+    uint32_t skipped;              /* those that did so far */
+    bool asks;                     /* its command is behind ASKING */
+    struct shard_detour *detour;   /* NULL: it was not asked before */
     uint64_t at;                   /* where its command begins among the bytes for the node */
 };
 
@@ -149,9 +175,12 @@ struct shard_link {
     bool again;                   /* what was not sent before is sent anew: once */
     enum shard_link_state state;
     int socket;
+    struct shard_tls *tls;        /* or NULL: it speaks plainly */
     uint32_t events;
     const struct shard_node *node;
     struct shard_rope out;
+    size_t weighed;               /* bytes of it that worker->queued has in it */
+    struct shard_client *blocked; /* those who are paused until it is less full */
     uint64_t sent;                /* bytes that were written to it */
     struct shard_waiter *waiters; /* a ring */
     uint32_t room;                /* a power of 2 */
@@ -162,6 +191,13 @@ struct shard_link {
     double queued_since;          /* when the kernel was asked how much it holds for the node */
     int queued;                   /* bytes it held then */
     double retry_at;              /* before then it is not tried again */
+    struct shard_rope kept;       /* what was sent and is not answered, where it may have to be sent elsewhere */
+    uint64_t kept_to;             /* among all bytes for the node */
+    struct shard_rope line;       /* what has come of an error, until it is known whether it is one for the client */
+    bool spilt;                   /* it is */
+    uint8_t turn;                 /* enum shard_turn: what one of the replies that are nobody's has said */
+    uint32_t turn_place;
+    uint32_t turn_node;
 };
 
 /* Connections to the nodes that begin in the same way: as a user, with a version of RESP. */
@@ -180,6 +216,14 @@ struct shard_lane {
 /* ---- threads ---- */
 
 struct shard_metrics;
+struct shard_topology;
+struct shard_detour;
+struct shard_hot;
+
+enum {
+    FIGURE_CLIENTS, FIGURE_ACCEPTED, FIGURE_COMMANDS, FIGURE_ERRORS, FIGURE_IN, FIGURE_OUT, FIGURE_FAILURES, FIGURE_CUT,
+    FIGURE_REDIRECTIONS, SHARD_FIGURES
+};
 
 struct shard_worker {
     struct shard *shard;
@@ -190,16 +234,18 @@ struct shard_worker {
     int epoll;
     int bell;
     int listener;
+    atomic_bool deaf;                /* for good */
     double deaf_until;               /* the listener is not looked at before then; 0: it is */
     double now;                      /* at the beginning of the turn */
     unsigned long freed;             /* large pieces of memory, when that was last looked at */
+    size_t bytes_freed;              /* when memory was last given back to the system */
     double trim_at;                  /* when memory is given back to the system; 0: there is none to give */
     char *buffer;                    /* SHARD_READ bytes */
     size_t used;                     /* of them, in this turn */
     struct resp_span *spans;         /* of commands that are here as a whole */
     uint32_t span_room;
     uint32_t *nodes;                 /* of the keys of a command */
-    size_t node_room;
+    uint32_t node_room;
     uint32_t *counts;                /* for each node: keys of a command */
     uint16_t *numbers;               /* and of the part of its reply */
     struct shard_link **asked;       /* and on which connection it is asked */
@@ -208,30 +254,54 @@ struct shard_worker {
     struct shard_link *streams;      /* connections for one command at a time */
     uint32_t *taken;                 /* of them for each node */
     struct shard_client *leaving;
+    struct shard_tls *telling;       /* see shard_tls_turn */
+    struct shard_tls *shaking;       /* of clients that shake hands, the newest first */
+    struct shard_tls *shaking_longest;
+    void **sessions;                 /* of TLS, one for each node, or NULL */
     uint64_t random;
     struct shard_pin *pins;          /* connections for one client at a time */
     struct shard_pin *idle_pins;     /* those of them that are nobody's */
     struct shard_pin *touched_pins;  /* those with something to write */
     double pins_at;                  /* when they are looked at again */
     struct shard_metrics *metrics;
+    struct shard_hot *hot;
+    uint32_t until_look;             /* commands until one is looked at, see shard_hot.h */
     double window_began;             /* a short while, in which … */
     uint32_t window;                 /* … its number … */
     uint32_t heard;                  /* … so many clients were heard */
-    uint32_t crowd;                  /* and in the one before it */
+    uint64_t commands_before;        /* it began */
+    uint64_t bytes_before;           /* likewise, from and to clients */
+    uint32_t crowd;                  /* clients in the one before it, if there was much to do … */
+    bool deep;                       /* … who sent many commands each */
     struct shard_client *clients;
     struct shard_client *touched;
-    struct shard_client *paused;
+    struct shard_client *ready;      /* those that are paused, and may be able to go on */
+    struct shard_client *awaiting;   /* those that are paused until there are connections of their own for them */
+    double awaiting_at;              /* when all of them are looked at again */
+    size_t held;                     /* bytes that are here for clients, or of them */
+    size_t queued;                   /* bytes for nodes */
     struct shard_client *buried;
     struct shard_request *requests;  /* free */
     struct shard_blocks blocks;
-    _Atomic uint64_t figures[7];     /* in the order of struct shard_figures */
+    struct shard_topology *topology; /* who serves what; never NULL while it runs */
+    uint32_t version;                /* its */
+    bool retiring;                   /* connections to nodes that have left are to be closed yet */
+    struct shard_client *detoured;   /* those with requests that were redirected */
+    bool detours_due;                /* some of these are to be looked at before anybody sleeps */
+    double moving_until;             /* slots have just been on the move: nothing large is sent on that could not be sent again */
+    uint64_t *grouped;               /* keys of a command by slot, see shard_slots.c */
+    size_t grouped_room;
+    _Atomic uint64_t figures[SHARD_FIGURES]; /* in the order of struct shard_figures */
 };
-
-enum { FIGURE_CLIENTS, FIGURE_ACCEPTED, FIGURE_COMMANDS, FIGURE_ERRORS, FIGURE_IN, FIGURE_OUT, FIGURE_FAILURES };
 
 struct shard {
     struct shard_settings settings;
-    struct placement_point *points;
+    pthread_mutex_t lock;            /* of the references to topologies, and of the one that follows */
+    struct shard_topology *topology; /* the newest */
+    _Atomic uint32_t version;        /* its */
+    _Atomic uint32_t redis;          /* what clients are told: 0x070400 for 7.4.0 */
+    atomic_bool doubted;             /* Ruby has been told that it may be out of date */
+    int notice;                      /* by this */
     uint32_t threads;
     atomic_bool stopping;
     atomic_int draining;             /* see shard_drain.h */
@@ -278,6 +348,11 @@ void shard_flush(struct shard_worker *worker);
 
 struct shard_call;
 
+/* ---- shard.c ---- */
+
+/* All threads take a turn. */
+void shard_ring(struct shard *shard);
+
 /* ---- shard_client.c ---- */
 
 void shard_accept(struct shard_worker *worker);
@@ -292,6 +367,12 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
 
 /* Goes on with those that were paused and need not be any longer. Returns whether there was one. */
 bool shard_resume(struct shard_worker *worker);
+
+/* Those of a list, `most` at most, are looked at again. */
+void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_t most);
+
+/* Those who wait for a connection of their own are looked at from time to time. Returns whether there is one. */
+bool shard_awaiting_check(struct shard_worker *worker);
 
 void shard_bury(struct shard_worker *worker);
 
@@ -318,6 +399,21 @@ void shard_client_cut(struct shard_worker *worker, struct shard_client *client);
 /* Closes those that had time enough to do it themselves. Returns whether there are others. */
 bool shard_clients_leave(struct shard_worker *worker);
 
+/* ---- shard_memory.c ---- */
+
+/* What is here of a client, or for it, has become more or less. */
+void shard_weigh_client(struct shard_worker *worker, struct shard_client *client);
+void shard_weigh_link(struct shard_worker *worker, struct shard_link *link);
+
+/* Where clients hold more than they may together, those that hold the most are closed. */
+void shard_relieve(struct shard_worker *worker);
+
+/* Whether nodes have so much to take that those that are behind get no more. */
+bool shard_is_overfull(const struct shard_worker *worker, const struct shard_link *link);
+
+/* Of what only grows. */
+void shard_shrink(struct shard_worker *worker);
+
 /* ---- shard_route.c ---- */
 
 /* A command of a client, whole. */
@@ -331,6 +427,7 @@ struct shard_call {
     const struct resp_span *words;
     uint32_t count;
     bool alone;                 /* on connections of its own */
+    uint32_t place;             /* of its keys, when they were looked for: their slot */
 };
 
 /* The connection to a node that its client shares with others. */
@@ -352,6 +449,14 @@ __attribute__((format(printf, 2, 3))) void shard_refuse(struct shard_call *call,
 
 /* ---- shard_split.c ---- */
 
+struct shard_part_plan {
+    uint32_t node;
+    uint32_t part;
+    uint64_t words;
+    const char *name;
+    size_t name_size;
+};
+
 void shard_split(struct shard_call *call);
 void shard_send_to_all(struct shard_call *call);
 
@@ -364,6 +469,28 @@ struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way 
 /* What may keep a node busy for long, or answers much, goes on connections of its own: after all that the client has asked before. */
 bool shard_goes_alone(const struct shard_call *call);
 void shard_scan(struct shard_call *call);
+
+/* From the header of a word up to behind its CRLF, and so of as many words as are wanted. */
+const char *shard_whole_word(const struct shard_call *call, uint32_t place, uint32_t count, size_t *size);
+
+/* Asks for a part, by a command that begins with this name, and returns the connection to which its words are to be appended. */
+struct shard_link *shard_begin_part(struct shard_call *call, struct shard_request *request, struct shard_part_plan plan);
+
+/* False: there is no memory, and all who wait for that node have been told. */
+bool shard_append(struct shard_call *call, struct shard_link *link, const char *data, size_t size);
+
+/* ---- shard_acknowledge.c ---- */
+
+/* WAIT; all that the client has asked before is answered. */
+void shard_acknowledge(struct shard_call *call);
+
+/* ---- shard_slots.c ---- */
+
+/* A cluster takes keys of one slot at a time: a part for each. */
+void shard_split_slots(struct shard_call *call, uint32_t step);
+
+/* Pairs for a request that gathers. */
+void shard_send_slots(struct shard_call *call, struct shard_request *request);
 
 /* Where each key belongs, into worker->nodes; the keys are every `step` words from `first` on. False: no memory. */
 bool shard_place_keys(struct shard_call *call, uint32_t first, uint32_t step, uint32_t *count);
@@ -443,12 +570,25 @@ bool shard_link_open(struct shard_worker *worker, struct shard_link *link);
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events);
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
 
+/* Asks the node whether it is well, where nobody else has asked it anything for long. */
+void shard_link_probe(struct shard_worker *worker, struct shard_link *link);
+
 /* Gives up those that have taken too long. Returns whether there is one that may yet. */
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link);
 void shard_link_close(struct shard_worker *worker, struct shard_link *link);
 
 /* So many replies come before that of the last request. */
 void shard_link_skip(struct shard_link *link, uint32_t replies);
+
+/* The last request. */
+struct shard_waiter *shard_link_last(const struct shard_link *link);
+
+/* Whether it would be asked, as far as is known. */
+bool shard_link_is_well(const struct shard_worker *worker, const struct shard_link *link);
+
+/* Bytes of the reply that somebody waits for, and that it will not come. */
+void shard_waiter_feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last);
+void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error);
 
 /* All that wait are told why; it is not tried again at once. */
 void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why);

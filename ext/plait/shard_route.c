@@ -1,7 +1,9 @@
 /* Which way a command goes. */
+#include "shard_hot.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -12,7 +14,7 @@
 
 enum { MESSAGE = 1024, SHOWN = 128 };
 
-static const char ACROSS[] = "CROSSSLOT Keys in request don't hash to the same slot (they are on different nodes)";
+static const char ACROSS[] = "CROSSSLOT Keys in request don't hash to the same slot (%s)";
 
 /* ---- answers of our own ---- */
 
@@ -87,7 +89,7 @@ static void refuse_subcommand(struct shard_call *call, const struct shard_comman
 
 static void send_to(struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
-    struct shard_link *link = shard_link_to(call, node);
+    struct shard_link *link = shard_link_to(call, shard_reader_of(call, node));
     struct shard_request *request = shard_request_new(worker, call->client);
     if (!request || !shard_link_ask(worker, link, request, 0)) return;
 
@@ -101,19 +103,33 @@ static void send_to(struct shard_call *call, uint32_t node) {
 struct search {
     const struct shard_call *call;
     uint32_t node;
+    uint32_t place;
     bool any;
 };
 
-/* Returns 1 when it is on another node than those before it. */
-static int look_at(void *argument, uint32_t place) {
+/* Returns 1 when it is on another node than those before it, or in another slot of a cluster. */
+static int look_at(void *argument, uint32_t number) {
     struct search *search = argument;
     const struct shard_call *call = search->call;
-    struct resp_span word = call->words[place];
-    uint32_t node = placement_node(&call->worker->shard->settings.placement, call->data + word.at, word.size);
-    bool other = search->any && node != search->node;
+    struct resp_span word = call->words[number];
+    const struct placement *placement = &call->worker->topology->placement;
+    uint32_t place = placement_place(placement, call->data + word.at, word.size);
+    uint32_t node = placement->points[place].node;
+    bool cluster = call->worker->shard->settings.cluster;
+    bool other = search->any && (cluster ? place != search->place : node != search->node);
     search->any = true;
     search->node = node;
+    search->place = place;
     return other;
+}
+
+static uint32_t first_well(const struct shard_worker *worker) {
+    const struct shard_topology *topology = worker->topology;
+    for (uint32_t i = 0; i < topology->master_count; i++) {
+        const struct shard_link *link = &worker->links[topology->masters[i]];
+        if (!link->suspect && worker->now >= link->retry_at) return topology->masters[i];
+    }
+    return topology->masters[0];
 }
 
 /* A script that names no key may use any: on one node it would be silently wrong. */
@@ -126,9 +142,16 @@ static bool names_no_key(const struct shard_call *call) {
 static bool names_a_database(const struct shard_call *call) {
     if (strcmp(call->command->name, "copy") != 0) return false;
     for (uint32_t i = 3; i + 1 < call->count; i++) {
-        if (shard_word_is(call->data, call->words[i], "DB")) return !shard_word_is(call->data, call->words[i + 1], "0");
+        struct resp_span number = call->words[i + 1];
+        bool none = number.size == 0 || call->data[number.at] < '0' || call->data[number.at] > '9'; /* the server says so */
+        if (shard_word_is(call->data, call->words[i], "DB")) return !none && !shard_word_is(call->data, number, "0");
     }
     return false;
+}
+
+static void refuse_across(struct shard_call *call) {
+    bool cluster = call->worker->shard->settings.cluster;
+    shard_refuse(call, ACROSS, cluster ? "a cluster wants keys of one command in one slot" : "they are on different nodes");
 }
 
 static bool find_keys(struct shard_call *call, uint32_t *node) {
@@ -136,11 +159,12 @@ static bool find_keys(struct shard_call *call, uint32_t *node) {
     struct search search = {.call = call};
     bool across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
     bool elsewhere = !across && names_a_database(call);
-    bool keyless = !across && names_no_key(call);
-    if (across) shard_refuse(call, "%s", ACROSS);
+    bool keyless = !across && !call->worker->shard->settings.keyless && names_no_key(call);
+    if (across) refuse_across(call);
     else if (elsewhere) shard_refuse(call, "ERR COPY to a database is denied: the shard has the database 0 only");
     else if (keyless) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
-    *node = search.any ? search.node : 0; /* without a key all would say that it is wrong */
+    call->place = search.place;
+    *node = search.any ? search.node : first_well(call->worker); /* without a key all would say that it is wrong */
     return !across && !elsewhere && !keyless;
 }
 
@@ -152,9 +176,10 @@ static bool find_sorted(struct shard_call *call, uint32_t *node) {
         bool by = shard_word_is(call->data, call->words[i], "BY");
         struct resp_span pattern = call->words[i + 1];
         if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
-            if (!shard_word_is(call->data, call->words[i], "STORE")) continue;
+            bool stores = strcmp(call->command->name, "sort") == 0; /* of SORT_RO the server says that it does not */
+            if (!stores || !shard_word_is(call->data, call->words[i], "STORE")) continue;
             if (look_at(&search, i + 1)) {
-                shard_refuse(call, "%s", ACROSS);
+                refuse_across(call);
                 return false;
             }
         } else if (memchr(call->data + pattern.at, '*', pattern.size)) {
@@ -164,6 +189,7 @@ static bool find_sorted(struct shard_call *call, uint32_t *node) {
         i++;
     }
     *node = search.node;
+    call->place = search.place;
     return true;
 }
 
@@ -180,7 +206,7 @@ static void route(struct shard_call *call) {
     const struct shard_command *command = call->command;
     if (command->key) {
         struct resp_span key = call->words[command->key];
-        send_to(call, placement_node(&call->worker->shard->settings.placement, call->data + key.at, key.size));
+        send_to(call, placement_node(&call->worker->topology->placement, call->data + key.at, key.size));
     } else {
         route_found(call);
     }
@@ -218,18 +244,33 @@ static void route_streams(struct shard_call *call) {
 
 /* ---- all ---- */
 
-static uint32_t first_well(const struct shard_worker *worker) {
-    uint32_t node = 0, nodes = worker->shard->settings.node_count;
-    while (node < nodes && (worker->links[node].suspect || worker->now < worker->links[node].retry_at)) node++;
-    return node == nodes ? 0 : node;
+/* What would change nodes for everybody, for good. Of another user it is for the nodes to judge. */
+static void configure(struct shard_call *call) {
+    if (call->worker->shard->settings.config || call->client->lane->user) shard_send_to_all(call);
+    else shard_refuse(call, "ERR this changes all nodes: the shard takes it only with config: true");
+}
+
+/* While there are keys of which it is not known who has them, an answer for all would silently be one for some. */
+static bool is_incomplete(const struct shard_call *call) {
+    enum shard_way way = call->command->way;
+    bool of_all_keys = way == SHARD_ALL_COUNT || way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_SCAN;
+    return of_all_keys && call->worker->topology->partial;
 }
 
 static void go(struct shard_call *call) {
+    if (is_incomplete(call)) {
+        shard_topology_doubt(call->worker);
+        shard_refuse(call, "CLUSTERDOWN of some slots it is not known which node has them: the answer would not be whole");
+        return;
+    }
     switch (call->command->way) {
     case SHARD_ROUTED: route(call); break;
     case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
     case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_ALL_LEAST: case SHARD_INFO:
     case SHARD_PAIRS: shard_send_to_all(call); break;
+    case SHARD_LONG: case SHARD_RUNNING: case SHARD_KILL: shard_send_to_all(call); break;
+    case SHARD_CONFIG: case SHARD_CONFIG_MOST: configure(call); break;
+    case SHARD_ALL_WAIT: shard_acknowledge(call); break;
     case SHARD_SCAN: shard_scan(call); break;
     case SHARD_FIRST: send_to(call, first_well(call->worker)); break;
     case SHARD_STREAMS: route_streams(call); break;
@@ -253,7 +294,10 @@ void shard_dispatch(struct shard_call *call) {
     else if (!call->command) refuse_unknown(call);
     else if (!shard_command_fits(call->command, call->count)) {
         shard_refuse(call, "ERR wrong number of arguments for '%s' command", call->command->name);
-    } else go(call);
+    } else {
+        if (--call->worker->until_look == 0) shard_hot_look(call);
+        go(call);
+    }
 }
 
 #endif

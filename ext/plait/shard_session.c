@@ -87,18 +87,22 @@ static bool speak(struct shard_call *call, const char *user, const char *passwor
     return lane;
 }
 
-size_t shard_session_greet(const struct shard_client *client, char reply[SHARD_GREETING_ROOM]) {
+size_t shard_session_greet(const struct shard_worker *worker, const struct shard_client *client, char reply[SHARD_GREETING_ROOM]) {
     if (!client->greets) return (size_t)snprintf(reply, SHARD_GREETING_ROOM, "+OK\r\n");
+    uint32_t redis = atomic_load_explicit(&worker->shard->redis, memory_order_relaxed);
+    char version[16];
+    int size = snprintf(version, sizeof version, "%u.%u.%u", redis >> 16 & 0xff, redis >> 8 & 0xff, redis & 0xff);
     bool resp3 = client->lane->resp3;
     return (size_t)snprintf(reply, SHARD_GREETING_ROOM,
-                            "%s\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$5\r\nproto\r\n:%d\r\n$2\r\nid\r\n:%llu\r\n"
-                            "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n",
-                            resp3 ? "%7" : "*14", resp3 ? 3 : 2, (unsigned long long)client->id);
+                            "%s\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$%d\r\n%s\r\n$5\r\nproto\r\n:%d\r\n"
+                            "$2\r\nid\r\n:%llu\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+                            "$7\r\nmodules\r\n*0\r\n",
+                            resp3 ? "%7" : "*14", size, version, resp3 ? 3 : 2, (unsigned long long)client->id);
 }
 
 static void greet(struct shard_call *call) {
     char reply[SHARD_GREETING_ROOM];
-    size_t size = shard_session_greet(call->client, reply);
+    size_t size = shard_session_greet(call->worker, call->client, reply);
     shard_answer(call, reply, size);
 }
 
@@ -135,7 +139,7 @@ static void ask_nodes(struct shard_call *call, const char *user, const char *pas
     command->size += put_word(command->bytes + command->size, user, strlen(user));
     command->size += put_word(command->bytes + command->size, password, strlen(password));
     static const struct shard_command verified = {.name = "auth", .way = SHARD_VERIFIED};
-    struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0, false};
+    struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0, false, 0};
     client->former = client->lane;
     client->lane = lane;
     lane->users++;

@@ -45,7 +45,7 @@ bool shard_locked_takes(struct shard_call *call);
 void shard_session_settle(struct shard_client *client, bool taken);
 
 /* What it is answered then. Returns the bytes. */
-size_t shard_session_greet(const struct shard_client *client, char reply[SHARD_GREETING_ROOM]);
+size_t shard_session_greet(const struct shard_worker *worker, const struct shard_client *client, char reply[SHARD_GREETING_ROOM]);
 
 /* Who has not given the password is not listened to for long. */
 const struct resp_limits *shard_limits(const struct shard_worker *worker, const struct shard_client *client);

@@ -1,5 +1,5 @@
 /* Commands that go to several nodes. */
-#include "shard_plane.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -14,9 +14,9 @@ bool shard_place_keys(struct shard_call *call, uint32_t first, uint32_t step, ui
         uint32_t *nodes = realloc(worker->nodes, keys * sizeof *nodes);
         if (!nodes) return false;
         worker->nodes = nodes;
-        worker->node_room = keys;
+        worker->node_room = (uint32_t)keys;
     }
-    const struct placement *placement = &worker->shard->settings.placement;
+    const struct placement *placement = &worker->topology->placement;
     memset(worker->counts, 0, worker->shard->settings.node_count * sizeof *worker->counts);
     for (size_t i = 0; i < keys; i++) {
         struct resp_span key = call->words[first + i * step];
@@ -35,8 +35,7 @@ static uint32_t parts_needed(const struct shard_worker *worker) {
     return parts;
 }
 
-/* From the header of a word up to behind its CRLF. */
-static const char *whole_word(const struct shard_call *call, uint32_t place, uint32_t count, size_t *size) {
+const char *shard_whole_word(const struct shard_call *call, uint32_t place, uint32_t count, size_t *size) {
     struct resp_span before = call->words[place - 1];
     struct resp_span last = call->words[place + count - 1];
     size_t from = before.at + before.size + 2;
@@ -50,7 +49,7 @@ static bool out_of_memory(struct shard_worker *worker, struct shard_link *link) 
     return false;
 }
 
-static bool append(struct shard_call *call, struct shard_link *link, const char *data, size_t size) {
+bool shard_append(struct shard_call *call, struct shard_link *link, const char *data, size_t size) {
     struct shard_worker *worker = call->worker;
     if (!shard_rope_refer(&link->out, &worker->blocks, data, size, call->owner)) return out_of_memory(worker, link);
     if (link->out.size > SHARD_HIGH && !link->own) call->client->full = link;
@@ -76,13 +75,19 @@ static bool begin_part(struct shard_call *call, struct shard_link *link, uint64_
 /* The connection for a part: that of all, or one of its own. NULL: the request can't be asked. */
 static struct shard_link *link_for(struct shard_call *call, struct shard_request *request, uint32_t node, uint32_t part) {
     struct shard_worker *worker = call->worker;
-    struct shard_link *link = call->alone ? shard_take_link(worker, call->client->lane, node) : shard_link_to(call, node);
+    struct shard_link *link = call->alone ? shard_take_link(worker, call->client->lane, node)
+                                          : shard_link_to(call, shard_reader_of(call, node));
     if (!link) {
         shard_merge_fail(worker, request, part, "-ERR out of memory\r\n");
         return NULL;
     }
     if (call->alone) request->merge->parts[part].link = link;
     return shard_link_ask(worker, link, request, part) ? link : NULL;
+}
+
+struct shard_link *shard_begin_part(struct shard_call *call, struct shard_request *request, struct shard_part_plan plan) {
+    struct shard_link *link = link_for(call, request, plan.node, plan.part);
+    return link && begin_named(call, link, plan.words, plan.name, plan.name_size) ? link : NULL;
 }
 
 /* Asks each node that has keys of it, and says in worker->asked on which connection; NULL where it is not to be sent anything. */
@@ -121,22 +126,30 @@ struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way 
     return request;
 }
 
+static bool is_long(const struct shard_command *command) {
+    enum shard_way way = command->way;
+    return way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_RUNNING || way == SHARD_KILL;
+}
+
 bool shard_goes_alone(const struct shard_call *call) {
     const struct shard_command *container;
-    if (call->count == 2 && call->words[0].size == 4) {
+    char first = call->words[0].size ? call->data[call->words[0].at] | 0x20 : 0;
+    bool script = first == 's' && call->words[0].size == sizeof "script" - 1;
+    if (call->count <= 2 && (first == 'k' || first == 'f' || script)) { /* a glance: it is asked of every command */
         const struct shard_command *command = shard_command_find(call->data, call->words, call->count, &container);
-        return command && command->way == SHARD_ALL_ARRAYS;
+        return command && is_long(command);
     }
-    return call->count > SHARD_MANY && shard_word_is(call->data, call->words[0], "MGET");
+    if (call->count == 3 && shard_word_is(call->data, call->words[0], "WAIT")) return true;
+    bool whole = call->worker->shard->settings.cluster; /* its parts are many, on a connection for each node */
+    return call->count > SHARD_MANY && !whole && shard_word_is(call->data, call->words[0], "MGET");
 }
 
 /* All keys are on one node: as it came. */
 static void send_whole(struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
     struct shard_request *request = shard_request_new(worker, call->client);
-    if (request && shard_link_ask(worker, shard_link_to(call, node), request, 0)) {
-        append(call, shard_link_to(call, node), call->data, call->size);
-    }
+    struct shard_link *link = shard_link_to(call, shard_reader_of(call, node));
+    if (request && shard_link_ask(worker, link, request, 0)) shard_append(call, link, call->data, call->size);
 }
 
 /* To the nodes that have been asked. */
@@ -146,8 +159,8 @@ static void append_words(struct shard_call *call, uint32_t keys, uint32_t step) 
         struct shard_link *link = worker->asked[worker->nodes[i]];
         if (!link) continue;
         size_t size;
-        const char *data = whole_word(call, 1 + i * step, step, &size);
-        if (!append(call, link, data, size)) worker->asked[worker->nodes[i]] = NULL;
+        const char *data = shard_whole_word(call, 1 + i * step, step, &size);
+        if (!shard_append(call, link, data, size)) worker->asked[worker->nodes[i]] = NULL;
     }
 }
 
@@ -167,6 +180,8 @@ void shard_split(struct shard_call *call) {
     uint32_t keys;
     if (step == 2 && call->count % 2 == 0) {
         shard_refuse(call, "ERR wrong number of arguments for 'mset' command");
+    } else if (call->worker->shard->settings.cluster && call->count > 1 + step) {
+        shard_split_slots(call, step);
     } else if (!shard_place_keys(call, 1, step, &keys)) {
         shard_client_close(call->worker, call->client);
     } else {
@@ -177,23 +192,36 @@ void shard_split(struct shard_call *call) {
     }
 }
 
+/* Whatever it reads, replicas are not asked, too: they have the same. */
+static struct shard_link *master_link(struct shard_call *call, struct shard_request *request, uint32_t node, uint32_t part) {
+    struct shard_call question = *call;
+    question.command = NULL;
+    return link_for(&question, request, node, part);
+}
+
 void shard_send_to_all(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
-    uint32_t nodes = worker->shard->settings.node_count;
-    struct shard_request *request = shard_begin_merge(call, call->command->way, nodes, 0);
+    const struct shard_topology *topology = worker->topology;
+    struct shard_request *request = shard_begin_merge(call, call->command->way, topology->master_count, 0);
     if (!request) return;
-    bool alone = call->command->way == SHARD_ALL_ARRAYS;
+    bool waits = call->command->way == SHARD_ALL_WAIT;
+    bool alone = is_long(call->command) || waits;
     call->alone = alone;
     if (alone) call->client->alone = true;
-    for (uint32_t node = 0; node < nodes; node++) {
-        struct shard_link *link = link_for(call, request, node, node);
-        if (link) append(call, link, call->data, call->size);
+    for (uint32_t i = 0; i < topology->master_count; i++) {
+        struct shard_link *link = master_link(call, request, topology->masters[i], i);
+        if (link && waits) shard_link_skip(link, 1);
+        if (link) shard_append(call, link, call->data, call->size);
     }
 }
 
 void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
     struct shard_worker *worker = call->worker;
     uint32_t keys;
+    if (worker->shard->settings.cluster) {
+        shard_send_slots(call, request);
+        return;
+    }
     if (!shard_place_keys(call, 1, 2, &keys)) {
         shard_client_close(worker, call->client);
         return;
@@ -213,7 +241,22 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
 
 /* ---- SCAN ---- */
 
-/* The client's cursor is a node's, times the number of nodes, plus the number of the node. */
+/*
+ * The client's cursor is a node's, times the number of masters, plus the number of the master. Where masters may become others, it
+ * is times SHARD_MASTERS for each generation of them, of which it names its own: what a former master called a place is none here.
+ */
+static bool find_scanned(const struct shard_topology *topology, bool watched, uint64_t *cursor, struct shard_scan_place *place) {
+    uint64_t generations = watched ? SHARD_GENERATIONS : 1;
+    uint64_t masters = watched ? SHARD_MASTERS : topology->master_count;
+    uint64_t number = *cursor % (masters * generations);
+    bool begins = *cursor == 0;
+    *place = (struct shard_scan_place){.base = masters * generations, .first = watched ? topology->generation * masters : 0};
+    *cursor /= place->base;
+    place->master = begins ? 0 : (uint32_t)(number % masters);
+    place->final = place->master + 1 == topology->master_count;
+    return place->master < topology->master_count && (begins || number / masters * masters == place->first);
+}
+
 static bool read_cursor(const char *word, size_t size, uint64_t *cursor) {
     *cursor = 0;
     if (size == 0 || size > 19) return false;
@@ -226,21 +269,25 @@ static bool read_cursor(const char *word, size_t size, uint64_t *cursor) {
 
 void shard_scan(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
-    uint32_t nodes = worker->shard->settings.node_count;
+    struct shard_scan_place place;
     uint64_t cursor;
     if (!read_cursor(call->data + call->words[1].at, call->words[1].size, &cursor)) {
         shard_refuse(call, "ERR invalid cursor");
         return;
     }
-    uint32_t node = (uint32_t)(cursor % nodes);
+    if (!find_scanned(worker->topology, shard_is_watched(worker), &cursor, &place)) {
+        shard_refuse(call, "ERR the nodes have changed since this cursor was given: SCAN anew, from 0");
+        return;
+    }
+    uint32_t node = worker->topology->masters[place.master];
     struct shard_request *request = shard_begin_merge(call, SHARD_SCAN, 1, 0);
     if (!request) return;
 
-    request->merge->node = node;
+    request->merge->scan = place;
     if (!shard_link_ask(worker, shard_link_to(call, node), request, 0)) return;
 
     char digits[24], word[RESP_HEADER + 24];
-    int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)(cursor / nodes));
+    int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)cursor);
     size_t header = resp_write_header(word, '$', (uint64_t)size);
     memcpy(word + header, digits, (size_t)size);
     memcpy(word + header + size, "\r\n", 2);
@@ -251,8 +298,8 @@ void shard_scan(struct shard_call *call) {
         return;
     }
     size_t rest = 0;
-    const char *options = call->count > 2 ? whole_word(call, 2, call->count - 2, &rest) : NULL;
-    if (options) append(call, link, options, rest);
+    const char *options = call->count > 2 ? shard_whole_word(call, 2, call->count - 2, &rest) : NULL;
+    if (options) shard_append(call, link, options, rest);
 }
 
 #endif

@@ -5,12 +5,13 @@
  */
 #include "shard_metrics.h"
 #include "shard_pinned.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
 #include <stdlib.h>
 
-enum { TERMINATOR = 2 };
+enum { TERMINATOR = 2, AWAKE = 16 /* of those who wait for a connection, when there is one */ };
 
 static const double IDLE = 5; /* seconds until a connection that nobody needs is closed */
 
@@ -54,6 +55,7 @@ void shard_release_link(struct shard_worker *worker, struct shard_link *link) {
     if (!link->taken) return;
     link->taken = link->resting = false;
     worker->taken[link->node - worker->shard->settings.nodes]--;
+    shard_wake(worker, &worker->awaiting, AWAKE);
 }
 
 /* Where others wait for a connection, nobody keeps one without sending anything. */
@@ -108,6 +110,7 @@ static const struct shard_command *streamable(const struct resp_command *scan, c
 bool shard_stream_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
     if (worker->shard->settings.strict || scan->stage != RESP_IN_BULK || scan->found != scan->count || shard_is_bound(client)) return false;
+    if (worker->now < worker->moving_until) return false;
     return resp_command_needs(scan) - size >= worker->shard->settings.chunk && streamable(scan, data);
 }
 
@@ -115,7 +118,7 @@ bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client
                         struct shard_buffer *owner) {
     const struct resp_command *scan = &client->command;
     struct resp_span key = scan->spans[streamable(scan, data)->key];
-    uint32_t node = placement_node(&worker->shard->settings.placement, data + key.at, key.size);
+    uint32_t node = placement_node(&worker->topology->placement, data + key.at, key.size);
     if (!shard_own_links(worker, node + 1)) {
         client->awaits = node + 1;
         return false;

@@ -4,6 +4,7 @@
  * are of the node that they belong to as keys do.
  */
 #include "shard_pinned.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -17,6 +18,8 @@ static const char PROBE[] = "*2\r\n$4\r\nPING\r\n$24\r\nplait-shard-still-there?
 static const char PROBED[] = "$24\r\nplait-shard-still-there?\r\n";
 
 /* ---- what comes from the node ---- */
+
+static const char MOVED[] = "-ERR the slot of this channel is at another node now: subscribe again in a moment\r\n";
 
 static bool begins_with(const char *data, size_t size, const char *start) {
     size_t length = strlen(start);
@@ -60,8 +63,18 @@ static void end_probe(struct shard_worker *worker, struct shard_pin *pin) {
     shard_request_feed(worker, probe, "", 0, true);
 }
 
+/* A channel of a slot that the node does not have: what it says is for those who know the cluster. */
+static bool is_moved(const struct shard_worker *worker, const char *data, size_t size) {
+    return worker->shard->settings.cluster && (begins_with(data, size, "-MOVED ") || begins_with(data, size, "-ASK "));
+}
+
 static void deliver(struct shard_worker *worker, struct shard_pin *pin, const char *data, size_t size) {
     struct shard_client *client = pin->client;
+    if (is_moved(worker, data, size)) {
+        shard_topology_doubt(worker);
+        data = MOVED;
+        size = sizeof MOVED - 1;
+    }
     if (pin->probe && is_probe(data, size)) {
         end_probe(worker, pin);
         return;
@@ -138,7 +151,7 @@ static bool is(const struct shard_call *call, const char *name) {
 
 /* Nodes tell of their own keys on channels of their own. */
 static bool tells_of_keys(const struct shard_call *call) {
-    if (call->worker->shard->settings.node_count == 1) return false;
+    if (call->worker->topology->master_count == 1) return false;
     for (uint32_t i = 1; i < call->count; i++) {
         struct resp_span word = call->words[i];
         if (begins_with(call->data + word.at, word.size, "__key")) return true;
@@ -151,7 +164,7 @@ static bool find_channels(struct shard_call *call, uint32_t *node) {
     bool leaves = is(call, "unsubscribe") || is(call, "punsubscribe") || is(call, "sunsubscribe");
     if (is(call, "ssubscribe")) return shard_find_node(call, node);
 
-    *node = leaves && call->client->pin ? call->client->pin->node : 0;
+    *node = leaves && call->client->pin ? call->client->pin->node : call->worker->topology->masters[0];
     bool keys = !leaves && tells_of_keys(call);
     if (keys) shard_refuse(call, "ERR each node tells of its own keys only: subscribe to %.*s there", (int)call->words[1].size, call->data + call->words[1].at);
     return !keys;
@@ -172,13 +185,6 @@ void shard_subscribe(struct shard_call *call) {
     if (shard_link_open(call->worker, &pin->link)) pass_on(call, pin);
 }
 
-static void pass_on_if_there(struct shard_call *call, struct shard_pin *pin) {
-    uint32_t node;
-    if (!find_channels(call, &node)) return;
-    if (node == pin->node) pass_on(call, pin);
-    else shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (this connection has subscribed on another node)");
-}
-
 /* Whether it has unsubscribed from all is known when the node has answered. */
 static void probe(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
@@ -188,6 +194,15 @@ static void probe(struct shard_call *call, struct shard_pin *pin) {
     if (!shard_rope_copy(&pin->link.out, &worker->blocks, PROBE, sizeof PROBE - 1)) shard_link_close(worker, &pin->link);
     shard_pin_touch(worker, pin);
     shard_hold_back(call);
+}
+
+static void pass_on_if_there(struct shard_call *call, struct shard_pin *pin) {
+    uint32_t node;
+    if (!find_channels(call, &node)) return;
+    pin->refuses = false;
+    if (node == pin->node) pass_on(call, pin);
+    else if (!pin->channels && !pin->shard_channels) probe(call, pin); /* it may have none there */
+    else shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (this connection has subscribed on another node)");
 }
 
 bool shard_subscription_takes(struct shard_call *call) {

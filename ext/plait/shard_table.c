@@ -1,21 +1,26 @@
 /* See shard_table.h. */
 #include "shard_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
 
 static struct shard_command commands[] = {
 #include "shard_commands.inc"
+#include "shard_commands_newer.inc"
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands, SLOTS = 1024, LONGEST = 40 };
+enum { COMMANDS = sizeof commands / sizeof *commands, LEARNED = 512, SLOTS = 4096, LONGEST = 40 };
 
-_Static_assert(COMMANDS * 2 < SLOTS, "a table that is nearly full is slow, and one that is full is searched for ever");
+_Static_assert((COMMANDS + LEARNED) * 2 < SLOTS, "a table that is nearly full is slow, and one that is full is searched for ever");
 
-/* Open addressing; a name's size first, which most others differ in. */
+static struct shard_command learned[LEARNED];
+static uint32_t learned_count;
+
+/* Open addressing; a name's size first, which most others differ in. The command last: who sees it sees all of it. */
 static struct {
     size_t size;
-    struct shard_command *command;
+    _Atomic(const struct shard_command *) command;
 } slots[SLOTS];
 
 /* Those that go another way than to the node of their keys. What has no key and is not here is refused. */
@@ -24,8 +29,8 @@ static const struct {
     enum shard_way way;
 } ways[] = {
     {"mget", SHARD_MGET}, {"mset", SHARD_MSET}, {"del", SHARD_COUNT}, {"unlink", SHARD_COUNT}, {"exists", SHARD_COUNT},
-    {"touch", SHARD_COUNT}, {"dbsize", SHARD_ALL_COUNT}, {"flushdb", SHARD_ALL_SAME}, {"flushall", SHARD_ALL_SAME},
-    {"config|set", SHARD_ALL_SAME}, {"config|resetstat", SHARD_ALL_SAME}, {"script|load", SHARD_ALL_SAME},
+    {"touch", SHARD_COUNT}, {"dbsize", SHARD_ALL_COUNT}, {"flushdb", SHARD_LONG}, {"flushall", SHARD_LONG},
+    {"config|set", SHARD_CONFIG}, {"config|resetstat", SHARD_ALL_SAME}, {"script|load", SHARD_ALL_SAME},
     {"script|flush", SHARD_ALL_SAME}, {"function|load", SHARD_ALL_SAME}, {"function|delete", SHARD_ALL_SAME},
     {"function|flush", SHARD_ALL_SAME}, {"keys", SHARD_ALL_ARRAYS}, {"randomkey", SHARD_ALL_ONE}, {"scan", SHARD_SCAN},
     {"command", SHARD_FIRST}, {"command|count", SHARD_FIRST}, {"command|docs", SHARD_FIRST}, {"command|info", SHARD_FIRST},
@@ -42,7 +47,18 @@ static const struct {
     {"subscribe", SHARD_SUBSCRIBES}, {"psubscribe", SHARD_SUBSCRIBES}, {"ssubscribe", SHARD_SUBSCRIBES},
     {"unsubscribe", SHARD_SUBSCRIBES}, {"punsubscribe", SHARD_SUBSCRIBES}, {"sunsubscribe", SHARD_SUBSCRIBES},
     {"publish", SHARD_FIRST}, {"spublish", SHARD_ROUTED}, {"pubsub|channels", SHARD_FIRST}, {"pubsub|numsub", SHARD_FIRST},
-    {"pubsub|numpat", SHARD_FIRST},
+    {"pubsub|numpat", SHARD_FIRST}, {"function|restore", SHARD_ALL_SAME}, {"save", SHARD_ALL_SAME}, {"bgsave", SHARD_ALL_SAME},
+    {"bgrewriteaof", SHARD_ALL_SAME}, {"config|rewrite", SHARD_ALL_SAME}, {"memory|purge", SHARD_ALL_SAME},
+    {"slowlog|reset", SHARD_ALL_SAME}, {"slowlog|len", SHARD_ALL_COUNT}, {"latency|reset", SHARD_ALL_COUNT},
+    {"acl|setuser", SHARD_CONFIG}, {"acl|deluser", SHARD_CONFIG_MOST}, {"acl|load", SHARD_ALL_SAME}, {"acl|save", SHARD_ALL_SAME},
+    {"function|stats", SHARD_RUNNING}, {"function|kill", SHARD_KILL}, {"script|kill", SHARD_KILL}, {"command|getkeysandflags", SHARD_FIRST}, {"pfselftest", SHARD_FIRST},
+    {"acl|whoami", SHARD_FIRST}, {"acl|cat", SHARD_FIRST}, {"acl|genpass", SHARD_FIRST}, {"acl|list", SHARD_FIRST},
+    {"acl|users", SHARD_FIRST}, {"acl|getuser", SHARD_FIRST}, {"acl|dryrun", SHARD_FIRST}, {"wait", SHARD_ALL_WAIT},
+    /* Of a server that permits them. */
+    {"debug|set-active-expire", SHARD_ALL_SAME}, {"debug|quicklist-packed-threshold", SHARD_ALL_SAME},
+    {"debug|set-disable-deny-scripts", SHARD_ALL_SAME}, {"debug|sleep", SHARD_ALL_SAME}, {"debug|reload", SHARD_ALL_SAME},
+    {"debug|loadaof", SHARD_ALL_SAME}, {"debug|log", SHARD_ALL_SAME}, {"debug|protocol", SHARD_FIRST},
+    {"debug|stringmatch-len", SHARD_FIRST},
 };
 
 static uint32_t hash_of(const char *name, size_t size) {
@@ -51,11 +67,14 @@ static uint32_t hash_of(const char *name, size_t size) {
     return hash;
 }
 
+static const struct shard_command *command_in(uint32_t slot) {
+    return atomic_load_explicit(&slots[slot].command, memory_order_acquire);
+}
+
 static uint32_t slot_of(const char *name, size_t size) {
     uint32_t at = hash_of(name, size) % SLOTS;
-    while (slots[at].command && (slots[at].size != size || memcmp(slots[at].command->name, name, size) != 0)) {
-        at = (at + 1) % SLOTS;
-    }
+    const struct shard_command *command;
+    while ((command = command_in(at)) && (slots[at].size != size || memcmp(command->name, name, size) != 0)) at = (at + 1) % SLOTS;
     return at;
 }
 
@@ -63,7 +82,8 @@ static unsigned own_way(const struct shard_command *command) {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(ways[i].name, command->name) == 0) return ways[i].way;
     }
-    if (command->count == 0 || command->flags & SHARD_PUBSUB) return SHARD_REFUSED;
+    bool unclear = command->flags & SHARD_UNCLEAR && command->flags & SHARD_LEARNED;
+    if (command->count == 0 || command->flags & SHARD_PUBSUB || unclear) return SHARD_REFUSED;
     return command->flags & SHARD_BLOCKING ? SHARD_WAITS : SHARD_ROUTED;
 }
 
@@ -73,16 +93,42 @@ static int own_key(const struct shard_command *command) {
     return simple ? spec->start : 0;
 }
 
+static void enter(struct shard_command *command) {
+    command->way = own_way(command);
+    command->key = own_key(command);
+    size_t size = strlen(command->name);
+    uint32_t at = slot_of(command->name, size);
+    slots[at].size = size;
+    atomic_store_explicit(&slots[at].command, command, memory_order_release);
+}
+
 /* Before any thread can ask. */
 __attribute__((constructor)) static void fill_slots(void) {
-    for (size_t i = 0; i < COMMANDS; i++) {
-        commands[i].way = own_way(&commands[i]);
-        commands[i].key = own_key(&commands[i]);
-        size_t size = strlen(commands[i].name);
-        uint32_t at = slot_of(commands[i].name, size);
-        slots[at].size = size;
-        slots[at].command = &commands[i];
+    for (size_t i = 0; i < COMMANDS; i++) enter(&commands[i]);
+}
+
+/* What a server says may be anything: keys that are found by it have to be there, and to come to an end. */
+static bool is_sound(const struct shard_command *command) {
+    size_t size = strlen(command->name);
+    bool sound = size > 0 && size <= LONGEST && command->count <= sizeof command->specs / sizeof *command->specs;
+    for (unsigned i = 0; sound && i < command->count; i++) {
+        const struct shard_spec *spec = &command->specs[i];
+        bool begins = spec->keyword ? spec->start != 0 : spec->start > 0;
+        bool range = spec->find == SHARD_RANGE && spec->second > 0 && spec->third >= 0;
+        bool number = spec->find == SHARD_KEYNUM && spec->first >= 0 && spec->second >= 0 && spec->third > 0;
+        sound = begins && (range || number);
     }
+    return sound;
+}
+
+bool shard_command_learn(const struct shard_command *command) {
+    if (learned_count == LEARNED || !is_sound(command) || command_in(slot_of(command->name, strlen(command->name)))) return false;
+
+    struct shard_command *own = &learned[learned_count++];
+    *own = *command;
+    own->flags |= SHARD_LEARNED;
+    enter(own);
+    return true;
 }
 
 /* In lower case; returns false for a word that no name is as long as. */
@@ -102,26 +148,26 @@ const struct shard_command *shard_command_find(const char *data, const struct re
     *container = NULL;
     if (!append(name, &size, data + words->at, words->size)) return NULL;
 
-    const struct shard_command *command = slots[slot_of(name, size)].command;
+    const struct shard_command *command = command_in(slot_of(name, size));
     if (!command || memchr(name, '|', size)) return NULL;
     if (!(command->flags & SHARD_CONTAINER) || count < 2) return command;
 
     *container = command;
     append(name, &size, "|", 1);
     if (!append(name, &size, data + words[1].at, words[1].size)) return NULL;
-    return slots[slot_of(name, size)].command;
+    return command_in(slot_of(name, size));
 }
 
-uint32_t shard_command_count(void) {
-    return COMMANDS;
+uint32_t shard_command_room(void) {
+    return COMMANDS + LEARNED;
 }
 
 uint32_t shard_command_index(const struct shard_command *command) {
-    return (uint32_t)(command - commands);
+    return command->flags & SHARD_LEARNED ? COMMANDS + (uint32_t)(command - learned) : (uint32_t)(command - commands);
 }
 
 const struct shard_command *shard_command_at(uint32_t index) {
-    return &commands[index];
+    return index < COMMANDS ? &commands[index] : &learned[index - COMMANDS];
 }
 
 bool shard_command_fits(const struct shard_command *command, uint32_t count) {

@@ -1,6 +1,6 @@
 /*
  * The commands of Redis: where their keys are, from the answer of a server to COMMAND (shard_commands.inc), and the way that the
- * shard goes with each. libc only.
+ * shard goes with each. Others can be learned while it runs: those of modules, and of servers that are newer. libc only.
  */
 #ifndef PLAIT_SHARD_TABLE_H
 #define PLAIT_SHARD_TABLE_H
@@ -14,7 +14,8 @@ enum {
     SHARD_PUBSUB = 8,
     SHARD_ADMIN = 16,
     SHARD_CONTAINER = 32, /* it has commands of its own, named by its first argument */
-    SHARD_UNCLEAR = 64    /* it may name more keys than the specifications tell */
+    SHARD_UNCLEAR = 64,   /* it may name more keys than the specifications tell */
+    SHARD_LEARNED = 128   /* it was not there at the start */
 };
 
 enum { SHARD_RANGE, SHARD_KEYNUM };
@@ -39,6 +40,7 @@ enum shard_way {
     SHARD_ALL_ARRAYS, /* to all nodes; one array */
     SHARD_ALL_ONE,    /* to all nodes; one that is not nil */
     SHARD_ALL_LEAST,  /* to all nodes; arrays of integers: of each the least */
+    SHARD_ALL_WAIT,   /* to all nodes, each on a connection of its own; the least integer */
     SHARD_SCAN,       /* to one node after another */
     SHARD_FIRST,      /* to the first node that is well: all would answer the same */
     SHARD_LOCAL,      /* answered here */
@@ -51,6 +53,11 @@ enum shard_way {
     SHARD_VERIFIED,   /* a password that all nodes have to take */
     SHARD_INFO,       /* to all nodes; one text */
     SHARD_PAIRS,      /* to all nodes; names and values, which may differ */
+    SHARD_CONFIG,     /* to all nodes, if the shard allows it */
+    SHARD_CONFIG_MOST, /* likewise; the greatest integer */
+    SHARD_RUNNING,    /* to all nodes, on connections of its own; the answer of one that runs a script, if any does */
+    SHARD_KILL,       /* to all nodes, on connections of its own; done, if one had a script to be ended */
+    SHARD_LONG,       /* to all nodes, on connections of its own; the answer of one, if none is an error */
     SHARD_REFUSED
 };
 
@@ -68,11 +75,17 @@ struct shard_command {
 const struct shard_command *shard_command_find(const char *data, const struct resp_span *words, uint32_t count,
                                                const struct shard_command **container);
 
-/* Of all, and the number of one of them: from 0. */
-uint32_t shard_command_count(void);
+/*
+ * One more, for as long as the process runs; the name and the keywords have to stay as well. By one thread at a time, and while others
+ * look for commands. False: it is known already, there is no room, or it is nonsense.
+ */
+bool shard_command_learn(const struct shard_command *command);
+
+/* How many there can be, and the number of one of them: from 0. */
+uint32_t shard_command_room(void);
 uint32_t shard_command_index(const struct shard_command *command);
 
-/* The one with that number. */
+/* The one with that number, which has been found before. */
 const struct shard_command *shard_command_at(uint32_t index);
 
 bool shard_command_fits(const struct shard_command *command, uint32_t count);

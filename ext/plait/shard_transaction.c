@@ -4,6 +4,7 @@
  * own, as the node knows of that by the connection.
  */
 #include "shard_pinned.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -95,6 +96,14 @@ static void send_all(struct shard_call *call, struct shard_link *link) {
     shard_transaction_drop(worker, call->client);
 }
 
+/* As it is now: it may have been placed long ago. */
+static uint32_t node_of(const struct shard_worker *worker, const struct shard_transaction *transaction) {
+    const struct shard_topology *topology = worker->topology;
+    if (!transaction->placed) return topology->masters[0];
+    if (worker->shard->settings.cluster) return topology->placement.points[transaction->place].node;
+    return shard_successor(worker, transaction->node);
+}
+
 static void execute(struct shard_call *call) {
     struct shard_client *client = call->client;
     struct shard_transaction *transaction = client->transaction;
@@ -107,7 +116,7 @@ static void execute(struct shard_call *call) {
         send_all(call, &pin->link);
         shard_pin_touch(call->worker, pin);
     } else if (transaction->count) {
-        struct shard_link *link = shard_link_to(call, transaction->node);
+        struct shard_link *link = shard_link_to(call, node_of(call->worker, transaction));
         send_all(call, link);
         if (link->out.size > SHARD_HIGH) client->full = link;
     } else {
@@ -156,19 +165,22 @@ static bool goes_anywhere(const struct shard_call *call) {
 
 /* Where it belongs; false: it can't be in this transaction, and the client has been told. */
 static bool place(struct shard_call *call, struct shard_transaction *transaction) {
-    uint32_t node = 0;
-    if (goes_anywhere(call)) return true;
+    uint32_t node = call->worker->topology->masters[0];
+    bool cluster = call->worker->shard->settings.cluster;
+    if (goes_anywhere(call) || (cluster && is(call, "publish"))) return true;
     if (!has_keys(call) && !is(call, "publish")) {
         shard_refuse(call, "ERR '%s' can't be a part of a transaction: only commands of the node that its keys are on can", call->command->name);
         return false;
     }
     if (has_keys(call) && !shard_find_node(call, &node)) return false;
     const struct shard_pin *pin = call->client->pin;
-    if ((transaction->placed && transaction->node != node) || (pin && pin->node != node)) {
+    bool other = cluster ? transaction->place != call->place : transaction->node != node;
+    if ((transaction->placed && other) || (pin && pin->node != node)) {
         shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (those of the transaction are on another node)");
         return false;
     }
     transaction->node = node;
+    transaction->place = call->place;
     transaction->placed = true;
     return true;
 }

@@ -1,8 +1,12 @@
 /* A thread of the data plane: waits, and takes turns. */
 #include "shard_drain.h"
+#include "shard_hot.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
+#include "shard_redirect.h"
 #include "shard_session.h"
+#include "shard_tls.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -17,13 +21,21 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { EVENTS = 512, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64, CROWD = 16 /* clients */, NAP = 100 * 1000 /* ns */ };
+enum { EVENTS = 512, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64,
+       CROWD = 16 /* clients */, DEEP = 8 /* commands of each */, NAP = 100 * 1000 /* ns */, DEEP_NAP = 2 * NAP, HELD = 16 * 1024 };
 
 /* Seconds. */
 static const double LONG_TURN = 200e-6;
 static const double WINDOW = 2e-3;
 
+/* Commands, or KiB, a second: with less to do a thread has time for each as it comes. */
+static const double RUSH = 40000;
+
+static const double HELD_FOR = 1e-3;
+
 static const double QUIET = 0.3; /* seconds */
+static const double BETWEEN_TRIMS = 1;
+static const size_t WORTH_TRIMMING = 1 << 20;
 
 static double seconds(void) {
     struct timespec time;
@@ -52,20 +64,46 @@ char *shard_room(struct shard_worker *worker, size_t *size) {
     return worker->buffer + worker->used;
 }
 
+/*
+ * Where many are served, a write for each node that has answered a part of a pipeline, or of an MGET, would cost more than all else:
+ * what is short waits, for a moment, for the replies behind it.
+ */
+static bool holds(struct shard_worker *worker, struct shard_client *client) {
+    bool partial = client->first && client->out.first && client->out.size < HELD && !client->out.borrowed;
+    bool going_on = client->socket != -1 && !client->ending && !client->paused;
+    bool waits = partial && going_on && worker->crowd >= CROWD;
+    if (waits && !client->held_since) client->held_since = worker->now;
+    if (waits && worker->now - client->held_since < HELD_FOR) return true;
+    client->held_since = 0;
+    return false;
+}
+
 /* Nodes first: what they are asked is under way while the clients are written to. */
 void shard_flush(struct shard_worker *worker) {
-    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) shard_link_flush(worker, &worker->links[i]);
+    for (uint32_t i = 0; i < worker->topology->known; i++) shard_link_flush(worker, &worker->links[i]);
     for (struct shard_link *link = worker->streams; link; link = link->next) shard_link_flush(worker, link);
     shard_pins_flush(worker);
     shard_lanes_flush(worker);
+    struct shard_client *held = NULL;
     while (worker->touched) {
         struct shard_client *client = worker->touched;
         worker->touched = client->next_touched;
-        client->touched = false;
-        shard_client_flush(worker, client);
+        if (holds(worker, client)) {
+            client->next_touched = held;
+            held = client;
+        } else {
+            client->touched = false;
+            shard_client_flush(worker, client);
+        }
     }
+    worker->touched = held;
     /* Nothing refers to the buffer any longer. */
     worker->used = 0;
+}
+
+/* A handshake that had to write first goes on by being read. */
+static uint32_t read_events(const struct shard_client *client) {
+    return client->tls && shard_tls_is_shaking(client->tls) ? EPOLLIN | EPOLLOUT : EPOLLIN;
 }
 
 static void take_event(struct shard_worker *worker, const struct epoll_event *event) {
@@ -85,8 +123,23 @@ static void take_event(struct shard_worker *worker, const struct epoll_event *ev
         if (client->window != worker->window) worker->heard++;
         client->window = worker->window;
         if (event->events & EPOLLOUT) shard_client_touch(worker, client);
-        if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && client->socket != -1) shard_client_readable(worker, client, event->events);
+        if (event->events & (read_events(client) | EPOLLHUP | EPOLLERR) && client->socket != -1) shard_client_readable(worker, client, event->events);
     }
+}
+
+/* It takes the locks of all of malloc's arenas, those of Ruby too: only where there is much, and seldom. False: not yet. */
+static bool trim(struct shard_worker *worker) {
+    static _Atomic double next;
+    shard_shrink(worker);
+    if (shard_bytes_freed() - worker->bytes_freed < WORTH_TRIMMING) return true;
+
+    double due = atomic_load(&next);
+    if (worker->now < due || !atomic_compare_exchange_strong(&next, &due, worker->now + BETWEEN_TRIMS)) return false;
+    worker->bytes_freed = shard_bytes_freed();
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    return true;
 }
 
 /* When a burst is over. malloc keeps what was freed, otherwise, as long as something lies above it. */
@@ -96,11 +149,11 @@ static bool give_memory_back(struct shard_worker *worker) {
     worker->freed = freed;
     if (worker->trim_at == 0) return false;
     if (worker->now < worker->trim_at) return true;
-
+    if (!trim(worker)) {
+        worker->trim_at = worker->now + QUIET;
+        return true;
+    }
     worker->trim_at = 0;
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
     return false;
 }
 
@@ -117,11 +170,15 @@ static bool listen_again(struct shard_worker *worker) {
 /* Returns how long to wait at most for the next turn. */
 static int check_times(struct shard_worker *worker) {
     bool due = listen_again(worker);
-    for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) due |= shard_link_check(worker, &worker->links[i]);
+    due |= shard_topology_turn(worker);
+    due |= worker->detoured != NULL;
+    for (uint32_t i = 0; i < worker->topology->known; i++) due |= shard_link_check(worker, &worker->links[i]);
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
     due |= shard_lanes_check(worker);
     due |= shard_clients_leave(worker);
+    due |= shard_awaiting_check(worker);
+    due |= shard_tls_check(worker);
     due |= shard_drain_turn(worker);
     due |= give_memory_back(worker);
     return due ? TICK : -1;
@@ -130,26 +187,42 @@ static int check_times(struct shard_worker *worker) {
 static void take_turn(struct shard_worker *worker, const struct epoll_event *events, int count) {
     worker->now = seconds();
     for (int i = 0; i < count; i++) take_event(worker, &events[i]);
+    if (worker->telling) shard_tls_turn(worker);
+    shard_detours_turn(worker);
     do shard_flush(worker);
     while (shard_resume(worker));
+    shard_relieve(worker);
     shard_bury(worker);
     shard_blocks_trim(&worker->blocks, KEPT_BLOCKS);
+}
+
+static uint64_t figure(const struct shard_worker *worker, int which) {
+    return atomic_load_explicit(&worker->figures[which], memory_order_relaxed);
+}
+
+static void begin_window(struct shard_worker *worker) {
+    uint64_t commands = figure(worker, FIGURE_COMMANDS), bytes = figure(worker, FIGURE_IN) + figure(worker, FIGURE_OUT);
+    double fresh = (double)(commands - worker->commands_before), kib = (double)(bytes - worker->bytes_before) / 1024;
+    bool rush = fresh + kib > RUSH * (worker->now - worker->window_began);
+    worker->crowd = rush ? worker->heard : 0;
+    worker->deep = fresh > (double)DEEP * worker->crowd;
+    worker->commands_before = commands;
+    worker->bytes_before = bytes;
+    worker->window_began = worker->now;
+    worker->window++;
+    worker->heard = 0;
 }
 
 /*
  * Many clients that are served as they come wake everybody for a request or two: each turn then has its own writes to the nodes,
  * and each node its own to us. A short sleep gathers what comes meanwhile, as network cards do with interrupts. Few clients, who
- * would wait for it, or more to do than there is time for: no sleep.
+ * would wait for it, little to do, or more than there is time for: no sleep. Pipelines take longer anyway, and gain from a longer
+ * one.
  */
 static void gather(struct shard_worker *worker) {
-    if (worker->now - worker->window_began > WINDOW) {
-        worker->window_began = worker->now;
-        worker->window++;
-        worker->crowd = worker->heard;
-        worker->heard = 0;
-    }
+    if (worker->now - worker->window_began > WINDOW) begin_window(worker);
     if (worker->crowd < CROWD || seconds() - worker->now > LONG_TURN) return;
-    static const struct timespec time = {.tv_nsec = NAP};
+    struct timespec time = {.tv_nsec = worker->deep ? DEEP_NAP : NAP};
     nanosleep(&time, NULL);
 }
 
@@ -160,7 +233,7 @@ void *shard_run(void *argument) {
     while (!atomic_load_explicit(&worker->shard->stopping, memory_order_acquire)) {
         int patience = check_times(worker);
         /* What failing links have answered is written before anybody sleeps. */
-        if (worker->touched) patience = 0;
+        if (worker->touched || worker->ready || worker->telling || worker->detours_due) patience = 0;
         int count = epoll_wait(worker->epoll, events, EVENTS, patience);
         if (count < 0 && errno != EINTR) break;
         take_turn(worker, events, count < 0 ? 0 : count);
@@ -194,10 +267,13 @@ int shard_worker_open(struct shard_worker *worker) {
     worker->taken = calloc(nodes, sizeof *worker->taken);
     worker->numbers = calloc(nodes, sizeof *worker->numbers);
     worker->asked = calloc(nodes, sizeof *worker->asked);
+    worker->sessions = calloc(nodes, sizeof *worker->sessions);
     worker->random = (uint64_t)(seconds() * 1e9) ^ (uintptr_t)worker;
-    if (!worker->taken || !worker->numbers || !worker->asked || !worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
+    if (!worker->sessions || !worker->taken || !worker->numbers || !worker->asked || !worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
 
-    if (!shard_lane_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
+    worker->hot = shard_hot_new();
+    worker->until_look = 1;
+    if (!worker->hot || !shard_topology_take_up(worker) || !shard_lane_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
 
     int error = look_at(worker, worker->bell, &worker->bell_kind);
     return error ? error : look_at(worker, worker->listener, &worker->listener_kind);
@@ -205,9 +281,10 @@ int shard_worker_open(struct shard_worker *worker) {
 
 static void forget_lists(struct shard_worker *worker) {
     for (struct shard_client *client = worker->touched; client; client = client->next_touched) client->touched = false;
-    for (struct shard_client *client = worker->paused; client; client = client->next_paused) client->paused = false;
+    for (struct shard_client *client = worker->ready; client; client = client->next_listed) client->listed = false;
+    for (struct shard_client *client = worker->awaiting; client; client = client->next_listed) client->listed = false;
     for (struct shard_client *client = worker->leaving; client; client = client->next_leaving) client->leaving = false;
-    worker->touched = worker->paused = worker->leaving = NULL;
+    worker->touched = worker->ready = worker->awaiting = worker->leaving = NULL;
 }
 
 static void close_all(struct shard_worker *worker) {
@@ -223,7 +300,9 @@ static void close_all(struct shard_worker *worker) {
     shard_streams_close(worker);
     shard_pins_close(worker);
     shard_lanes_close(worker);
+    shard_detours_close(worker);
     forget_lists(worker);
+    shard_tls_turn(worker);
     shard_bury(worker);
 }
 
@@ -236,12 +315,17 @@ void shard_worker_close(struct shard_worker *worker) {
         free(request);
     }
     shard_metrics_close(worker);
+    shard_hot_free(worker->hot);
+    for (uint32_t i = 0; worker->sessions && i < worker->shard->settings.node_count; i++) shard_tls_forget_session(worker->sessions[i]);
+    free(worker->sessions);
     free(worker->links);
     free(worker->counts);
     free(worker->taken);
     free(worker->numbers);
     free(worker->asked);
     free(worker->nodes);
+    free(worker->grouped);
+    shard_topology_leave(worker);
     free(worker->spans);
     free(worker->buffer);
     shard_close(worker->bell);

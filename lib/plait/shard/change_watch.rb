@@ -14,15 +14,15 @@ module Plait
       PATTERN = "__keyevent@0__:*"
 
       # @param node [Node]
-      # @param options [Hash{Symbol => Object}] of {Settings}
+      # @param settings [Settings]
       # @yieldparam key [String] on a thread of its own
       # @raise [ConnectError, RemoteError] it can't be had: CONFIG SET is refused, for instance
-      def initialize(node, options, &changed)
+      def initialize(node, settings, &changed)
         @node = node
-        @commands = NodeConnection.new(node, options)
+        @commands = NodeConnection.new(node, settings.access)
         @before = @commands.call("CONFIG", "GET", SETTING).last
         @commands.call("CONFIG", "SET", SETTING, (@before + EVENTS).chars.uniq.join)
-        @events = NodeConnection.new(node, options)
+        @events = NodeConnection.new(node, settings.access)
         @events.call("PSUBSCRIBE", PATTERN)
         @changed = changed
         @heard = Queue.new

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require "openssl"
 require "socket"
+require_relative "../values/errors"
 
 module Plait
   module Shard
@@ -9,23 +11,26 @@ module Plait
     # @api private
     module Health
       PING = "*1\r\n$4\r\nPING\r\n"
+      FAILURES = [SystemCallError, SocketError, IOError, ConnectionError, TimeoutError, OpenSSL::SSL::SSLError].freeze
+      private_constant :FAILURES
 
       # @param nodes [Array<Node>]
-      # @param timeout [Numeric] seconds, for all at once
+      # @param access [NodeAccess]
       # @return [Array<Boolean>] in their order
-      def self.check(nodes, timeout) = nodes.map { |node| Thread.new { up?(node, timeout) } }.map(&:value)
+      def self.check(nodes, access) = nodes.map { |node| Thread.new { up?(node, access) } }.map(&:value)
 
       # One that asks for a password is there.
       # @return [Boolean]
-      def self.up?(node, timeout)
-        Socket.tcp(node.host, node.port, connect_timeout: timeout) do |socket|
-          socket.write(PING)
-          next false unless socket.wait_readable(timeout)
+      def self.up?(node, access)
+        socket = access.connect(node)
+        socket.write(PING)
+        return false unless socket.to_io.wait_readable(access.timeout)
 
-          socket.readpartial(64).start_with?("+PONG", "-NOAUTH", "-NOPERM")
-        end
-      rescue SystemCallError, SocketError, EOFError
+        socket.readpartial(64).start_with?("+PONG", "-NOAUTH", "-NOPERM")
+      rescue *FAILURES
         false
+      ensure
+        socket&.close
       end
     end
   end

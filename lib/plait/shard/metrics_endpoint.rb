@@ -3,6 +3,7 @@
 require "io/wait"
 require "json"
 require "socket"
+require_relative "../protocols/prometheus"
 
 module Plait
   module Shard
@@ -13,7 +14,7 @@ module Plait
       HEAD_BYTES = 8192
       # For a request to come, and for its answer to be taken.
       SECONDS = 5
-      TYPES = { "/metrics" => "text/plain; version=0.0.4; charset=utf-8", "/status" => "application/json" }.freeze
+      TYPES = { "/metrics" => Protocols::Prometheus::CONTENT_TYPE, "/status" => "application/json" }.freeze
 
       # @return [Integer]
       attr_reader :port
@@ -27,6 +28,9 @@ module Plait
         @thread = Thread.new { serve }
         @thread.name = "plait shard metrics"
       end
+
+      # @return [Socket] a copy of the one that listens
+      def socket = @socket.dup
 
       # @return [void]
       def close

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require "openssl"
 require "socket"
 require_relative "../protocols/resp"
 require_relative "../values/errors"
@@ -13,16 +14,28 @@ module Plait
       CHUNK = 1 << 18
       # A node that says nothing for so many seconds is given up: a DUMP of the largest value takes a part of that.
       PATIENCE = 30
+      BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
+      private_constant :BREAKS
+
+      # For a block, and closed behind it.
+      # @yieldparam connection [NodeConnection]
+      # @return [Object] the block's value
+      # @raise (see #initialize)
+      def self.open(node, access)
+        connection = new(node, access)
+        yield connection
+      ensure
+        connection&.close
+      end
 
       # @param node [Node]
-      # @param options [Hash{Symbol => Object}] of {Settings}
-      # @raise [ConnectError, RemoteError]
-      def initialize(node, options)
+      # @param access [NodeAccess]
+      # @raise [ConnectionError, TimeoutError, RemoteError]
+      def initialize(node, access)
         @node = node
-        @socket = Socket.tcp(node.host, node.port, connect_timeout: options[:connect_timeout])
-        @socket.setsockopt(:TCP, :NODELAY, 1)
+        @socket = access.connect(node)
         @scanner = Protocols::RESP::ReplyScanner.new
-        call("AUTH", *options[:node_user], options[:node_password]) if options[:node_password]
+        call("AUTH", *access.credentials) if access.credentials.any?
       rescue SystemCallError, SocketError => e
         raise ConnectError.new("the node #{node} can't be reached: #{e.message}", endpoint: "tcp://#{node}")
       end
@@ -49,12 +62,12 @@ module Plait
       # @raise [ConnectionClosed, ReadTimeout]
       def read(patience = PATIENCE)
         until @scanner.next_event
-          raise ReadTimeout, "the node #{@node} has sent nothing for #{patience} s" unless @socket.wait_readable(patience)
+          next if receive
 
-          @scanner.feed(@socket.readpartial(CHUNK))
+          raise ReadTimeout, "the node #{@node} has sent nothing for #{patience} s" unless @socket.to_io.wait_readable(patience)
         end
         Protocols::RESP::Decoder.decode(@scanner.bytes)
-      rescue SystemCallError, IOError => e
+      rescue *BREAKS => e
         raise closed(e)
       end
 
@@ -67,15 +80,24 @@ module Plait
       def write(bytes)
         until bytes.empty?
           written = @socket.write_nonblock(bytes, exception: false)
-          next bytes = bytes.byteslice(written..) unless written == :wait_writable
+          next bytes = bytes.byteslice(written..) if written.is_a?(Integer)
+          next if receive
+          next if IO.select([@socket.to_io], [@socket.to_io], nil, PATIENCE)
 
-          readable, = IO.select([@socket], [@socket], nil, PATIENCE)
-          raise ReadTimeout, "the node #{@node} has taken nothing for #{PATIENCE} s" unless readable
-
-          @scanner.feed(@socket.readpartial(CHUNK)) if readable.any?
+          raise ReadTimeout, "the node #{@node} has taken nothing for #{PATIENCE} s"
         end
-      rescue SystemCallError, IOError => e
+      rescue *BREAKS => e
         raise closed(e)
+      end
+
+      # What is here.
+      # @return [Boolean] whether anything was
+      def receive
+        bytes = @socket.read_nonblock(CHUNK, exception: false)
+        raise EOFError, "end of file reached" if bytes.nil?
+
+        @scanner.feed(bytes) if bytes.is_a?(String)
+        bytes.is_a?(String)
       end
 
       def encode(words)

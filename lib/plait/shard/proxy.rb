@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "../native"
 require_relative "../values/errors"
 require_relative "door"
-require_relative "health"
 require_relative "metrics"
 require_relative "metrics_endpoint"
 require_relative "node"
 require_relative "placement"
+require_relative "planes"
 require_relative "resharding"
-require_relative "retirement"
 require_relative "settings"
 
 module Plait
@@ -21,7 +19,10 @@ module Plait
       # Of the options that are not about the placement.
       DEFAULTS = Settings::DEFAULTS
       # Seconds for clients to be answered, where a proxy ends or its nodes change.
-      DRAIN = 10
+      DRAIN = Planes::DRAIN
+      # Who runs is not garbage, even if nobody else knows of it.
+      RUNNING = {}.compare_by_identity
+      private_constant :RUNNING
 
       # @return [Integer] native threads
       attr_reader :threads
@@ -41,11 +42,19 @@ module Plait
         end
       end
 
-      # @param nodes [Array<String, Node>] see {Node.parse}
-      # @param listen [String] "HOST:PORT"; port 0 is any free one, see {#port}
+      # @param listen [String] "HOST:PORT", or "tls://HOST:PORT" where clients speak TLS; port 0 is any free one, see {#port}
       # @param threads [Integer]
       # @param metrics [String, nil] "HOST:PORT" where it tells its figures over HTTP; nil: nowhere
-      # @param options [Hash]
+      # @param inherited [Hash{Symbol => Array<Socket>}] sockets that listen already, for clients (:listen) and :metrics: of a
+      #   service manager, or of another proxy (see {#sockets}); there is a thread for each of the first, at least
+      # @param options [Hash] with one of nodes, cluster, and sentinels and masters
+      # @option options [Array<String, Hash, Node>] :nodes see {Node.parse}
+      # @option options [Array<String>] :cluster "HOST:PORT" of some nodes of a Redis Cluster or Valkey Cluster; the others are
+      #   found, and so is where each slot goes
+      # @option options [Array<String>] :sentinels "HOST:PORT" of Sentinels
+      # @option options [Array<String>] :masters names by which these know the nodes, in the order of the placement
+      # @option options [String, nil] :sentinel_password
+      # @option options [Symbol] :reads where commands go that only read: `:master`, `:replicas` of it that are well, or `:any`
       # @option options [Symbol] :placement of {Placement::RULES}
       # @option options [Symbol] :hash
       # @option options [Symbol] :distribution
@@ -54,28 +63,39 @@ module Plait
       # @option options [Numeric] :timeout seconds in which a node that was asked has to send something; 0: any time
       # @option options [Numeric] :retry seconds until a node that can't be reached is tried again
       # @option options [Numeric] :slow seconds from which on a command is remembered, see {#slow}; 0: none is
+      # @option options [Numeric] :hot seconds over which the keys that are asked for most are counted: {#hot_keys}; 0: never
       # @option options [Integer] :client_bytes that a client may leave unread before it is cut
+      # @option options [Integer] :thread_bytes that all clients of a thread may have it keep: beyond that, the largest are cut
       # @option options [Integer] :clients at once, for each thread
       # @option options [String, nil] :password that clients have to give; nil: none
       # @option options [String, nil] :node_user as whom the proxy speaks to nodes; nil: their default user
       # @option options [String, nil] :node_password
       # @option options [Boolean] :users whether names and passwords of clients are for the nodes to judge: ACL users
+      # @option options [Boolean] :config whether clients may change nodes by CONFIG SET, ACL SETUSER and ACL DELUSER
+      # @option options [Boolean] :keyless_scripts whether EVAL and FCALL that name no key are run, by one node; they are refused
+      #   otherwise, since it is not known whether that node has what they use
+      # @option options [String] :cert file (PEM) of the certificate to show to clients, with its chain; for tls://
+      # @option options [String] :key file of its key, where it isn't in the same
+      # @option options [String] :client_ca file of certificates: clients have to show one of theirs
+      # @option options [Boolean] :node_tls whether nodes speak TLS
+      # @option options [String] :node_ca file of whom to trust there; the system's without it
+      # @option options [String] :node_cert file of what to show to nodes
+      # @option options [String] :node_key
+      # @option options [String] :node_name for whom all their certificates have to be; each for its own host without it
       # @option options [Symbol] :strategy `:strict`: commands and answers are forwarded when they are whole; `:lazy`: what is
       #   larger than the chunk while it arrives; `:auto`: so from 64 KiB on, or from the chunk where that is larger
       # @option options [Integer] :chunk bytes, 1 KiB to 256 KiB
       # @raise [UsageError]
       # @raise [UnsupportedError] without the extension, or on another system than Linux
-      def initialize(nodes:, listen: "127.0.0.1:6380", threads: 1, metrics: nil, **options)
+      def initialize(listen: "127.0.0.1:6380", threads: 1, metrics: nil, inherited: {}, **options)
         check_support
         fits = threads.is_a?(Integer) && (1..256).cover?(threads)
         raise UsageError, "threads are from 1 to 256, not #{threads.inspect}" unless fits
 
-        @door = Door.new(listen)
-        @metrics_door = Door.new(metrics, "metrics") if metrics
-        @threads = threads
-        @settings = Settings.new(nodes: nodes, **options)
-        @plane = NativeShard::Plane.new
-        @retired = Retirement.new
+        @door = Door.new(listen, inherited: inherited.fetch(:listen, []))
+        @metrics_door = Door.new(metrics, "metrics", inherited: inherited.fetch(:metrics, [])) if metrics
+        @threads = [threads, inherited.fetch(:listen, []).size].max
+        @planes = Planes.new(Settings.new(**options), encrypts: @door.tls?)
       end
 
       # @return [self]
@@ -88,7 +108,8 @@ module Plait
         sockets = @door.open(@threads)
         @port = sockets.first.local_address.ip_port
         @endpoint = open_endpoint
-        launch(@plane, @settings, sockets.map(&:fileno))
+        @planes.start(sockets)
+        RUNNING[self] = true
         self
       rescue StandardError
         close_endpoint unless running?
@@ -101,55 +122,56 @@ module Plait
       # @return [void]
       def stop
         close_endpoint
-        @plane.stop
-        @retired.stop
+        @planes.stop
         nil
+      ensure
+        RUNNING.delete(self)
       end
 
       # Listens no longer, lets clients who wait for an answer have it, closes those who don't, and stops.
       # @param within [Numeric] seconds; who waits longer is cut
+      # @param linger [Numeric] seconds before that, in which clients are served as ever, until all have gone by themselves
       # @return [Boolean] whether nobody was cut
-      def drain(within: DRAIN)
+      def drain(within: DRAIN, linger: 0)
         close_endpoint
-        answered = Retirement.finish(@plane, within) { @retired.remember(@plane) }
-        @retired.stop
-        answered
+        @planes.drain(within, linger).tap { RUNNING.delete(self) }
       end
 
       # Goes on with other nodes or options. Clients who are connected keep their connections, nodes and options where each key is
       # at the same place as before; else they are closed, each when it waits for no answer, and connect anew.
-      # @param nodes [Array<String, Node>]
       # @param within [Numeric] seconds; who waits for an answer longer than that is cut
       # @param options [Hash] as for {#initialize}, but for listen, threads and metrics, which stay
       # @return [Boolean] whether connected clients could stay
       # @raise [UsageError] when it isn't running, or an option is wrong: nothing has changed then
       # @raise [ResolveError] likewise
-      def reload(nodes:, within: DRAIN, **options)
+      # @raise [ConnectionError, RemoteError, TimeoutError] likewise, where no node of a cluster or no Sentinel can be asked
+      def reload(within: DRAIN, **options)
         raise UsageError, "the proxy is not running: there is nothing to reload" unless running?
 
-        settings = Settings.new(nodes: nodes, **options)
-        same = settings.same_places?(@settings)
-        replace_plane(settings, same ? nil : within)
+        settings = Settings.new(**options)
+        @planes.check(settings)
+        same = settings.same_places?(@planes.settings, @planes.topology)
+        @planes.replace(settings, same ? nil : within)
         same
       end
 
       # Goes on with other nodes, and moves the keys whose place changes. They are copied while clients read and write at the old
       # places. Then clients are let go, as by {#reload}, and those who connect wait; what has changed last is copied; and they
       # come in, to the new places. No key and no write that was acknowledged is lost, if all of them come through this proxy.
-      # @param nodes [Array<String, Node>]
       # @param within [Numeric] seconds; who waits for an answer longer than that is cut
       # @param resume [Boolean] whether another that was broken off may have left copies: they are renewed or deleted
       # @param options [Hash] as for {#reload}
       # @return [Integer] keys that were copied; one that has changed meanwhile counts each time
-      # @raise [UsageError] also where keys are at their new places already
+      # @raise [UsageError] also where keys are at their new places already, and where a cluster or Sentinels have to be asked
       # @raise [ConnectionError, RemoteError, TimeoutError] of a node: clients go on with the old places
-      def reshard(nodes:, within: DRAIN, resume: false, **options)
+      def reshard(within: DRAIN, resume: false, **options)
         raise UsageError, "the proxy is not running: there is nothing to reshard" unless running?
 
-        settings = Settings.new(nodes: nodes, **options)
-        resharding = Resharding.new(@settings, settings, resume: resume)
+        settings = Settings.new(**options)
+        check_movable(settings)
+        resharding = Resharding.new(@planes.settings, settings, resume: resume)
         resharding.prepare
-        switch(settings, within) { resharding.finish }
+        @planes.switch(settings, within) { resharding.finish }
         resharding.clean
         resharding.copies
       ensure
@@ -157,10 +179,17 @@ module Plait
       end
 
       # @return [Boolean]
-      def running? = @plane.running?
+      def running? = @planes.running?
+
+      # @return [Hash{Symbol => Array<Socket>}] copies of those that listen, for a proxy that is to take over: who connects is not
+      #   refused while one listens. The caller closes them.
+      def sockets
+        { listen: @planes.listeners, metrics: [@endpoint&.socket].compact }
+      end
 
       # @return [Placement] which node a key belongs to
-      def placement = @settings.placement
+      # @raise [ConnectionError, RemoteError, TimeoutError] before {#start}, of a cluster or of Sentinels that can't be asked
+      def placement = @planes.topology.placement
 
       # @return [String] on which it listens
       def host = @door.host
@@ -169,25 +198,34 @@ module Plait
       def metrics_port = @endpoint&.port
 
       # @return [Hash{Symbol => Integer}] clients (now), and since the start accepted, commands, errors (that the proxy itself has
-      #   answered with), bytes_in, bytes_out (from and to clients), node_failures
-      def figures = @plane.figures.merge(@retired.figures) { |_, current, former| current + former }
+      #   answered with), bytes_in, bytes_out (from and to clients), node_failures, clients_cut (who had too much kept for them),
+      #   redirections (requests that were asked again, elsewhere or later)
+      def figures = @planes.figures
 
       # Asks each node whether it answers.
       # @return [Array<Hash{Symbol => Object}>] of each its address, whether it is up, and its requests and failures since the
-      #   start or the last reload
-      def nodes
-        up = Health.check(placement.nodes, @settings.options[:connect_timeout])
-        placement.nodes.zip(up, @plane.nodes).map do |node, answers, (requests, failures)|
-          { address: node.to_s, up: answers, requests: requests || 0, failures: failures || 0 }
-        end
-      end
+      #   start or the last reload; masters first
+      # @raise [UsageError] before {#start}
+      def nodes = @planes.nodes
 
       # The last commands that took `slow:` seconds or longer, of each thread 128 at most; those that wait by themselves (BLPOP)
       # are not among them.
       # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
       def slow
-        @plane.slow.sort_by(&:first).map do |at, seconds, command, client|
+        @planes.plane.slow.sort_by(&:first).map do |at, seconds, command, client|
           { at: Time.at(at), seconds: seconds, command: command, client: client }
+        end
+      end
+
+      # The keys that most commands were for, in the last `hot:` seconds that are over: by one command in 64, so that a key with
+      # few is not among them.
+      # @param most [Integer]
+      # @return [Array<Hash{Symbol => Object}>] key (as it is shown: cut, and escaped), per_second (commands); the hottest first
+      def hot_keys(most = 10)
+        sums = Hash.new(0.0)
+        @planes.plane.hot_keys.each { |bytes, size, per_second| sums[[bytes, size]] += per_second }
+        sums.max_by(most, &:last).map do |(bytes, size), per_second|
+          { key: bytes.force_encoding(Encoding::UTF_8).inspect[1...-1] + ("…" if bytes.bytesize < size).to_s, per_second: per_second }
         end
       end
 
@@ -200,45 +238,19 @@ module Plait
         raise UnsupportedError, "the shard proxy needs Linux, for its epoll(7)"
       end
 
-      def launch(plane, settings, descriptors)
-        plane.start(settings.addresses, settings.placement.native, descriptors, settings.native_options)
-      end
+      # Who else moves keys would be in the way of whoever does already.
+      def check_movable(settings)
+        return unless [settings, @planes.settings].any? { |one| one.source.watched? }
 
-      # The same sockets: who is connecting meanwhile waits in their queue.
-      def replace_plane(settings, within)
-        sockets = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
-        plane = NativeShard::Plane.new
-        launch(plane, settings, sockets.map(&:fileno))
-        former = @plane
-        @plane = plane
-        @settings = settings
-        @retired.hurry(within) if within
-        @retired.add(former, within)
-      ensure
-        sockets&.each(&:close)
-      end
-
-      # Nobody is served while the block runs; who connects waits. If it raises, all is as before.
-      def switch(settings, within)
-        sockets = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
-        settings.addresses # they can't fail any more
-        @retired.stop
-        Retirement.finish(@plane, within) { @retired.remember(@plane) }
-        yield
-        @settings = settings
-      ensure
-        if sockets
-          @plane = NativeShard::Plane.new
-          launch(@plane, @settings, sockets.map(&:fileno))
-          sockets.each(&:close)
-        end
+        raise UsageError, "a cluster moves its slots itself (redis-cli --cluster reshard), and Sentinels change masters: " \
+                          "there is nothing for the proxy to move"
       end
 
       def open_endpoint
         return unless @metrics_door
 
         MetricsEndpoint.new(@metrics_door.open.first) do
-          Metrics.new(figures: figures, commands: @plane.commands, nodes: nodes, slow: slow)
+          Metrics.new(figures: figures, commands: @planes.plane.commands, nodes: nodes, slow: slow, hot_keys: hot_keys)
         end
       end
 

@@ -98,7 +98,7 @@ module Plait
       def connection(name)
         @connections[name] ||= begin
           settings = names(@to).include?(name) ? @to : @from
-          NodeConnection.new(settings.placement.nodes.find { |node| node.to_s == name }, settings.options)
+          NodeConnection.new(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
         end
       end
 
@@ -155,7 +155,7 @@ module Plait
 
       def watch
         @from.placement.nodes.each do |node|
-          @watches << ChangeWatch.new(node, @from.options) do |key|
+          @watches << ChangeWatch.new(node, @from) do |key|
             change([key]) if old_place(key) == node.to_s && moves?(key)
           end
         end

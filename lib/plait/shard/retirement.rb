@@ -7,7 +7,7 @@ module Plait
     class Retirement
       PERIOD = 0.02
       # What only grows.
-      TOTALS = %i[accepted commands errors bytes_in bytes_out node_failures].freeze
+      TOTALS = %i[accepted commands errors bytes_in bytes_out node_failures clients_cut redirections].freeze
 
       # Ends a data plane when its clients are answered.
       # @param plane [NativeShard::Plane]
@@ -24,20 +24,34 @@ module Plait
         left.zero?
       end
 
+      # Lets clients go by themselves, so long.
+      # @return [void]
+      def self.linger(plane, seconds)
+        plane.drain(false)
+        ends = now + seconds
+        sleep(PERIOD) until plane.figures[:clients].zero? || now > ends
+      end
+
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       private_class_method :now
 
       def initialize
         @planes = {}
+        @watches = {}
         @lock = Mutex.new
         @past = TOTALS.to_h { |name| [name, 0] }
       end
 
+      # Returns when the plane listens no longer.
+      # @param watch [TopologyWatch, nil] that it goes on with, and which is closed behind it
       # @return [void]
-      def add(plane, within)
+      def add(plane, within, watch = nil)
+        plane.drain(!within.nil?)
         @lock.synchronize do
+          @watches[plane] ||= watch
           @planes[plane] = Thread.new do
             Retirement.finish(plane, within) { forget(plane) }
+            close_watch(plane)
           end
         end
       end
@@ -69,9 +83,12 @@ module Plait
         planes.each_key { |plane| forget(plane) }
         planes.each_key(&:stop)
         planes.each_value(&:join)
+        planes.each_key { |plane| close_watch(plane) }
       end
 
       private
+
+      def close_watch(plane) = @lock.synchronize { @watches.delete(plane) }&.close
 
       def forget(plane)
         remember(plane) if @lock.synchronize { @planes.delete(plane) }
