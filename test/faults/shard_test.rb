@@ -3,14 +3,15 @@
 require_relative "../shard/proxy/nodes"
 
 # Many clients while nodes are killed, restarted and put to sleep: every command has one reply, its own or an error of its node,
-# in order. PLAIT_FAULT_SECONDS=600 goes on for longer; PLAIT_SEED comes to the same commands again.
+# in order. PLAIT_FAULT_SECONDS=600 PLAIT_FAULT_CLIENTS=2000 goes on for longer, with more of them, and tells what it has counted;
+# PLAIT_SEED comes to the same commands again.
 class ShardFaultsTest < Minitest::Test
   include ShardNodes
 
   SECONDS = Integer(ENV.fetch("PLAIT_FAULT_SECONDS", "8"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "80"))
   THREADS = 8
-  CLIENTS = 20
+  CLIENTS = Integer(ENV.fetch("PLAIT_FAULT_CLIENTS", "160")) / THREADS
 
   # One connection with keys of its own, so that the order of its commands is that of its replies. Values tell their key and a
   # serial number.
@@ -134,9 +135,15 @@ class ShardFaultsTest < Minitest::Test
   private
 
   def judge(checkers)
+    tell(checkers) if ENV.key?("PLAIT_FAULT_SECONDS")
     assert_empty(checkers.flat_map(&:wrong).first(5))
     assert_operator(checkers.sum(&:right), :>, 1000)
     assert_operator(checkers.sum(&:refused), :>, 0, "no fault was noticed")
+  end
+
+  def tell(checkers)
+    warn("#{CLIENTS * THREADS} clients, #{SECONDS} s: #{checkers.sum(&:right)} replies were right, #{checkers.sum(&:refused)} " \
+         "errors of a node, #{checkers.sum { |one| one.wrong.size }} lost or crossed")
   end
 
   # The first one forgets nothing.

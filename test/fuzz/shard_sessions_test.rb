@@ -1,17 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../c/sanitized"
-require_relative "../shard/proxy/nodes"
+require_relative "shard_plane"
 
 # Transactions, watched keys, waiting, subscriptions and RESP3 under ASan and UBSan, and under TSan: random sequences, cut
 # anywhere, of clients that go away anywhere, over nodes that die; beside them clients whose answers must stay right.
-# PLAIT_FUZZ_SECONDS=600 goes on for longer; PLAIT_SEED makes it the same again.
 class ShardSessionsFuzzTest < Minitest::Test
-  include ShardNodes
+  include ShardPlane
 
   SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "5"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "90"))
-  PROGRAM = File.expand_path("../c/shard_program.c", __dir__)
   COMMANDS = [
     %w[MULTI], %w[EXEC], %w[DISCARD], %w[WATCH a], %w[WATCH a b c], %w[UNWATCH], %w[SET a 1], %w[GET b], %w[MGET a b c d e],
     %w[PING], %w[BLPOP l 0.01], %w[BLPOP none 0], %w[LPUSH l x y z], %w[SUBSCRIBE c d], %w[PSUBSCRIBE c*], %w[UNSUBSCRIBE],
@@ -21,59 +18,22 @@ class ShardSessionsFuzzTest < Minitest::Test
     ["MSET", *Array.new(60) { |i| ["m#{i}", "v" * 3000] }.flatten]
   ].freeze
 
-  def hard_timeout = (SECONDS * 2) + 120
+  def test_under_asan_and_ubsan = fuzz(ASAN)
 
-  def test_under_asan_and_ubsan = fuzz(Sanitized::FLAGS)
-
-  def test_under_tsan = fuzz(Sanitized::FLAGS.map { |flag| flag.sub("address,undefined", "thread") })
+  def test_under_tsan = fuzz(TSAN)
 
   private
 
   def fuzz(flags)
-    @ends = nil
     servers = Array.new(2) { Support::RedisServer.start }
-    Sanitized.build(PROGRAM, %w[shard placement resp], flags: flags) do |program|
-      run_plane(program, servers) do |port|
-        [*Array.new(4) { |i| disturbed(port, i) }, *Array.new(2) { |i| answered(port, "own#{i}") }, killed(servers)].each(&:value)
-      end
+    with_plane(flags, servers) do |port|
+      [*Array.new(4) { |i| disturbed(port, i) }, *Array.new(2) { |i| answered(port, "own#{i}") }, killed(servers)].each(&:value)
     end
   ensure
     servers&.each(&:stop)
   end
 
-  def run_plane(program, servers)
-    log = "#{program}.log"
-    IO.popen([program, "2", *servers.map { |server| server.port.to_s }, { err: log }], "r+") do |plane|
-      yield(Integer(plane.gets))
-      plane.close_write
-      plane.read
-    end
-    assert_predicate(Process.last_status, :success?, File.read(log))
-    assert_empty(File.read(log))
-  end
-
-  def disturbed(port, number)
-    Thread.new do
-      random = Random.new(SEED + number)
-      disturb(port, random) while going_on?
-    end
-  end
-
-  # A few at once, then some are read, then it goes.
-  def disturb(port, random)
-    TCPSocket.open("127.0.0.1", port) do |socket|
-      random.rand(1..4).times do
-        commands = Array.new(random.rand(1..6)) { COMMANDS.sample(random: random) }
-        bytes = commands.map { |words| encode(*words) }.join
-        size = random.rand(4).zero? ? random.rand(bytes.bytesize) : bytes.bytesize
-        socket.write_nonblock(bytes.byteslice(0, size), exception: false)
-        socket.wait_readable(random.rand * 0.02)
-        socket.read_nonblock(1 << 16, exception: false) unless random.rand(3).zero?
-      end
-    end
-  rescue SystemCallError
-    nil
-  end
+  def disturbed(port, number) = leaving(port, Random.new(SEED + number), COMMANDS)
 
   # A node that dies costs it errors, or its connection where it watches: never an answer that is another's.
   def answered(port, key)
@@ -108,11 +68,4 @@ class ShardSessionsFuzzTest < Minitest::Test
       end
     end
   end
-
-  def going_on?
-    @ends ||= now + SECONDS
-    now < @ends
-  end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

@@ -1,20 +1,21 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require_relative "../c/sanitized"
 require_relative "../protocols/resp/command_parser_cases"
+require_relative "../shard/proxy/encrypted_nodes"
 require_relative "../shard/proxy/fake_nodes"
-require_relative "../shard/proxy/random_commands"
+require_relative "../shard/proxy/same_replies"
+require_relative "shard_plane"
 
 # The data plane under ASan and UBSan, and under TSan: random commands of several clients are answered as one plain server answers
-# them, while others send garbage, hang up and never read. PLAIT_FUZZ_SECONDS=600 goes on for longer.
+# them, while others send garbage, hang up and never read.
 class ShardFuzzTest < Minitest::Test
-  include ShardNodes
+  include ShardPlane
   include FakeNodes
+  include SameReplies
 
   SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "6"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "70"))
-  TSAN = Sanitized::FLAGS.map { |flag| flag.sub("address,undefined", "thread") }.freeze
   # What nodes answer: right for some commands, wrong for most, and no replies at all.
   REPLIES = ["+OK\r\n", ":1\r\n", "$-1\r\n", "$3\r\nabc\r\n", "*1\r\n$1\r\na\r\n", "*2\r\n:1\r\n:0\r\n",
              "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n", "-ERR no\r\n", "*-1\r\n", "*0\r\n", "*2\r\n$-1\r\n:3\r\n",
@@ -24,47 +25,52 @@ class ShardFuzzTest < Minitest::Test
            %w[SCRIPT LOAD x], ["MGET", *("a".."z")], ["MGET", *Array.new(600) { |i| "k#{i}" }],
            ["MSET", *Array.new(900) { |i| i.to_s * 40 }],
            ["SET", "k", "v" * 150_000], ["GETRANGE", "k", "0", "1"], %w[COMMAND COUNT]].freeze
-  PROGRAM = File.expand_path("../c/shard_program.c", __dir__)
 
-  def hard_timeout = (SECONDS * 2) + 120
-
-  def test_under_asan_and_ubsan = fuzz(Sanitized::FLAGS)
+  def test_under_asan_and_ubsan = fuzz(ASAN)
 
   def test_under_tsan = fuzz(TSAN)
 
-  def test_nodes_that_misbehave_under_asan_and_ubsan = fuzz_odd_nodes(Sanitized::FLAGS)
+  def test_nodes_that_misbehave_under_asan_and_ubsan = fuzz_odd_nodes(ASAN)
 
   def test_nodes_that_misbehave_under_tsan = fuzz_odd_nodes(TSAN)
+
+  def test_tls_under_asan_and_ubsan = fuzz_tls(Sanitized::FLAGS)
+
+  def test_tls_under_tsan = fuzz_tls(TSAN)
 
   private
 
   def fuzz(flags)
-    Sanitized.build(PROGRAM, %w[shard placement resp], flags: flags) do |program|
-      run_plane(program, nodes) do |port|
-        [*Array.new(3) { |i| answered(port, i) }, *Array.new(2) { |i| disturbed(port, i) }].each(&:value)
+    [*nodes, plain].each { |server| call(server.port, "FLUSHALL") }
+    with_plane(flags, nodes) do |port|
+      [*Array.new(3) { |i| answered(port, i) }, *Array.new(2) { |i| disturbed(port, i) }].each(&:value)
+    end
+  end
+
+  # Those who disturb speak no TLS, or cut it off.
+  def fuzz_tls(flags)
+    skip("there are no headers of OpenSSL") unless File.exist?("/usr/include/openssl/ssl.h")
+    flags += %w[-DHAVE_LIBSSL -Wl,--no-as-needed -lssl -lcrypto]
+    @conversation = EncryptedNodes::Conversation
+    [*nodes, plain].each { |server| call(server.port, "FLUSHALL") }
+    with_plane(flags, nodes, tls: File.dirname(EncryptedNodes::Files.all["shard.pem"])) do |port|
+      [*Array.new(3) { |i| answered(port, i) }, disturbed(port, 0), broken_off(port)].each(&:value)
+    end
+  end
+
+  def broken_off(port)
+    Thread.new do
+      while going_on?
+        client = @conversation.new(port, "127.0.0.1")
+        client.write(encode("SET", "broken", "x" * 300_000) + (encode("GET", "broken") * 20))
+        client.socket.to_io.close
       end
     end
   end
 
-  # @yieldparam port [Integer]
-  def run_plane(program, servers)
-    servers.grep(Support::RedisServer).each { |server| call(server.port, "FLUSHALL") }
-    call(plain.port, "FLUSHALL")
-    log = "#{program}.log"
-    IO.popen([program, "2", *servers.map { |server| server.port.to_s }, { err: log }], "r+") do |plane|
-      yield(Integer(plane.gets))
-      plane.close_write
-      plane.read
-    end
-    assert_predicate(Process.last_status, :success?, File.read(log))
-    assert_empty(File.read(log))
-  end
-
   def fuzz_odd_nodes(flags)
     odd = Array.new(3) { |i| odd_node(Random.new(SEED + i)) }
-    Sanitized.build(PROGRAM, %w[shard placement resp], flags: flags) do |program|
-      run_plane(program, odd) { |port| Array.new(4) { |i| in_order(port, SEED + i) }.each(&:value) }
-    end
+    with_plane(flags, odd, timeout: 0.5) { |port| Array.new(4) { |i| in_order(port, SEED + i) }.each(&:value) }
   end
 
   # In random cuts, early, late, too much, and then it hangs up.
@@ -107,15 +113,10 @@ class ShardFuzzTest < Minitest::Test
   def answered(port, number)
     Thread.new do
       random = RandomCommands.new(SEED + number, prefix: "#{number}:")
-      converse(port) { |ours| converse(plain.port) { |theirs| compare(ours, theirs, random) while going_on? } }
+      ours = (@conversation || Support::RedisConversation).new(port, "127.0.0.1")
+      converse(plain.port) { |theirs| assert_same_replies(ours, theirs, random) while going_on? }
+      ours.close
     end
-  end
-
-  def compare(ours, theirs, random)
-    commands = random.commands
-    expected = theirs.pipeline(commands)
-    random.pieces(commands.map { |words| encode(*words) }.join).each { |piece| ours.write(piece) }
-    commands.zip(expected) { |words, reply| assert_equal(reply, ours.reply, "PLAIT_SEED=#{SEED} #{words.inspect[0, 200]}") }
   end
 
   # Garbage, halves of commands, answers that nobody reads.
@@ -139,11 +140,4 @@ class ShardFuzzTest < Minitest::Test
   rescue SystemCallError
     nil
   end
-
-  def going_on?
-    @ends ||= now + SECONDS
-    now < @ends
-  end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

@@ -45,19 +45,14 @@ class ShardProxyTest < Minitest::Test
     end
   end
 
-  # Neither garbage collection nor the end of the process may need somebody to stop it.
+  # It is not garbage as long as it runs, and the end of the process needs nobody to stop it.
   def test_one_that_nobody_stops
     nodes
     script = <<~RUBY
       require "plait/shard"
-      begin
-        proxy = Plait::Shard::Proxy.new(nodes: #{addresses}, listen: "127.0.0.1:0").start
-        port = proxy.port
-        proxy = nil
-      end
-      Plait::Shard::Proxy.new(nodes: #{addresses}, listen: "127.0.0.1:0").start
-      puts TCPSocket.open("127.0.0.1", port) { |socket| socket.write("PING\\r\\n") && socket.gets }
-      GC.start
+      ports = Array.new(5) { Plait::Shard::Proxy.new(nodes: #{addresses}, listen: "127.0.0.1:0").start.port }
+      3.times { GC.start }
+      puts ports.map { |port| TCPSocket.open("127.0.0.1", port) { |socket| socket.write("PING\\r\\n") && socket.gets } }.uniq
     RUBY
     output = IO.popen([RbConfig.ruby, "-I", File.join(Support::ROOT, "lib"), "-e", script, { err: File::NULL }], &:read)
     assert_equal(["+PONG\r\n", true], [output, Process.last_status.success?])
@@ -87,6 +82,31 @@ class ShardProxyTest < Minitest::Test
     end
   end
 
+  def test_itself_is_no_node
+    port = Support::Server.free_port
+    %w[127.0.0.1 0.0.0.0 [::]].each do |host|
+      proxy = Proxy.new(nodes: %W[127.0.0.1:#{plain.port} 127.0.0.1:#{port}], listen: "#{host}:#{port}")
+      assert_match(/the node 127.0.0.1:#{port} is the proxy itself/, assert_raises(Plait::UsageError) { proxy.start }.message)
+      refute(proxy.running?)
+    end
+    with_proxy do |proxy|
+      %i[reload reshard].each do |change|
+        assert_raises(Plait::UsageError) { proxy.public_send(change, nodes: ["127.0.0.1:#{plain.port}", "127.0.0.1:#{proxy.port}"]) }
+      end
+      assert_equal("+PONG\r\n", call(proxy.port, "PING"))
+    end
+  end
+
+  # As under a service manager that restricts the families of addresses.
+  def test_addresses_of_the_machine_that_are_not_told
+    real = Socket.method(:ip_address_list)
+    redefine(:ip_address_list) { raise Errno::EAFNOSUPPORT }
+    port = Support::Server.free_port
+    Proxy.open(nodes: ["127.0.0.9:#{port}"], listen: "0.0.0.0:#{port}") { assert_equal("+PONG\r\n", call(port, "PING")) }
+  ensure
+    redefine(:ip_address_list, &real)
+  end
+
   def test_a_fork_leaves_the_parents_alone
     with_proxy do |proxy|
       Process.wait(fork { exit!(proxy.running? || proxy.stop ? 1 : 0) })
@@ -110,9 +130,9 @@ class ShardProxyTest < Minitest::Test
     assert_match(/listen: is HOST:PORT/, refused(listen: "x"))
     assert_match(/listen: is HOST:PORT/, refused(listen: "127.0.0.1:99999"))
     assert_match(/threads are from 1 to 256/, refused(threads: 0))
-    assert_match(/no option timeouts; there are hash/, refused(timeouts: 1))
+    assert_match(/no option timeouts; there are placement, hash/, refused(timeouts: 1))
     assert_match(/timeout: is seconds, at least 0/, refused(timeout: "1"))
-    assert_match(/clients: is a number, at least 0, not -1/, refused(clients: -1))
+    assert_match(/clients: is a number, at least 1, not -1/, refused(clients: -1))
     assert_match(/no placement :x/, refused(placement: :x))
     assert_match(/strategy: is one of strict, lazy, auto.* not :slow and 65536/, refused(strategy: :slow))
     assert_match(/chunk: from 1024 to 262144 bytes/, refused(chunk: 4))
@@ -127,6 +147,11 @@ class ShardProxyTest < Minitest::Test
   end
 
   private
+
+  def redefine(name, &)
+    Socket.singleton_class.remove_method(name) if Socket.singleton_methods(false).include?(name)
+    Socket.define_singleton_method(name, &)
+  end
 
   def refused(**options) = assert_raises(Plait::UsageError) { Proxy.new(nodes: %w[a:1], **options) }.message
 end

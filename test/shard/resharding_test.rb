@@ -168,10 +168,11 @@ class ShardReshardingTest < Minitest::Test
 
   # Runs the block, with a connection through the proxy, when all has been copied and clients are about to be let go.
   def during_the_switch(proxy, &meanwhile)
-    proxy.define_singleton_method(:switch) do |*arguments, &block|
+    planes = proxy.instance_variable_get(:@planes)
+    planes.define_singleton_method(:switch) do |*arguments, &block|
       singleton_class.send(:remove_method, :switch)
-      Support::RedisConversation.open(port, &meanwhile)
-      send(:switch, *arguments, &block)
+      Support::RedisConversation.open(proxy.port, &meanwhile)
+      switch(*arguments, &block)
     end
   end
 

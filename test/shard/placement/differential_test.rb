@@ -7,7 +7,7 @@ require "plait/shard"
 class ShardPlacementDifferentialTest < Minitest::Test
   Placement = Plait::Shard::Placement
   NODES = %w[127.0.0.1:7001 127.0.0.1:7002:2 127.0.0.1:7003].freeze
-  TAGS = [nil, "{}", "$$", :last_brace, :first_brace].freeze
+  TAGS = [nil, "{}", "$$", "é", :last_brace, :first_brace].freeze
   SEED = Integer(ENV.fetch("PLAIT_SEED", "40"))
 
   def setup
@@ -40,6 +40,6 @@ class ShardPlacementDifferentialTest < Minitest::Test
   end
 
   def random_key(random)
-    Array.new(random.rand(6)) { [random.bytes(random.rand(30)), "{", "}", "$"].sample(random: random) }.join
+    Array.new(random.rand(6)) { [random.bytes(random.rand(30)), "{", "}", "$", "\xC3".b, "\xA9".b].sample(random: random) }.join
   end
 end

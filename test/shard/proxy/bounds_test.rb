@@ -30,6 +30,47 @@ class ShardProxyBoundsTest < Minitest::Test
     end
   end
 
+  # Of whoever holds most; those who hold little are served.
+  def test_what_all_clients_of_a_thread_hold_together
+    exact = fake_node do |socket|
+      loop { socket.write(VALUE * socket.readpartial(1 << 16).scan("GET").size) }
+    end
+    with_fakes(silent_node, exact, thread_bytes: 5_000_000) do |proxy, keys|
+      greedy = Array.new(4) { |i| holding(proxy.port, keys, i < 2 ? 1 : 3) }
+      wait_until { proxy.figures[:clients_cut].positive? }
+      converse(proxy.port) { |client| assert_equal("+PONG\r\n", client.call("PING")) }
+      greedy.each(&:close)
+    end
+  end
+
+  def test_commands_that_are_not_whole_count
+    with_proxy(thread_bytes: 3_000_000, strategy: :strict) do |proxy|
+      halves = Array.new(5) do
+        Support::RedisConversation.new(proxy.port, "127.0.0.1").tap do |client|
+          client.socket.write("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$900000\r\n#{"x" * 899_000}")
+        rescue Errno::ECONNRESET, Errno::EPIPE
+          nil # it was cut
+        end
+      end
+      wait_until { proxy.figures[:clients_cut].positive? }
+      assert_equal("+OK\r\n", call(proxy.port, "SET", "k", "v"))
+      halves.each(&:close)
+    end
+  end
+
+  # Nobody is cut for what a node does not take; nothing more is kept for it.
+  def test_what_nodes_do_not_take
+    with_fakes(fake_node { |socket| sleep if socket }, thread_bytes: 3_000_000) do |proxy, keys|
+      clients = Array.new(20) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
+      clients.each { |client| client.socket.write(encode("LPUSH", keys[0], "x" * 900_000, "y")) }
+      refused = nil
+      wait_until { refused = clients.find { |client| client.socket.wait_readable(0) } }
+      assert_match(/behind, and the shard has no room for more; nothing was done/, refused.reply)
+      assert_equal(0, proxy.figures[:clients_cut])
+      clients.each(&:close)
+    end
+  end
+
   def test_who_reads_is_not_cut_however_much_it_gets
     fakes = Array.new(2) { answering_node("*10\r\n#{VALUE * 10}") }
     with_fakes(*fakes, client_bytes: 2_000_000) do |proxy, _|
@@ -43,6 +84,23 @@ class ShardProxyBoundsTest < Minitest::Test
         50.times { |i| client.call("MSET", *Array.new(2000) { |j| ["#{"k" * 100}#{i}:#{j}", "v"] }.flatten) }
         keys = measured(8) { client.call("KEYS", "*") }
         assert_equal(100_000, keys[/\A\*(\d+)/, 1].to_i)
+      end
+    end
+  end
+
+  def test_what_takes_long_is_asked_on_connections_of_its_own_and_may_take_longer
+    busy = fake_node do |socket|
+      asked = socket.readpartial(1000)
+      sleep(2) if asked.include?("FLUSHALL")
+      socket.write("+OK\r\n")
+      socket.read
+    end
+    with_fakes(busy, timeout: 1) do |proxy, keys|
+      converse(proxy.port) do |client|
+        client.write(encode("FLUSHALL"))
+        wait_until { proxy.figures[:commands] == 1 }
+        assert_equal("+OK\r\n", call(proxy.port, "SET", keys[0], "v"))
+        assert_equal("+OK\r\n", client.reply)
       end
     end
   end
@@ -75,7 +133,7 @@ class ShardProxyBoundsTest < Minitest::Test
 
   # More senders than there are connections for: the others wait, and those who send nothing make room.
   def test_half_of_large_values_from_many_clients
-    with_proxy(timeout: 0.2) do |proxy|
+    with_proxy(timeout: 1) do |proxy|
       key = key_on(proxy, 0)
       idle = Array.new(80) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
       idle.each { |client| client.write(encode("SET", key, "v" * 100_000)[0, 1000]) }
@@ -88,15 +146,24 @@ class ShardProxyBoundsTest < Minitest::Test
 
   private
 
+  # A client for which so many answers are kept, behind one that does not come.
+  def holding(port, keys, count)
+    Support::RedisConversation.new(port, "127.0.0.1").tap do |client|
+      client.socket.write(encode("GET", keys[0]) + (encode("GET", keys[1]) * count))
+    end
+  end
+
+  # Into one buffer: what the collector has not come round to is no memory of the proxy's.
   # @return [Integer] bytes of the answer
   def discard(client, bytes)
+    buffer = +""
     client.socket.write(bytes)
     header = client.socket.gets("\r\n")
     values = header[1..].to_i
     size = header.bytesize
     values.times do
       line = client.socket.gets("\r\n")
-      size += line.bytesize + client.socket.read(line[1..].to_i + 2).bytesize
+      size += line.bytesize + client.socket.read(line[1..].to_i + 2, buffer).bytesize
     end
     size
   end

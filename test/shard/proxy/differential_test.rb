@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "nodes"
-require_relative "random_commands"
+require_relative "same_replies"
 
 # The same commands through the proxy before four nodes, and on one plain server: the same replies, in order, whatever the cuts.
 # Reproducible: PLAIT_SEED=the seed of the message; PLAIT_ROUNDS goes on for longer.
 class ShardProxyDifferentialTest < Minitest::Test
   include ShardNodes
+  include SameReplies
 
   ROUNDS = Integer(ENV.fetch("PLAIT_ROUNDS", "150"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "50"))
@@ -28,21 +29,8 @@ class ShardProxyDifferentialTest < Minitest::Test
     call(plain.port, "FLUSHALL")
     with_proxy(threads: threads, **options) do |proxy|
       Array.new(clients) do |number|
-        Thread.new { compare(proxy, RandomCommands.new(SEED + number, prefix: "#{number}:"), ROUNDS / clients) }
+        Thread.new { assert_same_rounds(proxy, RandomCommands.new(SEED + number, prefix: "#{number}:"), ROUNDS / clients) }
       end.each(&:value)
-    end
-  end
-
-  def compare(proxy, random, rounds)
-    converse(proxy.port) do |ours|
-      converse(plain.port) do |theirs|
-        rounds.times do
-          commands = random.commands
-          expected = theirs.pipeline(commands)
-          random.pieces(commands.map { |words| encode(*words) }.join).each { |piece| ours.write(piece) }
-          commands.zip(expected) { |words, reply| assert_equal(reply, ours.reply, "PLAIT_SEED=#{SEED} #{words.inspect[0, 200]}") }
-        end
-      end
     end
   end
 end

@@ -30,10 +30,29 @@ class ShardProxyPinnedTest < Minitest::Test
 
   # Its own timeout counts, not that of the proxy.
   def test_waiting_longer_than_the_timeout_of_nodes
-    with_proxy(timeout: 0.2) do |proxy|
-      converse(proxy.port) { |redis| assert_equal("*-1\r\n", redis.call("BLPOP", "l", "0.6")) }
+    with_proxy(timeout: 1) do |proxy|
+      converse(proxy.port) { |redis| assert_equal("*-1\r\n", redis.call("BLPOP", "l", "2.5")) }
       assert_equal(0, proxy.figures[:node_failures])
     end
+  end
+
+  # Nobody else asks the node anything meanwhile.
+  def test_waiting_at_a_node_that_stops
+    node = Support::RedisServer.start
+    with_proxy([node], timeout: 1.5) do |proxy|
+      converse(proxy.port) do |redis|
+        redis.write(encode("BLPOP", "l", "0"))
+        wait_until { call(node.port, "INFO", "clients").include?("blocked_clients:1") }
+        node.signal(:STOP)
+        assert_match(/\A-ERR node .* was silent when it was asked whether it is well/, redis.reply)
+        assert_match(/\A-ERR node .* was silent/, redis.call("BLPOP", "l", "0"))
+        node.signal(:CONT)
+        wait_until { redis.call("BLPOP", "l", "0.01") == "*-1\r\n" }
+      end
+    end
+  ensure
+    node.signal(:CONT)
+    node.stop
   end
 
   def test_keys_on_several_nodes_and_wrong_ones

@@ -6,6 +6,27 @@ class RandomCommands
   KINDS = %i[set set get get mget mset count append push range increase odd echo part].freeze
   SIZES = [0, 1, 3, 60, 500, 1023, 1024, 1025, 5000, 40_000, 300_000].freeze
 
+  # Of a pipeline what names no key that something before it names. Two commands for a key whose slot is on its way may be done in
+  # the other order unless the second waits for the answer of the first, see guides/shard.md.
+  # @param commands [Array<Array<String>>]
+  # @return [Array<Array<String>>]
+  def self.apart(commands)
+    named = []
+    commands.select do |words|
+      keys = keys_of(words)
+      named.concat(keys) unless keys.intersect?(named)
+    end
+  end
+
+  def self.keys_of(words)
+    case words[0]
+    when "MSET" then words.drop(1).each_slice(2).map(&:first)
+    when "MGET", "DEL", "UNLINK", "EXISTS", "TOUCH" then words.drop(1)
+    else words[1, 1]
+    end
+  end
+  private_class_method :keys_of
+
   def initialize(seed, prefix: "")
     @random = Random.new(seed)
     @prefix = prefix

@@ -173,8 +173,16 @@ class ShardProxySessionsTest < Minitest::Test
     end
   end
 
-  def test_settings_of_all_nodes
+  # Who reaches the shard could else cut it off its nodes, by a password for them.
+  def test_settings_are_not_for_everybody_to_change
     with_proxy do |proxy|
+      assert_match(/\A-ERR this changes all nodes/, call(proxy.port, "CONFIG", "SET", "maxmemory", "1"))
+      assert_match(/\$9\r\nmaxmemory\r\n\$1\r\n0/, call(proxy.port, "CONFIG", "GET", "maxmemory"))
+    end
+  end
+
+  def test_settings_of_all_nodes
+    with_proxy(config: true) do |proxy|
       converse(proxy.port) do |redis|
         assert_equal(OK, redis.call("CONFIG", "SET", "lfu-decay-time", "3"))
         assert_equal("*2\r\n$14\r\nlfu-decay-time\r\n$1\r\n3\r\n", redis.call("CONFIG", "GET", "lfu-decay-time"))

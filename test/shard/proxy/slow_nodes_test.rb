@@ -11,7 +11,7 @@ class ShardProxySlowNodesTest < Minitest::Test
 
   # All the time bytes are taken, and longer than a node may be silent.
   def test_one_that_takes_a_large_value_slowly_is_not_given_up
-    with_fakes(slow_node, timeout: 0.5) do |proxy, keys|
+    with_fakes(slow_node, timeout: 1.5) do |proxy, keys|
       converse(proxy.port) do |client|
         client.write(encode("SET", keys[0], "x" * SIZE))
         assert_equal("+OK\r\n", client.reply)
@@ -21,7 +21,7 @@ class ShardProxySlowNodesTest < Minitest::Test
   end
 
   def test_one_on_the_connection_of_all_is_not_given_up_either
-    with_fakes(slow_node, timeout: 0.5) do |proxy, keys|
+    with_fakes(slow_node, timeout: 1.5) do |proxy, keys|
       converse(proxy.port) do |client|
         client.write(encode("LPUSH", keys[0], "x" * SIZE, "y"))
         assert_equal("+OK\r\n", client.reply)
@@ -31,14 +31,14 @@ class ShardProxySlowNodesTest < Minitest::Test
 
   private
 
-  # Reads for more than a second; a part of it waits in the kernel.
+  # Reads for three seconds; a part of it waits in the kernel.
   def slow_node
     fake_node do |socket|
       socket.setsockopt(:SOCKET, :RCVBUF, 400_000)
       left = SIZE
       while left.positive?
         left -= socket.readpartial(SIZE / 40).bytesize
-        sleep(0.03)
+        sleep(0.075)
       end
       socket.write("+OK\r\n")
       socket.read
