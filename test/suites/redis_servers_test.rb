@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/redis_conversation"
+require_relative "../support/redis_server"
+require "plait/suites"
+
+class RedisServersTest < Minitest::Test
+  Servers = Plait::Suites::RedisServers
+
+  def test_they_answer_and_end_with_the_block
+    Support::RedisServer::PROGRAM.path!
+    ports = Servers.open(2) { |addresses| addresses.map { |address| Integer(address[/\A127\.0\.0\.1:(\d+)\z/, 1]) } }
+    assert_equal(2, ports.uniq.size)
+    ports.each { |port| assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) } }
+  end
+
+  def test_they_know_commands
+    Support::RedisServer::PROGRAM.path!
+    Servers.open(1) do |addresses|
+      Support::RedisConversation.open(addresses.first[/\d+\z/]) { |redis| assert_equal("+PONG\r\n", redis.call("PING")) }
+    end
+  end
+
+  def test_without_the_program_it_is_said_how_to_get_it
+    path = ENV.fetch("PATH")
+    ENV["PATH"] = "/nowhere"
+    error = assert_raises(Plait::UnsupportedError) { Servers.open(1) { flunk } }
+    assert_match(/no redis-server was found: sudo apt-get install redis-server/, error.message)
+  ensure
+    ENV["PATH"] = path
+  end
+end
