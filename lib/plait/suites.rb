@@ -5,6 +5,7 @@ require_relative "suites/computing"
 require_relative "suites/databases"
 require_relative "suites/http"
 require_relative "suites/rpc"
+require_relative "suites/shard"
 require_relative "suites/user_file"
 require_relative "suites/waiting"
 
@@ -12,8 +13,8 @@ module Plait
   # What `plait lab` measures: ready-made workloads, on embedded origins where they need one.
   module Suites
     ALL = [Waiting.new, Computing.new, Http.new, Rpc.new].freeze
-    # It needs servers and drivers: measured when it is named.
-    APART = [Databases.new].freeze
+    # They need servers: measured when they are named.
+    APART = [Databases.new, Shard.new].freeze
     private_constant :ALL, :APART
 
     class << self

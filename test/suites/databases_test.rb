@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
 require_relative "../support/mariadb_server"
 require_relative "../support/postgres_server"
 require "plait/suites"
@@ -14,7 +15,7 @@ class DatabasesSuiteTest < Minitest::Test
     [Support::MariadbServer::PROGRAM, Support::PostgresServer::PROGRAM].each(&:path!)
     skip("ab is not installed: sudo apt-get install -y apache2-utils") unless Plait::Suites::Databases::ApacheBench.program
   rescue LoadError
-    skip("the drivers are not installed: bundle install --with drivers")
+    skip("the drivers are not installed: bin/setup test drivers")
   end
 
   # On servers of its own: every way gives the same answers, and none fails.
@@ -34,7 +35,7 @@ class DatabasesSuiteTest < Minitest::Test
     report = measure(workload)
     table = workload.tables(report.rows).first
     assert_equal("5 connections, reused", table.title)
-    assert_equal(["requests/s", "100 %, ms", "peak MB"], table.columns.values_at(1, 11, 13))
+    assert_equal(["requests/s", "100 %, ms", "peak MB", "kB/connection"], table.columns.values_at(1, 11, 13, 14))
     assert_equal(workload.cells.size, table.rows.size)
     assert_match(/5 connections, reused: .* answers most, .* requests/, workload.verdict(report.rows).first)
   end
@@ -43,7 +44,8 @@ class DatabasesSuiteTest < Minitest::Test
     server = Support::MariadbServer.shared
     url = "mysql2://#{server.user}@#{server.host}:#{server.port}/#{server.database}"
     workload = SUITE.workloads(requests: 10, latency: [0], limits: [2], on: %i[threads], url: url).first
-    assert_equal(["threads + mysql2 (limit 2)", "threads + pool + mysql2 (limit 2)"], workload.cells.map(&:label))
+    assert_equal(["threads", "a thread per connection"].map { |way| "#{way} + mysql2 (limit 2)" },
+                 workload.cells.map(&:label))
     assert_whole(measure(workload))
     Plait::DB.connect(url) { |db| assert_empty(db.query("SHOW TABLES LIKE 'plait_lab%'")) }
   end
@@ -53,6 +55,26 @@ class DatabasesSuiteTest < Minitest::Test
     workload = SUITE.workloads(requests: 5, latency: [0], limits: [1], on: %i[fibers], url: url).first
     trial = workload.cells.first.runner.call(workload.cells.first)
     assert_match(/the server answered 500 to .*Mysql2::Error/, trial.failure)
+  end
+
+  # EventMachine, ended by an exception, crashes with pages about it.
+  def test_the_server_of_the_historical_row_ends_without_a_word
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait/suites/databases/event_machine"
+      server = Plait::Suites::Databases::EventMachine.new(url: "mysql2://root@127.0.0.1:1/none", size: 0)
+      server.run { EventMachine.next_tick { Process.kill(:TERM, Process.pid) } }
+    RUBY
+    assert_equal(["", "", true], [result.out, result.err, result.success?])
+  end
+
+  # What takes minutes, and what takes an hour.
+  def test_the_usual_and_the_full_experiment
+    usual, full = [{}, { full: true }].map { |how| SUITE.workloads(**how).to_h { |one| [one.name, one.cells.map(&:label)] } }
+    assert_equal(usual.keys, full.keys)
+    assert_equal([[100, 1000, 1000, 10_000], [1000]], limits(usual, /\Afibers \+ trilogy/, "mariadb"))
+    assert_equal([[100, 1000, 1000, 10_000]] * 2, limits(full, /\Afibers \+ trilogy/, "mariadb"))
+    assert_equal([[100, 1000, 1000], [1000]], limits(usual, /\Afibers \+ mongodb/, "mongodb"))
+    assert_equal([[100, 1000, 1000, 10_000]] * 2, limits(full, /\Afibers \+ mongodb/, "mongodb"))
   end
 
   # Without reuse the middle one of the numbers of connections alone is measured.
@@ -72,6 +94,12 @@ class DatabasesSuiteTest < Minitest::Test
   end
 
   private
+
+  # @return [Array<Array<Integer>>] for 10 ms and for none
+  def limits(labels, row, server)
+    labels.fetch_values("databases-#{server}-10ms", "databases-#{server}-0ms")
+          .map { |some| some.grep(row).map { |label| Integer(label[/limit (\d+)/, 1]) }.sort }
+  end
 
   # One way by each driver, and each way by one.
   def keep_some(workload)

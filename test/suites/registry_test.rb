@@ -11,12 +11,12 @@ class SuitesTest < Minitest::Test
   def test_fetch_by_string_and_symbol
     assert_instance_of Suites::Waiting, Suites.fetch("waiting")
     assert_same Suites.fetch("http"), Suites.fetch(:http)
-    assert_equal %w[waiting computing http rpc databases], Suites.names
+    assert_equal %w[waiting computing http rpc databases shard], Suites.names
   end
 
   def test_an_unknown_suite_is_told_the_known_ones
     error = assert_raises(Plait::UsageError) { Suites.fetch("wating") }
-    assert_equal 'there is no suite "wating"; there are waiting, computing, http, rpc, databases', error.message
+    assert_equal 'there is no suite "wating"; there are waiting, computing, http, rpc, databases, shard', error.message
   end
 
   def test_every_suite_takes_every_option_and_nil_for_its_default

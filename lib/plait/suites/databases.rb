@@ -27,9 +27,14 @@ module Plait
       LATENCIES = [0.01, 0].freeze
       # Without reuse the rows of this number of connections alone are measured again.
       ANEW = 1000
-      REQUESTS = 10_000
+      # Where nothing is said, minutes and not an hour: by the seconds that each query waits, numbers of connections, and
+      # whether they are reused.
+      USUAL = { 0.01 => [*CONNECTIONS.product([true]), [ANEW, false]], 0 => [[ANEW, true]] }.freeze
+      # At least as many as there are connections.
+      REQUESTS = { usual: 2000, full: 10_000 }.freeze
       SECONDS = ->(value) { value.is_a?(Numeric) && !value.negative? }
-      private_constant :SECONDS
+      WHOLE = ->(value) { value.is_a?(Integer) && value.positive? }
+      private_constant :SECONDS, :WHOLE
 
       NOTES = ["Every row has #{Line::POOL} connections to the database. The server of the app, the database and ab share the " \
                "processors of this machine; CPU, memory and GC are those of the app's server alone."].freeze
@@ -38,14 +43,31 @@ module Plait
 
       # @param latency [Numeric, Array<Numeric>] seconds that each query waits in the server
       # @param limits [Array<Integer>] connections at once
-      def build(requests: REQUESTS, latency: LATENCIES, url: nil, limits: CONNECTIONS, on: nil, **)
-        check("requests", requests, "a whole number from 1 up") { |value| value.is_a?(Integer) && value.positive? }
-        limits.each { |one| check("limit", one, "a whole number from 1 up") { |limit| limit.is_a?(Integer) && limit.positive? } }
-        latencies = Array(latency)
-        latencies.each { |one| check("latency", one, "a number of seconds from 0 up", &SECONDS) }
+      # @param full [Boolean] whether each number of connections is measured with each latency
+      def build(requests: nil, latency: nil, url: nil, limits: nil, on: nil, full: false, **)
+        requests ||= REQUESTS.fetch(full ? :full : :usual)
+        check("requests", requests, "a whole number from 1 up", &WHOLE)
+        plan = plan(latency, limits, full)
         found = servers(url)
         ApacheBench.check
-        found.product(latencies).map { |server, seconds| workload(server, seconds, limits, requests, on) }
+        found.product(plan.to_a).map do |server, (seconds, tables)|
+          workload(server, seconds, possible(server, tables, full), requests, on)
+        end
+      end
+
+      # @return [Hash{Numeric => Array<Array(Integer, Boolean)>}] as {USUAL}
+      def plan(latency, limits, full)
+        return USUAL unless latency || limits || full
+
+        limits = (limits || CONNECTIONS).each { |one| check("limit", one, "a whole number from 1 up", &WHOLE) }
+        tables = limits.product([true])
+        tables << [ANEW, false] if limits.include?(ANEW)
+        Array(latency || LATENCIES).to_h { |one| [check("latency", one, "a number of seconds from 0 up", &SECONDS), tables] }
+      end
+
+      def possible(server, tables, full)
+        possible = tables.select { |connections, _| full || connections <= server.most }
+        possible.empty? ? [[server.most, true]] : possible
       end
 
       def servers(url)
@@ -60,8 +82,8 @@ module Plait
 
       def mongo = ENV["PLAIT_MONGODB_URL"] ? Site.new(ENV.fetch("PLAIT_MONGODB_URL")) : Mongo.new
 
-      def workload(server, seconds, limits, requests, on)
-        rows = rows(server, limits).map { |one| Line.new(server: server, seconds: seconds, requests: requests, **one) }
+      def workload(server, seconds, tables, requests, on)
+        rows = rows(server, tables).map { |one| Line.new(server: server, seconds: seconds, requests: requests, **one) }
         lines = rows.to_h { |line| [line.cell, line] }.compare_by_identity
         Experiment.new(name: "#{NAME}-#{server.name}-#{(seconds * 1000).round}ms", title: title_for(server, seconds),
                        unit: "requests", description: SUMMARY, cells: only(lines.keys, on), around: server.method(:around),
@@ -73,18 +95,15 @@ module Plait
       end
 
       # @return [Array<Hash>]
-      def rows(server, limits)
-        possible = limits.select { |limit| limit <= server.most }
-        tables = (possible.empty? ? [server.most] : possible).map { |limit| [limit, true] }
-        tables << [ANEW, false] if possible.include?(ANEW)
+      def rows(server, tables)
         tables.product(server.ways).flat_map do |(connections, kept), driver|
           ways(driver).map { |way| { connections: connections, kept: kept, driver: driver, way: way } }
         end
       end
 
       def ways(driver)
-        historical = driver == "mysql2" && Gem::Specification.find_all_by_name("eventmachine").any?
-        historical ? [*Line::WAYS, Line::HISTORICAL] : Line::WAYS
+        evented = driver == "mysql2" && Gem::Specification.find_all_by_name("eventmachine").any?
+        [*Line::WAYS, Line::THREAD_PER_CONNECTION, (Line::EVENT_MACHINE if evented)].compact
       end
     end
   end

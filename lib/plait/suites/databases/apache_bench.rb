@@ -12,8 +12,8 @@ module Plait
       class ApacheBench
         # What it has found: requests that were answered, those that failed, seconds in all, and milliseconds by percent.
         Report = Struct.new(:complete, :failed, :seconds, :percentiles, keyword_init: true)
-        # Seconds for one answer.
-        PATIENCE = 60
+        # Seconds for one answer: a slow machine is slow, but nothing has failed.
+        PATIENCE = 120
         private_constant :PATIENCE
 
         # @return [String, nil] its path

@@ -94,6 +94,7 @@ module Plait
         # @return [void]
         def run
           DescriptorLimit.lift
+          trap("TERM") { exit!(0) } # an exception that ends it crashes in the extension's memory
           ::EventMachine.epoll
           ::EventMachine.run do
             @pool = Pool.new(@size) { connect }

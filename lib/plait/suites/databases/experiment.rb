@@ -11,7 +11,7 @@ module Plait
       class Experiment < Lab::Workload
         PERCENT = [50, 66, 75, 80, 90, 95, 98, 99, 100].freeze
         COLUMNS = ["", "requests/s", "failed", *PERCENT.map { |percent| "#{percent} %, ms" }, "CPU µs/request", "peak MB",
-                   "GC runs", "GC ms", "waits for the pool"].freeze
+                   "kB/connection", "GC runs", "GC ms", "waits for the pool"].freeze
         UNKNOWN = Lab::Quantity::UNKNOWN
         private_constant :COLUMNS, :UNKNOWN
 
@@ -47,8 +47,16 @@ module Plait
         end
 
         def costs(row)
-          [number(row.cpu_per_item.median * 1e6), row.peak ? number(row.peak.median / 1e6) : UNKNOWN,
+          [number(row.cpu_per_item.median * 1e6), row.peak ? number(row.peak.median / 1e6) : UNKNOWN, growth(row),
            number(row.gc_runs.median), number(row.gc_time.median * 1e3)]
+        end
+
+        # What each connection has added to what the server was before them.
+        def growth(row)
+          peak, resident = latest(row).last.values_at(:peak, :resident)
+          return UNKNOWN unless peak && resident
+
+          number([peak - resident, 0].max / 1e3 / @lines.fetch(row.cell).connections)
         end
 
         # Most requests had to wait for a connection: more of these, not another mechanism, would answer more.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../suite"
+require_relative "../../lab"
 
 module Plait
   module Suites
@@ -15,21 +16,17 @@ module Plait
         # @param database [DB::Database, nil] whose pool is asked too
         # @return [Hash{Symbol => Numeric, nil}]
         def now(database = nil)
-          { cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID), gc_runs: GC.count, gc_time: gc_time,
-            peak: peak, waits: database&.statistics&.fetch(:waits, nil), waited: database&.statistics&.fetch(:waited, nil) }
+          { cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID), gc_runs: GC.count, gc_time: gc_time, **memory,
+            waits: database&.statistics&.fetch(:waits, nil), waited: database&.statistics&.fetch(:waited, nil) }
+        end
+
+        # @return [Hash{Symbol => Integer, nil}] bytes; nil where the kernel does not say
+        def memory
+          { resident: Lab::Meters::Memory.resident, peak: Lab::Meters::Memory.peak }.tap { Lab::Meters::Memory.forget_peak }
         end
 
         # @return [Float] seconds
         def gc_time = GC.respond_to?(:total_time) ? GC.total_time / 1e9 : GC.stat.fetch(:time, 0) / 1e3
-
-        # @return [Integer, nil] bytes; nil where the kernel does not say
-        def peak
-          kilobytes = File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1]
-          File.write("/proc/self/clear_refs", "5")
-          kilobytes.to_i * 1024
-        rescue SystemCallError
-          nil
-        end
       end
     end
   end

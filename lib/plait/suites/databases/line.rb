@@ -18,12 +18,12 @@ module Plait
         # requests wait in front of the app; where it is more, in the app, for the pool.
         Way = Struct.new(:name, :on, :limit, keyword_init: true)
         WAYS = [
-          Way.new(name: "threads", on: :threads, limit: POOL), Way.new(name: "threads + pool", on: :threads, limit: 20_000),
-          Way.new(name: "fibers", on: :fibers, limit: POOL), Way.new(name: "fibers + pool", on: :fibers, limit: 20_000),
-          Way.new(name: "hybrid + pool", on: :hybrid, limit: 20_000)
+          Way.new(name: "threads", on: :threads, limit: POOL), Way.new(name: "fibers", on: :fibers, limit: POOL),
+          Way.new(name: "fibers + pool", on: :fibers, limit: 20_000), Way.new(name: "hybrid + pool", on: :hybrid, limit: 20_000)
         ].freeze
-        # It has no limit but the pool.
-        HISTORICAL = Way.new(name: "EventMachine + fibers", on: :fibers)
+        # The limit of these two is the number of connections.
+        THREAD_PER_CONNECTION = Way.new(name: "a thread per connection", on: :threads)
+        EVENT_MACHINE = Way.new(name: "EventMachine + fibers", on: :fibers)
 
         # @return [Lab::Cell]
         def cell
@@ -41,18 +41,18 @@ module Plait
         private
 
         def trial
-          file, gems = historical? ? ["event_machine", ["eventmachine"]] : ["served", []]
+          file, gems = event_machine? ? ["event_machine", ["eventmachine"]] : ["served", []]
           Trial.new(file: File.join(__dir__, file), gems: [*server.gems(driver), *gems], code: method(:code),
                     connections: connections, requests: [requests, connections].max, kept: kept)
         end
 
-        def historical? = way.limit.nil?
+        def event_machine? = way.equal?(EVENT_MACHINE)
 
         # When the server of the database is there: its port is known then.
         def code
-          name = historical? ? "EventMachine" : "Served"
+          name = event_machine? ? "EventMachine" : "Served"
           options = { url: server.url(driver), size: POOL, pause: seconds.zero? ? nil : server.pause(seconds) }
-          options.update(on: way.on, limit: way.limit) unless historical?
+          options.update(on: way.on, limit: way.limit) unless event_machine?
           "require %(rubygems); $stdout.sync = true; " \
             "Plait::Suites::Databases::#{name}.new(**#{options.inspect}).run { |port| puts(%(port \#{port})) }"
         end

@@ -26,7 +26,7 @@ module Plait
         def url(_way) = "mongodb://#{HOST}:#{@port}/lab"
 
         # @return [Integer] see {Server#most}: it is a Ruby program with a thread for each connection
-        def most = 100
+        def most = 1000
 
         # @param seconds [Numeric]
         # @return [String] as {Documents} takes it

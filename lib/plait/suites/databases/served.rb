@@ -9,6 +9,7 @@ require_relative "../../server"
 require_relative "documents"
 require_relative "figures"
 require_relative "people"
+require_relative "thread_per_connection"
 
 module Plait
   module Suites
@@ -22,13 +23,13 @@ module Plait
 
         # @param url [String] of the database
         # @param on [Symbol] the server's mechanism
-        # @param limit [Integer] requests that run at once
+        # @param limit [Integer, nil] requests that run at once; nil: each connection has a thread, under {ThreadPerConnection}
         # @param size [Integer] connections to the database
         # @param pause [String, nil] see {People.statements}
         def initialize(url:, on:, limit:, size:, pause: nil)
           @database = DB.connect(url, size: size, timeout: nil)
           @people = url.start_with?("mongodb") ? Documents.new(@database, Float(pause || 0)) : People.new(@database, pause)
-          @options = { on: on, limit: limit, queue: QUEUE }
+          @options = { on: on, limit: limit, queue: QUEUE, queue_timeout: nil } if limit
           @count = 0
         end
 
@@ -37,8 +38,8 @@ module Plait
         # @return [void]
         def run
           DescriptorLimit.lift
-          server = Plait::Server.new(method(:call), **@options, bind: "tcp://127.0.0.1:0")
-          yield server.endpoints.first.port
+          server, port = @options ? serve : serve_by_threads
+          yield port
           server.run
         end
 
@@ -52,6 +53,15 @@ module Plait
         rescue StandardError => e
           [500, HEADERS.dup, ["#{e.class}: #{e.message}\n"]]
         end
+
+        private
+
+        def serve
+          server = Plait::Server.new(method(:call), **@options, bind: "tcp://127.0.0.1:0")
+          [server, server.endpoints.first.port]
+        end
+
+        def serve_by_threads = ThreadPerConnection.new(method(:call)).then { |server| [server, server.port] }
       end
     end
   end

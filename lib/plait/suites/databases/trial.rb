@@ -22,11 +22,13 @@ module Plait
         SAMPLE = [1, 2, 99_991].freeze
         # Requests beforehand, which open the connections to the database.
         WARM_UP = 200
-        private_constant :SAMPLE, :WARM_UP
+        # Seconds for an answer that nobody measures.
+        PATIENCE = 120
+        private_constant :SAMPLE, :WARM_UP, :PATIENCE
 
         # @return [Array<ApacheBench::Report>] of each trial
         attr_reader :reports
-        # @return [Array<Hash>] of each trial, see {Figures}: the differences
+        # @return [Array<Hash>] of each trial, see {Figures}: the differences, but for the peak, and what was resident before
         attr_reader :figures
 
         # @param file [String] with the server's class
@@ -51,7 +53,7 @@ module Plait
           server = Companion.launch(@file, @code.call, gems: ["io-event", *@gems])
           @port = server.await_port(cell.label)
           measure(cell)
-        rescue Error, SystemCallError, IOError => e
+        rescue Error, SystemCallError, IOError, Timeout::Error => e
           Lab::Measurement.failed(cell.label, e.message)
         ensure
           server&.stop
@@ -75,7 +77,8 @@ module Plait
 
         def remember(report, before, after)
           @reports << report
-          @figures << after.to_h { |name, value| [name, name == :peak || value.nil? ? value : value - before.fetch(name)] }
+          grown = after.to_h { |name, value| [name, value && (value - before.fetch(name))] }
+          @figures << { **grown, peak: after[:peak], resident: before[:resident] }
         end
 
         def measurement(cell, report, answers)
@@ -98,8 +101,9 @@ module Plait
 
         def ask_for_figures = JSON.parse(get(Figures::PATH), symbolize_names: true)
 
+        # A server that has just lost ten thousand connections is busy with that.
         def get(path)
-          answer = Net::HTTP.get_response("127.0.0.1", path, @port)
+          answer = Net::HTTP.start("127.0.0.1", @port, read_timeout: PATIENCE) { |http| http.get(path) }
           return answer.body if answer.is_a?(Net::HTTPSuccess)
 
           raise Error, "the server answered #{answer.code} to #{path}: #{answer.body}"

@@ -68,7 +68,7 @@ module Plait
         # By their keys, and by the value of an index, documents are found without looking at all others.
         def candidates(filter)
           key = filter["_id"]
-          return by_index(filter) if key.nil?
+          return by_index(filter) unless filter.key?("_id")
           return @documents.values_at(*key["$in"]).compact if key.is_a?(Hash) && key.key?("$in")
           return @documents.values if key.is_a?(Hash)
 

@@ -10,6 +10,7 @@ module Plait
     class MongoServer
       # What the server can do: each command by its name, as drivers send them.
       class Commands
+        UNKNOWN_ERROR = 8
         COMMAND_NOT_FOUND = 59
         ABOUT = {
           "isWritablePrimary" => true, "ismaster" => true, "helloOk" => true, "minWireVersion" => 0, "maxWireVersion" => 21,
@@ -24,7 +25,7 @@ module Plait
           "dropDatabase" => :drop_database
         }.freeze
         PAUSE = /\Asleep (\d+(?:\.\d+)?)\z/
-        private_constant :COMMAND_NOT_FOUND, :ABOUT, :NAMES, :PAUSE
+        private_constant :UNKNOWN_ERROR, :COMMAND_NOT_FOUND, :ABOUT, :NAMES, :PAUSE
 
         def initialize
           @lock = Mutex.new
@@ -42,6 +43,8 @@ module Plait
           { "ok" => 1.0 }.merge(@lock.synchronize { send(name, command) })
         rescue Refused => e
           { "ok" => 0.0, "errmsg" => e.message, "code" => e.code }
+        rescue StandardError => e
+          { "ok" => 0.0, "errmsg" => "this stand-in for MongoDB can't do that: #{e.message}", "code" => UNKNOWN_ERROR }
         end
 
         private

@@ -9,8 +9,6 @@ module Plait
     class Rpc < Suite
       # The rows of all sizes as tables: a line for each way, a column for each size.
       class ClassicTables
-        MEGABYTE = 1_048_576
-
         # @param rows [Array<Lab::Row>]
         # @param sizes [Hash{String => Integer}] megabytes of each group
         # @param ways [Hash{Lab::Cell => String}] what the row of a cell is called, whatever its size

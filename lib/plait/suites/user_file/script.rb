@@ -3,6 +3,7 @@
 require_relative "../../lab/text"
 require_relative "../../mechanisms"
 require_relative "../../values/errors"
+require_relative "../../values/system_reason"
 require_relative "files"
 
 module Plait
@@ -62,7 +63,7 @@ module Plait
 
             piped(path)
           rescue SystemCallError => e
-            raise UsageError, "#{path} can't be read: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+            raise UsageError, "#{path} can't be read: #{SystemReason.of(e)}"
           end
 
           # Out of `<(…)` of a shell, for one. To open one of which nobody holds the other end would wait for ever.
