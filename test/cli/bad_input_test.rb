@@ -43,15 +43,26 @@ class BadInputTest < Minitest::Test
     write("raises.ru", "\nraise 'broken'\n")
     write("plait.rb", "wrkers 2\n")
     refused %w[doctor --c10k many], "--c10k many: not a whole number"
-    refused %w[serve --workers -1], "--workers is a number above 0, not \"-1\""
-    refused %w[serve --blocking 0], "--blocking 0: must be more than 0"
-    refused %w[serve raises.ru --on ractors], "a server runs on: :threads, :fibers or :hybrid, not :ractors"
-    refused %w[serve --bind nowhere], "\"nowhere\" has no port"
-    refused %w[serve --bind tcp://127.0.0.1:0?backlog=few], "backlog=few is no number"
     refused %w[serve status], "where is its file? Say --state FILE, or name it in config/plait.rb"
+    refused %w[serve statsu], "there is no file statsu; did you mean \"status\"?"
     refused %w[serve none.ru --bind tcp://127.0.0.1:0], "there is no file none.ru: name the config.ru of the app"
     refused %w[serve raises.ru --bind tcp://127.0.0.1:0], /raises\.ru can't be loaded: broken \(RuntimeError\) at .*raises\.ru:2/
     refused %w[serve -C plait.rb], "plait.rb:1: there is no word `wrkers`; did you mean `workers`?"
+    refused %w[serve raises.ru --log-format json], "the format json is that of no log: say --access-log FILE, too"
+  end
+
+  def test_options_of_servers
+    { "--workers -1" => "--workers -1: a number from 0 on, or auto", "--limit 0" => "--limit 0: must be 1 or more",
+      "--workers 40000" => "workers: a number from 0 to 1024, or auto, not 40000",
+      "--queue 99999999999999999999" => "--queue 99999999999999999999: must be 10000000 at most",
+      "--drain soon" => "--drain soon: not a number", "--grace -1" => "--grace -1: can't be negative",
+      "--blocking 0" => "--blocking 0: must be more than 0",
+      "--log-format xml" => "--log-format: an access log is common, combined",
+      "--on ractors" => "--on is threads, fibers or hybrid, not \"ractors\"; for processes there is --workers N",
+      "--bind nowhere" => "--bind: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
+      "--metrics nowhere" => "--metrics: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
+      "--bind tcp://127.0.0.1:0?backlog=few" => "backlog=few is no number" }
+      .each { |options, sentence| refused(["serve", *options.split], sentence) }
   end
 
   def test_mechanisms
@@ -63,7 +74,7 @@ class BadInputTest < Minitest::Test
 
   def test_suites
     refused %w[lab wating], "unknown suite \"wating\"; did you mean \"waiting\"?"
-    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, databases, all."
+    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, databases, shard, all."
   end
 
   def test_destinations_that_would_get_mixed_up

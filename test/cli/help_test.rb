@@ -39,6 +39,11 @@ class HelpTest < Minitest::Test
     assert_equal plait("help", "compare").out, plait("compare", "work.rb", "-h").out
   end
 
+  def test_a_verb_of_a_command_is_explained_with_the_command
+    assert_equal plait("help", "rpc").out, plait("help", "rpc", "call").out
+    assert_equal plait("help", "serve").out, plait("help", "serve", "status").out
+  end
+
   def test_the_suites_are_called_what_they_are
     require "plait/suites"
     assert_equal [*Plait::Suites.names, "all"], Plait::CLI::SuiteNames::WORDS

@@ -17,6 +17,16 @@ class LabRowTest < Minitest::Test
     assert_in_delta(0.75, one.waiting_share)
   end
 
+  def test_what_only_its_workload_measures
+    mine = Lab::Row.new(cell, [3, 5].map { |bytes| measurement(1.0, own: { "after" => bytes }) } << measurement(1.0))
+    assert_equal(["after"], mine.own_names)
+    assert_in_delta(4.0, mine.own("after").median)
+    assert_nil(mine.own("before"))
+    record = report(mine).to_h.fetch(:rows).first
+    assert_equal(2, record.fetch(:own).fetch("after").fetch(:n))
+    assert_empty(report(row(:threads, 1.0)).to_h.fetch(:rows).first.fetch(:own))
+  end
+
   def test_compared_with_the_fastest
     rows = [row(:sequence, 10.0, 10.1), row(:threads, 3.0, 3.2), row(:fibers, 3.1, 3.3)]
     report(*rows)

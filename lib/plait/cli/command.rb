@@ -20,6 +20,7 @@ module Plait
       EXAMPLES = {}.freeze
       # How many words it takes besides options.
       ARGUMENTS = (0..0)
+      MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
 
       class << self
         # @return [String] as typed
@@ -76,7 +77,7 @@ module Plait
         return missing_word if words.size < self.class::ARGUMENTS.min
         return if words.size <= most
 
-        raise UsageError, "plait #{name} takes #{most.zero? ? "no argument" : "one argument at most"}, " \
+        raise UsageError, "plait #{name} takes #{MOST_WORDS.fetch(most)}, " \
                           "but there is \"#{words[most]}\" besides; see plait help #{name}"
       end
 

@@ -4,16 +4,16 @@ require_relative "../values/errors"
 require_relative "command"
 require_relative "exit_status"
 require_relative "paragraph"
-require_relative "suggestion"
+require_relative "../values/suggestion"
 
 module Plait
   module CLI
-    # `plait help`, `plait help lab`
+    # `plait help`, `plait help lab`; `plait help rpc call` is about rpc
     class Help < Command
       USAGE = "help [COMMAND]"
       SUMMARY = "Explain Plait, or one of its commands"
       ABOUT = "Without a command: the list of them."
-      ARGUMENTS = (0..1)
+      ARGUMENTS = (0..2)
 
       INTRODUCTION = <<~TEXT
         Plait runs the same block of plain Ruby one after another, on threads, on fibers, on processes, on ractors, measures
@@ -46,7 +46,7 @@ module Plait
       end
 
       def beginnings
-        { "plait lab" => "every mechanism on waiting, computing and HTTP; a few minutes",
+        { "plait lab" => "every mechanism on waiting, computing, HTTP and MessagePack-RPC; a few minutes",
           "plait help lab" => "what can be measured, and how", "plait doctor" => "what this machine allows" }
       end
 

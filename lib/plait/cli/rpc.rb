@@ -2,7 +2,7 @@
 
 require_relative "../values/errors"
 require_relative "command"
-require_relative "suggestion"
+require_relative "../values/suggestion"
 
 module Plait
   module CLI

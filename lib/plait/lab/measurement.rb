@@ -17,10 +17,12 @@ module Plait
     # - `peak` bytes above what the process held when it was forked, nil where it can't be told; `peak_source` :resident
     #   (as the kernel kept it) or :sampled_processes (the sum of several, looked at now and then)
     # - `errors` how many items failed, `first_error` the first of them as a sentence
+    # - `own` what only this workload measures: a Hash of numbers by name, or nil
     # - `results` a {ResultDigest}
     # - `failure` why there are no figures, as a sentence; `failure_kind` :failed, :unsupported, :hung or :died
     Measurement = Struct.new(:label, :engine, :items, :wall, :cpu, :delay, :gc_runs, :gc_time, :objects, :latencies,
-                             :timeline, :peak, :peak_source, :errors, :first_error, :results, :failure, :failure_kind,
+                             :timeline, :peak, :peak_source, :own, :errors, :first_error, :results, :failure,
+                             :failure_kind,
                              keyword_init: true) do
       # @return [Measurement] one without figures
       def self.failed(label, failure, kind = :failed) = new(label: label, failure: failure, failure_kind: kind)

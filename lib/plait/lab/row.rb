@@ -76,6 +76,13 @@ module Plait
       # @return [Statistics, nil] of every round's items together, seconds
       def latencies = @latencies ||= Statistics.of(measurements.flat_map { |measurement| measurement.latencies || [] })
 
+      # @param name [String]
+      # @return [Statistics, nil] of what only its workload measures
+      def own(name) = Statistics.of(measurements.map { |measurement| measurement.own&.fetch(name, nil) })
+
+      # @return [Array<String>] the names of these
+      def own_names = measurements.flat_map { |measurement| measurement.own.to_h.keys }.uniq
+
       # @return [Integer] items that failed, in the worst round
       def errors = measurements.filter_map(&:errors).max || 0
 

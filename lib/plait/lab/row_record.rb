@@ -21,7 +21,7 @@ module Plait
       # @return [Hash]
       def to_h
         { label: @row.label, engine: engine, on: @row.on, limit: @row.limit, group: @row.group, n: @row.n, items: items,
-          **figures, latency_s: latency, allocated_per_item: @row.allocations&.to_h, **judgement,
+          **figures, own: own, latency_s: latency, allocated_per_item: @row.allocations&.to_h, **judgement,
           first_error: first_error, failed: @row.failed? }
       end
 
@@ -42,6 +42,8 @@ module Plait
       end
 
       def figures = STATISTICS.transform_values { |name| @row.public_send(name)&.to_h }
+
+      def own = @row.own_names.to_h { |name| [name, @row.own(name).to_h] }
 
       def latency
         times = @row.latencies or return

@@ -4,6 +4,7 @@ require_relative "../../io/endpoint"
 require_relative "../../io/tls"
 require_relative "../../rpc"
 require_relative "../../values/errors"
+require_relative "../../values/system_reason"
 require_relative "../arguments"
 require_relative "../command"
 require_relative "../exit_status"
@@ -46,7 +47,7 @@ module Plait
 
           raise UsageError, "#{path}: its last value is to be the object whose methods are served, and it is nil"
         rescue SystemCallError => e
-          raise UsageError, "#{path} can't be read: #{e.message[/\A.+?(?= @ | - |\z)/m]}"
+          raise UsageError, "#{path} can't be read: #{SystemReason.of(e)}"
         end
 
         def evaluate(source, path)

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../plot"
 require_relative "../quantity"
 require_relative "../table"
 require_relative "kind"
@@ -10,24 +9,19 @@ module Plait
     module Plots
       # How much each row allocates.
       class Allocations < Kind
+        TITLE = "Allocated per item"
         CAPTION = "Bytes that Ruby allocated for one item, what starting the mechanism takes shared among the items. " \
                   "With processes, only what the process that hands out the work allocates. Less is better."
 
-        def plots
-          return [] if counted.empty?
-
-          [Plot.new(title: "Allocated per item", caption: CAPTION, drawings: { "" => drawing }, table: table)]
-        end
-
         private
 
-        def counted = @counted ||= @rows.select(&:allocations)
+        def figure(row) = row.allocations
 
         def drawing
-          divisor, unit = unit_for(counted.map { |row| row.allocations.bytes }, BYTES)
-          values = counted.map { |row| value(row.allocations, row, divisor) }
+          divisor, unit = unit_for(shown.map { |row| row.allocations.bytes }, BYTES)
+          values = shown.map { |row| value(row.allocations, row, divisor) }
           spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
-                                encoding: { y: by_label(counted),
+                                encoding: { y: by_label,
                                             tooltip: tips(label: "", shown: "bytes", objects: "objects",
                                                           items: "items counted") })
         end
@@ -39,11 +33,11 @@ module Plait
         end
 
         def table
-          rows = counted.map do |row|
+          rows = shown.map do |row|
             [name(row), Quantity.bytes(row.allocations.bytes), Quantity.number(row.allocations.objects),
              row.allocations.items.to_s]
           end
-          Table.new("Allocated per item", ["", "bytes", "objects", "items counted"], rows)
+          Table.new(TITLE, ["", "bytes", "objects", "items counted"], rows)
         end
       end
     end

@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "../plot"
+
 module Plait
   module Lab
     module Plots
-      # What the drawings of all kinds have in common.
+      # What the drawings of all kinds have in common. One that is a single drawing has a TITLE and a CAPTION, and says what it
+      # shows of a row (`figure`), as a drawing and as a table.
       class Kind
         # One colour for a mechanism in every drawing; they can be told apart in the usual kinds of colour blindness, on
         # white and on black.
@@ -22,18 +25,34 @@ module Plait
           @unit = unit
         end
 
-        # @return [Array<Plot>]
-        def plots = raise(NotImplementedError)
+        # @return [Array<Plot>] none where no row has what it shows
+        def plots
+          return [] if shown.empty?
+
+          [Plot.new(title: self.class::TITLE, caption: self.class::CAPTION, drawings: { "" => drawing }, table: table)]
+        end
 
         private
+
+        # @return [Array<Row>] that have what it shows
+        def shown = @shown ||= @rows.select { |row| figure(row) }
+
+        # @return [Object, nil] nil where the row has none
+        def figure(_row) = raise(NotImplementedError)
+
+        # @return [Hash] a specification of Vega-Lite
+        def drawing = raise(NotImplementedError)
+
+        # @return [Table]
+        def table = raise(NotImplementedError)
 
         def spec(description, values, **parts)
           { description: description, width: "container", data: { values: values }, **parts }
         end
 
         # Labels in the order of the rows, not of the alphabet.
-        def by_label(rows = @rows)
-          { field: "label", type: "nominal", title: nil, sort: rows.map { |row| name(row) } }
+        def by_label
+          { field: "label", type: "nominal", title: nil, sort: shown.map { |row| name(row) } }
         end
 
         def by_colour

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../plot"
 require_relative "../quantity"
 require_relative "../table"
 require_relative "kind"
@@ -10,6 +9,7 @@ module Plait
     module Plots
       # How the times of single items spread.
       class Latency < Kind
+        TITLE = "Time of one item"
         CAPTION = "Time of one item, from its start to its end, all rounds together: half of the items took no " \
                   "longer than the median, 90 and 99 of a hundred no longer than those marks. Further left is better."
         PERCENTILES = { "median" => 50, "90 %" => 90, "99 %" => 99, "longest" => 100 }.freeze
@@ -17,18 +17,12 @@ module Plait
         # From this ratio of the longest to the shortest on, small ones would be invisible on an even scale.
         WIDE = 30
 
-        def plots
-          return [] if timed.empty?
-
-          [Plot.new(title: "Time of one item", caption: CAPTION, drawings: { "" => drawing }, table: table)]
-        end
-
         private
 
-        def timed = @timed ||= @rows.select(&:latencies)
+        def figure(row) = row.latencies
 
         def drawing
-          spec(CAPTION, values, height: { step: STEP }, encoding: { y: by_label(timed) }, layer: [range, marks])
+          spec(CAPTION, values, height: { step: STEP }, encoding: { y: by_label }, layer: [range, marks])
         end
 
         def range
@@ -50,17 +44,17 @@ module Plait
             axis: wide? ? { format: "~g", labelOverlap: true } : {} }
         end
 
-        def unit = @unit_of_time ||= unit_for(timed.map { |row| row.latencies.max }, SECONDS)
+        def unit = @unit_of_time ||= unit_for(shown.map { |row| row.latencies.max }, SECONDS)
 
         def wide?
           return @wide if defined?(@wide)
 
-          least, most = timed.map { |row| row.latencies.median }.min, timed.map { |row| row.latencies.max }.max
+          least, most = shown.map { |row| row.latencies.median }.min, shown.map { |row| row.latencies.max }.max
           @wide = least.positive? && most / least > WIDE
         end
 
         def values
-          timed.flat_map do |row|
+          shown.flat_map do |row|
             PERCENTILES.map do |mark, percent|
               time = row.latencies.percentile(percent)
               record(row, mark: mark, time: time / unit.first, longest: row.latencies.max / unit.first,
@@ -70,10 +64,10 @@ module Plait
         end
 
         def table
-          rows = timed.map do |row|
+          rows = shown.map do |row|
             [name(row), *PERCENTILES.values.map { |percent| Quantity.seconds(row.latencies.percentile(percent)) }]
           end
-          Table.new("Time of one item", ["", *PERCENTILES.keys], rows)
+          Table.new(TITLE, ["", *PERCENTILES.keys], rows)
         end
       end
     end

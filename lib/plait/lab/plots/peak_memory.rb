@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../plot"
 require_relative "../quantity"
 require_relative "../table"
 require_relative "kind"
@@ -10,24 +9,19 @@ module Plait
     module Plots
       # How much memory each row took at its height.
       class PeakMemory < Kind
+        TITLE = "Peak memory"
         CAPTION = "The most memory that was held at once, above what the process held when it was forked: of " \
                   "several processes, all of them together, looked at now and then. Less is better."
 
-        def plots
-          return [] if known.empty?
-
-          [Plot.new(title: "Peak memory", caption: CAPTION, drawings: { "" => drawing }, table: table)]
-        end
-
         private
 
-        def known = @known ||= @rows.select(&:peak)
+        def figure(row) = row.peak
 
         def drawing
-          divisor, unit = unit_for(known.map { |row| row.peak.max }, BYTES)
-          values = known.map { |row| value(row, divisor) }
+          divisor, unit = unit_for(shown.map { |row| row.peak.max }, BYTES)
+          values = shown.map { |row| value(row, divisor) }
           spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
-                                encoding: { y: by_label(known), tooltip: tips(label: "", shown: "median", n: "n") })
+                                encoding: { y: by_label, tooltip: tips(label: "", shown: "median", n: "n") })
         end
 
         def value(row, divisor)
@@ -38,8 +32,8 @@ module Plait
         def sizes(peak) = [peak.median, peak.min, peak.max].map { |size| Quantity.bytes(size) }
 
         def table
-          rows = known.map { |row| [name(row), *sizes(row.peak)] }
-          Table.new("Peak memory", ["", "median", "least", "most"], rows)
+          rows = shown.map { |row| [name(row), *sizes(row.peak)] }
+          Table.new(TITLE, ["", "median", "least", "most"], rows)
         end
       end
     end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../plot"
 require_relative "../quantity"
 require_relative "../table"
 require_relative "kind"
@@ -10,19 +9,18 @@ module Plait
     module Plots
       # How long each row took.
       class Time < Kind
+        TITLE = "Time"
         CAPTION = "Time for all items: the bar ends at the median of the rounds, the line goes from the shortest to " \
                   "the longest. Shorter is better."
         TIPS = { label: "", shown: "median", least: "min", most: "max", n: "n" }.freeze
 
-        def plots
-          [Plot.new(title: "Time", caption: CAPTION, drawings: { "" => drawing }, table: table)]
-        end
-
         private
 
+        def figure(row) = row.wall
+
         def drawing
-          divisor, unit = unit_for(@rows.map { |row| row.wall.max }, SECONDS)
-          values = @rows.map { |row| value(row, divisor) }
+          divisor, unit = unit_for(shown.map { |row| row.wall.max }, SECONDS)
+          values = shown.map { |row| value(row, divisor) }
           spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
                                 encoding: { y: by_label, tooltip: tips(**TIPS) })
         end
@@ -38,8 +36,8 @@ module Plait
         end
 
         def table
-          rows = @rows.map { |row| [name(row), *words(row.wall).values_at(:shown, :least, :most)] }
-          Table.new("Time", ["", "median", "shortest", "longest"], rows)
+          rows = shown.map { |row| [name(row), *words(row.wall).values_at(:shown, :least, :most)] }
+          Table.new(TITLE, ["", "median", "shortest", "longest"], rows)
         end
       end
     end
