@@ -9,6 +9,8 @@ module Bench
     module Native
       DIRECTORY = File.expand_path("../../tmp/bench", __dir__)
       FLAGS = %w[-std=gnu11 -O2 -Wall -Wextra -Werror].freeze
+      # What all of them include.
+      HEADER = File.join(__dir__, "program.h")
 
       module_function
 
@@ -17,7 +19,7 @@ module Bench
       # @raise [RuntimeError] with the compiler's words
       def build(source)
         program = program_for(source)
-        compile(source, program) unless FileUtils.uptodate?(program, [source])
+        compile(source, program) unless FileUtils.uptodate?(program, [source, HEADER])
         program
       end
 

@@ -12,13 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../harness/program.h"
+
 static const char ANSWER[] = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ndate: Sat, 21 Nov 2026 15:24:28 GMT\r\n"
                              "content-length: 13\r\n\r\nHello, world!";
-
-static void die(const char *what) {
-    perror(what);
-    exit(1);
-}
 
 static int listen_on(int port) {
     int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
