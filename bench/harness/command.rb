@@ -65,7 +65,8 @@ module Bench
         launcher = Launcher.new(@gem_paths, quick: @options.quick)
         @plan.each do |bench_case, contestant, round|
           progress(bench_case, contestant, round)
-          @ledgers.fetch(bench_case).record(contestant, round, launcher.run(bench_case, contestant))
+          ledger = @ledgers.fetch(bench_case)
+          ledger.record(contestant, round, launcher.run(bench_case, contestant)) unless ledger.hung?(contestant)
         end
       ensure
         $stderr.print("\e[K") if $stderr.tty?

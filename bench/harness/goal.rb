@@ -9,13 +9,16 @@ module Bench
       attr_reader :metric
       # @return [String, nil] the contestant whose figure is the unit; nil for a bound on Plait's own figure
       attr_reader :against
+      # @return [String, nil] the contestant that is judged, where it is another one of Plait's ways
+      attr_reader :of
       # @return [Numeric, nil]
       attr_reader :at_most, :at_least
 
-      def initialize(metric:, against: nil, at_most: nil, at_least: nil)
+      def initialize(metric:, against: nil, of: nil, at_most: nil, at_least: nil)
         raise ArgumentError, "a goal needs at_most: or at_least:" unless at_most || at_least
 
         @metric = metric
+        @of = of
         @against = against
         @at_most = at_most
         @at_least = at_least
@@ -35,7 +38,8 @@ module Bench
 
       def to_s
         bound = at_most ? "≤ #{at_most}" : "≥ #{at_least}"
-        against ? "#{bound} × #{against}" : bound
+        whole = against ? "#{bound} × #{against}" : bound
+        of ? "#{of}: #{whole}" : whole
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "json"
 require "rbconfig"
+require "stringio"
 require_relative "sample"
 
 module Bench
@@ -9,8 +10,14 @@ module Bench
     # Starts the fresh process of a contestant, waits for its line of JSON, and leaves nothing of it behind.
     class Launcher
       CHILD = File.expand_path("child.rb", __dir__)
-      # Seconds. No contestant of a sane bench needs more; one that hangs must not hang the rest.
-      PATIENCE = 60
+      # Seconds. No contestant of a sane bench needs more, but for ten thousand threads on a busy machine; one that hangs must
+      # not hang the rest.
+      PATIENCE = 150
+      # Seconds for what it has written to arrive, once it has ended: somebody who has left its process group may hold on to
+      # its pipes for ever.
+      LAST_WORDS = 5
+      # Where in the bench an exception was raised says nothing about the contestant.
+      PLACE = /\A.+?:\d+:in [`'].+?': /
 
       # @param gem_paths [GemPaths]
       # @param quick [Boolean]
@@ -40,14 +47,25 @@ module Bench
 
       # A process group of its own, so that the servers and load generators it started end with it.
       def capture(environment, *arguments)
-        output, error = Array.new(2) { IO.pipe }
+        pipes = Array.new(2) { IO.pipe }
+        output, error = pipes.map(&:last)
         pid = Process.spawn(environment, RbConfig.ruby, CHILD, @mode, *arguments,
-                            in: File::NULL, out: output.last, err: error.last, pgroup: true)
-        [output, error].each { |pipe| pipe.last.close }
-        readers = [output, error].map { |pipe| Thread.new { pipe.first.read } }
-        [wait(pid), *readers.map(&:value)]
+                            in: File::NULL, out: output, err: error, pgroup: true)
+        pipes.each { |pipe| pipe.last.close }
+        reading(pipes.map(&:first)) { wait(pid) }
       ensure
-        [output, error].each { |pipe| pipe.first.close }
+        pipes.each { |pipe| pipe.first.close }
+      end
+
+      # What the block returns, and what has come out of each pipe by then.
+      def reading(pipes)
+        texts = pipes.map { StringIO.new }
+        readers = pipes.zip(texts).map { |pipe, text| Thread.new { IO.copy_stream(pipe, text) } }
+        status = yield
+        readers.each { |reader| reader.join(LAST_WORDS) }
+        [status, *texts.map(&:string)]
+      ensure
+        readers&.each(&:kill)
       end
 
       # @return [Process::Status, nil] nil when it had to be killed
@@ -66,7 +84,7 @@ module Bench
       end
 
       def parse(status, output, error)
-        return Failure.new("killed after #{@patience} s without an answer") if status.nil?
+        return Failure.new("killed after #{@patience} s without an answer", true) if status.nil?
         return Failure.new(reason(status, error)) unless status.success?
 
         Sample.from_h(JSON.parse(output.lines.last.to_s))
@@ -77,7 +95,8 @@ module Bench
       # The line that names the exception, where there is one; a thread's death announces itself in a line before.
       def reason(status, error)
         lines = error.lines.map(&:strip).reject(&:empty?)
-        lines.grep(/\([A-Z][\w:]*\)\z/).last || lines.first || "ended without a word (#{status})"
+        reason = lines.grep(/\([A-Z][\w:]*\)\z/).last || lines.first || "ended without a word (#{status})"
+        reason.sub(PLACE, "")
       end
     end
   end

@@ -26,6 +26,10 @@ module Bench
       # @return [String, nil] why it has no figures, or fewer than it should
       def failure(contestant) = @entries[contestant.name].each_value.grep(Failure).first&.reason
 
+      # @param contestant [Contestant]
+      # @return [Boolean] whether it has hung in a round; another one would take as long
+      def hung?(contestant) = @entries[contestant.name].each_value.grep(Failure).any?(&:hung)
+
       # @return [Boolean]
       def plait_failed? = bench_case.plait && !failure(bench_case.plait).nil?
 
@@ -58,12 +62,10 @@ module Bench
         Statistics.ratio(median(bench_case.plait, metric), median(contestant, metric)) if contestant && bench_case.plait
       end
 
-      # Plait ÷ the contestant, the median of the rounds' ratios.
+      # Plait, or another one, ÷ the contestant, the median of the rounds' ratios.
       # @return [Float, nil]
-      def paired_ratio(contestant, metric)
-        return unless contestant && bench_case.plait
-
-        Statistics.paired_ratio(figures(bench_case.plait, metric), figures(contestant, metric))
+      def paired_ratio(contestant, metric, of: bench_case.plait)
+        Statistics.paired_ratio(figures(of, metric), figures(contestant, metric)) if contestant && of
       end
 
       # @param metric [Metric]
@@ -74,13 +76,14 @@ module Bench
         ranked.find { |peer| median(peer, metric) == best }
       end
 
-      # What a goal judges: Plait's median, or its paired ratio to the contestant the goal names: what slowed a
-      # whole round cancels out.
+      # What a goal judges: the median of Plait, or of the contestant that the goal is of; or its paired ratio to the one that it
+      # is against: what slowed a whole round cancels out.
       # @param goal [Goal]
       # @return [Float, nil]
       def judged(goal)
         metric = bench_case.metrics.find { |candidate| candidate.name == goal.metric }
-        goal.against ? paired_ratio(bench_case.contestant(goal.against), metric) : median(bench_case.plait, metric)
+        judged = goal.of ? bench_case.contestant(goal.of) : bench_case.plait
+        goal.against ? paired_ratio(bench_case.contestant(goal.against), metric, of: judged) : median(judged, metric)
       end
 
       private

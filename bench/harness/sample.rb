@@ -13,14 +13,19 @@ module Bench
         new(**members.to_h { |member| [member, hash[member.to_s]] }).tap { |sample| sample.figures ||= {} }
       end
 
-      def cpu_us = cpu && (cpu * 1e6 / operations)
+      def cpu_us = each(cpu, 1e6)
 
-      def wall_us = wall && (wall * 1e6 / operations)
+      def wall_us = each(wall, 1e6)
 
-      def memory_kb = memory && (memory / 1e3 / operations)
+      def memory_kb = each(memory, 1e-3)
+
+      private
+
+      # Of nothing that was done there is no figure.
+      def each(whole, unit) = (whole * unit / operations if whole && operations.positive?)
     end
 
-    # A round that gave no sample, and why, in one sentence.
-    Failure = Struct.new(:reason)
+    # A round that gave no sample, and why, in one sentence; `hung`: it took all the time there was.
+    Failure = Struct.new(:reason, :hung)
   end
 end

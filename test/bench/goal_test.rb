@@ -23,6 +23,12 @@ module Bench
         assert_equal "met", goal.verdict(1_000)
       end
 
+      def test_one_of_another_contestant_says_whose_it_is
+        goal = Goal.new(metric: "cpu", of: "plait, threads", against: "iodine", at_most: 0.65)
+
+        assert_equal "plait, threads: ≤ 0.65 × iodine", goal.to_s
+      end
+
       def test_nothing_measured_is_neither
         assert_equal "not measured", Goal.new(metric: "cpu", at_most: 1).verdict(nil)
       end

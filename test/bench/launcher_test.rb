@@ -27,7 +27,7 @@ module Bench
       end
 
       def test_what_goes_wrong_is_told_in_a_sentence
-        assert_match(/no luck \(ArgumentError\)/, launch("troubled", "raising").reason)
+        assert_match(/\Ano luck \(ArgumentError\)/, launch("troubled", "raising").reason)
         assert_match(/the contestant reported nothing/, launch("troubled", "silent").reason)
         assert_match(/ended without a word .*exit 3/, launch("troubled", "leaving").reason)
       end
@@ -36,6 +36,15 @@ module Bench
         assert_no_leaks do
           assert_equal "killed after 0.5 s without an answer", launch("troubled", "hanging", patience: 0.5).reason
         end
+      end
+
+      def test_one_that_leaves_a_child_with_its_pipes_behind_holds_nobody_up
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        sample = launch("troubled", "deserting")
+        Process.kill(:KILL, sample.result)
+
+        assert_equal 1, sample.operations
+        assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :<, 60
       end
 
       def test_the_load_path_holds_the_gem_and_its_dependencies_alone

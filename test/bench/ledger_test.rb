@@ -30,6 +30,13 @@ module Bench
         assert_equal({ median: 3.0, min: 2.0, max: 4.0, n: 3 }, @ledger.summary(@case.plait, CPU).to_h)
       end
 
+      def test_one_that_was_killed_for_its_time_has_hung_and_one_that_failed_has_not
+        @ledger.record(@case.contestant("slow"), 4, Failure.new("killed", true))
+
+        assert(@ledger.hung?(@case.contestant("slow")))
+        refute(@ledger.hung?(@case.contestant("absent")))
+      end
+
       def test_the_best_peer_is_the_one_with_the_best_median_in_that_metric
         assert_equal "fast", @ledger.best_peer(CPU).name
         assert_equal "slow", @ledger.best_peer(PEAK).name
@@ -43,6 +50,8 @@ module Bench
 
       def test_a_goal_is_judged_by_the_paired_ratio_it_names
         assert_in_delta 1 / 3.0, @ledger.judged(@case.goals.first)
+        assert_in_delta 0.5, @ledger.judged(Goal.new(metric: CPU.name, of: "fast", against: "slow", at_most: 1))
+        assert_in_delta 5.0, @ledger.judged(Goal.new(metric: CPU.name, of: "fast", at_most: 1))
       end
 
       def test_json_has_the_schema_of_every_bench
@@ -72,6 +81,13 @@ module Bench
         assert_match(/^\| slow +\| +10\.0 \| 8\.00–12\.0 .*\| +0\.300 \|/, text)
         assert_match(/^absent: not installed: gem absent$/, text)
         assert_match(/^\| case \| cpu_us_per_item \| ≤ 0.5 × slow \| +0\.333 \| +met \|$/, text)
+      end
+
+      def test_a_round_in_which_nothing_was_done_has_no_figure
+        @ledger.record(@case.contestant("fast"), 4, Sample.new(operations: 0, cpu: 1.0, result: "same", figures: {}))
+
+        assert_equal 3, @ledger.summary(@case.contestant("fast"), CPU).n
+        assert_match(/^\| fast/, TextReport.new({}, [@ledger]).to_s)
       end
 
       def test_no_speed_is_shown_when_results_differ
