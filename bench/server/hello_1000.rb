@@ -8,6 +8,7 @@ Bench::Harness.define("hello-1000") do |bench|
   bench.size :seconds, full: 2, quick: 1
   contest = Bench::Server::Contest.new(bench)
   bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+  bench.goal metric: "cpu_us_per_request", of: "plait, threads", against: "iodine", at_most: 0.65
   bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.12
   contest.plait :fibers
   contest.also :threads

@@ -8,6 +8,7 @@ Bench::Harness.define("rails-64") do |bench|
   bench.size :seconds, full: 2, quick: 1
   contest = Bench::Server::Contest.new(bench, app: "rails", gems: %w[railties])
   bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.8
+  %w[threads fibers].each { |way| bench.goal metric: "cpu_us_per_request", of: "plait, #{way}", against: "puma", at_most: 0.8 }
   contest.plait :hybrid
   contest.also :threads
   contest.also :fibers

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "open3"
-require_relative "../../harness/processors"
+require_relative "generator"
 require_relative "wrk"
 
 module Bench
@@ -24,9 +23,7 @@ module Bench
 
         command = [PROGRAM, "-q", *("-k" unless close), "-c", connections.to_s, "-t", seconds.to_s, "-n", MANY.to_s,
                    "http://127.0.0.1:#{port}/"]
-        output, status = Open3.capture2e(*Harness::Processors.for_origin, *command)
-        raise "ab failed: #{output}" unless status.success?
-
+        output = Generator.run(command, seconds)
         Wrk::Report.new(number(output, /Complete requests:\s+(\d+)/), number(output, /\s99%\s+(\d+)/).to_f,
                         number(output, /Failed requests:\s+(\d+)/) + number(output, /Non-2xx responses:\s+(\d+)/))
       end

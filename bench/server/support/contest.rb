@@ -6,7 +6,6 @@ require_relative "../../harness/definition"
 require_relative "../../harness/native"
 require_relative "../../harness/processors"
 require_relative "ab"
-require_relative "crowd"
 require_relative "served"
 require_relative "wrk"
 
@@ -23,26 +22,18 @@ module Bench
       P99 = Harness::Metric.figure("p99_ms", unit: "ms")
       ERRORS = Harness::Metric.figure("errors", unit: "errors")
       MEMORY = Harness::Metric.figure("rss_mb", unit: "MB")
-      # Of a crowd: connections of which at least one request was answered, bytes that the one with the most got over those of the
-      # one with the least, and connections that the kernel refused.
-      SERVED = Harness::Metric.figure("connections_served", unit: "connections", lower_is_better: false)
-      UNFAIRNESS = Harness::Metric.figure("most_to_least", unit: "times")
-      OVERFLOWS = Harness::Metric.figure("listen_overflows", unit: "connections")
-
       # @param bench [Harness::Definition] with the sizes `seconds` and `connections`
       # @param app [String] see servers/app.rb
       # @param gems [Array<String>] that the app needs
       # @param generator [#load] {Wrk} or {Ab}
-      # @param crowd [Boolean] whether the connections are counted at the server
       # @param how [Hash] see {Wrk.load}: fields:, close:
-      def initialize(bench, app: "hello", gems: [], generator: Wrk, crowd: false, **how)
+      def initialize(bench, app: "hello", gems: [], generator: Wrk, **how)
         @bench = bench
         @app = app
         @gems = gems
         @generator = generator
-        @crowd = crowd
         @how = how
-        bench.metrics CPU, RATE, P99, ERRORS, MEMORY, *([SERVED, UNFAIRNESS, OVERFLOWS] if crowd)
+        bench.metrics(*metrics)
       end
 
       # @param mechanism [Symbol]
@@ -59,7 +50,7 @@ module Bench
         @bench.peer(row, gems: [name, *@gems]) { |trial| measure(trial, ruby(name, threads)) }
       end
 
-      # All others. (itsi-server is not among them: its dependencies do not go together with those of the others.)
+      # All others. (itsi is not among them: its gems can't be installed beside those of Rails.)
       # @param threads [Integer] of those that run on threads
       def peers(threads = 5)
         peer "iodine", 1
@@ -76,47 +67,38 @@ module Bench
 
       def ruby(file, argument) = [RbConfig.ruby, File.join(FOLDER, "#{file}.rb"), @app, argument.to_s]
 
+      def metrics = [CPU, RATE, P99, ERRORS, MEMORY]
+
       # In the contestant's process.
       def measure(trial, command)
         Harness::Processors.pin
         served = Served.new(*command)
         body = served.answer
-        load(served, trial, 1)
-        overflows = Crowd.overflows
-        before = served.cpu
-        report, sent = watched(served, trial)
-        raise "the server has died under the load" unless served.alive?
-
-        cpu = served.cpu - before
-        figures = figures(served, report, trial).merge(crowd(sent, overflows))
-        trial.report(operations: report.requests, cpu: cpu, result: Digest::SHA256.hexdigest(body), figures: figures)
+        warm_up(served, trial)
+        trial.report(result: Digest::SHA256.hexdigest(body), **compete(served, trial))
       ensure
         served&.stop
       end
 
-      # The connections are counted shortly before the load generator closes them.
-      def watched(served, trial)
-        return [load(served, trial, trial[:seconds]), nil] unless @crowd
+      def warm_up(served, trial)
+        load(served, trial, 1)
+        served.settle
+      end
 
-        watcher = Thread.new do
-          sleep(trial[:seconds] * 0.8)
-          Crowd.sent(served.port)
-        end
-        [load(served, trial, trial[:seconds]), watcher.value]
+      # @return [Hash] as Trial#report takes it, but for the result
+      def compete(served, trial)
+        before = served.cpu
+        report = load(served, trial, trial[:seconds])
+        check(served)
+        raise "no request was answered" if report.requests.zero?
+
+        { operations: report.requests, cpu: served.cpu - before, figures: served.figures(report, trial[:seconds]) }
       end
 
       def load(served, trial, seconds) = @generator.load(served.port, trial[:connections], seconds, **@how)
 
-      def crowd(sent, overflows)
-        return {} unless @crowd
-
-        { "connections_served" => sent.count(&:positive?), "listen_overflows" => Crowd.overflows - overflows,
-          "most_to_least" => sent.max.to_f / [sent.min || 1, 1].max }
-      end
-
-      def figures(served, report, trial)
-        { "requests_per_s" => report.requests / trial[:seconds].to_f, "p99_ms" => report.p99, "errors" => report.errors,
-          "rss_mb" => served.memory }
+      def check(served)
+        raise "the server has died under the load" unless served.alive?
       end
     end
   end

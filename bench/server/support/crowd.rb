@@ -1,31 +1,43 @@
 # frozen_string_literal: true
 
-require "open3"
+require "json"
+require_relative "../../harness/native"
+require_relative "../../harness/processors"
+require_relative "generator"
 
 module Bench
   module Server
-    # What the kernel of the server's machine says of its connections: a load generator counts the requests that were answered,
-    # and not on how many connections.
-    module Crowd
-      module_function
+    # Thousands of connections, see crowd.c.
+    class Crowd
+      SOURCE = File.expand_path("../crowd.c", __dir__)
 
-      # Bytes that went out on each established connection of the server. Those in the backlog, which nobody has accepted, are
-      # among them, with 0.
-      # @param port [Integer] of the server
-      # @return [Array<Integer>]
-      def sent(port)
-        output, status = Open3.capture2("ss", "-tinOH", "state", "established", "sport = :#{port}")
-        raise "ss(8) failed: it is in the package iproute2" unless status.success?
+      # What it has seen: `answered` connections at least once; `least` and `most` answers on one of them.
+      Report = Struct.new(:answered, :errors, :least, :most, :requests, :seconds, :p99_ms, keyword_init: true)
 
-        output.each_line.map { |line| line[/bytes_sent:(\d+)/, 1].to_i }
+      # @param port [Integer]
+      # @param connections [Integer]
+      # @param requests [Integer] of each, on the average
+      # @param seconds [Numeric] at most
+      # @param ramp [Numeric] seconds over which they are opened
+      # @yieldparam report [Report] while the connections are still there, and idle
+      # @return [Object] what the block returns
+      # @raise [RuntimeError]
+      def self.gather(port, connections:, requests:, seconds:, ramp: 0)
+        program = Harness::Native.build(SOURCE)
+        arguments = [port, connections, (ramp * 1e3).round, requests, seconds].map(&:to_s)
+        io = IO.popen([*Harness::Processors.for_origin, program, *arguments], "r+")
+        yield report(io, seconds + Generator::GRACE)
+      ensure
+        Process.kill(:KILL, io.pid) if io
+        io&.close
       end
 
-      # Connections that were refused since the machine was started because a listening socket's queue was full.
-      # @return [Integer]
-      def overflows
-        names, values = File.readlines("/proc/net/netstat").grep(/\ATcpExt:/).map(&:split)
-        values[names.index("ListenOverflows")].to_i
+      def self.report(io, seconds)
+        raise "the crowd did not end in time" unless IO.select([io], nil, nil, seconds)
+
+        Report.new(**JSON.parse(io.gets || raise("the crowd was not answered"), symbolize_names: true))
       end
+      private_class_method :report
     end
   end
 end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
 require "net/http"
 require "rbconfig"
 require "socket"
@@ -9,9 +8,12 @@ module Bench
   module Server
     # A server in a process of its own.
     class Served
-      TICK = 1.0 / Etc.sysconf(Etc::SC_CLK_TCK)
       # Seconds.
-      START = 15
+      START = 30
+      PATIENCE = 5
+      # Seconds within which it needs no processor before it counts as at rest, and after which nobody waits for that.
+      REST = 0.05
+      UNREST = 3
 
       # @return [Integer]
       attr_reader :port
@@ -25,25 +27,47 @@ module Bench
 
       # @return [String] the body of an answer, once there is one
       def answer
-        give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START
+        give_up = now + START
         begin
-          Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
-        rescue SystemCallError
-          raise "the server did not start" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
+          get
+        rescue SystemCallError, EOFError, Timeout::Error
+          raise "the server did not start" if now > give_up || !alive?
 
           sleep(0.02)
           retry
         end
       end
 
+      # Waits until it has done what the last load has left behind: that is not the next one's.
+      def settle
+        give_up = now + UNREST
+        before = nil
+        until cpu == before || now > give_up
+          before = cpu
+          sleep(REST)
+        end
+      end
+
       # @return [Boolean]
-      def alive? = Process.wait(@pid, Process::WNOHANG).nil?
+      def alive? = !@dead && !(@dead = !Process.wait(@pid, Process::WNOHANG).nil?)
 
+      # The clock of another process, clock_getcpuclockid(3): in nanoseconds, where /proc has but hundredths of a second.
       # @return [Float] seconds of processor time, of it and of the processes it has started
-      def cpu = processes.sum { |pid| ticks(File.read("/proc/#{pid}/stat")) } * TICK
+      def cpu = processes.sum { |pid| Process.clock_gettime((~pid << 3) | 2) }
 
-      # @return [Float] MB resident
-      def memory = processes.sum { |pid| File.read("/proc/#{pid}/status")[/VmRSS:\s+(\d+)/, 1].to_i } * 1024 / 1e6
+      # @return [Integer] bytes resident
+      def memory = bytes("VmRSS")
+
+      # @return [Integer] bytes resident at the most so far
+      def peak = bytes("VmHWM")
+
+      # @param report [#requests, #p99, #errors] of a load generator
+      # @param seconds [Numeric] that it has taken
+      # @return [Hash{String => Numeric}] what the cases of all benches with a server tell
+      def figures(report, seconds)
+        { "requests_per_s" => report.requests / seconds.to_f, "p99_ms" => report.p99, "errors" => report.errors,
+          "rss_mb" => memory / 1e6 }
+      end
 
       # Ends it.
       def stop
@@ -55,10 +79,23 @@ module Bench
 
       private
 
-      # The process's name may have spaces.
-      def ticks(stat) = stat.rpartition(") ").last.split.values_at(11, 12).sum(&:to_i)
+      def bytes(field)
+        processes.sum { |pid| File.read("/proc/#{pid}/status")[/^#{field}:\s+(\d+)/, 1].to_i } * 1024
+      end
 
-      def processes = [@pid, *Dir["/proc/#{@pid}/task/*/children"].flat_map { |path| File.read(path).split.map(&:to_i) }]
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def get
+        Net::HTTP.start("127.0.0.1", port, open_timeout: PATIENCE, read_timeout: PATIENCE) { |http| http.get("/").body }
+      end
+
+      def processes = [@pid, *Dir["/proc/#{@pid}/task/*/children"].flat_map { |path| children(path) }]
+
+      def children(path)
+        File.read(path).split.map(&:to_i)
+      rescue SystemCallError
+        [] # the thread has ended meanwhile
+      end
     end
   end
 end

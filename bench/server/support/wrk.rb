@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-require "open3"
-require_relative "../../harness/processors"
+require_relative "generator"
 
 module Bench
   module Server
-    # wrk, the load generator, on the processor of the origins.
+    # wrk, the load generator.
     module Wrk
       PROGRAM = ENV.fetch("PATH", "").split(":").map { |path| File.join(path, "wrk") }.find { |file| File.executable?(file) }
       MILLISECONDS = { "us" => 1e-3, "ms" => 1.0, "s" => 1e3, "m" => 6e4 }.freeze
@@ -25,10 +24,7 @@ module Bench
         fields += ["Connection: close"] if close
         command = [PROGRAM, "-t1", "-c#{connections}", "-d#{seconds}", "--latency", "--timeout", "30",
                    *fields.flat_map { |field| ["-H", field] }, "http://127.0.0.1:#{port}/"]
-        descriptors = Process.getrlimit(:NOFILE).last
-        output, status = Open3.capture2e(*Harness::Processors.for_origin, *command, rlimit_nofile: descriptors)
-        raise "wrk failed: #{output}" unless status.success?
-
+        output = Generator.run(command, seconds)
         Report.new(Integer(output[/(\d+) requests in/, 1]), p99(output), errors(output))
       end
 

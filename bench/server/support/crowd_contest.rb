@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "contest"
+require_relative "crowd"
+require_relative "sockets"
+
+module Bench
+  module Server
+    # Who serves each of thousands of connections, and all of them alike: from the first of them on, since what counts is
+    # whether a server keeps up with those who come. The case has the sizes `connections`, `requests` and `seconds`.
+    class CrowdContest < Contest
+      # Connections on which the server has said something, by the kernel's count; and what it has turned away.
+      SERVED = Harness::Metric.figure("connections_served", unit: "connections", lower_is_better: false)
+      TURNED_AWAY = Harness::Metric.figure("listen_overflows", unit: "connections")
+      # Answers on the connection with the most of them over those on the one with the least.
+      UNFAIRNESS = Harness::Metric.figure("most_to_least", unit: "times")
+
+      # @param bench [Harness::Definition]
+      # @param ramp [Numeric] seconds over which they come
+      def initialize(bench, ramp: 0)
+        super(bench)
+        @ramp = ramp
+        bench.goal metric: "connections_served", at_least: bench[:connections]
+        bench.goal metric: "listen_overflows", at_most: 0
+        bench.goal metric: "errors", at_most: 0
+        bench.goal metric: "most_to_least", at_most: 1.5
+      end
+
+      private
+
+      def metrics = [SERVED, TURNED_AWAY, ERRORS, UNFAIRNESS, RATE, P99]
+
+      # Nobody was there before the crowd.
+      def warm_up(served, _trial) = served.settle
+
+      def compete(served, trial)
+        sizes = { connections: trial[:connections], requests: trial[:requests], seconds: trial[:seconds] }
+        Crowd.gather(served.port, ramp: @ramp, **sizes) do |report|
+          check(served)
+          { operations: [report.requests, 1].max, figures: figures(report, served.port) }
+        end
+      end
+
+      def figures(report, port)
+        { "connections_served" => Sockets.sent(port).count(&:positive?), "listen_overflows" => Sockets.turned_away(port),
+          "errors" => report.errors, **rates(report) }
+      end
+
+      # Not all have come: there is nothing to compare.
+      def rates(report)
+        return {} if report.requests.zero?
+
+        { "most_to_least" => report.most.to_f / [report.least, 1].max, "requests_per_s" => report.requests / report.seconds,
+          "p99_ms" => report.p99_ms }
+      end
+    end
+  end
+end
