@@ -34,8 +34,7 @@ module Bench
         # @raise [RuntimeError]
         def start
           File.write(path, configuration)
-          processor = Harness::Processors.available.first
-          @keeper = IO.popen([*Harness::Processors.for_origin(processor), "sh", "-c", "echo $$; exec \"$@\"", "sh",
+          @keeper = IO.popen([*place, "sh", "-c", "echo $$; exec \"$@\"", "sh",
                               *command, { err: File::NULL }], "r+")
           @pid = Integer(@keeper.gets)
           raise "#{command.first} does not listen" unless Nodes.listening?(port)
@@ -50,15 +49,29 @@ module Bench
           @keeper.close
         end
 
+        # @return [Integer] megabytes, now
+        def memory = status("VmRSS")
+
+        # From now on {#peak} is the most since then.
+        def forget_peak = File.write("/proc/#{@pid}/clear_refs", "5")
+
+        # @return [Float] megabytes that its language needs before it does anything
+        def base = 0.0
+
         # @return [Float] seconds, of all threads
         def cpu
           Dir["/proc/#{@pid}/task/*/schedstat"].sum { |file| Integer(File.read(file).split.first) } / 1e9
         end
 
         # @return [Float] megabytes, at most so far
-        def peak = File.read("/proc/#{@pid}/status")[/^VmHWM:\s+(\d+)/, 1].to_i / 1000.0
+        def peak = status("VmHWM")
 
         private
+
+        # The command that comes before its own.
+        def place = Harness::Processors.for_origin(Harness::Processors.available.first)
+
+        def status(name, pid = @pid) = File.read("/proc/#{pid}/status")[/^#{name}:\s+(\d+)/, 1].to_i * 1024 / 1e6
 
         def path = File.join(@folder, "configuration")
 
@@ -67,16 +80,41 @@ module Bench
 
       # Data plane of one thread.
       class Plait < Proxy
+        # A Ruby that has loaded the same, and has no proxy.
+        def base
+          IO.popen([*ruby, "$stdout.puts; $stdout.flush; gets"], "r+") do |process|
+            process.gets
+            status("VmRSS", process.pid)
+          end
+        end
+
         private
 
+        def ruby = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-r", "plait/shard", "-e"]
+
+        def threads = 1
+
         def command
-          lib = File.expand_path("../../../lib", __dir__)
-          nodes = @nodes.map { |node| "127.0.0.1:#{node}" }
-          [RbConfig.ruby, "-I", lib, "-e", <<~RUBY]
-            require "plait/shard"
-            Plait::Shard::Proxy.open(nodes: #{nodes.inspect}, listen: "127.0.0.1:#{port}") { sleep }
-          RUBY
+          options = { nodes: @nodes.map { |node| "127.0.0.1:#{node}" }, listen: "127.0.0.1:#{port}", threads: threads }
+          [*ruby, "Plait::Shard::Proxy.open(**#{options.inspect}) { sleep }"]
         end
+      end
+
+      # Wherever the kernel puts it, as far as it is not where the nodes are.
+      class OneThread < Plait
+        private
+
+        def place
+          free = Harness::Processors.available - [Harness::Processors.origin]
+          Harness::Processors.for_origin(free.empty? ? nil : free.join(","))
+        end
+      end
+
+      # Likewise.
+      class TwoThreads < OneThread
+        private
+
+        def threads = 2
       end
 
       # twemproxy. Buffers that long keys fit in.
