@@ -7,7 +7,7 @@ Bench::Harness.define("mysql-1000") do |bench|
   bench.size :connections, full: 1000
   bench.size :pool, full: 32
   bench.size :pause, full: 0
-  bench.size :seconds, full: 6, quick: 3
+  bench.size :seconds, full: 5, quick: 3
   contest = Bench::Databases::Contest.new(bench)
   bench.goal metric: "cpu_us_per_request", against: "puma + trilogy", at_most: 0.6
   contest.plait :fibers, "trilogy"

@@ -7,7 +7,7 @@ Bench::Harness.define("postgres-1000") do |bench|
   bench.size :connections, full: 1000
   bench.size :pool, full: 32
   bench.size :pause, full: 0
-  bench.size :seconds, full: 6, quick: 3
+  bench.size :seconds, full: 5, quick: 3
   contest = Bench::Databases::Contest.new(bench)
   bench.goal metric: "cpu_us_per_request", against: "puma + pg", at_most: 0.45
   contest.plait :fibers, "postgres"

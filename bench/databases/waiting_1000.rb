@@ -7,7 +7,7 @@ Bench::Harness.define("waiting-1000") do |bench|
   bench.size :connections, full: 1000
   bench.size :pool, full: 128
   bench.size :pause, full: 0.01
-  bench.size :seconds, full: 6, quick: 3
+  bench.size :seconds, full: 5, quick: 3
   contest = Bench::Databases::Contest.new(bench)
   bench.goal metric: "cpu_us_per_request", against: "falcon + mysql2", at_most: 0.75
   contest.plait :fibers, "mysql2"

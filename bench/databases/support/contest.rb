@@ -5,26 +5,33 @@ require_relative "../../harness/definition"
 require_relative "../../harness/processors"
 require_relative "../../server/support/served"
 require_relative "../../server/support/wrk"
+require_relative "classic"
 
 module Bench
   module Databases
-    # What the cases with a server have in common: the same app, queries and size of the pool for all contestants, under wrk.
+    # What the cases with a server have in common: the same app, queries and size of the pool for all contestants, under wrk for
+    # some time, or under ab until it has had all its answers.
     class Contest
       FOLDER = File.expand_path("../servers", __dir__)
       DRIVERS = { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg" }.freeze
       # What the servers need besides.
-      GEMS = { "plait" => [], "puma" => %w[connection_pool], "falcon" => %w[connection_pool async] }.freeze
+      GEMS = { "plait" => [], "puma" => %w[connection_pool], "falcon" => %w[connection_pool async],
+               "thread_per_connection" => %w[plait] }.freeze
+      # More requests than there are connections.
+      ALL = 20_000
       # Seconds.
-      WARM_UP = 5
-      private_constant :FOLDER, :DRIVERS, :GEMS, :WARM_UP
+      WARM_UP = 3
+      private_constant :FOLDER, :DRIVERS, :GEMS, :ALL, :WARM_UP
 
-      # @param bench [Harness::Definition] with the sizes `connections`, `pool`, `seconds` and `pause`
-      def initialize(bench)
+      # @param bench [Harness::Definition] with the sizes `connections`, `pool`, `pause`, and `seconds` or `requests`
+      # @param classic [Boolean] whether ab is to send `requests`
+      def initialize(bench, classic: false)
         @bench = bench
+        @classic = classic
         metric = Harness::Metric
         bench.metrics metric.cpu("request"), metric.figure("requests_per_s", unit: "1/s", lower_is_better: false),
                       metric.figure("p99_ms", unit: "ms"), metric.figure("errors", unit: "errors"),
-                      metric.figure("rss_mb", unit: "MB")
+                      metric.figure("peak_mb", unit: "MB")
       end
 
       # @param driver [String] the scheme of a URL
@@ -39,10 +46,23 @@ module Bench
         end
       end
 
+      # As {also}, but no request waits in front of the app: each waits in it, for the pool.
+      def at_once(mechanism, driver)
+        @bench.peer("plait, all in #{mechanism} + #{driver}", gems: ["plait", *gems("plait", driver)]) do |trial|
+          measure(trial, "plait", mechanism, driver, limit: ALL)
+        end
+      end
+
       # @param server [String] "puma" or "falcon"
       def peer(server, driver)
         @bench.peer("#{server} + #{DRIVERS.fetch(driver)}", gems: [server, *gems(server, driver)]) do |trial|
           measure(trial, server, "-", driver)
+        end
+      end
+
+      def thread_per_connection(driver)
+        @bench.peer("a thread per connection + #{driver}", gems: gems("thread_per_connection", driver)) do |trial|
+          measure(trial, "thread_per_connection", "-", driver)
         end
       end
 
@@ -51,9 +71,9 @@ module Bench
       def gems(server, driver) = [DRIVERS.fetch(driver), *GEMS.fetch(server)]
 
       # In the contestant's process.
-      def measure(trial, server, mechanism, driver)
+      def measure(trial, server, mechanism, driver, limit: trial[:pool])
         Harness::Processors.pin
-        served = Server::Served.new(RbConfig.ruby, File.join(FOLDER, "#{server}.rb"), mechanism.to_s, url(driver),
+        served = Server::Served.new(RbConfig.ruby, File.join(FOLDER, "#{server}.rb"), "#{mechanism}:#{limit}", url(driver),
                                     trial[:pool].to_s, trial[:pause].to_s)
         body = sample(served)
         warm_up(served, trial)
@@ -64,15 +84,16 @@ module Bench
 
       def report(trial, served, body)
         before = served.cpu
-        report = load(served, trial, trial[:seconds])
-        raise "it has answered nothing in #{trial[:seconds]} s" if report.requests.zero?
+        report, seconds = load(served, trial)
+        raise "it has answered nothing in #{seconds} s" if report.requests.zero?
 
-        trial.report(operations: report.requests, cpu: served.cpu - before, result: body, figures: figures(served, report, trial))
+        trial.report(operations: report.requests, cpu: served.cpu - before, result: body,
+                     figures: { **served.figures(report, seconds), "peak_mb" => served.peak / 1e6 })
       end
 
       # Opens the connections to the database, which takes some so long that nothing is answered meanwhile.
       def warm_up(served, trial)
-        load(served, trial, WARM_UP)
+        Server::Wrk.load(served.port, [trial[:connections], trial[:pool] * 4].min, WARM_UP)
       rescue RuntimeError
         nil
       end
@@ -87,11 +108,11 @@ module Bench
         [1, 2, 99_991].map { |number| Net::HTTP.get(URI("http://127.0.0.1:#{served.port}/?#{number}")) }
       end
 
-      def load(served, trial, seconds) = Server::Wrk.load(served.port, trial[:connections], seconds)
+      # @return [Array(#requests, Numeric)] a report, and seconds
+      def load(served, trial)
+        return Classic.load(served.port, trial[:connections], trial[:requests]) if @classic
 
-      def figures(served, report, trial)
-        { "requests_per_s" => report.requests / trial[:seconds].to_f, "p99_ms" => report.p99, "errors" => report.errors,
-          "rss_mb" => served.memory }
+        [Server::Wrk.load(served.port, trial[:connections], trial[:seconds]), trial[:seconds]]
       end
     end
   end
