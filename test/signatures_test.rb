@@ -12,8 +12,8 @@ class SignaturesTest < Minitest::Test
   # The command line and what is below the rooms are no part of it; the Native ones are how the extension calls what
   # Plait::Scheduler is built on.
   NOT_IN_THE_FACE = %i[
-    AtomicFile CLI Io Native NativeConnect NativeHTTP NativeRPC NativeScheduler NativeSelector NativeServer NativeShard
-    Protocols
+    AtomicFile CLI Io Native NativeConnect NativeHTTP NativeMalloc NativeRPC NativeScheduler NativeSelector NativeServer
+    NativeShard Protocols
   ].freeze
 
   SIGNATURES.modules(File.join(Support::ROOT, "lib")).each do |signed|
@@ -27,6 +27,13 @@ class SignaturesTest < Minitest::Test
   def test_every_constant_of_the_face_is_signed
     constants = Plait.constants - NOT_IN_THE_FACE
     assert_empty(constants.map { |name| "Plait::#{name}" } - SIGNATURES.constants)
+  end
+
+  def test_the_files_mirror_those_of_the_code
+    strays = Dir.glob("**/*.rbs", base: File.join(Support::ROOT, "sig")).reject do |path|
+      File.file?(File.join(Support::ROOT, "lib", path.sub(/\.rbs\z/, ".rb")))
+    end
+    assert_empty(strays, "files in sig/ for which lib/ has none of that name")
   end
 
   def test_no_signature_without_a_constant
