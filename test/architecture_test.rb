@@ -44,7 +44,8 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/server/workers/life.rb" => "flushes what the app has printed before it leaves by exit!, and says why it does",
       "lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",
       "lib/plait/suites/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "lib/plait/suites/rpc/peer/program.rb" => "a process of its own; its standard output is the pipe that tells the port"
+      "lib/plait/suites/rpc/peer/program.rb" => "a process of its own; its standard output is the pipe that tells the port",
+      "lib/plait/suites/shard/program.rb" => "a process of its own; its standard output is the pipe that tells the port"
     }
   }.freeze
 
@@ -67,6 +68,11 @@ class ArchitectureTest < Minitest::Test
       stale = allowed.reject { |path| complaints.any? { |complaint| complaint.start_with?(path) } }
       assert(stale.empty?, "no longer exceptions to #{rule}: #{stale.join(", ")}")
     end
+  end
+
+  def test_every_library_that_is_allowed_is_used
+    allowed = Support::House::ROOMS.values.flat_map(&:libraries).uniq
+    assert_empty(allowed - HOUSE.files.values.flat_map(&:libraries), "libraries in the table of rooms that no file requires")
   end
 
   def test_engines_know_nothing_of_ruby

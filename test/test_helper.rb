@@ -13,6 +13,7 @@ $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
 require "minitest/autorun"
 require "plait"
 
+require_relative "support/fibers"
 require_relative "support/waiting"
 require_relative "support/leaks"
 require_relative "support/hard_timeout"
@@ -20,6 +21,7 @@ require_relative "support/tally" if ENV["PLAIT_TALLY"]
 
 module Minitest
   class Test
+    include Support::Fibers
     include Support::Waiting
     include Support::Leaks
     include Support::Warnings

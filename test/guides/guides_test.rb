@@ -45,7 +45,7 @@ class GuidesTest < Minitest::Test
   def need(gem)
     require gem if gem
   rescue LoadError
-    skip("the gem #{gem} is not installed: bundle install --with drivers")
+    skip("the gem #{gem} is not installed: bin/setup test drivers")
   end
 
   def run_page(page, name)

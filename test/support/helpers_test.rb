@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "etc"
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
+require_relative "../support/run_queue"
 
 # The test helper as a whole: what it makes of tests that misbehave, seen from outside.
 class HelpersTest < Minitest::Test
@@ -14,6 +16,25 @@ class HelpersTest < Minitest::Test
   def test_wait_until_names_what_did_not_come_true
     error = assert_raises(Minitest::Assertion) { wait_until(timeout: 0.05, what: "the cow") { false } }
     assert_match(/the cow did not come true in 0.05 s/, error.message)
+  end
+
+  def test_what_a_busy_machine_adds_to_a_time_is_known
+    skip("only Linux tells") unless File.exist?("/proc/self/schedstat")
+    children = []
+    took, kept = Support::RunQueue.measure do
+      before = Support::RunQueue.waited
+      children = Array.new(Etc.nprocessors * 2) { fork { loop { nil } } }
+      wait_until(timeout: 60) { Support::RunQueue.waited - before > 0.05 }
+    end
+    assert_operator(took, :>, 0)
+    assert_operator(kept, :>, 0.05)
+  ensure
+    children.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+  end
+
+  def test_what_waits_by_itself_is_not_the_machines
+    best = Array.new(10) { Support::RunQueue.seconds { sleep(0.05) } }.max
+    assert_operator(best, :>=, 0.04)
   end
 
   def test_a_warning_about_our_file_fails_the_test

@@ -10,6 +10,10 @@ module Support
   module Leaks
     # What this process holds at a moment, each thing with the words to name it in a message.
     class Holdings
+      # What Java keeps for later: the selectors that waited for a descriptor, and the libraries of gems.
+      LASTING = RUBY_ENGINE == "jruby" ? /\Aanon_inode:\[event(poll|fd)\]\z|\.jar\z/ : /(?!)/
+      private_constant :LASTING
+
       def self.now(fibers: false) = new(fibers: fibers)
 
       attr_reader :things
@@ -53,12 +57,16 @@ module Support
       # The descriptor of the listing itself is gone by now, hence nil.
       def describe(number)
         target = File.readlink("/proc/self/fd/#{number}")
+        return if target.match?(LASTING)
+
         [[:descriptor, number, target], "descriptor #{number}: #{target}"]
       rescue SystemCallError
         nil
       end
 
       def living_fibers
+        return {} unless RUBY_ENGINE == "ruby" # the others don't list them
+
         GC.start
         ObjectSpace.each_object(Fiber).select(&:alive?).to_h { |fiber| [fiber, "fiber #{fiber.inspect}"] }
       end

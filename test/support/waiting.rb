@@ -8,10 +8,11 @@ module Support
 
     module_function
 
-    # @param timeout [Numeric] seconds; generous, because it only costs time when the test fails anyway
+    # @param timeout [Numeric] seconds; generous, because it only costs time when the test fails anyway, and below the minute
+    #   after which much comes true by itself: connections are idle, calls are given up
     # @param what [String] what is waited for, for the message
     # @return [Object] what the block returned, truthy
-    def wait_until(timeout: 10, what: "the condition")
+    def wait_until(timeout: 40, what: "the condition")
       give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
       pause = FIRST_PAUSE
       loop do

@@ -12,15 +12,14 @@ module Support
     CLOCKS = %w[Time Date DateTime Timeout Process].freeze
     DESCRIPTORS = %w[IO File Dir].freeze
     # Of the standard library; neither reads a clock nor a descriptor nor starts anything.
-    PLAIN = %w[bigdecimal delegate digest etc forwardable json rbconfig securerandom set singleton strscan stringio
-               objspace weakref zlib].freeze
-    WAITING = %w[fiber io/wait io/nonblock monitor timeout].freeze
-    PLACES = %w[fileutils open3 shellwords tempfile tmpdir time date csv erb].freeze
-    NETWORK = %w[socket openssl net/http uri io/console ipaddr resolv].freeze
+    PLAIN = %w[digest etc json rbconfig securerandom strscan stringio zlib].freeze
+    WAITING = %w[io/wait io/nonblock monitor timeout].freeze
+    PLACES = %w[fileutils open3 tempfile tmpdir time].freeze
+    NETWORK = %w[socket openssl net/http uri io/console ipaddr].freeze
     # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
     VERBS = {
-      "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[http/2 rack rackup tmpdir], "rpc" => %w[msgpack],
-      "shard" => %w[redis-client prometheus/client yaml],
+      "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[http/2 rack tmpdir], "rpc" => %w[msgpack],
+      "shard" => %w[yaml],
       "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded
                  mongoid]
     }.freeze
@@ -37,10 +36,10 @@ module Support
       Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       # Writes reports, of the lab and of the command line.
       Room.new(name: "atomic_file", uses: %w[values], libraries: PLAIN, never: SOCKETS + CONCURRENCY),
-      Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack],
+      Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack http/2],
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "mechanisms", uses: %w[values ext],
-               libraries: PLAIN + WAITING + %w[io/event concurrent sidekiq tmpdir], never: SOCKETS),
+               libraries: PLAIN + WAITING + %w[io/event tmpdir], never: SOCKETS),
       Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK + %w[tempfile], never: []),
       *VERBS.map do |name, libraries|
         Room.new(name: name, uses: %w[values protocols io face ext] + MECHANICS.fetch(name, []),
@@ -48,7 +47,7 @@ module Support
       end,
       # Not the face: it would begin to load Plait::Lab while a file of the lab is being loaded.
       Room.new(name: "lab", uses: %w[values atomic_file mechanisms],
-               libraries: PLAIN + WAITING + PLACES + %w[memory_profiler vega io/event],
+               libraries: PLAIN + WAITING + PLACES + %w[memory_profiler io/event],
                never: SOCKETS),
       Room.new(name: "suites", uses: %w[lab protocols io] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event bson], never: []),
@@ -62,14 +61,15 @@ module Support
 
     # The gems that each room brings along, with those they bring.
     GEMS = {
-      "protocols" => %w[msgpack],
-      "mechanisms" => %w[io-event concurrent-ruby timeout],
+      "protocols" => %w[msgpack http-2 base64],
+      "mechanisms" => %w[io-event timeout],
       # Of Ruby's own, which other gems may bring in newer versions.
       "atomic_file" => %w[securerandom],
+      "io" => %w[openssl],
       "http" => %w[net-http net-protocol securerandom uri],
       "db" => %w[uri],
       "suites" => %w[net-http net-protocol uri],
-      "lab" => %w[memory_profiler vega json bigdecimal],
+      "lab" => %w[memory_profiler json bigdecimal],
       "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width io-console]
     }.freeze
 
