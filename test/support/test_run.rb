@@ -9,6 +9,9 @@ require_relative "test_run/summary"
 module Support
   # Runs test files, each in a process of its own, as many at a time as there are processors, and adds up the results.
   # A file with the line `# bin/test: alone` is run after the others, by itself: it measures time.
+  #
+  # Where `again` allows it, files that failed are run once more, one at a time. What fails twice has failed; what passes then is
+  # told as unsteady, with all that it said when it failed. More failures than that are no accident and stay what they are.
   class TestRun
     ALONE = %r{^# bin/test: alone$}
     # Seconds; for a test that hangs where no Ruby thread can end it.
@@ -20,12 +23,14 @@ module Support
     # @param root [String] the folder of the project
     # @param arguments [Array<String>] for minitest
     # @param jobs [Integer] files at a time
-    def initialize(files, ruby:, root:, arguments: [], jobs: Etc.nprocessors, out: $stdout)
+    # @param again [Integer] how many failed files, at most, are run a second time
+    def initialize(files, ruby:, root:, arguments: [], jobs: Etc.nprocessors, again: 0, out: $stdout)
       @files = files
       @command = [*ruby, "-I#{root}/test", "-I#{root}/lib"]
       @root = root
       @arguments = arguments
       @jobs = jobs
+      @again = again
       @summary = Summary.new(out)
       @running = []
     end
@@ -38,6 +43,7 @@ module Support
         alone, together = @files.partition { |file| ALONE.match?(File.read(file)) }
         run(together, @jobs)
         run(alone, 1)
+        run_again(@summary.failed)
       end
       @summary.print
       @summary.ok?
@@ -65,6 +71,13 @@ module Support
         take_finished
         sleep(PAUSE)
       end
+    end
+
+    def run_again(names)
+      return if names.empty? || names.size > @again
+
+      @summary.announce_again(names)
+      run(names.map { |name| File.join(@root, name) }, 1)
     end
 
     def start(path)

@@ -7,10 +7,17 @@ require "stringio"
 # bin/test's sums and what it makes of test files that misbehave.
 class TestRunTest < Minitest::Test
   PASSING = "assert true"
+  # Fails when it is run first.
+  ONCE = <<~RUBY
+    flag = "\#{__FILE__}.flag"
+    seen = File.exist?(flag)
+    File.write(flag, "")
+    assert(seen, "first time")
+  RUBY
 
   def test_the_last_line_adds_up_all_files
-    ok, out = run_tests("a_test.rb" => [PASSING, "skip 'no server here'"],
-                        "b_test.rb" => [PASSING, "assert false", "raise"])
+    ok, out = run_tests({ "a_test.rb" => [PASSING, "skip 'no server here'"],
+                          "b_test.rb" => [PASSING, "assert false", "raise"] })
     refute(ok)
     assert_equal("2 passed, 2 failed, 1 skipped", out.lines.last.chomp)
     assert_match(/^ok +a_test.rb/, out)
@@ -19,33 +26,33 @@ class TestRunTest < Minitest::Test
   end
 
   def test_all_passed
-    ok, out = run_tests("a_test.rb" => [PASSING])
+    ok, out = run_tests({ "a_test.rb" => [PASSING] })
     assert(ok)
     assert_equal("1 passed, 0 failed, 0 skipped", out.lines.last.chomp)
   end
 
   def test_a_process_that_dies_counts_as_failed
-    ok, out = run_tests("a_test.rb" => ["Process.kill(:KILL, Process.pid); sleep"])
+    ok, out = run_tests({ "a_test.rb" => ["Process.kill(:KILL, Process.pid); sleep"] })
     refute(ok)
     assert_match(/SIGKILL/, out)
     assert_equal("0 passed, 1 failed, 0 skipped", out.lines.last.chomp)
   end
 
   def test_a_file_that_does_not_parse_counts_as_failed
-    ok, out = run_tests("a_test.rb" => ["("])
+    ok, out = run_tests({ "a_test.rb" => ["("] })
     refute(ok)
     assert_match(/syntax error|SyntaxError/, out)
   end
 
   def test_a_process_left_behind_is_ended_and_counts_as_failed
-    ok, out = run_tests("a_test.rb" => ["spawn('sleep', '77', pgroup: true)"])
+    ok, out = run_tests({ "a_test.rb" => ["spawn('sleep', '77', pgroup: true)"] })
     refute(ok)
     pid = out[/left behind: process (\d+) sleep 77/, 1]
     wait_until { !File.exist?("/proc/#{pid}") || File.empty?("/proc/#{pid}/cmdline") }
   end
 
   def test_a_file_left_behind_counts_as_failed
-    ok, out = run_tests("a_test.rb" => ["require 'tmpdir'; Dir.mktmpdir('mess')"])
+    ok, out = run_tests({ "a_test.rb" => ["require 'tmpdir'; Dir.mktmpdir('mess')"] })
     refute(ok)
     assert_match(/left behind: mess\S+ in the temporary folder/, out)
   end
@@ -55,13 +62,34 @@ class TestRunTest < Minitest::Test
     assert_equal(%w[b_test.rb a_test.rb], out.scan(/^ok +(\S+)/).flatten)
   end
 
+  def test_a_file_that_passes_when_it_is_run_again_is_told_as_unsteady
+    ok, out = run_tests({ "a_test.rb" => [ONCE], "b_test.rb" => [PASSING] }, again: 1)
+    assert(ok)
+    assert_match(/^FAILED a_test.rb.*first time.*^once more, by themselves: a_test.rb$.*^ok +a_test.rb/m, out)
+    assert_match(/^unsteady.*^  a_test.rb$/m, out)
+    assert_equal("2 passed, 0 failed, 0 skipped", out.lines.last.chomp)
+  end
+
+  def test_what_fails_twice_has_failed
+    ok, out = run_tests({ "a_test.rb" => ["assert false"] }, again: 1)
+    refute(ok)
+    refute_match(/^unsteady/, out)
+    assert_equal("0 passed, 1 failed, 0 skipped", out.lines.last.chomp)
+  end
+
+  def test_many_failures_are_not_run_again
+    ok, out = run_tests({ "a_test.rb" => [ONCE], "b_test.rb" => [ONCE] }, again: 1)
+    refute(ok)
+    assert_equal("0 passed, 2 failed, 0 skipped", out.lines.last.chomp)
+  end
+
   private
 
-  def run_tests(files, header = {})
+  def run_tests(files, header = {}, again: 0)
     Dir.mktmpdir("plait-test-") do |root|
       paths = files.map { |name, bodies| write(root, name, header[name], bodies) }
       out = StringIO.new
-      [Support::TestRun.new(paths, ruby: [RbConfig.ruby], root: root, out: out).call, out.string]
+      [Support::TestRun.new(paths, ruby: [RbConfig.ruby], root: root, again: again, out: out).call, out.string]
     end
   end
 

@@ -6,15 +6,23 @@ module Support
     class Summary
       def initialize(out)
         @out = out
-        @results = []
+        @results = {}
+        @unsteady = []
       end
 
       # @return [Boolean]
-      def ok? = @results.all?(&:ok?)
+      def ok? = failed.empty?
 
-      # @param result [Result]
+      # @return [Array<String>] the names of files
+      def failed = results.reject(&:ok?).map(&:name)
+
+      # @param names [Array<String>] of files that are run a second time
+      def announce_again(names) = @out.puts("", "once more, by themselves: #{names.join(", ")}")
+
+      # @param result [Result] that of a second run takes the place of the first
       def add(result)
-        @results << result
+        @unsteady << result.name if result.ok? && @results.key?(result.name)
+        @results[result.name] = result
         @out.puts(line(result))
         @out.puts(result.output.gsub(/^/, "    "), *result.remarks.map { |remark| "    #{remark}" }) unless result.ok?
         @out.flush
@@ -23,12 +31,18 @@ module Support
       # The last line is "N passed, N failed, N skipped", alone.
       def print(*remarks)
         print_skips
-        failed = @results.reject(&:ok?)
-        @out.puts("", "failed:", *failed.map { |result| "  #{result.name}" }) if failed.any?
+        print_files("unsteady, a fault to be found (they failed, and passed when they were run once more):", @unsteady)
+        print_files("failed:", failed)
         @out.puts("", *remarks, "#{sum(&:passed)} passed, #{sum(&:failed)} failed, #{sum { _1.skipped.size }} skipped")
       end
 
       private
+
+      def results = @results.values
+
+      def print_files(title, names)
+        @out.puts("", title, *names.map { |name| "  #{name}" }) if names.any?
+      end
 
       def line(result)
         format("%-6s %-48s %4d tests, %d failed, %d skipped, %.1f s", result.ok? ? "ok" : "FAILED", result.name,
@@ -36,14 +50,14 @@ module Support
       end
 
       def print_skips
-        reasons = @results.flat_map(&:skipped).group_by(&:last)
+        reasons = results.flat_map(&:skipped).group_by(&:last)
         return if reasons.empty?
 
         @out.puts("", "skipped:")
         reasons.each { |reason, tests| @out.puts("  #{tests.size} × #{reason.lines.first&.strip}") }
       end
 
-      def sum(&count) = @results.sum(&count)
+      def sum(&count) = results.sum(&count)
     end
   end
 end
