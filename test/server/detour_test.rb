@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require "rack"
 require "plait/server"
 require_relative "serving"
+require_relative "../support/fresh_ruby"
 
 class ServerDetourTest < Minitest::Test
   include Serving
@@ -140,6 +141,33 @@ class ServerDetourTest < Minitest::Test
       app = Plait::Server.on(mechanism) { true }.new(->(_) { [200, {}, [Thread.current, Process.pid]] })
       assert_equal([Thread.current, Process.pid], app.call({ "PATH_INFO" => "/" }).last)
     end
+  end
+
+  # What is loaded at the first request has all others of a loop wait.
+  def test_the_first_request_loads_nothing
+    %i[threads processes].each do |mechanism|
+      result = Support::FreshRuby.run(<<~RUBY)
+        require "rack"
+        require "plait/server"
+        app = Plait::Server.on(:#{mechanism}) { |request| p(request.class, request.path) && nil }.new(->(env) { [200, {}, []] })
+        app.instance_variable_set(:@pool, Struct.new(:ours?).new(true))
+        env = Rack::MockRequest.env_for("/a")
+        Plait.run(on: :fibers) { 1 }
+        before = $LOADED_FEATURES.dup
+        Plait.run(on: :fibers) { app.call(env) }
+        p($LOADED_FEATURES - before)
+      RUBY
+      assert_equal("Rack::Request\n\"/a\"\n[]\n", result.out, result.err)
+    end
+  end
+
+  def test_without_the_gem_rack_the_condition_gets_env
+    result = Support::FreshRuby.run(<<~RUBY, flags: ["--disable-gems"], env: { "RUBYOPT" => nil })
+      require "plait/server"
+      app = Plait::Server.on(:threads) { |env| p env }.new(->(_) { [200, {}, []] })
+      Plait.run(on: :fibers) { app.call({ "PATH_INFO" => "/a" }) }
+    RUBY
+    assert_equal(%({"PATH_INFO"=>"/a"}\n), result.out, result.err)
   end
 
   def test_in_a_config_ru

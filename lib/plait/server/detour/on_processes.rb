@@ -36,6 +36,7 @@ module Plait
         def initialize(app, condition, limit: Etc.nprocessors)
           @app = app
           @condition = condition
+          @request = Request.maker
           @limit = limit
           OnProcesses.all << self
         end
@@ -57,7 +58,7 @@ module Plait
         # @raise [WorkerDied] when its process has died
         # @raise [Exception] what the app has raised there
         def call(env)
-          return @app.call(env) unless begun? && @condition.call(Request.of(env))
+          return @app.call(env) unless begun? && @condition.call(@request.call(env))
 
           Envelope.open(@pool.exchange(Envelope.seal(env)))
         end

@@ -17,12 +17,13 @@ module Plait
         def initialize(app, condition)
           @app = app
           @condition = condition
+          @request = Request.maker
         end
 
         # @param env [Hash]
         # @return [Array(Integer, Hash, Object)]
         def call(env)
-          return @app.call(env) unless Fiber.current_scheduler && @condition.call(Request.of(env))
+          return @app.call(env) unless Fiber.current_scheduler && @condition.call(@request.call(env))
 
           Plait.offload { Whole.of(@app.call(env)) }
         end

@@ -3,11 +3,18 @@
 module Plait
   class Server
     class Detour
-      # What a condition is asked about: Rack's own request, where Rack is loaded, which it is where an app has a config.ru.
+      # What a condition is asked about: Rack's own request, where the gem is there, or else the env itself.
       module Request
-        # @param env [Hash]
-        # @return [Rack::Request, Hash] the env itself without Rack
-        def self.of(env) = defined?(::Rack::Request) ? ::Rack::Request.new(env) : env
+        # Loads Rack's now: on a loop the first request would have all others wait for that, a tenth of a second.
+        # @return [#call] makes one of env
+        def self.maker
+          require "rack"
+          ::Rack::Request.method(:new)
+        rescue LoadError => e
+          raise unless e.path == "rack"
+
+          :itself.to_proc
+        end
       end
     end
   end
