@@ -690,6 +690,12 @@ static VALUE reason_of(VALUE self, VALUE status) {
     return rb_str_new_cstr(server_reason(NUM2INT(status)));
 }
 
+/* NativeServer.triplet(response): see Server::Triplet */
+static VALUE triplet_of(VALUE self, VALUE response) {
+    (void)self;
+    return plait_server_triplet(response);
+}
+
 void plait_init_server(VALUE plait) {
     id_call = rb_intern("call");
     id_autoclose = rb_intern("autoclose=");
@@ -708,6 +714,7 @@ void plait_init_server(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeServer");
     rb_define_singleton_method(native, "define_core", define_core, 1);
     rb_define_singleton_method(native, "reason", reason_of, 1);
+    rb_define_singleton_method(native, "triplet", triplet_of, 1);
 }
 
 #endif

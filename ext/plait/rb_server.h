@@ -139,6 +139,9 @@ void plait_server_input(struct exchange *exchange);
 /* Sends what the app has returned. */
 void plait_server_respond(struct exchange *exchange, VALUE response);
 
+/* [status, headers, body], the status as a number; raises what is wrong with it. */
+VALUE plait_server_triplet(VALUE response);
+
 VALUE plait_server_handle(const struct exchange *exchange);
 
 #endif

@@ -275,11 +275,25 @@ static VALUE triplet(VALUE response) {
     rb_raise(rb_eTypeError, "an app returns [status, headers, body], not %" PRIsVALUE, rb_inspect(response));
 }
 
-static int status_of(VALUE value) {
-    int status = NUM2INT(RB_INTEGER_TYPE_P(value) ? value : rb_Integer(value));
-    if (status == 101 || (status >= 200 && status <= 999)) return status;
+/* Integer(value, exception: false): before Rack 3 a status was what has to_i. */
+static VALUE as_integer(VALUE value) {
+    VALUE options = rb_hash_new();
+    rb_hash_aset(options, ID2SYM(rb_intern("exception")), Qfalse);
+    VALUE arguments[] = {value, options};
+    return rb_funcallv_kw(rb_mKernel, rb_intern("Integer"), 2, arguments, RB_PASS_KEYWORDS);
+}
 
-    rb_raise(rb_eArgError, "a status is 101, or a number from 200 to 999, not %d", status);
+static int status_of(VALUE value) {
+    VALUE number = RB_INTEGER_TYPE_P(value) ? value : as_integer(value);
+    long status = FIXNUM_P(number) ? FIX2LONG(number) : -1;
+    if (status == 101 || (status >= 200 && status <= 999)) return (int)status;
+
+    rb_raise(rb_eArgError, "a status is 101, or a whole number from 200 to 999, not %" PRIsVALUE, rb_inspect(value));
+}
+
+VALUE plait_server_triplet(VALUE response) {
+    VALUE array = triplet(response);
+    return rb_ary_new_from_args(3, INT2FIX(status_of(RARRAY_AREF(array, 0))), RARRAY_AREF(array, 1), RARRAY_AREF(array, 2));
 }
 
 /* A plain Array has nothing to close. */

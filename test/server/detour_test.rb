@@ -114,6 +114,36 @@ class ServerDetourTest < Minitest::Test
     assert_match(/streamed by a call, can't come from another process/, @errors.string)
   end
 
+  # In the words that it has here.
+  def test_what_is_no_answer_there
+    closed, writer = IO.pipe
+    body = Struct.new(:writer) { def close = writer.write("closed") }.new(writer)
+    bad = { "/none" => [nil, /an app returns \[status, headers, body\], not nil/],
+            "/status" => [[nil, {}, body], /a status is 101, or a whole number from 200 to 999, not nil/],
+            "/headers" => [[200, nil, []], /headers are a Hash of names and values, not nil/],
+            "/body" => [[200, {}, 5], /a body has each, or call, and Integer has neither/] }
+    app = ->(env) { bad.fetch(env["PATH_INFO"]).first }
+    serving_aside(:fibers, app, Plait::Server.on(:processes, limit: 1) { true }) do |_|
+      bad.each do |path, (_, words)|
+        caller = connect
+        assert_equal(500, caller.get(path).status)
+        caller.close
+        assert_match(words, @errors.string)
+      end
+    end
+    assert_equal("closed", closed.readpartial(100))
+  ensure
+    [closed, writer].each(&:close)
+  end
+
+  # As before Rack 3.
+  def test_headers_that_are_pairs
+    app = ->(_) { [200, [%w[set-cookie a=1], %w[set-cookie b=2]], ["text"]] }
+    serving_aside(:fibers, app, Plait::Server.on(:processes) { true }) do |caller|
+      assert_includes(caller.get.head, "set-cookie: a=1\r\nset-cookie: b=2\r\n")
+    end
+  end
+
   def test_what_an_app_wants_to_know_in_the_end_is_told_there
     reader, writer = IO.pipe
     app = lambda do |env|

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "answer"
+require_relative "triplet"
 require_relative "../values/errors"
 
 module Plait
@@ -20,7 +21,7 @@ module Plait
       # @raise [Exception] what the body raises
       def stream(exchange, env, response, persistent)
         status, headers, body = response
-        check(headers, body)
+        Triplet.check(headers, body)
         answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
         send_body(answer, headers, body)
         answer.finish
@@ -49,14 +50,6 @@ module Plait
       end
 
       private
-
-      # What lacks a method would else be named by that, and not by what it is.
-      def check(headers, body)
-        raise TypeError, "headers are a Hash of names and values, not #{headers.inspect}" unless headers.respond_to?(:each)
-        return if body.respond_to?(:each) || body.respond_to?(:call) || body.respond_to?(:to_path)
-
-        raise TypeError, "a body has each, or call, and #{body.class} has neither"
-      end
 
       def send_body(answer, headers, body)
         return answer.flush if answer.bodiless?

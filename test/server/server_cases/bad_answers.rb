@@ -16,6 +16,22 @@ module ServerCases
       end
     end
 
+    def test_a_status_that_is_none_is_told_by_what_the_app_has_returned
+      statuses = ["abc", nil, :ok, 99, 100, 103, 1000, 10**30, -1, 2.5, Float::NAN, [], Object]
+      serve(lint: false) { |env| [statuses.fetch(env["PATH_INFO"][1..].to_i), {}, []] }
+      statuses.each_with_index do |status, index|
+        assert_equal(500, get("/#{index}").status, status.inspect)
+        assert_includes(@errors.next, "a status is 101, or a whole number from 200 to 999, not #{status.inspect} (ArgumentError)")
+      end
+    end
+
+    # As before Rack 3, too.
+    def test_a_status_that_is_as_good_as_a_number
+      statuses = ["201", 201.0]
+      serve(lint: false) { |env| [statuses.fetch(env["PATH_INFO"][1..].to_i), {}, []] }
+      statuses.each_index { |index| assert_equal(201, get("/#{index}").status) }
+    end
+
     # As before Rack 3.
     def test_headers_that_are_pairs
       serve(lint: false) { [200, [%w[x-a 1], %w[x-b 2]], ["text"]] }

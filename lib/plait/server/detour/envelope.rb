@@ -2,6 +2,7 @@
 
 require "stringio"
 require_relative "whole"
+require_relative "../triplet"
 require_relative "../../mechanisms/processes/portable_error"
 require_relative "../../values/errors"
 
@@ -37,13 +38,12 @@ module Plait
           # @param response [Array(Integer, Hash, #each)]
           # @return [String]
           # @raise [UnsupportedError]
+          # @raise [TypeError, ArgumentError] for what is no answer
           def answer(response)
-            status, headers, body = response
-            if headers["rack.hijack"] || !body.respond_to?(:each)
-              raise UnsupportedError, "an answer that takes over its connection, or is streamed by a call, can't come from " \
-                                      "another process: leave this request out of Plait::Server.on(:processes)"
-            end
-            Marshal.dump([true, [Integer(status), headers.to_h, Whole.parts(body)]])
+            status, headers, body = Triplet.of(response)
+            refuse_streams(headers, body)
+            headers = headers.respond_to?(:to_hash) ? headers.to_hash.to_h : headers.to_enum(:each).to_a
+            Marshal.dump([true, [status, headers, Whole.parts(body)]])
           end
 
           # In the other process.
@@ -60,6 +60,14 @@ module Plait
           end
 
           private
+
+          def refuse_streams(headers, body)
+            return if body.respond_to?(:each) && headers.to_enum(:each).none? { |name, value| name == "rack.hijack" && value }
+
+            body.close if body.respond_to?(:close)
+            raise UnsupportedError, "an answer that takes over its connection, or is streamed by a call, can't come from " \
+                                    "another process: leave this request out of Plait::Server.on(:processes)"
+          end
 
           def complaint(env)
             key, value = env.find { |_, one| !portable?(one) }
