@@ -13,20 +13,26 @@ module Rackup
       COUNTS = %i[limit queue workers].freeze
       # Seconds, at the end, for what was begun.
       DRAIN = ::Plait::Server::DRAIN
+      # What the shell is told, as by `plait serve`: sysexits.h's EX_UNAVAILABLE, where it is not the caller's mistake.
+      MISUSED = 2
+      UNAVAILABLE = 69
+      # What Rackup::Server passes on: then it is a command that has begun this, and not a program.
+      COMMAND = %i[config environment].freeze
 
       class << self
-        # Serves until a signal ends it.
+        # Serves until a signal ends it. In the command rackup what is wrong is one sentence, and an exit status.
         # @param app [#call]
         # @param options [Hash] :Host, :Port, and those of {valid_options}
         # @yieldparam server [::Plait::Server] before it begins
         # @return [void]
         # @raise [::Plait::UsageError, ::Plait::ListenError]
-        def run(app, **options)
-          @ended = false
-          @drain = options.key?(:drain) ? seconds(options[:drain]) : DRAIN
-          @server = ::Plait::Server.new(app, bind: place(options), **settings(options))
-          yield @server if block_given?
-          ending_by_sigterm { @server.run }
+        # @raise [SystemExit] instead, in the command rackup
+        def run(app, **options, &block)
+          serve(app, options, &block)
+        rescue ::Plait::Error => e
+          raise unless COMMAND.all? { |name| options.key?(name) }
+
+          give_up(e)
         end
 
         # Ends it; the second time at once. For Rackup, at Ctrl-C.
@@ -46,6 +52,19 @@ module Rackup
         end
 
         private
+
+        def serve(app, options)
+          @ended = false
+          @drain = options.key?(:drain) ? seconds(options[:drain]) : DRAIN
+          @server = ::Plait::Server.new(app, bind: place(options), **settings(options))
+          yield @server if block_given?
+          ending_by_sigterm { @server.run }
+        end
+
+        def give_up(error)
+          warn("plait: #{ENV["PLAIT_DEBUG"] == "1" ? error.full_message(highlight: false) : error.message.strip}")
+          exit(error.is_a?(::Plait::UsageError) ? MISUSED : UNAVAILABLE)
+        end
 
         def place(options)
           host = options[:Host] || "127.0.0.1"
