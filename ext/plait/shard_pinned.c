@@ -100,17 +100,29 @@ bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
 void shard_pin_touch(struct shard_worker *worker, struct shard_pin *pin) {
     if (pin->touched) return;
     pin->touched = true;
-    pin->next_touched = worker->touched_pins;
-    worker->touched_pins = pin;
+    pin->behind = pin->link.lane->links[pin->node].out.first;
+    pin->next_touched = NULL;
+    if (worker->touched_pins) worker->last_touched_pin->next_touched = pin;
+    else worker->touched_pins = pin;
+    worker->last_touched_pin = pin;
 }
 
-void shard_pins_flush(struct shard_worker *worker) {
-    while (worker->touched_pins) {
-        struct shard_pin *pin = worker->touched_pins;
-        worker->touched_pins = pin->next_touched;
+static void flush_touched(struct shard_worker *worker, bool all) {
+    struct shard_pin *list = worker->touched_pins;
+    worker->touched_pins = NULL;
+    while (list) {
+        struct shard_pin *pin = list;
+        list = pin->next_touched;
         pin->touched = false;
-        shard_link_flush(worker, &pin->link);
+        if (pin->behind && !all) shard_pin_touch(worker, pin);
+        else shard_link_flush(worker, &pin->link);
     }
+}
+
+/* What fails meanwhile may touch others. */
+void shard_pins_flush(struct shard_worker *worker, bool all) {
+    do flush_touched(worker, all);
+    while (all && worker->touched_pins);
 }
 
 static void free_pin(struct shard_worker *worker, struct shard_pin *pin) {

@@ -19,7 +19,8 @@ struct shard_pin {
     struct shard_client *client;    /* whose it is, or NULL */
     uint32_t node;
     enum shard_pin_use use;
-    bool touched;                   /* in the list of those with something to write */
+    bool touched;                   /* in the list of those with something to write … */
+    bool behind;                    /* … which others, by the connection that they share, had before it */
     bool leaving;                   /* it is given back with the last answer that is to come */
     bool settled;                   /* an answer has come: there is something to lose */
     /* ---- of subscriptions ---- */
@@ -52,7 +53,9 @@ bool shard_pin_send(struct shard_call *call, struct shard_pin *pin);
 
 /* It has something to write, or may have. */
 void shard_pin_touch(struct shard_worker *worker, struct shard_pin *pin);
-void shard_pins_flush(struct shard_worker *worker);
+
+/* In the order in which they were touched; not all: those are left that are behind what the shared connections have to write. */
+void shard_pins_flush(struct shard_worker *worker, bool all);
 
 /* Returns whether there is one that has to be looked at again. */
 bool shard_pins_check(struct shard_worker *worker);

@@ -261,7 +261,8 @@ struct shard_worker {
     uint64_t random;
     struct shard_pin *pins;          /* connections for one client at a time */
     struct shard_pin *idle_pins;     /* those of them that are nobody's */
-    struct shard_pin *touched_pins;  /* those with something to write */
+    struct shard_pin *touched_pins;  /* those with something to write, in the order of their clients' commands */
+    struct shard_pin *last_touched_pin;
     double pins_at;                  /* when they are looked at again */
     struct shard_metrics *metrics;
     struct shard_hot *hot;

@@ -78,11 +78,16 @@ static bool holds(struct shard_worker *worker, struct shard_client *client) {
     return false;
 }
 
-/* Nodes first: what they are asked is under way while the clients are written to. */
+/*
+ * Nodes first: what they are asked is under way while the clients are written to. A node hears what two clients have sent on two
+ * connections in the order in which it was heard here, as far as one of them has a connection of its own: who waits for an element
+ * longer gets it sooner, and an EXEC is before the write behind it that would have it fail.
+ */
 void shard_flush(struct shard_worker *worker) {
+    shard_pins_flush(worker, false);
     for (uint32_t i = 0; i < worker->topology->known; i++) shard_link_flush(worker, &worker->links[i]);
     for (struct shard_link *link = worker->streams; link; link = link->next) shard_link_flush(worker, link);
-    shard_pins_flush(worker);
+    shard_pins_flush(worker, true);
     shard_lanes_flush(worker);
     struct shard_client *held = NULL;
     while (worker->touched) {
