@@ -28,6 +28,7 @@ struct shard_tls {
     struct shard_tls *after;
     double ends_at;                 /* … until then */
     int error;                      /* an errno, of the connection: nothing goes any more; 0: none */
+    bool ended;                     /* its end was read behind other bytes, and is to be told of */
     bool shaking;
     bool listed;                    /* it is among those */
     bool telling;                   /* its owner is to be told */
@@ -218,7 +219,8 @@ ssize_t shard_tls_receive(struct shard_worker *worker, struct shard_tls *tls, ch
         break;
     }
     /* What comes next, if only the end, is told of by nobody else once the socket has been read. */
-    if (done == room) shard_tls_tell(worker, tls);
+    if (done && error != EAGAIN) tls->ended = true;
+    if (done == room || tls->ended) shard_tls_tell(worker, tls);
     if (done) return (ssize_t)done;
     errno = tls->error ? tls->error : error;
     return errno ? -1 : 0;
@@ -251,7 +253,7 @@ int shard_tls_write(struct shard_tls *tls, struct shard_rope *rope, struct shard
 }
 
 bool shard_tls_has_more(const struct shard_tls *tls) {
-    return tls->ssl && !tls->error && SSL_has_pending(tls->ssl);
+    return tls->ssl && (tls->ended || (!tls->error && SSL_has_pending(tls->ssl)));
 }
 
 bool shard_tls_is_shaking(const struct shard_tls *tls) {

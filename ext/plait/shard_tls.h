@@ -64,7 +64,7 @@ ssize_t shard_tls_send(struct shard_tls *tls, const char *data, size_t size);
 /* As shard_rope_write. */
 int shard_tls_write(struct shard_tls *tls, struct shard_rope *rope, struct shard_blocks *blocks);
 
-/* Bytes have come that have not been received yet. */
+/* Bytes have come that have not been received yet, or the end. */
 bool shard_tls_has_more(const struct shard_tls *tls);
 
 /* Its owner will be told in the next turn, if it has more. */

@@ -55,7 +55,7 @@ class ShardProxyArrivalTest < Minitest::Test
       clients = Array.new(CLIENTS) { converse(port) }
       assert_equal("$-1\r\n", clients.first.call("GET", "k"))
       clients.each { |client| client.write(encode("BLPOP", "nothing", "0.01")) }
-      clients.each { |client| assert_equal("*-1\r\n", client.reply) }
+      assert_equal(["*-1\r\n"] * CLIENTS, clients.map(&:reply))
       yield(clients, ->(&block) { stopped(pid, &block) })
     ensure
       clients&.each(&:close)

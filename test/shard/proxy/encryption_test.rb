@@ -46,6 +46,21 @@ class ShardProxyEncryptionTest < Minitest::Test
     end
   end
 
+  # The goodbye is read together with the command, and nothing comes behind it: the socket stays open.
+  def test_a_goodbye_right_behind_a_command
+    encrypted do |proxy|
+      secure(proxy.port) do |client|
+        client.call("PING") # what the handshake has left is read
+        client.socket.to_io.setsockopt(:TCP, :CORK, true)
+        client.socket.write(encode("SET", "k", "v"))
+        client.socket.send(:stop)
+        client.socket.to_io.setsockopt(:TCP, :CORK, false)
+        wait_until { proxy.figures[:clients].zero? }
+        assert_equal("$1\r\nv\r\n", secure(proxy.port) { |other| other.call("GET", "k") })
+      end
+    end
+  end
+
   def test_random_commands_in_random_pieces
     encrypted(threads: 2) do |proxy|
       call(plain.port, "FLUSHALL")
