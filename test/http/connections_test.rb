@@ -232,6 +232,30 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
+  # A mask of ours would go before the caller's.
+  { "from_the_pool" => [0, ->(client, url) { client.get(url) }], "on_the_shelf" => [100, ->(client, url) { client.get(url) }],
+    "of_a_lane" => [0, ->(client, url) { client.fan_out([url], on: :sequence).first }] }.each do |where, (before, call)|
+    define_method(:"test_an_interrupt_that_the_caller_has_masked_does_not_come_while_one_is_awaited_#{where}") do
+      gate = Queue.new
+      answers = Queue.new
+      with_origin("/gate" => ->(io, _) { gate.pop && io.write(answer) }, pool: { per_key: 1, wait: 60 }) do |client, origin|
+        before.times { client.get(origin.url("/x")) }
+        holder = Thread.new { client.get(origin.url("/gate")) }
+        wait_until { origin.count("/gate") == 1 }
+        thread = Thread.new do
+          Thread.handle_interrupt(Interrupted => :never) { answers << call.call(client, origin.url("/x")).body }
+        end
+        thread.report_on_exception = false
+        wait_until { client.connections.instance_variable_get(:@pool).statistics[:waiting] == 1 }
+        thread.raise(Interrupted)
+        gate << true
+        assert_raises(Interrupted) { thread.join }
+        holder.join
+        assert_equal(["GET /x ", 0], [answers.pop(true), client.statistics[:busy]])
+      end
+    end
+  end
+
   def test_who_waits_gets_what_lies_on_the_shelf
     with_hot_route(pool: { per_key: 2, wait: 30 }) do |client, origin|
       numbers = (1..2_000).to_a

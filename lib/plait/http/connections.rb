@@ -11,12 +11,11 @@ module Plait
     # The connections of a client, kept for the next request to the same origin: in a pool, and those of the route that is
     # used all the time on a {Shelf} before it.
     class Connections
-      # An interrupt may come while we wait for a connection, but not between the pool's hands and ours.
-      WAITING = { Object => :on_blocking }.freeze
+      # Between the pool's hands and ours. Not while we wait: a mask of ours would go before the caller's.
       NEVER = { Object => :never }.freeze
       # Requests in a row after which a route has the shelf.
       HOT = 32
-      private_constant :WAITING, :NEVER, :HOT
+      private_constant :NEVER, :HOT
 
       # @return [Routes]
       attr_reader :routes
@@ -55,7 +54,10 @@ module Plait
           place = nil
           Thread.handle_interrupt(NEVER) { place = shelf.places.pop }
           used = !place.nil? && fresh?(place)
-          Thread.handle_interrupt(WAITING) { place = replace(place, route, timeouts, deadline) } unless used
+          unless used
+            discard(place.wire) if place
+            checkout(route, timeouts, deadline) { |wire| place = Shelf::Place.new(wire) }
+          end
           value = yield(place.wire, used)
           whole = true
           value
@@ -65,12 +67,13 @@ module Plait
       end
 
       # As {with}, for who keeps it for longer.
-      # @return [Wire] for {checkin} or {discard}
-      def checkout(route, timeouts, deadline, anew: false)
+      # @yieldparam wire [Wire] for {checkin} or {discard}; no interrupt comes before the block has noted it down
+      # @return [void]
+      def checkout(route, timeouts, deadline, anew: false, &take)
         @waiting += 1
         clear(@shelf)
         at = earliest(@limits[:wait], deadline)
-        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew) do
+        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew, take: take) do
           at = earliest(timeouts.connect, deadline)
           @dialer.connect(route, at && Deadline.new(at))
         end
@@ -115,7 +118,7 @@ module Plait
       def pooled(route, timeouts, deadline, anew)
         promote(route)
         wire = nil
-        Thread.handle_interrupt(WAITING) { wire = checkout(route, timeouts, deadline, anew: anew) }
+        checkout(route, timeouts, deadline, anew: anew) { |taken| wire = taken }
         yield wire
       ensure # (one whose exchange was broken off has closed itself)
         Thread.handle_interrupt(NEVER) { checkin(wire) if wire }
@@ -157,12 +160,6 @@ module Plait
         @reused += 1
         idle_timeout = @limits[:idle_timeout]
         !place.wire.stale? && (idle_timeout.nil? || Deadline.now - place.since < idle_timeout)
-      end
-
-      # @param place [Shelf::Place, nil] whose connection is of no more use
-      def replace(place, route, timeouts, deadline)
-        discard(place.wire) if place
-        Shelf::Place.new(checkout(route, timeouts, deadline))
       end
 
       # Brings back what is there, for others to have.

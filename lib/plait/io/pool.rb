@@ -64,15 +64,21 @@ module Plait
 
       # As {with}, for who keeps it for longer than a block: every one must come back by {checkin} or {discard}.
       # @param anew [Boolean] whether it is to be a new one: an idle one is closed for it
+      # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that
+      #   comes while {checkout} returns parts its caller from what it returns
       # @yieldreturn [Object] a new connection
       # @return [Object] a connection
-      def checkout(key, deadline: nil, anew: false, &connect)
+      def checkout(key, deadline: nil, anew: false, take: nil, &connect)
         claim = Claim.new(key)
+        taken = false
         connection = obtain(claim, deadline, connect, anew: anew)
-        finished = true
+        Thread.handle_interrupt(NEVER) do
+          take&.call(connection)
+          taken = true
+        end
         connection
       ensure
-        Thread.handle_interrupt(NEVER) { finished || settle(claim, keep: false) }
+        Thread.handle_interrupt(NEVER) { taken || settle(claim, keep: false) }
       end
 
       # Brings a connection back: to who has waited longest, or into the pool. One that is closed gives its place to who

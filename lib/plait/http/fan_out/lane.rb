@@ -13,9 +13,8 @@ module Plait
       # What one member of a crew sends its requests on. It keeps its connection as long as the next request is to the same
       # origin: then neither the pool is asked, nor anything made but the response.
       class Lane
-        WAITING = { Object => :on_blocking }.freeze
         NEVER = { Object => :never }.freeze
-        private_constant :WAITING, :NEVER
+        private_constant :NEVER
 
         # One request, on a lane of its own.
         # @return [Response]
@@ -154,10 +153,7 @@ module Plait
           take(deadline)
         end
 
-        # An interrupt may come while this waits, and not between the pool's hands and ours.
-        def take(deadline)
-          Thread.handle_interrupt(WAITING) { @wire = @connections.checkout(@route, @timeouts, deadline) }
-        end
+        def take(deadline) = @connections.checkout(@route, @timeouts, deadline) { |wire| @wire = wire }
 
         # @return [Boolean] see {Connections#stale?}
         def give_up
