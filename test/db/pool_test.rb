@@ -67,6 +67,12 @@ class DBPoolTest < Minitest::Test
     making: [->(_) {}, USE],
     replacing: [->(pool) { pool.with { |old| old.broken = true } }, USE],
     lending: [USE, ->(pool, _) { pool.with(timeout: 1, &:itself) }],
+    taking: [USE, lambda do |pool, _|
+      mine = nil
+      pool.checkout(take: ->(connection) { mine = connection })
+    ensure
+      pool.checkin(mine) if mine
+    end],
     bringing_back: [:checkout.to_proc, ->(pool, connection) { pool.checkin(connection) }],
     throwing_away: [:checkout.to_proc, ->(pool, connection) { pool.discard(connection) }],
     sweeping: [USE, ->(pool, _) { pool.sweep }],

@@ -112,7 +112,7 @@ module Plait
 
         session = nil
         begin
-          Thread.handle_interrupt(Object => :on_blocking) { session = @pool.checkout }
+          @pool.checkout(take: ->(taken) { session = taken })
           value = yield session
           whole = true
           value

@@ -89,15 +89,20 @@ module Plait
 
     # As {with}, for who keeps it for longer than a block, on any thread or fiber: each must come back by {checkin} or
     # {discard}.
+    # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that comes
+    #   while {checkout} returns parts its caller from what it returns
     # @return [Object] a connection
-    def checkout(timeout: @options.timeout)
+    def checkout(timeout: @options.timeout, take: nil)
       claim = Io::Pool::Claim.new(nil)
+      taken = nil
       entry = obtain(claim, timeout)
-      @out[entry.connection] = entry
-      kept = true
+      Thread.handle_interrupt(NEVER) do
+        take&.call(entry.connection)
+        taken = @out[entry.connection] = entry
+      end
       entry.connection
     ensure
-      Thread.handle_interrupt(NEVER) { settle(claim) unless kept }
+      Thread.handle_interrupt(NEVER) { settle(claim) if claim && !taken }
     end
 
     # @return [void]
