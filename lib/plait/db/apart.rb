@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../values/errors"
+
 module Plait
   module DB
     # A call in C that no interruption reaches (connecting, with mysql2), for a fiber: on a thread of its own, which is left
@@ -8,22 +10,70 @@ module Plait
     class Apart
       # Threads at once. Who comes later waits for one of them to end, as fibers can.
       MOST = 64
-      private_constant :MOST
+      # Around changes of the books alone, and never a wait: a mask of ours would go before the caller's.
+      NEVER = { Object => :never }.freeze
+      private_constant :MOST, :NEVER
+
+      # Who has a thread, and who waits for one, in the order of asking.
+      class Line
+        def initialize
+          @lock = Mutex.new
+          @waiting = []
+          @threads = 0
+        end
+
+        # @param call [Apart]
+        def enter(call)
+          @lock.synchronize do
+            @waiting << call
+            serve
+          end
+        end
+
+        # @return [Integer] threads, and who waits for one
+        def count = @lock.synchronize { @threads + @waiting.size }
+
+        private
+
+        def serve
+          start(@waiting.shift) while @waiting.any? && @threads < MOST
+        end
+
+        # The thread inherits the mask, without which it could end before it has told anybody.
+        def start(call)
+          Thread.new { work(call) }.report_on_exception = false
+          @threads += 1
+        rescue ThreadError => e
+          call.give_up(e)
+        end
+
+        def work(call)
+          call.run
+        ensure
+          @lock.synchronize do
+            @threads -= 1
+            serve
+          end
+        end
+      end
+      private_constant :Line
 
       @lock = Mutex.new
 
       class << self
         # @param discard [#call] is given what came too late
         # @return [Object] what the block returns
+        # @raise [WorkerDied] when the block has ended its thread
+        # @raise [ThreadError] when the system gives none
         def call(discard:, &block) = new(block, discard).value
 
-        # @return [Thread::SizedQueue] a place for each; the threads of a parent are not here
+        # @return [Line] the threads of a parent are not here
         # @api private
-        def places
+        def line
           @lock.synchronize do
-            @places = Thread::SizedQueue.new(MOST) if @pid != Process.pid
+            @line = Line.new if @pid != Process.pid
             @pid = Process.pid
-            @places
+            @line
           end
         end
       end
@@ -37,39 +87,38 @@ module Plait
 
       # @return [Object]
       def value
-        start
+        Thread.handle_interrupt(NEVER) { self.class.line.enter(self) }
         @done.pop
         taken = true
         raise @error if @error
 
         @value
       ensure
-        leave unless taken
+        Thread.handle_interrupt(NEVER) { leave } unless taken
+      end
+
+      # On its thread, where nothing can come but to the block.
+      # @api private
+      def run
+        @error = WorkerDied.new("the thread of this call was killed before it had ended")
+        keep(Thread.handle_interrupt(Object => :immediate) { @block.call }) unless @lock.synchronize { @left }
+        @error = nil
+      rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to who waits
+        @error = e
+      ensure
+        @done << true
+      end
+
+      # Instead of {run}.
+      # @api private
+      def give_up(error)
+        @error = error
+        @done << true
       end
 
       private
 
-      # Between taking a place and having the thread that gives it back nothing may come.
-      def start
-        places = self.class.places
-        Thread.handle_interrupt(Object => :on_blocking) do
-          places.push(true)
-          Thread.new { run(places) }.report_on_exception = false
-        rescue ThreadError
-          places.pop
-          raise
-        end
-      end
-
-      def run(places)
-        value = @block.call
-        @lock.synchronize { @left ? @discard.call(value) : @value = value }
-      rescue StandardError => e
-        @error = e
-      ensure
-        places.pop
-        @done << true
-      end
+      def keep(value) = @lock.synchronize { @left ? @discard.call(value) : @value = value }
 
       def leave
         @lock.synchronize do
