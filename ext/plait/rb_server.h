@@ -10,6 +10,9 @@
 /* By how many fields a request has: the room in a Hash is copied, and collected, with it. */
 enum rb_server_template { RB_SERVER_SMALL, RB_SERVER_MEDIUM, RB_SERVER_LARGE, RB_SERVER_TEMPLATES };
 
+/* Seconds after which other fibers are let run, as Scheduler::SLICE. */
+static const double RB_SERVER_SLICE = 0.004;
+
 /* Where names of fields are remembered: fits the bits of a number. */
 enum { RB_SERVER_PLACES = 64 };
 
@@ -85,8 +88,15 @@ static inline double plait_server_now(void) {
 
 struct rb_server *plait_server_of(VALUE self);
 
+/* One of the options that a server was made with; what they are for its engine, as far as they are for that. */
+VALUE plait_server_setting(VALUE settings, const char *name);
+struct server_settings plait_server_settings(VALUE settings);
+
 /* NULL when it is gone: closed, or no longer ours. */
 struct server_connection *plait_server_connection(const struct exchange *exchange);
+
+/* Receives what has come on one that is ready; if that completes a request, runs it, holds it, or refuses it. */
+void plait_server_serve(struct rb_server *server, struct server_connection *connection);
 
 /*
  * Calls the app, sends what it returns, and tells who wants to know that it is over. Returns the state to go on with
@@ -103,6 +113,19 @@ void plait_server_abandon(const struct exchange *exchange);
 /* Whether what was raised is an app's; if not (a kill, a signal, a cancellation), it goes on its way. */
 bool plait_server_is_error(VALUE error);
 
+/*
+ * Has another worker take over, unless somebody does anyhow; `now`: whoever does. Returns the state to go on with
+ * (rb_jump_tag), or 0.
+ */
+int plait_server_call_somebody(struct rb_server *server);
+int plait_server_call_now(struct rb_server *server);
+
+/* The current worker waits until a connection is ready, be it a new one. */
+void plait_server_poll(struct rb_server *server);
+
+/* Lets those go on who run the app. Who connects meanwhile is accepted, so that the kernel's queue does not overflow. */
+void plait_server_nap(struct rb_server *server);
+
 /* The current worker has nothing to do, until he is called. */
 void plait_server_rest(struct rb_server *server);
 
@@ -110,6 +133,10 @@ void plait_server_rest(struct rb_server *server);
 void plait_server_wake_one(struct rb_server *server);
 
 void plait_server_init_rest(void);
+void plait_server_init_poll(void);
+void plait_server_init_request(void);
+void plait_server_define_calls(VALUE core);
+void plait_server_define_work(VALUE core);
 void plait_server_define_hybrid(VALUE server_class);
 void plait_server_init_names(void);
 void plait_server_init_env(void);

@@ -8,7 +8,7 @@ class ServerOnThreadsTest < Minitest::Test
 
   def mechanism = :threads
 
-  # Seconds that the first of a full queue waits before others are refused, as in rb_server.c.
+  # Seconds that the first of a full queue waits before others are refused, as in rb_server_work.c.
   PATIENCE = 0.25
   QUEUE = 4
 

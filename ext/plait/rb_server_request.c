@@ -1,0 +1,178 @@
+/*
+ * A request's life: received from a connection that is ready, run by the app (or held, or refused, when too many run),
+ * answered for when the app fails, and told as finished to who wants to know.
+ */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include <ruby/thread.h>
+
+static ID id_call, id_fail, id_finished, id_close;
+static VALUE response_finished_key, queued_key;
+
+/* Signals come to the main thread: elsewhere it was the app that has raised one. */
+static bool is_signal(VALUE error) {
+    return rb_obj_is_kind_of(error, rb_eSignal) && rb_thread_current() == rb_thread_main();
+}
+
+bool plait_server_is_error(VALUE error) {
+    if (!RTEST(error) || RB_SPECIAL_CONST_P(error) || RB_BUILTIN_TYPE(error) == T_IMEMO) return false;
+    if (!rb_obj_is_kind_of(error, rb_eException) || is_signal(error)) return false;
+    return !rb_obj_is_kind_of(error, rb_path2class("Plait::Mechanisms::Interruption"));
+}
+
+struct server_connection *plait_server_connection(const struct exchange *exchange) {
+    const struct server *engine = &exchange->server->engine;
+    struct server_connection *connection = server_find(engine, exchange->number, exchange->generation);
+    return connection && connection->requests == exchange->serial ? connection : NULL;
+}
+
+static VALUE run_app(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    plait_server_input(exchange);
+    plait_server_respond(exchange, rb_funcallv(exchange->server->app, id_call, 1, &exchange->env));
+    return Qnil;
+}
+
+static VALUE report(VALUE argument) {
+    const struct exchange *exchange = (const struct exchange *)argument;
+    rb_funcall(exchange->server->reply, id_fail, 2, exchange->env, rb_errinfo());
+    return Qnil;
+}
+
+void plait_server_abandon(const struct exchange *exchange) {
+    struct server_connection *connection = plait_server_connection(exchange);
+    if (connection) server_drop(&exchange->server->engine, connection);
+}
+
+/* Returns the state to go on with, or 0. */
+static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
+    *error = rb_errinfo();
+    if (!plait_server_is_error(*error)) {
+        plait_server_abandon(exchange);
+        return state;
+    }
+    int failed = 0;
+    rb_protect(report, (VALUE)exchange, &failed);
+    if (failed != 0 && plait_server_is_error(rb_errinfo())) failed = 0;
+    if (failed == 0) rb_set_errinfo(Qnil);
+    struct server_connection *connection = plait_server_connection(exchange);
+    if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
+    else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
+    return failed;
+}
+
+struct ending {
+    struct exchange *exchange;
+    VALUE callables, error;
+};
+
+static VALUE call_finished(VALUE argument) {
+    const struct ending *ending = (const struct ending *)argument;
+    const struct exchange *exchange = ending->exchange;
+    if (!NIL_P(exchange->input)) rb_funcall(exchange->input, id_close, 0);
+    if (!NIL_P(ending->callables)) {
+        rb_funcall(exchange->server->reply, id_finished, 5, ending->callables, exchange->env, exchange->status,
+                   exchange->headers, ending->error);
+    }
+    return Qnil;
+}
+
+static void end_request(struct exchange *exchange, int state, VALUE error) {
+    struct ending ending = {.exchange = exchange, .error = error, .callables = rb_hash_lookup(exchange->env, response_finished_key)};
+    if (!RB_TYPE_P(ending.callables, T_ARRAY) || RARRAY_LEN(ending.callables) == 0) ending.callables = Qnil;
+    if (NIL_P(ending.callables) && NIL_P(exchange->input)) return; /* as mostly */
+
+    int failed = 0;
+    rb_protect(call_finished, (VALUE)&ending, &failed);
+    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
+}
+
+int plait_server_perform(struct exchange *exchange) {
+    int state = 0;
+    VALUE error = Qnil;
+    struct server_connection *connection;
+    rb_protect(run_app, (VALUE)exchange, &state);
+    if (state != 0) {
+        state = handle_failure(exchange, state, &error);
+    } else if ((connection = plait_server_connection(exchange))) {
+        server_finish(&exchange->server->engine, connection, !exchange->close, plait_server_now());
+    }
+    end_request(exchange, state, error);
+    return state;
+}
+
+static bool is_last(const struct rb_server *server, const struct server_connection *connection) {
+    return connection->requests + 1 >= server->engine.settings.requests;
+}
+
+static void run(struct rb_server *server, struct server_connection *connection, const struct server_request *request) {
+    struct exchange exchange = {.server = server, .number = connection->number, .generation = connection->generation,
+                                .minor = connection->minor, .serial = connection->requests + 1, .status = Qnil,
+                                .headers = Qnil, .persistent = request->head->persistent && !is_last(server, connection)};
+    plait_server_env(&exchange, connection, request);
+    if (server->waited >= 0) rb_hash_aset(exchange.env, queued_key, DBL2NUM(server->waited));
+    if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
+
+    server->running++;
+    int state = plait_server_call_somebody(server);
+    if (state != 0) plait_server_abandon(&exchange);
+    else state = NIL_P(server->hybrid) ? plait_server_perform(&exchange) : plait_server_run_hybrid(&exchange);
+    server->running--;
+    if (state != 0) rb_jump_tag(state);
+    RB_GC_GUARD(exchange.env);
+}
+
+static void refuse(struct rb_server *server, struct server_connection *connection) {
+    server->engine.counts.refused++;
+    server_refuse(&server->engine, connection, 503, "the server is busy", "retry-after: 1\r\n", plait_server_now());
+}
+
+struct spooling {
+    struct rb_server *server;
+    struct server_connection *connection;
+    bool done;
+};
+
+static void *spool_without_gvl(void *argument) {
+    struct spooling *spooling = argument;
+    server_spool(&spooling->server->engine, spooling->connection);
+    spooling->done = true;
+    return NULL;
+}
+
+/* The disk may be slow: other threads go on, as if the app ran. With an interrupt at hand it is done all the same. */
+static void spool(struct rb_server *server, struct server_connection *connection) {
+    struct spooling spooling = {.server = server, .connection = connection};
+    server->running++;
+    int state = NIL_P(server->scheduler) ? plait_server_call_somebody(server) : 0;
+    rb_nogvl(spool_without_gvl, &spooling, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (!spooling.done) spool_without_gvl(&spooling);
+    server->running--;
+    server_give_back(&server->engine, connection);
+    if (state != 0) rb_jump_tag(state);
+}
+
+void plait_server_serve(struct rb_server *server, struct server_connection *connection) {
+    struct server_request request;
+    int result = server_receive(&server->engine, connection, &request, plait_server_now());
+    if (result == SERVER_SPOOL) spool(server, connection);
+    if (result != SERVER_REQUEST) return;
+    if (server->running < server->limit) return run(server, connection, &request);
+    if ((long)server->engine.held >= server->queue) return refuse(server, connection);
+    if (server_hold(&server->engine, connection, &request, plait_server_now()) != 0) server_drop(&server->engine, connection);
+}
+
+void plait_server_init_request(void) {
+    id_call = rb_intern("call");
+    id_fail = rb_intern("fail");
+    id_finished = rb_intern("finished");
+    id_close = rb_intern("close");
+    response_finished_key = rb_interned_str_cstr("rack.response_finished");
+    rb_gc_register_mark_object(response_finished_key);
+    queued_key = rb_interned_str_cstr("plait.queued");
+    rb_gc_register_mark_object(queued_key);
+}
+
+#endif
