@@ -24,6 +24,7 @@ struct visit {
     VALUE reactor;
     VALUE handler;
     VALUE batch;          /* that is run, or left; or nil */
+    VALUE state;          /* what has come of reading: a Symbol */
     double since;         /* when that began, monotonic seconds; 0: nothing is run */
     double last;          /* when that, or the one before it, began */
     double limit;         /* when it is over, monotonic seconds, or INFINITY */
@@ -31,7 +32,7 @@ struct visit {
     size_t requests;      /* that have come, since `counted` was asked for */
     size_t notifications;
     size_t done;          /* of both, that were run; those of the batch aside */
-    bool over;            /* somebody else has taken the connection, and the batch */
+    bool over;            /* none is paid; or somebody else has taken the connection, and the batch */
 };
 
 /* ---- the object ---- */
@@ -53,6 +54,8 @@ static VALUE visit_allocate(VALUE class) {
     struct visit *visit;
     VALUE self = TypedData_Make_Struct(class, struct visit, &visit_type, visit);
     visit->reactor = visit->handler = visit->batch = Qnil;
+    visit->state = sym_idle;
+    visit->over = true;
     return self;
 }
 
@@ -99,51 +102,47 @@ static void finish(struct visit *visit) {
     visit->batch = Qnil;
 }
 
-/* What has become of a batch: all is answered; it is not sent yet; or others have to see to it. */
-enum progress { DONE, UNSENT, LEFT };
-
-/* `left` is the request that was taken and not run, or nil. */
-static enum progress run(struct visit *visit, struct line *line, VALUE batch, VALUE *left) {
+/* Returns whether all is answered and sent. `left` is the request that was taken and not run, or nil. */
+static bool run(struct visit *visit, struct line *line, VALUE batch, VALUE *left) {
     begin(visit, batch);
     see_to_watch(visit);
     *left = plait_rpc_batch_run(batch, visit->handler);
     visit->since = 0;
-    if (visit->over || !NIL_P(*left) || !plait_rpc_batch_over(batch)) return LEFT;
+    if (visit->over || !NIL_P(*left) || !plait_rpc_batch_over(batch)) return false;
 
     finish(visit);
-    return NIL_P(line->over) && plait_line_flush(line) ? DONE : UNSENT;
+    return NIL_P(line->over) && plait_line_flush(line);
 }
 
-/* Takes what is there. Returns what is to be told when the visit ends. */
-static VALUE take(struct visit *visit, struct line *line, bool *on) {
-    VALUE batch = Qnil, left = Qnil;
-    VALUE state = plait_line_visit(line, &batch);
-    *on = state == sym_idle;
-    if (NIL_P(batch)) return state;
+/* Takes what is there. Returns whether the visit goes on. */
+static bool take(struct visit *visit, struct line *line, VALUE *left) {
+    VALUE batch = Qnil;
+    visit->state = plait_line_visit(line, &batch);
+    bool idle = visit->state == sym_idle;
+    if (NIL_P(batch)) return idle;
 
-    enum progress progress = run(visit, line, batch, &left);
-    *on = *on && progress == DONE && visit->last < visit->limit;
-    return progress == LEFT ? left : state;
+    bool done = run(visit, line, batch, left);
+    return done && idle && visit->last < visit->limit;
 }
 
 static VALUE stay(struct visit *visit, struct line *line) {
-    VALUE outcome = sym_idle;
+    VALUE left = Qnil;
     bool on = true;
     while (on) {
         enum plait_turn turn = wait(visit, line);
-        if (!NIL_P(line->over)) return sym_closed;
-        if (turn == PLAIT_INTERRUPTED) continue;
-        if (turn != PLAIT_THIS) return sym_idle;
+        if (!NIL_P(line->over)) visit->state = sym_closed;
+        if (turn == PLAIT_INTERRUPTED && NIL_P(line->over)) continue;
 
-        outcome = take(visit, line, &on);
+        on = turn == PLAIT_THIS && NIL_P(line->over) && take(visit, line, &left);
     }
-    return outcome;
+    return left;
 }
 
-/* pay(line, limit) { … } => Symbol, Incoming or nil */
+/* pay(line, limit) { … } => Incoming or nil */
 static VALUE visit_pay(VALUE self, VALUE line, VALUE limit) {
     struct visit *visit = visit_of(self);
     visit->over = false;
+    visit->state = sym_idle;
     visit->watched = plait_now();
     visit->limit = NIL_P(limit) ? INFINITY : NUM2DBL(limit);
     VALUE outcome = stay(visit, plait_line_of(line));
@@ -158,6 +157,12 @@ static VALUE visit_pay(VALUE self, VALUE line, VALUE limit) {
 static VALUE visit_since(VALUE self) {
     double since = visit_of(self)->since;
     return since > 0 ? DBL2NUM(since) : Qnil;
+}
+
+/* state => Symbol; or nil: it is over */
+static VALUE visit_state(VALUE self) {
+    const struct visit *visit = visit_of(self);
+    return visit->over ? Qnil : visit->state;
 }
 
 /* end => NativeBatch, or nil */
@@ -186,6 +191,7 @@ void plait_init_rpc_visit(VALUE rpc) {
     rb_define_method(visit, "initialize", visit_initialize, 2);
     rb_define_method(visit, "pay", visit_pay, 2);
     rb_define_method(visit, "since", visit_since, 0);
+    rb_define_method(visit, "state", visit_state, 0);
     rb_define_method(visit, "end", visit_end, 0);
     rb_define_method(visit, "counted", visit_counted, 0);
 }

@@ -223,7 +223,7 @@ module Plait
 
       # @param visit [NativeVisit]
       # @param deadline [Deadline, nil] by which it is over, if it is anything but silent
-      # @return [Symbol, Incoming, nil] see there
+      # @return [Incoming, nil] see there
       # @api private
       def visit(visit, deadline, &watch) = visit.pay(@line, deadline&.at, &watch)
 

@@ -10,8 +10,8 @@ module Plait
     # - `new(reactor, handler)`
     # - `pay(line, limit) { … }`: waits for what the connection says next, and runs and answers it, until somebody else says
     #   something, it has been silent for 10 ms, or the moment is past (monotonic seconds, or nil). Before something is run, but
-    #   once in a millisecond at most, the block is called. Returns what `NativeLine#read_available` would; or, where a batch is
-    #   not done with: nil, or an {Incoming} that was taken and not run.
+    #   once in a millisecond at most, the block is called. Returns nil, or an {Incoming} that was taken and not run.
+    # - `state`: what has come of reading, as `NativeLine#read_available` says it, until `end`; nil: it is over.
     # - `since`: since when methods are run, monotonic seconds; nil: none is.
     # - `end`: the batch that is being run, or was left, or nil; it is the caller's from now on.
     # - `counted`: how many requests and notifications have come, and how many were run, since that was asked for last; of these

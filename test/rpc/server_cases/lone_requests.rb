@@ -65,6 +65,32 @@ module ServerCases
       wait_until { count(:running).zero? }
     end
 
+    # More than who leads takes upon himself at once. Those behind one that he does not answer himself, or not at once, are in
+    # no socket any more.
+    def test_every_kind_with_many_behind_it
+      serve_quick
+      talker = trained
+      others = Array.new(40) { |id| [0, id, "add", [id, id]] }
+      Batches::EXPECTED.each do |(method, arguments), (error, result)|
+        5.times { assert_equal([nil, 3], call(talker, "add", 1, 2)) }
+        talker.socket.write([[0, 100, method, arguments], *others].map(&:to_msgpack).join)
+        *rest, (_, _, told, value) = talker.hear_many(41).sort_by { |answer| answer[1] }
+        assert_equal([error, result], [told && told[/.*/], value], method)
+        assert_equal(Array.new(40) { |id| [1, id, nil, 2 * id] }, rest)
+      end
+    end
+
+    def test_one_that_waits_all_of_a_sudden_with_many_behind_it
+      quick = serve_quick
+      talker = trained
+      others = Array.new(40) { |id| [0, id, "add", [id, id]] }
+      5.times { assert_equal([nil, 3], call(talker, "add", 1, 2)) }
+      talker.socket.write([[0, 100, "pause", [true]], *others].map(&:to_msgpack).join)
+      assert_equal(Array.new(40) { |id| [1, id, nil, 2 * id] }, talker.hear_many(40).sort)
+      quick.gate << "late"
+      assert_equal([1, 100, nil, "late"], talker.hear)
+    end
+
     def test_others_are_not_forgotten_while_one_asks_again_and_again
       serve_quick(idle_timeout: 0.2)
       silent = connect

@@ -80,6 +80,7 @@ module Plait
             @running += 1
             @backlog.promise(peer)
             stint.peer = peer
+            stint.state = nil
             peer.stint = stint
           end
 

@@ -14,7 +14,7 @@ module Plait
 
           # @return [Peer, nil] that he has taken hold of
           attr_accessor :peer
-          # @return [Symbol, nil] what has come of reading from it, see {Connection#read_available}
+          # @return [Symbol, nil] what has come of reading from it, see {Connection#read_available}; nil: that is not known yet
           attr_accessor :state
           # @return [NativeBatch, nil] that he has taken upon himself; until it is counted as done
           attr_accessor :batch

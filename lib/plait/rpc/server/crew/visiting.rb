@@ -20,8 +20,7 @@ module Plait
           end
 
           def visit(stint)
-            outcome = pay_visit(stint)
-            outcome.is_a?(Symbol) ? stint.state = outcome : stint.slow = outcome
+            stint.slow = pay_visit(stint)
             @lock.exclusively { end_visit(stint) }
             run_at_once(stint) if stint.batch && !stint.slow && more?(stint, stint.batch)
           end
@@ -52,9 +51,11 @@ module Plait
             !stint.peer.again && stint.peer.connection.unsent.zero?
           end
 
-          # What is run just now, or was left, is in the accounts from now on, and others find it.
+          # What is run just now, or was left, is in the accounts from now on, and others find it; and so is what was received
+          # behind it.
           def end_visit(stint)
             count_visit(stint)
+            stint.state = stint.visit&.state || stint.state
             return unless (batch = stint.visit&.end)
 
             @backlog.take_up(batch)
