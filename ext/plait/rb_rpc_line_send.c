@@ -224,7 +224,9 @@ static enum progress send_some(struct line *line) {
     return send_parts(line);
 }
 
+/* In a fork there is nothing to be sent: the peer is the parent's. */
 bool plait_line_flush(struct line *line) {
+    if (line->generation != plait_generation()) return true;
     if (line->sending) return true; /* he goes on until all is sent */
 
     enum progress progress = SENT;

@@ -34,6 +34,7 @@ module ServerCases
 
       def recall = @recall.call
       def ask(ask) = ask ? Plait::RPC.current.connection.call("answer", []).value : "nobody"
+      def split(split) = split ? Process.fork || "of the fork" : "not"
       def text(size, binary) = binary ? "\xFF".b * size : "ä" * (size / 2)
     end
 

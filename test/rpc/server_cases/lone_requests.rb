@@ -91,6 +91,20 @@ module ServerCases
       assert_equal([1, 100, nil, "late"], talker.hear)
     end
 
+    # Its fork goes on with what it ran, and has nothing to say to the peer.
+    def test_one_for_itself_that_forks
+      skip("no fork here") unless Process.respond_to?(:fork)
+      serve_quick
+      talker = trained
+      20.times { assert_equal([nil, "not"], call(talker, "split", false)) }
+      _, fork = call(talker, "split", true)
+      assert_kind_of(Integer, fork)
+      refute_predicate(talker, :heard?)
+      assert_equal([nil, 3], call(talker, "add", 1, 2))
+    ensure
+      finish_off(fork) if fork.is_a?(Integer)
+    end
+
     def test_others_are_not_forgotten_while_one_asks_again_and_again
       serve_quick(idle_timeout: 0.2)
       silent = connect
@@ -131,6 +145,15 @@ module ServerCases
       sizes = talker.hear_many(24).to_h { |_, id, _, text| [id, text.bytesize] }
       assert_equal(Array.new(24) { |id| [id, 1_000_000 + id] }.to_h, sizes)
       wait_until { count(:running).zero? && count(:waiting).zero? }
+    end
+
+    private
+
+    def finish_off(pid)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    rescue Errno::ECHILD
+      nil # it is a grandchild
     end
   end
 end
