@@ -78,6 +78,13 @@ static bool is_in_vain(const struct shard_pin *pin) {
     return pin->link.lane->links[pin->node].suspect && (pin->link.state == SHARD_DOWN || pin->use == SHARD_PIN_WAITS);
 }
 
+void shard_pin_append(struct shard_call *call, struct shard_pin *pin) {
+    struct shard_worker *worker = call->worker;
+    if (!shard_rope_refer(&pin->link.out, &worker->blocks, call->data, call->size, call->owner)) shard_link_close(worker, &pin->link);
+    if (pin->link.out.size > SHARD_HIGH) call->client->full = &pin->link;
+    shard_pin_touch(worker, pin);
+}
+
 bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
     if (is_in_vain(pin)) {
@@ -90,8 +97,7 @@ bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
         if (pin->link.state == SHARD_DOWN) detach(pin);
         return false;
     }
-    if (!shard_rope_refer(&pin->link.out, &worker->blocks, call->data, call->size, call->owner)) shard_link_close(worker, &pin->link);
-    shard_pin_touch(worker, pin);
+    shard_pin_append(call, pin);
     return true;
 }
 

@@ -48,6 +48,9 @@ struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum sh
 /* It is in the state of a new one: somebody else's next. */
 void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin);
 
+/* Its bytes are to be written there; while the node is behind with them the client is not read from. */
+void shard_pin_append(struct shard_call *call, struct shard_pin *pin);
+
 /* Sends the command on it. False: it can't be, and the client has been told. */
 bool shard_pin_send(struct shard_call *call, struct shard_pin *pin);
 

@@ -170,19 +170,13 @@ static bool find_channels(struct shard_call *call, uint32_t *node) {
     return !keys;
 }
 
-static void pass_on(struct shard_call *call, struct shard_pin *pin) {
-    struct shard_worker *worker = call->worker;
-    if (!shard_rope_refer(&pin->link.out, &worker->blocks, call->data, call->size, call->owner)) shard_link_close(worker, &pin->link);
-    shard_pin_touch(worker, pin);
-}
-
 void shard_subscribe(struct shard_call *call) {
     uint32_t node;
     if (shard_hold_back(call) || !find_channels(call, &node)) return;
 
     struct shard_pin *pin = shard_pin_take(call, node, SHARD_PIN_SUBSCRIBED);
     if (!pin) return;
-    if (shard_link_open(call->worker, &pin->link)) pass_on(call, pin);
+    if (shard_link_open(call->worker, &pin->link)) shard_pin_append(call, pin);
 }
 
 /* Whether it has unsubscribed from all is known when the node has answered. */
@@ -200,7 +194,7 @@ static void pass_on_if_there(struct shard_call *call, struct shard_pin *pin) {
     uint32_t node;
     if (!find_channels(call, &node)) return;
     pin->refuses = false;
-    if (node == pin->node) pass_on(call, pin);
+    if (node == pin->node) shard_pin_append(call, pin);
     else if (!pin->channels && !pin->shard_channels) probe(call, pin); /* it may have none there */
     else shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (this connection has subscribed on another node)");
 }
@@ -212,7 +206,7 @@ bool shard_subscription_takes(struct shard_call *call) {
     if (fits && call->command->way == SHARD_SUBSCRIBES) {
         pass_on_if_there(call, pin);
     } else if (is(call, "ping")) {
-        pass_on(call, pin);
+        shard_pin_append(call, pin);
     } else if (pin->refuses) {
         pin->refuses = false;
         shard_refuse(call, "ERR Can't execute '%.*s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT are allowed in this context",

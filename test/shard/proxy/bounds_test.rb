@@ -71,6 +71,14 @@ class ShardProxyBoundsTest < Minitest::Test
     end
   end
 
+  def test_what_a_subscriber_sends_to_a_node_that_sleeps
+    assert_bounded_while_asleep(%w[SUBSCRIBE c], ["PING", "x" * 10_000])
+  end
+
+  def test_what_a_client_that_watches_sends_to_a_node_that_sleeps
+    assert_bounded_while_asleep(%w[WATCH k], ["SET", "k", "x" * 10_000])
+  end
+
   def test_who_reads_is_not_cut_however_much_it_gets
     fakes = Array.new(2) { answering_node("*10\r\n#{VALUE * 10}") }
     with_fakes(*fakes, client_bytes: 2_000_000) do |proxy, _|
@@ -145,6 +153,37 @@ class ShardProxyBoundsTest < Minitest::Test
   end
 
   private
+
+  # Not much more is read from the client than the kernel holds for the node; all of it is done when that wakes up.
+  def assert_bounded_while_asleep(first, command)
+    server = Support::RedisServer.start
+    with_proxy([server], timeout: 60) do |proxy|
+      converse(proxy.port) do |client|
+        client.call(*first)
+        server.signal(:STOP)
+        sender = Thread.new { 3000.times { client.socket.write(encode(*command)) } }
+        steady { proxy.figures[:bytes_in] }
+        assert_operator(proxy.figures[:bytes_in], :<, 20_000_000)
+        server.signal(:CONT)
+        3000.times { |i| assert_match(/\A(\+OK|\*2\r\n\$4\r\npong)/, client.reply, i) }
+        sender.join
+      end
+    end
+  ensure
+    server.signal(:CONT)
+    server.stop
+  end
+
+  # Waits until it grows no longer.
+  def steady
+    before = nil
+    wait_until do
+      former = before
+      before = yield
+      sleep(0.3)
+      before == former
+    end
+  end
 
   # A client for which so many answers are kept, behind one that does not come.
   def holding(port, keys, count)
