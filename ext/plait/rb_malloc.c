@@ -1,11 +1,26 @@
 /*
- * How the C library's malloc shares memory out among threads.
+ * How the C library's malloc shares memory out, and when it gives it back.
  */
 #include "plait.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+
+/*
+ * NativeMalloc.map_large(from, spare): what is of so many bytes gets pages of its own, which go back to the system when it is
+ * freed, and the rest keeps so many free bytes at its end at most. By itself malloc comes to put larger ones among the small.
+ */
+static VALUE map_large(VALUE self, VALUE from, VALUE spare) {
+    (void)self;
+    int bytes = NUM2INT(from), kept = NUM2INT(spare);
+#ifdef __GLIBC__
+    return mallopt(M_MMAP_THRESHOLD, bytes) == 1 && mallopt(M_TRIM_THRESHOLD, kept) == 1 ? Qtrue : Qfalse;
+#else
+    (void)bytes, (void)kept;
+    return Qfalse;
+#endif
+}
 
 /* NativeMalloc.limit_arenas(count): whether that is so from now on. Those that are there already stay. */
 static VALUE limit_arenas(VALUE self, VALUE count) {
@@ -22,4 +37,5 @@ static VALUE limit_arenas(VALUE self, VALUE count) {
 void plait_init_malloc(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeMalloc");
     rb_define_singleton_method(native, "limit_arenas", limit_arenas, 1);
+    rb_define_singleton_method(native, "map_large", map_large, 2);
 }
