@@ -29,9 +29,8 @@ module Plait
       # What the peer sends, until it ends.
       # @return [void]
       def ask
-        while (bytes = @stream.read_partial(RECORD))
-          @plain.write(bytes)
-        end
+        piece = empty
+        @plain.write(piece) while @stream.read_partial(RECORD, piece)
       rescue *ENDS
         nil # the other half sees it too
       ensure
@@ -41,8 +40,9 @@ module Plait
       # What the core answers, until it ends: then all is over.
       # @return [void]
       def answer
-        while (bytes = @plain.read_nonblock(RECORD, exception: false))
-          bytes == :wait_readable ? @plain.wait_readable : pass_on(bytes)
+        piece = empty
+        while (got = @plain.read_nonblock(RECORD, piece, exception: false))
+          got == :wait_readable ? await(piece) : pass_on(piece)
         end
         say_goodbye if @whole.call
       rescue *ENDS
@@ -63,6 +63,15 @@ module Plait
       end
 
       private
+
+      # One String for all that goes one way: with a new one for each record the collector had three times the bytes to see to.
+      def empty = String.new(encoding: Encoding::BINARY)
+
+      # Its memory is given back: most connections wait for most of the time.
+      def await(piece)
+        piece.clear
+        @plain.wait_readable
+      end
 
       def pass_on(bytes) = @stream.write(bytes, deadline: @timeout && Deadline.after(@timeout))
 
