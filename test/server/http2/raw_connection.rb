@@ -29,7 +29,7 @@ class RawConnection
   private
 
   def more
-    ready? or raise Minitest::Assertion, "nothing came within 20 s"
+    ready? or raise Minitest::Assertion, "nothing came within 60 s"
     @bytes << @socket.readpartial(65_536)
     @frames.concat(frames(@bytes))
   rescue EOFError, Errno::ECONNRESET, OpenSSL::SSL::SSLError
@@ -37,5 +37,5 @@ class RawConnection
   end
 
   # Of a TLS socket something may be decrypted already.
-  def ready? = (@socket.respond_to?(:pending) && @socket.pending.positive?) || @socket.to_io.wait_readable(20)
+  def ready? = (@socket.respond_to?(:pending) && @socket.pending.positive?) || @socket.to_io.wait_readable(60)
 end
