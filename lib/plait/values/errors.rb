@@ -166,10 +166,6 @@ module Plait
     def initialize(message = "cancelled: its result is no longer needed") = super
   end
 
-  class OffloadRefused < Error; end
-
-  class BlockingError < Error; end
-
   # A worker process ended before it answered for its item.
   class WorkerDied < Error
     # @return [Process::Status, nil] how the process ended, where that is known
@@ -180,6 +176,10 @@ module Plait
       @status = status
     end
   end
+
+  class OffloadRefused < Error; end
+
+  class BlockingError < Error; end
 
   # What we were about to send, or to do with a protocol's state, breaks the protocol.
   class LocalProtocolError < Error
@@ -246,33 +246,6 @@ module Plait
     end
   end
 
-  # A report could not be written. Nothing that is in it is lost: the caller still holds it.
-  class WriteError < Error
-    # @return [String, nil]
-    attr_reader :path
-
-    def initialize(message = "a report can't be written", path: nil)
-      super(message)
-      @path = path
-    end
-  end
-
-  # HTTP
-
-  # An answer whose status is no success, where the caller has said that this is an error.
-  class HTTPError < Error
-    # @return [HTTP::Response]
-    attr_reader :response
-
-    def initialize(message = "the server's answer is no success", response: nil)
-      super(message)
-      @response = response
-    end
-
-    # @return [Integer, nil]
-    def status = @response&.status
-  end
-
   # The peer of a remote call has run it, or refused to, and has answered with an error. What it sent is kept as it is; what
   # peers commonly send (a String; [code, message, data]; a Hash with these keys) is also told in parts.
   class RemoteError < Error
@@ -324,6 +297,20 @@ module Plait
     end
   end
 
+  # An answer whose status is no success, where the caller has said that this is an error.
+  class HTTPError < Error
+    # @return [HTTP::Response]
+    attr_reader :response
+
+    def initialize(message = "the server's answer is no success", response: nil)
+      super(message)
+      @response = response
+    end
+
+    # @return [Integer, nil]
+    def status = @response&.status
+  end
+
   # A redirect that can't be followed.
   class RedirectError < Error
     # @return [HTTP::Response, nil] the redirect
@@ -336,4 +323,15 @@ module Plait
   end
 
   class TooManyRedirects < RedirectError; end
+
+  # A report could not be written. Nothing that is in it is lost: the caller still holds it.
+  class WriteError < Error
+    # @return [String, nil]
+    attr_reader :path
+
+    def initialize(message = "a report can't be written", path: nil)
+      super(message)
+      @path = path
+    end
+  end
 end
