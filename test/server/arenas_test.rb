@@ -49,6 +49,12 @@ class ServerArenasTest < Minitest::Test
     assert_operator(Integer(run_program({ "MALLOC_MMAP_THRESHOLD_" => (1 << 24).to_s }, BODIES)[1]), :>, 20_000_000)
   end
 
+  def test_what_is_taken_and_not_freed_is_told
+    before = Plait::NativeMalloc.used or skip("malloc doesn't tell")
+    text = "t" * 10_000_000
+    assert_operator(Plait::NativeMalloc.used - before, :>, text.bytesize / 2)
+  end
+
   def test_who_has_said_another_number_knows_better
     refute(Plait::Server::Arenas.limit({ "MALLOC_ARENA_MAX" => "8" }))
   end

@@ -54,6 +54,7 @@ class LoneServer
       statistics = server.statistics # before the descriptors are counted: those of connections that it doesn't name are closed
       descriptors.rewind
       holds = { memory: memory.pread(100, 0).split[1].to_i * 4096, files: descriptors.each_child.count, threads: Thread.list.size,
+                used: Plait::NativeMalloc.used, slots: GC.stat(:heap_live_slots),
                 fibers: ObjectSpace.each_object(Fiber).count(&:alive?), cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
       puts(JSON.generate(statistics.merge(holds)))
       $stdout.flush
