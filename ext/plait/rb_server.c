@@ -14,8 +14,6 @@
 #include "rb_scheduler.h"
 #include "rb_selector.h"
 
-static ID id_new;
-
 /* ---- the object ---- */
 
 static void server_mark(void *data) {
@@ -25,7 +23,6 @@ static void server_mark(void *data) {
     rb_gc_mark(server->reply);
     rb_gc_mark(server->hybrid);
     rb_gc_mark(server->spawner);
-    rb_gc_mark(server->parking);
     rb_gc_mark(server->resting);
     rb_gc_mark(server->called);
     rb_gc_mark(server->io);
@@ -63,7 +60,7 @@ static VALUE server_allocate(VALUE class) {
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
     server->io = server->scheduler = server->called = Qnil;
-    server->app = server->reply = server->hybrid = server->spawner = server->parking = server->resting = Qnil;
+    server->app = server->reply = server->hybrid = server->spawner = server->resting = Qnil;
     server->generation = plait_generation();
     return self;
 }
@@ -81,7 +78,6 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid,
     server->reply = reply;
     server->hybrid = hybrid;
     server->spawner = spawner;
-    server->parking = rb_funcall(rb_path2class("Thread::Queue"), id_new, 0);
     server->resting = rb_ary_new();
     server->limit = NUM2LONG(plait_server_setting(settings, "limit"));
     server->queue = NUM2LONG(plait_server_setting(settings, "queue"));
@@ -240,7 +236,6 @@ static VALUE triplet_of(VALUE self, VALUE response) {
 }
 
 void plait_init_server(VALUE plait) {
-    id_new = rb_intern("new");
     plait_server_init_poll();
     plait_server_init_request();
     plait_server_init_rest();

@@ -31,6 +31,13 @@ struct rb_server_listener {
 
 struct native;
 
+/* Somebody who runs the app: on his stack. */
+struct rb_server_worker {
+    VALUE queue;  /* a Thread::Queue, at which he waits until he is called; nil, if he is one of `resting` then */
+    bool called;
+    struct rb_server_worker *next; /* of those that wait */
+};
+
 struct rb_server {
     struct server engine;
     VALUE self;
@@ -38,7 +45,7 @@ struct rb_server {
     VALUE reply;   /* Server::Reply: writes what is no Hash with an Array */
     VALUE hybrid;  /* Server::Hybrid: what runs on threads instead; nil: nothing does */
     VALUE spawner; /* #call: has another worker begin, soon */
-    VALUE parking; /* a Thread::Queue, on which workers wait who have nothing to do */
+    struct rb_server_worker *idle; /* those that have nothing to do, the last one first */
     VALUE resting; /* an Array: these, if they are fibers that the loop can transfer to (`direct`) */
     VALUE called;  /* of these the one that is being transferred to; else nil */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
@@ -127,7 +134,7 @@ void plait_server_poll(struct rb_server *server);
 void plait_server_nap(struct rb_server *server);
 
 /* The current worker has nothing to do, until he is called. */
-void plait_server_rest(struct rb_server *server);
+void plait_server_rest(struct rb_server *server, struct rb_server_worker *worker);
 
 /* There is one; if `direct`, on the loop. */
 void plait_server_wake_one(struct rb_server *server);

@@ -42,12 +42,18 @@ static bool is_full(const struct rb_server *server) {
     return server_at(engine, engine->waiting.first)->since + PATIENCE > plait_server_now();
 }
 
-static VALUE work(VALUE argument) {
-    struct rb_server *server = (struct rb_server *)argument;
+static void begin_to_work(struct rb_server *server) {
     server->awake = false;
     server->scheduler = rb_fiber_scheduler_current();
     server->native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
     server->direct = server->native && plait_native_leaves(server->native, server->scheduler);
+}
+
+static VALUE work(VALUE argument) {
+    struct rb_server *server = (struct rb_server *)argument;
+    begin_to_work(server);
+    struct rb_server_worker worker = {.queue = Qnil};
+    if (!server->direct) worker.queue = rb_funcall(rb_path2class("Thread::Queue"), rb_intern("new"), 0);
     while (!server->stopped) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);
@@ -61,7 +67,7 @@ static VALUE work(VALUE argument) {
             plait_server_serve(server, connection);
             see_to_others(server);
         } else if (server->polling) {
-            plait_server_rest(server);
+            plait_server_rest(server, &worker);
         } else {
             plait_server_poll(server);
         }

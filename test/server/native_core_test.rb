@@ -47,7 +47,39 @@ class NativeCoreTest < Minitest::Test
     assert_equal(200, caller.hear.status)
   end
 
+  # As by an app that kills what threads it finds.
+  def test_workers_that_are_killed_while_they_are_parked_are_replaced
+    5.times do
+      answered_together(4)
+      wait_until { parked.size == 4 }
+      parked.first(rand(1..4)).each { |thread| thread.kill.join }
+    end
+    answered_together(4)
+  end
+
+  # The call is in the queue, and who is woken by it ends instead.
+  def test_who_is_killed_when_he_is_called_takes_no_call_along
+    answered_together(4)
+    wait_until { parked.size == 4 }
+    20.times do
+      Thread.new { parked.each(&:kill) }.tap { ask("/").hear }.join
+      answered_together(4)
+      wait_until { parked.size == 4 }
+    end
+  end
+
   private
+
+  # All of them run at the same time.
+  def answered_together(count)
+    @gate = false
+    callers = Array.new(count) { ask("/wait") }
+    wait_until { @core.statistics.fetch(:running) == count }
+    @gate = true
+    assert_equal([200], callers.map { |caller| caller.hear.status }.uniq)
+  end
+
+  def parked = @threads.select { |thread| thread.alive? && thread.backtrace.to_a.first.to_s.include?("pop") }
 
   def app
     lambda do |env|
