@@ -160,8 +160,12 @@ void shard_client_touch(struct shard_worker *worker, struct shard_client *client
 
 struct shard_request *shard_request_new(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request = worker->requests;
-    if (request) worker->requests = request->next;
-    else request = malloc(sizeof *request);
+    if (request) {
+        worker->requests = request->next;
+        worker->spare_requests--;
+    } else {
+        request = malloc(sizeof *request);
+    }
     if (!request) {
         shard_client_close(worker, client);
         return NULL;
@@ -200,6 +204,7 @@ static void advance(struct shard_worker *worker, struct shard_client *client) {
         if (request->merge) shard_merge_free(worker, request);
         request->next = worker->requests;
         worker->requests = request;
+        worker->spare_requests++;
     }
     if (client->socket == -1) {
         bury(worker, client);

@@ -18,7 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-enum { MESSAGE = 512, FIRST_WAITERS = 64 };
+enum { MESSAGE = 512, FIRST_WAITERS = 64, MANY_WAITERS = 4096 };
 
 static const char ping[] = "*1\r\n$4\r\nPING\r\n";
 
@@ -52,6 +52,15 @@ static bool push_waiter(struct shard_link *link, struct shard_request *request, 
     link->waiters[link->tail++ & (link->room - 1)] =
         (struct shard_waiter){.request = request, .part = part, .at = link->sent + link->out.size};
     return true;
+}
+
+size_t shard_link_shrink(struct shard_link *link) {
+    size_t freed = link->room * sizeof *link->waiters;
+    if (busy(link) || link->room <= MANY_WAITERS) return 0;
+    free(link->waiters);
+    link->waiters = NULL;
+    link->room = link->head = link->tail = 0;
+    return freed;
 }
 
 static struct shard_waiter *waiter_at(const struct shard_link *link, uint32_t place) {

@@ -1,11 +1,12 @@
 /* How much a thread keeps for its clients and its nodes, and what happens when that is too much. */
 #include "shard_pinned.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
 #include <stdlib.h>
 
-enum { FEW = 4096 /* words of a command that need no memory given back */ };
+enum { FEW = 4096 /* words of a command, or free requests, that need no memory given back */ };
 
 static size_t held_of(const struct shard_client *client) {
     size_t held = client->out.size + client->behind;
@@ -66,9 +67,27 @@ static void shrink(void **array, uint32_t *room, size_t element) {
     *room = FEW;
 }
 
+bool shard_is_swollen(const struct shard_worker *worker) {
+    return worker->spare_requests > FEW;
+}
+
+static size_t free_requests(struct shard_worker *worker) {
+    size_t freed = 0;
+    for (; worker->spare_requests > FEW; worker->spare_requests--, freed++) {
+        struct shard_request *request = worker->requests;
+        worker->requests = request->next;
+        free(request);
+    }
+    return freed * sizeof(struct shard_request);
+}
+
 void shard_shrink(struct shard_worker *worker) {
     shrink((void **)&worker->spans, &worker->span_room, sizeof *worker->spans);
     shrink((void **)&worker->nodes, &worker->node_room, sizeof *worker->nodes);
+    worker->bytes_freed -= free_requests(worker); /* what is compared with it has not seen them */
+    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
+        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shard_link_shrink(&lane->links[i]);
+    }
 }
 
 #endif

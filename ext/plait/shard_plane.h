@@ -282,7 +282,8 @@ struct shard_worker {
     size_t held;                     /* bytes that are here for clients, or of them */
     size_t queued;                   /* bytes for nodes */
     struct shard_client *buried;
-    struct shard_request *requests;  /* free */
+    struct shard_request *requests;  /* free … */
+    uint32_t spare_requests;         /* … so many */
     struct shard_blocks blocks;
     struct shard_topology *topology; /* who serves what; never NULL while it runs */
     uint32_t version;                /* its */
@@ -412,7 +413,10 @@ void shard_relieve(struct shard_worker *worker);
 /* Whether nodes have so much to take that those that are behind get no more. */
 bool shard_is_overfull(const struct shard_worker *worker, const struct shard_link *link);
 
-/* Of what only grows. */
+/* Whether there is so much of what only grows that it is worth to be given back. */
+bool shard_is_swollen(const struct shard_worker *worker);
+
+/* Gives it back. */
 void shard_shrink(struct shard_worker *worker);
 
 /* ---- shard_route.c ---- */
@@ -562,6 +566,9 @@ bool shard_streams_check(struct shard_worker *worker);
 void shard_streams_close(struct shard_worker *worker);
 
 /* ---- shard_link.c ---- */
+
+/* Gives back the memory of those who have waited, where they were many. Returns the bytes. */
+size_t shard_link_shrink(struct shard_link *link);
 
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);

@@ -150,7 +150,8 @@ static bool trim(struct shard_worker *worker) {
 /* When a burst is over. malloc keeps what was freed, otherwise, as long as something lies above it. */
 static bool give_memory_back(struct shard_worker *worker) {
     unsigned long freed = shard_large_freed();
-    if (freed != worker->freed) worker->trim_at = worker->now + QUIET;
+    bool swollen = worker->trim_at == 0 && shard_is_swollen(worker);
+    if (freed != worker->freed || swollen) worker->trim_at = worker->now + QUIET;
     worker->freed = freed;
     if (worker->trim_at == 0) return false;
     if (worker->now < worker->trim_at) return true;

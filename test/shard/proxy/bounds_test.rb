@@ -79,6 +79,28 @@ class ShardProxyBoundsTest < Minitest::Test
     assert_bounded_while_asleep(%w[WATCH k], ["SET", "k", "x" * 10_000])
   end
 
+  # What 270,000 commands need while they are not answered is more than 50 MB.
+  def test_memory_goes_back_when_many_commands_are_answered
+    asked = Queue.new
+    answers = Queue.new
+    late = fake_node do |socket|
+      left = 30 * 9000 * encode("GET", "key0").bytesize
+      left -= socket.readpartial(1 << 16).bytesize while left.positive?
+      asked.push(true)
+      socket.write(answers.pop)
+      socket.read
+    end
+    with_fakes(late, timeout: 60) do |proxy, _|
+      before = resident
+      clients = Array.new(30) { converse(proxy.port).socket.tap { |socket| socket.write(encode("GET", "key0") * 9000) } }
+      asked.pop
+      assert_operator(resident, :>, before + (40 << 20))
+      answers.push("$-1\r\n" * 30 * 9000)
+      clients.each { |socket| assert_equal(45_000, socket.read(45_000).bytesize) && socket.close }
+      wait_until { GC.start || resident < before + (15 << 20) }
+    end
+  end
+
   def test_who_reads_is_not_cut_however_much_it_gets
     fakes = Array.new(2) { answering_node("*10\r\n#{VALUE * 10}") }
     with_fakes(*fakes, client_bytes: 2_000_000) do |proxy, _|
@@ -218,5 +240,9 @@ class ShardProxyBoundsTest < Minitest::Test
     result
   end
 
-  def peak = Integer(File.read("/proc/self/status")[/^VmHWM:\s+(\d+)/, 1]) * 1024
+  def peak = memory("VmHWM")
+
+  def resident = memory("VmRSS")
+
+  def memory(name) = Integer(File.read("/proc/self/status")[/^#{name}:\s+(\d+)/, 1]) * 1024
 end
