@@ -49,6 +49,9 @@ module Bench
           @keeper.close
         end
 
+        # @return [Array<Integer>] ports of the servers that have the keys
+        def servers = @nodes
+
         # @return [Integer] megabytes, now
         def memory = status("VmRSS")
 
@@ -152,6 +155,8 @@ module Bench
 
       # One more server, on the proxies' processor.
       class Direct < Proxy
+        def servers = [port]
+
         private
 
         def command

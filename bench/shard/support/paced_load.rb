@@ -19,15 +19,6 @@ module Bench
 
       private
 
-      # Of a part of the keys, each of which is sure to be there.
-      def fill
-        keys = Array.new(@keys) { |i| format("key:%012d", i) }
-        TCPSocket.open("127.0.0.1", @proxy.port) do |socket|
-          socket.write(keys.map { |key| encode(["SET", key, "x" * @value]) }.join)
-          keys.each { raise "SET was refused" unless socket.gets == "+OK\r\n" }
-        end
-      end
-
       # @return [Hash{String => Numeric}] as those of redis-benchmark
       def run(requests)
         output, status = Open3.capture2(*Harness::Processors.for_origin, Harness::Native.program_for(SOURCE), @proxy.port.to_s,
