@@ -21,6 +21,7 @@ class DatabaseTest < Minitest::Test
       def pool_options(_address) = {}
       def check_pool(...) = nil
       def known_options = nil
+      def errors = [IOError]
     end
 
     attr_reader :closed

@@ -71,6 +71,20 @@ module FaultCases
     end
   end
 
+  class Late < StandardError; end
+
+  # The check of the connection is what waits there.
+  def case_a_time_of_the_callers_on_a_server_that_is_paused(on)
+    server = server_class.shared
+    with_database(server) do |db|
+      fill(db)
+      pausing(server) do
+        assert_raises(Late) { run_on(on) { Timeout.timeout(0.3, Late) { db.query("SELECT 1") } } }
+      end
+      assert_equal(0, db.statistics[:busy])
+    end
+  end
+
   def case_a_deadlock(on)
     with_database(server_class.shared) do |db|
       fill(db)
@@ -231,15 +245,27 @@ module FaultCases
   # With its children (PostgreSQL has one for each connection), and not before each of them really stands still.
   def pausing(server)
     skip("needs /proc to know the processes of the server") unless File.directory?("/proc/self")
-    family = family(server.pid).keys
-    Process.kill(:STOP, *family)
-    wait_until { family(server.pid).values.all?("T") }
+    family = []
+    wait_until do # some may have begun meanwhile; and one that has ended waits for its parent, which stands still
+      states = family(server.pid)
+      family |= stop(states.keys)
+      states.values.all? { |state| %w[T Z].include?(state) }
+    end
     yield
   ensure
     family&.each do |pid|
       Process.kill(:CONT, pid)
     rescue Errno::ESRCH
       nil # a connection's, which has ended
+    end
+  end
+
+  # @return [Array<Integer>] those that are there
+  def stop(pids)
+    pids.select do |pid|
+      Process.kill(:STOP, pid)
+    rescue Errno::ESRCH
+      false
     end
   end
 

@@ -242,6 +242,43 @@ class DBPoolTest < Minitest::Test
     assert_equal([2, 1, 0], figures(pool, :connected, :stale, :busy))
   end
 
+  class Late < StandardError; end
+
+  # What ends the check of a connection, or its end, in a fiber or on a thread, and is the caller's.
+  TIMES = {
+    "a_timeout_with_a_class" => [Late, ->(&use) { Timeout.timeout(0.05, Late, &use) }],
+    "a_timeout" => [Timeout::Error, ->(&use) { Timeout.timeout(0.05, &use) }],
+    "a_timeout_of_ruby_3_1" => [Timeout::Error, lambda do |&use| # as its Timeout.timeout does it
+      scheduler = Fiber.current_scheduler
+      scheduler ? scheduler.timeout_after(0.05, Timeout::Error, "", &use) : Timeout.timeout(0.05, &use)
+    end],
+    "a_timeout_of_ours" => [Plait::TimeoutError, ->(&use) { Plait.timeout(0.05, &use) }]
+  }.freeze
+  STUCK = {
+    check: { check: ->(_) { sleep(60) } },
+    close: { check: ->(_) { false }, close: ->(connection) { connection.close && sleep(60) } }
+  }.freeze
+
+  TIMES.to_a.product(STUCK.to_a, ON.keys).each do |(name, (error, limit)), (where, stuck), on|
+    next if where == :close && on == :threads # there nothing comes before the books are right
+
+    define_method(:"test_#{name}_in_the_middle_of_a_#{where}_is_the_callers_under_#{on}") do
+      pool = pool(size: 1, check_after: 0, errors: [IOError], **stuck)
+      first = pool.with { |connection| connection }
+      Plait.run(on: on) { assert_raises(error) { limit.call { pool.with { flunk } } } }
+      assert(first.closed)
+      assert_equal([0, 0, 0], figures(pool, :idle, :busy, :waiting))
+    end
+  end
+
+  def test_what_a_check_may_raise
+    pool = pool(size: 1, check_after: 0, check: ->(fake) { fake.broken && raise(fake.broken) }, errors: [IOError])
+    pool.with { |connection| connection.broken = IOError }
+    pool.with { |connection| connection.broken = KeyError }
+    assert_raises(KeyError) { pool.with { flunk } }
+    assert_equal([2, 1, 0], figures(pool, :connected, :stale, :busy))
+  end
+
   def test_an_old_one_is_replaced
     pool = pool(size: 1, max_lifetime: 0)
     refute_same(pool.with { |connection| connection }, pool.with { |connection| connection })
@@ -407,7 +444,8 @@ class DBPoolTest < Minitest::Test
     assert_equal("closed closed", result.out, result.err)
   end
 
-  { size: [0, 1.5, nil], timeout: [-1, "5"], check: [5], check_after: [nil], max_lifetime: [-1] }.each do |option, values|
+  { size: [0, 1.5, nil], timeout: [-1, "5"], check: [5], check_after: [nil], errors: [nil, [5]],
+    max_lifetime: [-1] }.each do |option, values|
     define_method(:"test_a_wrong_#{option}") do
       values.each { |value| assert_match(/\A#{option}: /, assert_raises(Plait::UsageError) { pool(option => value) }.message) }
     end

@@ -38,6 +38,22 @@ class DBRedisTest < Minitest::Test
     assert_equal([1, 0], db.statistics.values_at(:idle, :busy))
   end
 
+  class Late < StandardError; end
+
+  # The check of the connection is what waits there.
+  %i[threads fibers].each do |on|
+    define_method(:"test_a_time_of_the_callers_on_a_server_that_is_paused_on_#{on}") do
+      server = Support::RedisServer.shared
+      Plait::DB.connect(server.url, size: 1, check_after: 0, read_timeout: 5) do |database|
+        database.query("PING")
+        Process.kill(:STOP, server.pid)
+        Plait.run(on: on) { assert_raises(Late) { Timeout.timeout(0.3, Late) { database.query("PING") } } }
+      ensure
+        Process.kill(:CONT, server.pid)
+      end
+    end
+  end
+
   under_each("a_transaction") do
     assert_equal([1, 2], db.transaction { |tx| 2.times { tx.query("INCR", "n") } })
     assert_raises(KeyError) { db.transaction { |tx| tx.query("INCR", "n") || raise(KeyError) } }

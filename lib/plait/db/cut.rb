@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../values/errors"
+
 module Plait
   module DB
     # Connections of other libraries' pools that were left in the middle of a call.
@@ -44,9 +46,13 @@ module Plait
       # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.)
       # @return [void]
       def break_off(connection)
-        Plait.timeout(CANCEL_TIMEOUT) { connection.cancel } if connection.respond_to?(:transaction_status) && busy?(connection)
-      rescue StandardError
-        nil
+        return unless connection.respond_to?(:transaction_status) && busy?(connection)
+
+        begin
+          Plait.timeout(CANCEL_TIMEOUT) { connection.cancel }
+        rescue Error, ::PG::Error, SystemCallError, IOError # all else is the caller's
+          nil
+        end
       end
 
       # trilogy says `closed?` only when it was closed by its user.

@@ -32,7 +32,7 @@ module Plait
         driver = address.options.merge(options.except(*OF_THE_POOL))
         session.known_options&.then { |known| DriverOptions.check(known, OF_THE_POOL, driver.keys) }
         @name = about.fetch(:name, address.to_s)
-        @pool = Pool.new(check: :working?.to_proc, fit: ->(connection, error) { connection.fit?(error) },
+        @pool = Pool.new(check: :working?.to_proc, errors: session.errors, fit: ->(connection, error) { connection.fit?(error) },
                          abandon: :abandon.to_proc, name: @name, **about) { session.new(address, driver) }
       end
 

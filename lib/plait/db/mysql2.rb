@@ -35,6 +35,9 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
+      # @return [Array<Module>]
+      def self.errors = super + [::Mysql2::Error]
+
       # @return [Array<Symbol>]
       def self.known_options = OPTIONS + ::Mysql2::Client.default_query_options.keys
 

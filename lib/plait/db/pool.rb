@@ -35,7 +35,7 @@ module Plait
     #   to a tenth less, so that they don't all go at once
     # @param idle_timeout [Numeric, nil] seconds without use after which a connection is closed: when the next one is given
     #   back or taken, or by {sweep}. Nobody looks while nothing at all is done
-    # @param check [#call, nil] (connection) => whether it still works; an exception means no. Give its driver a timeout
+    # @param check [#call, nil] (connection) => whether it still works; an error of `errors:` means no. Give its driver a timeout
     # @param check_after [Numeric] seconds without use after which it is asked
     # @param fit [#call, nil] (connection, error) => whether a connection is as good as ever although a StandardError has
     #   ended the block: a refused statement, say. nil: it is closed. After a timeout, a cancellation, a kill or a throw nobody
@@ -43,15 +43,18 @@ module Plait
     # @param close [#call, nil] (connection); nil: its method `close`
     # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
     #   talk to the server. nil: nothing is done with it
+    # @param errors [Array<Class>] what `check:` and `close:` may raise to say that the connection has ended. Anything else, and
+    #   always a Timeout::Error as such, is somebody's who has given the caller a time, and reaches the caller
     # @param name [String] how errors call it
     # @yieldreturn [Object] a new connection
     # @raise [UsageError]
     def initialize(size: 16, timeout: 5, max_lifetime: nil, idle_timeout: nil, check: nil, check_after: 1, fit: nil, close: nil,
-                   abandon: nil, name: "the pool", &connect)
+                   abandon: nil, errors: [StandardError], name: "the pool", &connect)
       raise UsageError, "Plait::Pool.new needs a block that makes a connection" unless connect
 
       @options = Options.new(size: size, timeout: timeout, max_lifetime: max_lifetime, idle_timeout: idle_timeout, check: check,
-                             check_after: check_after, fit: fit, close: close, abandon: abandon, name: name).check!
+                             check_after: check_after, fit: fit, close: close, abandon: abandon, errors: errors,
+                             name: name).check!
       @upkeep = Upkeep.new(@options, connect)
       @lock = Mutex.new
       @key = Keys.for(self)
@@ -198,7 +201,7 @@ module Plait
         end
       end
     ensure
-      @upkeep.statistics.waited(Deadline.now - started)
+      @upkeep.statistics.waited(Deadline.now - started) if started # else it was interrupted before it began
     end
 
     # @return [Entry, nil] nil: its connection is of no more use, and is closed
@@ -207,10 +210,7 @@ module Plait
       now = Deadline.now
       return entry if now < entry.good_until || @upkeep.works?(entry, now)
 
-      close_all do
-        @books.strike(claim)
-        [entry]
-      end
+      close_all { [entry].tap { @books.strike(claim) } }
       nil
     end
 

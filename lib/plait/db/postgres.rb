@@ -22,6 +22,9 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
+      # @return [Array<Module>]
+      def self.errors = super + [::PG::Error]
+
       private
 
       def connect

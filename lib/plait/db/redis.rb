@@ -23,6 +23,9 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
+      # @return [Array<Module>]
+      def self.errors = super + [::RedisClient::Error, OpenSSL::SSL::SSLError]
+
       # Nothing is sent before the block has come to its end; then all of it is done at once, nobody else's between. Redis undoes
       # nothing: when one of the commands fails, its error is raised, and the others are done nevertheless.
       # @yieldparam transaction [Commands]

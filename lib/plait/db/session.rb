@@ -21,6 +21,10 @@ module Plait
       # @raise [UsageError] when a pool like that is none for such a database
       def self.check_pool(_address, _options) = nil
 
+      # @return [Array<Module>] what the driver raises. Other errors in the middle of its calls are somebody's who has given the
+      #   caller a time, as `Timeout.timeout(1, Late)` does: nobody may keep them to himself
+      def self.errors = [Error, SystemCallError, IOError, SocketError]
+
       # @return [Array<Symbol>, nil] the options that the driver knows, where it says nothing about others
       def self.known_options = nil
 
@@ -202,7 +206,7 @@ module Plait
 
       def part(driver, cut)
         break_off(driver) if cut
-      rescue StandardError
+      rescue *self.class.errors
         nil
       ensure
         leave(driver)
@@ -211,7 +215,7 @@ module Plait
       # What a connection says of its end is of no interest.
       def leave(driver)
         driver.close
-      rescue StandardError
+      rescue *self.class.errors
         nil
       end
 

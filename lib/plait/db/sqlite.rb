@@ -29,6 +29,9 @@ module Plait
         # @return [Hash{Symbol => Object}]
         def pool_options(address) = in_memory?(address) ? { size: 1 } : {}
 
+        # @return [Array<Module>]
+        def errors = super + [::SQLite3::Exception]
+
         # @raise [UsageError]
         def check_pool(address, options)
           return unless in_memory?(address) && (options[:size] > 1 || options[:max_lifetime] || options[:idle_timeout])

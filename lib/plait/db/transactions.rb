@@ -78,8 +78,9 @@ module Plait
       # The error that has ended the block is the one to be told.
       def attempt(undo)
         undo.call
-      rescue StandardError
+      rescue StandardError => e
         hang_up
+        raise unless self.class.errors.any? { |kind| e.is_a?(kind) }
       end
 
       def within

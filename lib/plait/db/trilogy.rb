@@ -26,6 +26,9 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
+      # @return [Array<Module>]
+      def self.errors = super + [::Trilogy::Error]
+
       # @return [Array<Symbol>]
       def self.known_options = OPTIONS
 

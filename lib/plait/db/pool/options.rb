@@ -4,9 +4,13 @@ require_relative "../../values/errors"
 
 module Plait
   class Pool
+    # `Timeout.timeout` without a class raises a StandardError where the one of Ruby 3.1 limits a fiber, and so does Async.
+    OUTSIDE = %w[Timeout::Error Async::TimeoutError].freeze
+    private_constant :OUTSIDE
+
     # What a pool is told about its connections, checked.
-    Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :name,
-                         keyword_init: true) do
+    Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :errors,
+                         :name, keyword_init: true) do
       # @raise [UsageError]
       def check!
         whole = size.is_a?(Integer) && size >= 1
@@ -15,8 +19,15 @@ module Plait
         %i[timeout max_lifetime idle_timeout].each { |option| check_seconds(option, self[option], optional: true) }
         check_seconds(:check_after, check_after, optional: false)
         %i[check fit close abandon].each { |option| check_callable(option, self[option]) }
+        check_errors
         self.check_after = [check_after, idle_timeout].compact.min # it is looked at when it has not been used for so long
         freeze
+      end
+
+      # @param error [StandardError] out of the middle of a call of a connection
+      # @return [Boolean] whether it is about the connection; else it is the caller's
+      def about_connection?(error)
+        errors.any? { |kind| kind === error } && !OUTSIDE.include?(error.class.name) # rubocop:disable Style/CaseEquality
       end
 
       # @return [UsageError]
@@ -36,6 +47,12 @@ module Plait
         return if (optional && value.nil?) || (value.is_a?(Numeric) && value.real? && value >= 0)
 
         raise UsageError, "#{option}: takes seconds#{" or nil" if optional}, not #{value.inspect}"
+      end
+
+      def check_errors
+        return if errors.is_a?(Array) && errors.all?(Module)
+
+        raise UsageError, "errors: takes classes, such as [IOError, SystemCallError], not #{errors.inspect}"
       end
 
       def check_callable(option, value)

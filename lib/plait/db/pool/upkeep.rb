@@ -79,9 +79,12 @@ module Plait
       end
 
       # What a connection says of its end is of no interest to who did not want it any longer.
+      # @raise [StandardError] what is the caller's, when all are closed
       def close(entries)
         @lock.synchronize { entries.each { |entry| @entries.delete(entry) } }
-        entries.each { |entry| end_connection(entry.connection) }
+        failure = nil
+        entries.each { |entry| failure = end_connection(entry.connection) || failure }
+        raise failure if failure
       end
 
       # All there are, also those that are lent, are the parent's. They are kept: many a driver says goodbye to the server when
@@ -101,15 +104,19 @@ module Plait
         Entry.new(connection, now, now + lifetime, pid).tap { |entry| @lock.synchronize { @entries[entry] = true } }
       end
 
+      # @return [StandardError, nil] which came meanwhile, and is the caller's
       def end_connection(connection)
         @options.close ? @options.close.call(connection) : connection.close
-      rescue StandardError
         nil
+      rescue StandardError => e
+        e unless @options.about_connection?(e)
       end
 
       def answers?(entry)
         @options.check.nil? || @options.check.call(entry.connection)
-      rescue StandardError
+      rescue StandardError => e
+        raise unless @options.about_connection?(e)
+
         false
       end
 
