@@ -5,8 +5,8 @@ require_relative "inherited_priority"
 module Plait
   module Mechanisms
     module Compat
-      # The native `unblock` makes a time slice longer for an instant (see rb_scheduler.c), and keeps in mind what the thread's
-      # priority was.
+      # The native `unblock` makes a time slice longer for an instant (see rb_scheduler_unblock.c), and keeps in mind what the
+      # thread's priority was.
       module Priority
         def self.install
           return unless RUBY_VERSION < "3.3"
