@@ -48,7 +48,7 @@ module Plait
             @lock.exclusively { @size += 1 }
             @start.call
           rescue ThreadError # there are no more threads to be had: those that are there do the work
-            @lock.exclusively { @size -= 1 }
+            @lock.exclusively { give_up_one }
             raise if @size.zero?
           end
 
@@ -71,6 +71,12 @@ module Plait
 
             @bench.expect
             :another
+          end
+
+          # Under the lock: nobody comes, so that the next one who needs somebody has to call again.
+          def give_up_one
+            @size -= 1
+            @bench.arrived
           end
 
           def step_aside(one)
