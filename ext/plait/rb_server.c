@@ -245,6 +245,7 @@ void plait_init_server(VALUE plait) {
     rb_define_singleton_method(native, "define_core", define_core, 1);
     rb_define_singleton_method(native, "reason", reason_of, 1);
     rb_define_singleton_method(native, "triplet", triplet_of, 1);
+    plait_server_init_exchange(native);
 }
 
 #endif

@@ -149,6 +149,7 @@ void plait_server_init_names(void);
 void plait_server_init_env(void);
 void plait_server_define_env(VALUE server_class);
 void plait_server_define_exchange(VALUE server_class);
+void plait_server_init_exchange(VALUE native);
 void plait_server_init_respond(void);
 
 /*

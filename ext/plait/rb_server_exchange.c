@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <ruby/thread.h>
 #include <sys/sendfile.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static VALUE exchange_class;
@@ -105,6 +106,29 @@ static VALUE exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALU
     if (part.sent > 0) return SSIZET2NUM(part.sent);
     if (part.error == EINTR) rb_thread_check_ints();
     return part.error == EAGAIN || part.error == EINTR ? INT2FIX(0) : Qnil;
+}
+
+/* Bytes of a file between two looks whether they are there: about as much as the kernel reads ahead. */
+enum { STRIDE = 64 * 1024 };
+
+/* One that can't be asked without waiting counts as absent: such are those of file systems over a network. */
+static bool is_present(int file, off_t offset) {
+    char byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    return preadv2(file, &part, 1, offset, RWF_NOWAIT) >= 0;
+}
+
+/* NativeServer.present?(descriptor, offset, count): whether that of a file, by samples, is read without a wait for the disk */
+static VALUE is_file_present(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
+    (void)self;
+    int file = NUM2INT(descriptor);
+    off_t at = NUM2OFFT(offset), end = at + NUM2OFFT(count);
+    for (; at < end; at += STRIDE) if (!is_present(file, at)) return Qfalse;
+    return end == NUM2OFFT(offset) || is_present(file, end - 1) ? Qtrue : Qfalse;
+}
+
+void plait_server_init_exchange(VALUE native) {
+    rb_define_singleton_method(native, "present?", is_file_present, 3);
 }
 
 /* number: the descriptor, or nil when it is gone. */

@@ -9,7 +9,7 @@ require_relative "../support/root"
 # A server in a process of its own, which tells what it holds: nothing of the test's is in its figures.
 #
 # Its app answers with the request's body; below /wait after a moment, /compute after some computing, /large with a megabyte,
-# /each and /call in pieces, /fields with many of them, and /raise not at all.
+# /each and /call in pieces, /fields with many of them, /file with a file, and /raise not at all.
 class LoneServer
   PROGRAM = <<~RUBY
     require "json"
@@ -32,6 +32,7 @@ class LoneServer
       when "/each" then next [200, {}, %w[a b c].each]
       when "/call" then next [200, {}, ->(stream) { stream.write("abc") }]
       when "/fields" then next [200, { "x-a" => %w[1 2], "x-b" => [("v" * 100).to_sym] * 30, "x-c" => 5 }, [+"abc"]]
+      when "/file" then next [200, {}, File.open($LOADED_FEATURES.find { |path| path.end_with?("/plait/server.rb") })]
       when "/raise" then raise "as told"
       end
       [200, {}, [env["rack.input"].read]]
@@ -67,10 +68,11 @@ class LoneServer
   # @param mechanism [Symbol]
   # @param options [Hash] of Plait::Server, and `files:`, of descriptors at most, `quiet:`, `stress:` and `compact:` for the
   #   collector, `cert:` and `key:`, of files
+  # @param env [Hash{String => String}] of its process
   # @yieldparam server [LoneServer] until whose end it serves
-  def self.run(mechanism, **options)
+  def self.run(mechanism, env: {}, **options)
     command = [RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", PROGRAM, mechanism.to_s, JSON.generate(options)]
-    IO.popen(command, "r+") do |program|
+    IO.popen([env, *command], "r+") do |program|
       yield(server = new(program))
       server.end
     end

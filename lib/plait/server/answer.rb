@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "fields"
+require_relative "read_ahead"
 require_relative "tunnel"
 require_relative "../native"
 require_relative "../protocols/http1"
@@ -15,8 +16,6 @@ module Plait
 
       # Bytes that the peer has not taken, above which whoever writes waits.
       OUTBOX = 64 * 1024
-      # Bytes of a file sent before others get their turn.
-      SLICE = 1024 * 1024
       # What the server itself says.
       OWN = %w[content-length transfer-encoding connection].freeze
       # A last coding by which the client sees where the body ends.
@@ -229,8 +228,9 @@ module Plait
       end
 
       def transmit(file)
+        ahead = ReadAhead.new(file)
         while @sent < @length
-          sent = @exchange.send_file(file.fileno, @sent, [@length - @sent, SLICE].min)
+          sent = @exchange.send_file(file.fileno, @sent, ahead.fetch(@sent, @length - @sent))
           raise Lost if sent.nil? || (sent == 0 && !@exchange.io.wait_writable(@timeout))
           return unless sent # it was cut while it was sent: finish says so
 

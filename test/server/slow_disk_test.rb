@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "open3"
+require "tmpdir"
+require_relative "../test_helper"
+require_relative "lone_server"
+
+if Plait::Native.available? && Plait.const_defined?(:NativeServer)
+  # Others are answered while the disk has somebody wait. It is a library in front of libc's functions that has: until somebody
+  # writes a byte into a FIFO.
+  class ServerSlowDiskTest < Minitest::Test
+    SOURCE = <<~C
+      #define _GNU_SOURCE
+      #include <dlfcn.h>
+      #include <errno.h>
+      #include <fcntl.h>
+      #include <stdlib.h>
+      #include <string.h>
+      #include <sys/sendfile.h>
+      #include <sys/stat.h>
+      #include <sys/uio.h>
+      #include <unistd.h>
+
+      static int slow(const char *what) {
+          const char *name = getenv("SLOW_CALL");
+          return name && strcmp(name, what) == 0;
+      }
+
+      static void wait_for_disk(void) {
+          char byte;
+          int fifo;
+          do fifo = open(getenv("SLOW_FIFO"), O_RDONLY | O_CLOEXEC); while (fifo == -1 && errno == EINTR);
+          while (read(fifo, &byte, 1) == -1 && errno == EINTR) {}
+          close(fifo);
+      }
+
+      ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
+          ssize_t (*next)(int, int, off_t *, size_t) = dlsym(RTLD_NEXT, "sendfile");
+          if (slow("sendfile")) wait_for_disk();
+          return next(to, from, offset, count);
+      }
+
+      ssize_t sendfile64(int to, int from, off64_t *offset, size_t count) {
+          return sendfile(to, from, (off_t *)offset, count);
+      }
+
+      /* A file that is not in the page cache. */
+      ssize_t preadv2(int from, const struct iovec *parts, int count, off_t offset, int flags) {
+          ssize_t (*next)(int, const struct iovec *, int, off_t, int) = dlsym(RTLD_NEXT, "preadv2");
+          if (!slow("pread")) return next(from, parts, count, offset, flags);
+          errno = EAGAIN;
+          return -1;
+      }
+
+      ssize_t preadv64v2(int from, const struct iovec *parts, int count, off64_t offset, int flags) {
+          return preadv2(from, parts, count, offset, flags);
+      }
+
+      ssize_t pread(int from, void *data, size_t size, off_t offset) {
+          ssize_t (*next)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, "pread");
+          if (slow("pread")) wait_for_disk();
+          return next(from, data, size, offset);
+      }
+
+      ssize_t pread64(int from, void *data, size_t size, off64_t offset) { return pread(from, data, size, offset); }
+
+      ssize_t write(int to, const void *data, size_t size) {
+          ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+          struct stat file;
+          if (slow("write") && size >= 4096 && fstat(to, &file) == 0 && S_ISREG(file.st_mode)) wait_for_disk();
+          return next(to, data, size);
+      }
+    C
+
+    GET = "GET /file HTTP/1.1\r\nHost: a\r\n\r\n"
+    POST = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n#{"x" * 200_000}".freeze
+
+    def test_a_file_that_is_sent_on_threads = assert_others_go_on(:threads, "sendfile", GET, /class Server/)
+
+    def test_a_file_that_is_sent_on_fibers = assert_others_go_on(:fibers, "pread", GET, /class Server/)
+
+    def test_a_body_of_a_request_that_is_kept_in_a_file = assert_others_go_on(:threads, "write", POST, /\Ax+\z/)
+
+    private
+
+    def assert_others_go_on(mechanism, call, request, body)
+      Dir.mktmpdir do |folder|
+        File.mkfifo(fifo = File.join(folder, "fifo"))
+        env = { "LD_PRELOAD" => library(folder), "SLOW_CALL" => call, "SLOW_FIFO" => fifo }
+        LoneServer.run(mechanism, env: env, spool: 4096, limit: 4) do |server|
+          waiting = server.connect.send(request)
+          writer = wait_until { open_for_writing(fifo) }
+          others = Array.new(3) { server.connect }
+          others.each { |caller| assert_equal(200, caller.get("/call").status) }
+          writer.syswrite("x" * 1_000) # one for each call
+          assert_match(body, waiting.hear.body)
+          [waiting, *others, writer].each(&:close)
+        end
+      end
+    end
+
+    # @return [IO, nil] nil as long as nobody waits at the other end
+    def open_for_writing(fifo)
+      File.open(fifo, File::WRONLY | File::NONBLOCK)
+    rescue Errno::ENXIO
+      nil
+    end
+
+    def library(folder)
+      path = File.join(folder, "slow_disk.so")
+      compiler = RbConfig::CONFIG["CC"]
+      _, err, status = Open3.capture3("#{compiler} -shared -fPIC -x c -o #{path} - -ldl", stdin_data: SOURCE)
+      skip("#{compiler} can't make a library to preload: #{err}") unless status.success?
+      path
+    end
+  end
+end
