@@ -656,6 +656,7 @@ static void receive(struct shard_worker *worker, struct shard_client *client) {
     if (client->socket == -1) return;
     if (client->ending) drop_input(client);
     else if (at < (size_t)size && !keep(worker, client, data + at, (size_t)size - at)) shard_client_close(worker, client);
+    shard_weigh_client(worker, client);
     pause_or_not(worker, client);
 }
 

@@ -9,10 +9,11 @@
 enum { FEW = 4096 /* words of a command, or free requests, that need no memory given back */ };
 
 static size_t held_of(const struct shard_client *client) {
-    size_t held = client->out.size + client->behind;
+    size_t held = client->out.size + client->behind + client->merged + client->in_flight * sizeof(struct shard_request);
     if (client->in) held += client->in->size;
     if (client->spans) held += client->command.room * sizeof *client->spans;
     if (client->transaction) held += client->transaction->queue.size;
+    if (client->pin && client->pin->message) held += client->pin->message->size;
     return held;
 }
 

@@ -24,6 +24,7 @@ struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t
     merge->way = (uint8_t)way;
     merge->count = merge->waiting = parts;
     merge->keys = keys;
+    merge->room = size + keys * sizeof(uint16_t);
     merge->order = (uint16_t *)((char *)merge + size);
     return merge;
 }
@@ -46,6 +47,7 @@ void shard_merge_free(struct shard_worker *worker, struct shard_request *request
     if (!merge) return;
     shard_merge_forget(worker, request);
     shard_rope_clear(&merge->error, &worker->blocks);
+    request->client->merged -= merge->room;
     free(merge);
 }
 

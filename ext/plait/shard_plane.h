@@ -61,6 +61,7 @@ struct shard_merge {
     uint32_t count;          /* of parts */
     uint32_t headed;         /* parts whose header is here */
     uint32_t keys;           /* SHARD_MGET: how many */
+    size_t room;             /* bytes that all of this takes */
     uint16_t *order;         /* SHARD_MGET: for each key the number of its part */
     uint32_t at;             /* the key, or the part, that is forwarded */
     uint64_t left;           /* bytes of its value that are still to be forwarded */
@@ -102,6 +103,7 @@ struct shard_client {
     struct shard_request *last;
     struct shard_rope out;
     size_t behind;                       /* bytes of replies that are here before their turn */
+    size_t merged;                       /* that its requests need for parts of their replies, beside these */
     size_t held;                         /* bytes of it that worker->held has in it */
     struct shard_buffer *in;             /* NULL: no part of a command is waited for */
     size_t in_at;                        /* where the command that is scanned begins there */

@@ -120,8 +120,12 @@ static void remember_order(const struct shard_worker *worker, struct shard_merge
 struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts, uint32_t keys) {
     struct shard_merge *merge = shard_merge_new(way, parts, keys);
     struct shard_request *request = merge ? shard_request_new(call->worker, call->client) : NULL;
-    if (request) request->merge = merge;
-    else free(merge);
+    if (request) {
+        request->merge = merge;
+        call->client->merged += merge->room;
+    } else {
+        free(merge);
+    }
     if (!merge) shard_client_close(call->worker, call->client);
     return request;
 }

@@ -127,6 +127,7 @@ bool shard_pin_push(struct shard_worker *worker, struct shard_pin *pin, const ch
         if (in_parts && (!keep(pin, data, used) || pin->message->size > most)) shard_client_close(worker, pin->client);
         else if (in_parts && whole) deliver_kept(worker, pin);
         else if (whole) deliver(worker, pin, data, used);
+        if (pin->client) shard_weigh_client(worker, pin->client);
         if (pin->link.state != SHARD_UP) return true;
         data += used;
         size -= used;

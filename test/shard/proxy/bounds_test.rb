@@ -58,6 +58,29 @@ class ShardProxyBoundsTest < Minitest::Test
     end
   end
 
+  # What is known of a command while it is not answered is several times as long as that.
+  def test_commands_that_are_not_answered_count
+    with_fakes(silent_node, silent_node, thread_bytes: 3_000_000, timeout: 60) do |proxy, keys|
+      clients = Array.new(10) { converse(proxy.port) }
+      clients.each { |client| client.socket.write(encode("MGET", *(keys * 10)) * 1000) }
+      wait_until { proxy.figures[:clients_cut].positive? }
+      clients.each(&:close)
+    end
+  end
+
+  def test_messages_that_are_not_whole_count
+    speaking = fake_node do |socket|
+      socket.readpartial(1000)
+      socket.write("*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1000000\r\n#{"x" * 900_000}")
+      socket.read
+    end
+    with_fakes(speaking, thread_bytes: 3_000_000, timeout: 60) do |proxy, _|
+      clients = Array.new(5) { converse(proxy.port).tap { |client| client.write(encode("SUBSCRIBE", "c")) } }
+      wait_until { proxy.figures[:clients_cut].positive? }
+      clients.each(&:close)
+    end
+  end
+
   # Nobody is cut for what a node does not take; nothing more is kept for it.
   def test_what_nodes_do_not_take
     with_fakes(fake_node { |socket| sleep if socket }, thread_bytes: 3_000_000) do |proxy, keys|
