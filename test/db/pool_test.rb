@@ -327,6 +327,18 @@ class DBPoolTest < Minitest::Test
     assert_instance_of(Fake, pool.with { |connection| connection })
   end
 
+  # Of the two who wait for the lock it is the first who is woken.
+  def test_the_kill_of_one_who_counts_keeps_nobody_else_waiting
+    statistics = Plait::Pool::Statistics.new
+    lock = statistics.instance_variable_get(:@lock).tap(&:lock)
+    threads = %i[stale connected].map do |name|
+      Thread.new { statistics.count(name) }.tap { |thread| wait_until { thread.stop? } }
+    end
+    lock.unlock
+    threads.first.kill
+    assert(threads.last.join(30), "nobody wakes it")
+  end
+
   def test_kills_at_any_moment
     pool = pool(size: 2, timeout: nil, check_after: 0, check: ->(*) { Thread.pass || true })
     200.times do

@@ -3,7 +3,12 @@
 module Plait
   class Pool
     # What has happened in a pool so far, and how it is now. Its own lock: some of it happens while the pool's is not held.
+    # Nobody is killed while he waits for it: he would take the wake-up along that was meant for him, and others would sleep
+    # on (Ruby 3.1 to 3.3 at least).
     class Statistics
+      NEVER = { Object => :never }.freeze
+      private_constant :NEVER
+
       COUNTED = %i[connected stale retired timeouts].freeze
       private_constant :COUNTED
 
@@ -14,11 +19,11 @@ module Plait
         @waited = @longest = 0.0
       end
 
-      def count(name) = @lock.synchronize { @counts[name] += 1 }
+      def count(name) = exclusively { @counts[name] += 1 }
 
       # @param seconds [Float]
       def waited(seconds)
-        @lock.synchronize do
+        exclusively do
           @waits += 1
           @waited += seconds
           @longest = seconds if seconds > @longest
@@ -33,6 +38,10 @@ module Plait
         { size: size, idle: idle, busy: books.places - idle, waiting: books.waiting.size, **@counts, waits: @waits,
           waited: @waited, longest_wait: @longest }
       end
+
+      private
+
+      def exclusively(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
     end
   end
 end
