@@ -12,10 +12,12 @@ module Plait
         OP_QUERY = 2004
         OP_MSG = 2013
         HEADER = 16
+        # Bytes of a message, as MongoDB has it (maxMessageSizeBytes).
+        LENGTHS = HEADER..48_000_000
         # Flag bits of OP_MSG: a checksum at the end; no answer wanted.
         CHECKSUM = 1
         MORE_TO_COME = 2
-        private_constant :OP_REPLY, :OP_QUERY, :OP_MSG, :HEADER, :CHECKSUM, :MORE_TO_COME
+        private_constant :OP_REPLY, :OP_QUERY, :OP_MSG, :HEADER, :LENGTHS, :CHECKSUM, :MORE_TO_COME
 
         # @!attribute id [Integer]
         # @!attribute code [Integer] of its kind
@@ -30,9 +32,12 @@ module Plait
         end
 
         # @return [Request, nil] nil: the connection has ended
+        # @raise [IOError] what came is no message
         def read
           header = @io.read(HEADER) or return
           length, id, _, code = header.unpack("l<4")
+          raise IOError, "no message has #{length} bytes" unless code && LENGTHS.cover?(length) # they would be reserved
+
           body = @io.read(length - HEADER) or return
           code == OP_MSG ? message(id, body) : query(id, code, body)
         end
