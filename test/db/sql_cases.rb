@@ -95,6 +95,15 @@ module SqlCases
     assert_equal("one", named.call(1).value)
   end
 
+  def case_a_prepared_statement_sees_its_table_change
+    all = db.prepare("SELECT * FROM pairs WHERE id = #{holder(1)}")
+    assert_equal([{ "id" => 1, "word" => "one" }], all.call(1).to_a)
+    db.query("ALTER TABLE pairs ADD COLUMN more INTEGER")
+    assert_equal([{ "id" => 1, "word" => "one", "more" => nil }], all.call(1).to_a)
+    db.query("ALTER TABLE pairs DROP COLUMN word")
+    assert_equal([{ "id" => 1, "more" => nil }], all.call(1).to_a)
+  end
+
   def case_an_error_of_the_server_leaves_the_connection
     before = nil
     2.times do

@@ -23,7 +23,9 @@ module Plait
       ROWS = { as: :array }.freeze
       PREPARED = { as: :array, cache_rows: true }.freeze
       STREAM = { as: :array, stream: true, cache_rows: false }.freeze
-      private_constant :ROWS, :PREPARED, :STREAM
+      # ALTER TABLE has changed the columns that a prepared statement gives (CR_NEW_STMT_METADATA): it has to be prepared anew.
+      CHANGED = 2057
+      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED
 
       # Those beside the options of queries.
       OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
@@ -64,11 +66,20 @@ module Plait
 
       def ask_prepared(driver, sql, values)
         Aside.call(stop: -> { driver.cut }) do
-          statement = prepared(sql) { driver.prepare(sql) }
-          found = statement.execute(*values, **PREPARED)
-          rows = found ? [found.fields, found.to_a] : [[], []]
-          Result.new(*rows, affected: statement.affected_rows, last_id: statement.last_id)
+          run_prepared(driver, sql, values)
+        rescue ::Mysql2::Error => e
+          raise unless e.error_number == CHANGED
+
+          discard(@statements.delete(sql))
+          run_prepared(driver, sql, values)
         end
+      end
+
+      def run_prepared(driver, sql, values)
+        statement = prepared(sql) { driver.prepare(sql) }
+        found = statement.execute(*values, **PREPARED)
+        rows = found ? [found.fields, found.to_a] : [[], []]
+        Result.new(*rows, affected: statement.affected_rows, last_id: statement.last_id)
       end
 
       def discard(statement) = statement.close

@@ -85,10 +85,13 @@ module Plait
 
       def run(driver, statement, values)
         rows = bind(statement, values).execute.to_a
-        return Result.new(statement.columns, rows, affected: rows.size) if statement.column_count.positive?
+        return Result.new(columns(statement), rows, affected: rows.size) if statement.column_count.positive?
 
         Result.new([], [], affected: driver.changes, last_id: driver.last_insert_row_id)
       end
+
+      # The driver keeps the names that it has read first; SQLite itself compiles a statement anew when its tables have changed.
+      def columns(statement) = Array.new(statement.column_count) { |number| statement.column_name(number) }
 
       def bind(statement, values)
         statement.clear_bindings! # those of its last caller
