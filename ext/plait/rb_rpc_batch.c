@@ -23,7 +23,6 @@ struct request {
 };
 
 struct batch {
-    VALUE self;
     VALUE line;
     VALUE connection;
     struct request *requests;
@@ -76,7 +75,6 @@ static struct batch *batch_of(VALUE self) {
 VALUE plait_rpc_batch_new(VALUE line, VALUE connection) {
     struct batch *batch;
     VALUE self = TypedData_Make_Struct(batch_class, struct batch, &batch_type, batch);
-    batch->self = self;
     batch->line = line;
     batch->connection = connection;
     return self;

@@ -24,6 +24,7 @@ static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_uns
 
 static void line_mark(void *data) {
     const struct line *line = data;
+    rb_gc_mark(line->self); /* so that it does not move */
     rb_gc_mark(line->io);
     rb_gc_mark(line->parser);
     rb_gc_mark(line->writer);
@@ -64,6 +65,7 @@ static VALUE line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
+    line->self = self;
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
     line->armed = line->earliest = INFINITY;
@@ -98,7 +100,6 @@ static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
     rb_scan_args(argc, argv, "3:", &io, &parser, &connection, &keywords);
     rb_get_kwargs(keywords, names, 3, 2, values);
     plait_messagepack_rpc_missing(parser); /* raises unless it is one */
-    line->self = self;
     line->io = rb_io_get_io(io);
     line->parser = parser;
     line->connection = connection;

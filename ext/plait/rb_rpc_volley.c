@@ -22,7 +22,9 @@ static VALUE sym_answered, sym_refused, sym_complete;
 /* ---- the object ---- */
 
 static void volley_mark(void *data) {
-    rb_gc_mark(((const struct volley *)data)->results);
+    const struct volley *volley = data;
+    rb_gc_mark(volley->self); /* so that it does not move */
+    rb_gc_mark(volley->results);
 }
 
 static void volley_free(void *data) {

@@ -70,6 +70,18 @@ module ServerCases
       assert_equal(ids.map { |id| [1, id, nil, id] }, talker.hear_many(50).sort)
     end
 
+    # What is known of the connection is at another place after that.
+    def test_requests_of_one_whose_objects_were_moved
+      skip("this Ruby moves no objects") unless GC.respond_to?(:compact) && RUBY_ENGINE == "ruby"
+      serve_quick
+      talker = amid_others { connect.tap { |one| assert_serves(one) } }
+      5.times do
+        GC.compact
+        talker.socket.write(Array.new(40) { |id| [0, id, "add", [id, id]].to_msgpack }.join)
+        assert_equal(Array.new(40) { |id| [1, id, nil, 2 * id] }, talker.hear_many(40).sort)
+      end
+    end
+
     # Those before it are answered, and those behind it run by somebody else.
     def test_one_that_waits_all_of_a_sudden_holds_up_none_of_the_others
       quick = serve_quick
@@ -147,6 +159,12 @@ module ServerCases
     end
 
     # @return [Talker] every method has been called so often that it is known to be quick
+    # What is made meanwhile lies behind much that goes then.
+    def amid_others
+      others = Array.new(200_000) { Object.new }
+      yield.tap { others.clear }
+    end
+
     def trained
       talker = connect
       calls = (EXPECTED.keys + [["who", []], ["unpackable", [1]], ["ask", [false]], ["text", [1, true]]]) * 20
