@@ -25,7 +25,8 @@ module Plait
       STREAM = { as: :array, stream: true, cache_rows: false }.freeze
       # ALTER TABLE has changed the columns that a prepared statement gives (CR_NEW_STMT_METADATA): it has to be prepared anew.
       CHANGED = 2057
-      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED
+      READING = /\A\s*(?:SELECT|SHOW)\b/i
+      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING
 
       # Those beside the options of queries.
       OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
@@ -71,6 +72,8 @@ module Plait
           raise unless e.error_number == CHANGED
 
           discard(@statements.delete(sql))
+          raise unless READING.match?(sql) # it has run already: INSERT … RETURNING would have done it twice
+
           run_prepared(driver, sql, values)
         end
       end
