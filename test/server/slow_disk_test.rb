@@ -47,8 +47,8 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
       /* A file that is not in the page cache. */
       ssize_t preadv2(int from, const struct iovec *parts, int count, off_t offset, int flags) {
           ssize_t (*next)(int, const struct iovec *, int, off_t, int) = dlsym(RTLD_NEXT, "preadv2");
-          if (!slow("pread")) return next(from, parts, count, offset, flags);
-          errno = EAGAIN;
+          if (!slow("pread") && !slow("mincore")) return next(from, parts, count, offset, flags);
+          errno = slow("pread") ? EAGAIN : EOPNOTSUPP;
           return -1;
       }
 
@@ -56,9 +56,17 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
           return preadv2(from, parts, count, offset, flags);
       }
 
+      /* Nothing of a mapping is there, where preadv2 knows no answer. */
+      int mincore(void *at, size_t size, unsigned char *pages) {
+          int (*next)(void *, size_t, unsigned char *) = dlsym(RTLD_NEXT, "mincore");
+          if (!slow("mincore")) return next(at, size, pages);
+          memset(pages, 0, (size + 4095) / 4096);
+          return 0;
+      }
+
       ssize_t pread(int from, void *data, size_t size, off_t offset) {
           ssize_t (*next)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, "pread");
-          if (slow("pread")) wait_for_disk();
+          if (slow("pread") || slow("mincore")) wait_for_disk();
           return next(from, data, size, offset);
       }
 
@@ -78,6 +86,17 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
     def test_a_file_that_is_sent_on_threads = assert_others_go_on(:threads, "sendfile", GET, /class Server/)
 
     def test_a_file_that_is_sent_on_fibers = assert_others_go_on(:fibers, "pread", GET, /class Server/)
+
+    def test_a_file_of_a_file_system_that_says_nothing_of_its_cache
+      assert_others_go_on(:fibers, "mincore", GET, /class Server/)
+    end
+
+    def test_what_is_there_is_known_to_be_there
+      File.open(__FILE__) do |file|
+        file.read
+        assert(Plait::NativeServer.present?(file.fileno, 0, file.size))
+      end
+    end
 
     def test_a_body_of_a_request_that_is_kept_in_a_file = assert_others_go_on(:threads, "write", POST, /\Ax+\z/)
 
