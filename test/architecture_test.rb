@@ -32,6 +32,7 @@ class ArchitectureTest < Minitest::Test
     },
     prints: {
       "lib/plait/cli/terminal.rb" => "the one place that prints",
+      "lib/rackup/handler/plait.rb" => "the command is rackup's, which would print a backtrace",
       "lib/plait/mechanisms/scheduler/watchdog.rb" => "blocking: :warn is a warning of Ruby's, silenced as they are",
       "lib/plait/lab/fresh_process.rb" => "flushes before it forks, or the child prints the parent's buffers again",
       "lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",
