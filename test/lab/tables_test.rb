@@ -55,6 +55,12 @@ class LabTablesTest < Minitest::Test
     assert_equal([["ractors", "it crashes Ruby"]], report(row(:ractors, 3.0, memory: "it crashes Ruby")).tables.last.rows)
   end
 
+  def test_a_reason_that_many_rows_share_is_told_once
+    rows = %w[a b c d].map { |name| row(:fibers, 3.0, memory: "no time", label: name) }
+    assert_equal([["4 rows", "no time"]], report(*rows).tables.last.rows)
+    assert_equal([["a, b", "no time"]], report(*rows.first(2)).tables.last.rows)
+  end
+
   def test_what_is_unknown_is_a_dash_and_its_reason_a_note
     bare = row(:sequence, 3.0, memory: "there is no fork here")
     bare.trials.first.peak = nil

@@ -11,6 +11,8 @@ module Plait
       LATENCY = ["", "median", "90 %", "99 %", "longest"].freeze
       MEMORY = ["", "bytes", "objects", "strings", "retained bytes", "retained objects", "retained strings",
                 "items counted", "GC runs"].freeze
+      # Rows that are told by name.
+      FEW = 3
 
       # @param report [Report]
       def initialize(report)
@@ -109,11 +111,14 @@ module Plait
         Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
       end
 
-      # Where the table of allocations has a row, the reasons for those it has not are its notes.
+      # Where the table of allocations has a row, the reasons for those it has not are its notes. One that many share, such as
+      # that there was no time left, is told once.
       def uncounted
-        groups.each_value.reject { |rows| rows.any?(&:allocations) }.flatten
-              .filter_map { |row| [row.label, row.allocations_missing] if row.allocations_missing }
+        rows = groups.each_value.reject { |group| group.any?(&:allocations) }.flatten.select(&:allocations_missing)
+        rows.group_by(&:allocations_missing).map { |why, sharing| [names(sharing), why] }
       end
+
+      def names(rows) = rows.size > FEW ? "#{rows.size} rows" : rows.map(&:label).join(", ")
     end
   end
 end
