@@ -4,16 +4,17 @@ require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
 require_relative "../support/mariadb_server"
 require_relative "../support/postgres_server"
+require_relative "../support/program"
 require "plait/suites"
 
 class DatabasesSuiteTest < Minitest::Test
   SUITE = Plait::Suites.fetch("databases")
+  AB = Support::Program.new("ab", apt: "apache2-utils", brew: "httpd")
   ANSWER = "name7920 79245 1000\n"
 
   def setup
     %w[trilogy mysql2 pg mongo eventmachine].each { |gem| require gem }
-    [Support::MariadbServer::PROGRAM, Support::PostgresServer::PROGRAM].each(&:path!)
-    skip("ab is not installed: sudo apt-get install -y apache2-utils") unless Plait::Suites::Databases::ApacheBench.program
+    [Support::MariadbServer::PROGRAM, Support::PostgresServer::PROGRAM, AB].each(&:path!)
   rescue LoadError
     skip("the drivers are not installed: bin/setup test drivers")
   end
