@@ -54,7 +54,8 @@ class ToyServer
     @server = path ? UNIXServer.new(path) : TCPServer.new("127.0.0.1", port)
     @peers = Queue.new
     @connections = 0
-    @acceptor = Thread.new { accept }
+    # What ends it comes while it waits, and not between a socket and the list of them.
+    @acceptor = Thread.new { Thread.handle_interrupt(IOError => :on_blocking) { accept } }
   end
 
   # @return [Integer] ever
