@@ -38,7 +38,7 @@ module Support
       @servers = Array.new(masters * (replicas + 1)) { add }
       join
       deal_out_slots
-      wait { states.all?("ok") && @servers.all? { |server| covered(server) == SLOTS } }
+      wait { ready? }
       follow unless replicas.zero?
     end
 
@@ -47,7 +47,7 @@ module Support
     def grow
       @servers << add
       meet(@servers.last)
-      wait { known?(@servers.size) }
+      wait { known?(@servers.size) && ready? } # a new one refuses for two seconds what it is given
       @servers.last
     end
 
@@ -64,7 +64,7 @@ module Support
 
     # @return [RedisServer] that has it by its own word
     def owner(slot)
-      @servers.select(&:pid).find do |server|
+      running.find do |server|
         call(server, "CLUSTER", "SLOTS").any? { |from, to, master| slot.between?(from, to) && master[1] == server.port }
       end
     end
@@ -110,12 +110,16 @@ module Support
     end
 
     def known?(count)
-      @servers.select(&:pid).all? { |server| call(server, "CLUSTER", "INFO")[/cluster_known_nodes:(\d+)/, 1].to_i >= count }
+      running.all? { |server| call(server, "CLUSTER", "INFO")[/cluster_known_nodes:(\d+)/, 1].to_i >= count }
     end
 
     def covered(server) = call(server, "CLUSTER", "SLOTS").sum { |from, to,| to - from + 1 }
 
-    def states = @servers.map { |server| call(server, "CLUSTER", "INFO")[/cluster_state:(\w+)/, 1] }
+    def ready? = running.all? { |server| state(server) == "ok" && covered(server) == SLOTS }
+
+    def running = @servers.select(&:pid)
+
+    def state(server) = call(server, "CLUSTER", "INFO")[/cluster_state:(\w+)/, 1]
 
     def deal_out_slots
       ends = Array.new(@masters + 1) { |index| SLOTS * index / @masters }
