@@ -14,7 +14,7 @@ class ShardFuzzTest < Minitest::Test
   include FakeNodes
   include SameReplies
 
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "6"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "70"))
   # What nodes answer: right for some commands, wrong for most, and no replies at all.
   REPLIES = ["+OK\r\n", ":1\r\n", "$-1\r\n", "$3\r\nabc\r\n", "*1\r\n$1\r\na\r\n", "*2\r\n:1\r\n:0\r\n",
