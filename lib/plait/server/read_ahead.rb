@@ -36,7 +36,13 @@ module Plait
 
       def read(offset, count)
         copy = @file.dup
-        Plait.offload { read_through(copy, offset, count) }
+        begun = false
+        Plait.offload do
+          begun = true
+          read_through(copy, offset, count)
+        end
+      ensure
+        copy&.close unless begun # no thread has come to it
       end
 
       def read_through(file, offset, count)
