@@ -11,4 +11,5 @@ Bench::Harness.define("closing-64") do |bench|
   contest.plait :fibers
   contest.also :threads
   contest.peers
+  contest.floor
 end

@@ -1,10 +1,12 @@
 /*
  * The least that a server on one thread can do: an epoll(7) loop that answers whatever ends with an empty line with the same
- * bytes, by one recv(2) and one send(2). Its argument is the port, on the loopback.
+ * bytes, by one recv(2) and one send(2). Its arguments: "close" if it ends each connection behind its answer, or "keep"; and the
+ * port, on the loopback.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +16,10 @@
 
 #include "../harness/program.h"
 
-static const char ANSWER[] = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ndate: Sat, 21 Nov 2026 15:24:28 GMT\r\n"
-                             "content-length: 13\r\n\r\nHello, world!";
+#define HEAD "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ndate: Sat, 21 Nov 2026 15:24:28 GMT\r\ncontent-length: 13\r\n"
+#define BODY "\r\nHello, world!"
+
+static const char KEEP[] = HEAD BODY, CLOSE[] = HEAD "connection: close\r\n" BODY;
 
 static int listen_on(int port) {
     int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -37,24 +41,26 @@ static void admit(int epoll, int listener) {
     while ((number = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) != -1) add(epoll, number, EPOLLIN | EPOLLET);
 }
 
-static void answer(int number) {
+static void answer(int number, bool closing) {
     char buffer[65536];
     ssize_t size = recv(number, buffer, sizeof buffer, 0);
     if (size == 0) close(number);
     if (size < 4 || memcmp(buffer + size - 4, "\r\n\r\n", 4) != 0) return;
-    if (send(number, ANSWER, sizeof ANSWER - 1, MSG_NOSIGNAL) < 0) close(number);
+    ssize_t sent = closing ? send(number, CLOSE, sizeof CLOSE - 1, MSG_NOSIGNAL) : send(number, KEEP, sizeof KEEP - 1, MSG_NOSIGNAL);
+    if (sent < 0 || closing) close(number);
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2) return 2;
-    int listener = listen_on(atoi(argv[1])), epoll = epoll_create1(0);
+    if (argc != 3) return 2;
+    bool closing = strcmp(argv[1], "close") == 0;
+    int listener = listen_on(atoi(argv[2])), epoll = epoll_create1(0);
     add(epoll, listener, EPOLLIN);
     for (;;) {
         struct epoll_event events[64];
         int count = epoll_wait(epoll, events, 64, -1);
         for (int index = 0; index < count; index++) {
             if (events[index].data.fd == listener) admit(epoll, listener);
-            else answer(events[index].data.fd);
+            else answer(events[index].data.fd, closing);
         }
     }
 }

@@ -60,7 +60,8 @@ module Bench
       end
 
       def floor
-        @bench.floor(FLOOR) { |trial| measure(trial, [Harness::Native.build(File.expand_path("../floor.c", __dir__))]) }
+        manner = @how[:close] ? "close" : "keep"
+        @bench.floor(FLOOR) { |trial| measure(trial, [Harness::Native.build(File.expand_path("../floor.c", __dir__)), manner]) }
       end
 
       private
