@@ -46,16 +46,17 @@ module Bench
 
       # @param name [String] of a file in servers/
       # @param threads [Integer]
-      def peer(name, threads, row: name)
-        @bench.peer(row, gems: [name, *@gems]) { |trial| measure(trial, ruby(name, threads)) }
+      def peer(name, threads, row: name, gem: name)
+        @bench.peer(row, gems: [gem, *@gems]) { |trial| measure(trial, ruby(name, threads)) }
       end
 
-      # All others. (itsi is not among them: its gems can't be installed beside those of Rails.)
+      # All others.
       # @param threads [Integer] of those that run on threads
       def peers(threads = 5)
         peer "iodine", 1
         peer "agoo", 1
         peer "falcon", 1
+        peer "itsi", threads, gem: "itsi-server"
         peer "puma", threads
       end
 

@@ -18,6 +18,7 @@ module Bench
         contest.plait :fibers
         %i[threads hybrid].each { |mechanism| contest.also mechanism }
         %w[puma iodine].each { |peer| contest.peer peer, 64, row: "#{peer}, 64 threads" }
+        contest.peer "itsi", 64, row: "itsi, 64 threads", gem: "itsi-server"
         contest.peer "falcon", 1
       end
     end
