@@ -4,6 +4,7 @@ require_relative "plait/version"
 require_relative "plait/values/backoff"
 require_relative "plait/values/deadline"
 require_relative "plait/values/errors"
+require_relative "plait/values/job"
 require_relative "plait/values/outcome"
 require_relative "plait/mechanisms"
 require_relative "plait/mechanisms/coordinator"
@@ -29,8 +30,8 @@ module Plait
     # Runs the block for each item.
     #
     # @param items [#each] an Array, a Range, any Enumerable; endless ones belong to {each_result}
-    # @param on [Symbol, Array<Symbol>] :sequence, :threads, :fibers, :hybrid, :processes, :ractors, or a pair such as
-    #   [:processes, :fibers]
+    # @param on [Symbol, Array<Symbol>] :sequence, :threads, :fibers, :hybrid, :processes, :ractors, a pair such as
+    #   [:processes, :fibers], or :sidekiq, which takes no block but a {job}
     # @param options [Hash]
     # @option options [Integer, nil] :limit items in flight at most; nil: the mechanism's own default
     # @option options [Numeric, nil] :timeout seconds for each attempt at an item
@@ -90,6 +91,15 @@ module Plait
 
       Mechanisms::TimeLimit.enforce(seconds, &block)
     end
+
+    # A block with a name, for `on: :sidekiq`; all other mechanisms run it as well.
+    # @example
+    #   Plait.map(ids, on: :sidekiq, &Plait.job(Thumbnail))
+    # @param target [Module] a class whose instances answer to `call(item)`, or a class or module that does so itself
+    # @param queue [String] of Sidekiq
+    # @return [Job]
+    # @raise [UsageError]
+    def job(target, queue: Job::QUEUE) = Job.of(target, queue: queue)
 
     # Runs a blocking call on a thread while the calling fiber waits; outside of fibers it is a plain call.
     # @param stop [#call, nil] called when the fiber no longer waits (a timeout, a cancellation) and the block still runs: ends

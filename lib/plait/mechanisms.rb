@@ -6,6 +6,7 @@ require_relative "mechanisms/hybrid"
 require_relative "mechanisms/processes"
 require_relative "mechanisms/ractors"
 require_relative "mechanisms/sequence"
+require_relative "mechanisms/sidekiq"
 require_relative "mechanisms/threads"
 require_relative "values/errors"
 
@@ -17,9 +18,12 @@ module Plait
       mechanism = kind.new.freeze
       [mechanism.name, mechanism]
     end.freeze
+    # Runs no blocks, but jobs.
+    SIDEKIQ = Sidekiq.new.freeze
+    private_constant :SIDEKIQ
 
     class << self
-      # @return [Array<Symbol>]
+      # @return [Array<Symbol>] of those that run any block
       def names = ALL.keys
 
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
@@ -39,14 +43,15 @@ module Plait
       def find(on)
         return on.size == 1 ? find(on.first) : Composite.new(*on) if on.is_a?(Array)
 
-        ALL[on.respond_to?(:to_sym) ? on.to_sym : on] || raise(UnknownMechanism, unknown(on))
+        name = on.respond_to?(:to_sym) ? on.to_sym : on
+        ALL[name] || (SIDEKIQ if name == SIDEKIQ.name) || raise(UnknownMechanism, unknown(on))
       end
 
       private
 
       def unknown(on)
         "there is no mechanism #{on.inspect}; there are #{names.map(&:inspect).join(", ")}, " \
-          "and pairs such as [:processes, :fibers]"
+          "pairs such as [:processes, :fibers], and :sidekiq for jobs"
       end
     end
   end

@@ -52,6 +52,9 @@ module Plait
       @jitter = check(:jitter, jitter, most: 1)
     end
 
+    # @return [Hash{Symbol => Object}] what makes another one like it
+    def to_h = self.class::KEYS.to_h { |key| [key, instance_variable_get(:"@#{key}")] }
+
     # @param attempts [Integer] made so far
     # @return [Float] seconds until the next one
     def pause(attempts)

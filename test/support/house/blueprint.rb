@@ -60,9 +60,13 @@ module Support
         end
       end
 
-      # @return [Array<String>] autoloads elsewhere than in the face
+      # Elsewhere than in the face: Sidekiq finds what it runs by its name, and that needs its gem.
+      LAZY = %w[lib/plait/mechanisms/sidekiq.rb].freeze
+      private_constant :LAZY
+
+      # @return [Array<String>] other autoloads than those of the face
       def autoloads
-        lazy = files.values.reject { |file| file.room == "face" || file.autoloads.empty? }
+        lazy = files.values.reject { |file| file.room == "face" || file.autoloads.empty? || LAZY.include?(file.path) }
         lazy.map { |file| "#{file.path} autoloads #{file.autoloads.join(", ")}" }
       end
 

@@ -39,7 +39,7 @@ module Support
       Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack http/2],
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "mechanisms", uses: %w[values ext],
-               libraries: PLAIN + WAITING + %w[io/event tmpdir], never: SOCKETS),
+               libraries: PLAIN + WAITING + %w[io/event sidekiq sidekiq/api sidekiq/component tmpdir], never: SOCKETS),
       Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK + %w[tempfile], never: []),
       *VERBS.map do |name, libraries|
         Room.new(name: name, uses: %w[values protocols io face ext] + MECHANICS.fetch(name, []),
@@ -62,7 +62,7 @@ module Support
     # The gems that each room brings along, with those they bring.
     GEMS = {
       "protocols" => %w[msgpack http-2 base64],
-      "mechanisms" => %w[io-event timeout],
+      "mechanisms" => %w[io-event timeout sidekiq connection_pool redis-client logger securerandom],
       # Of Ruby's own, which other gems may bring in newer versions.
       "atomic_file" => %w[securerandom],
       "io" => %w[openssl],

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require_relative "census"
+require_relative "channel"
+require_relative "courier"
+require_relative "errand"
+require_relative "plain"
+require_relative "redis"
+require_relative "task"
+require_relative "watchman"
+require_relative "../executor"
+require_relative "../mechanism"
+require_relative "../options"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
+
+module Plait
+  module Mechanisms
+    class Sidekiq < Mechanism
+      # The items of one run: each is a job in Redis, and comes back as news of its {Channel}.
+      class Run < Executor
+        # Connections: one listens.
+        POOL = 2
+        # Seconds that those who run a cancelled item have for its end.
+        GRACE = 5.0
+
+        # @param job [Job]
+        # @param policy [Options]
+        # @param limit [Integer]
+        # @param patience [Watchman::Patience]
+        def initialize(job, policy, limit, patience: Watchman::PATIENCE)
+          super()
+          @job = job
+          @policy = Options.new(timeout: policy.timeout, deadline: policy.deadline, retries: policy.retries)
+          @limit = limit
+          @redis = Redis.pool(POOL)
+          @channel = Channel.new(@redis)
+          @client = ::Sidekiq::Client.new(pool: @redis)
+          @watchman = Watchman.new(Census.new(@redis), job.queue, patience)
+          @tasks = {}
+          @ready = []
+          Redis.reached { @channel.open }
+          @courier = Courier.new(@channel, @policy.deadline)
+        rescue ThreadError => e
+          raise UnsupportedError, "the system gives no thread to wait for Sidekiq's answers (#{e.message}): see ulimit -u"
+        end
+
+        def room? = @tasks.size < @limit
+
+        def submit(index, item)
+          Plain.check(item, "the item")
+          send_off(@tasks[index] = Task.new(index, item))
+        rescue UnmarshalableError => e
+          @tasks.delete(index)
+          @ready << Outcome.new(index: index, item: item, error: e, attempts: 0)
+        end
+
+        def ready?
+          digest(@courier.take) while @ready.empty? && @courier.any?
+          !@ready.empty?
+        end
+
+        def take
+          digest(@courier.take) while @ready.empty?
+          @ready.shift
+        end
+
+        # Jobs that nobody has begun stay in their queue, and are passed over there.
+        def cancel
+          return [] if @over
+
+          @over = true
+          end_what_runs
+          @tasks.each_value { |task| fail_with(task, CancelledError.new(unstoppable(task))) if task.begun? }
+          @tasks.clear
+          @ready.slice!(0..)
+        end
+
+        def close
+          @courier.stop
+          @channel.close
+        rescue ::RedisClient::Error
+          nil # what is left there goes by itself
+        ensure
+          @redis.shutdown(&:close)
+        end
+
+        def remains = method(:abandon)
+
+        private
+
+        def abandon
+          cancel
+          close
+        end
+
+        def send_off(task)
+          order = { "run" => @channel.id, "index" => task.index, "made" => task.made, "job" => @job.name, "item" => task.item,
+                    "timeout" => @policy.timeout, "retries" => retries }
+          @client.push("class" => Errand, "queue" => @job.queue, "args" => [order], "retry" => false)
+        rescue ::RedisClient::Error => e
+          raise Redis.error(e)
+        end
+
+        def retries = @retries ||= Errand.words_of(@policy.retries)
+
+        def digest(news)
+          case news
+          when StandardError then raise Redis.error(news)
+          when nil then raise ConnectionError, "nobody listens to Sidekiq's Redis any more for this run"
+          when :tick then look
+          else hear(*news)
+          end
+        end
+
+        # The first answer is the one that counts: a worker that was taken for dead may still come with another.
+        def hear(kind = nil, index = nil, *rest)
+          task = @tasks[index] or return
+          case kind
+          when "begun" then task.attempt(*rest)
+          when "returned" then task.give_back(*rest)
+          when "done" then settle(task, rest.first, value: rest.last)
+          when "failed" then settle(task, rest.first, error: Plain.to_error(rest.last))
+          when "ended" then hear_of_end(task)
+          end
+        end
+
+        # It was told to end: by us, or because we have given no sign of life for long (a machine that slept).
+        def hear_of_end(task)
+          return @tasks.delete(task.index) if @over
+
+          lose(task, WorkerDied.new("item #{task.index} was ended, since this process had given no sign of life for a minute"))
+        end
+
+        # By the caller's clock: the worker's is another one.
+        def settle(task, facts, **result)
+          @tasks.delete(task.index)
+          worker, attempts, seconds = facts
+          now = Deadline.now
+          @ready << Outcome.new(index: task.index, item: task.item, attempts: attempts, started_at: now - seconds,
+                                finished_at: now, worker: worker, **result)
+        end
+
+        def look
+          return if @over
+          return expire if @policy.deadline&.expired?
+
+          Redis.reached { @watchman.lost(@tasks.each_value) }.each { |task, error| lose(task, error) }
+        end
+
+        def lose(task, error)
+          task.reset
+          return fail_with(task, error) unless @policy.again?(error, task.made)
+
+          send_off(task)
+        end
+
+        def expire
+          Redis.reached { @channel.revoke }
+          error = DeadlineExceeded.new("the deadline passed before Sidekiq had an answer")
+          @tasks.each_value.to_a.each { |task| fail_with(task, error) }
+        end
+
+        def fail_with(task, error)
+          @tasks.delete(task.index)
+          @ready << Outcome.new(index: task.index, item: task.item, error: error, attempts: task.attempts, worker: task.worker)
+        end
+
+        def end_what_runs
+          Redis.reached { @channel.revoke }
+          limit = Deadline.after(GRACE)
+          digest(@courier.take) while @tasks.each_value.any?(&:begun?) && !limit.expired?
+        rescue ConnectionError
+          nil # nobody can be told, or heard: they see it when Redis is there again
+        end
+
+        def unstoppable(task)
+          "item #{task.index} still runs, in Sidekiq's process #{task.worker}: it was told to end, and had not done so after " \
+            "#{GRACE} s"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "plait"
+require "sidekiq"
+
+# Jobs that the tests of `on: :sidekiq` run, here and in processes of Sidekiq.
+module Jobs
+  class Refused < StandardError
+    def initialize(message, _code) = super(message)
+  end
+
+  # A class whose instances do it.
+  class Double
+    def call(number) = number * 2
+  end
+
+  # A module that does it itself.
+  module Echo
+    def self.call(item) = item
+  end
+
+  class Pid
+    def call(_item) = Process.pid
+  end
+
+  # Fails in as many ways as one can.
+  class Fail
+    def call(way)
+      case way
+      when "raise" then raise(ArgumentError, "no good")
+      when "own" then raise(Refused.new("refused", 7))
+      when "cause" then caused
+      when "exit" then exit(3)
+      when "symbol" then :symbol
+      when "binary" then "\xFF".b
+      else way
+      end
+    end
+
+    private
+
+    def caused
+      raise("inner")
+    rescue StandardError
+      raise(KeyError, "outer")
+    end
+  end
+
+  # Tells in a file that it has begun, and then waits for another file.
+  class Wait
+    def call(folder)
+      return folder if folder == "at once"
+      raise(ArgumentError, "no good") if folder == "fail"
+
+      wait(folder)
+    end
+
+    private
+
+    def wait(folder)
+      File.write(File.join(folder, "begun-#{Process.pid}-#{rand}"), "")
+      sleep(0.02) until File.exist?(File.join(folder, "go"))
+      "gone on"
+    ensure
+      File.write(File.join(folder, "ended-#{Process.pid}-#{rand}"), "")
+    end
+  end
+
+  # Fails until it was called as often as it is told.
+  class Flaky
+    def call(item)
+      folder, times = item
+      File.write(File.join(folder, rand.to_s), "")
+      Dir.children(folder).size >= times ? "at last" : raise(IOError, "not yet")
+    end
+  end
+end
