@@ -32,8 +32,9 @@ class ServerConfigFileTest < Minitest::Test
     assert_equal({ on: :threads, limit: 3, idle_timeout: 20.0, queue_timeout: 5 }, configuration.options)
     assert_equal([1, 1], [configuration.before_fork.size, configuration.on_boot.size])
     assert_equal(["#{@path}:10: `worker_timeout` has no meaning here: a worker that dies is noticed at once, and one whose " \
-                  "loop stands still is reported", "#{@path}:15: `plugin` has no meaning here: Puma's plugins are for Puma"],
-                 notices)
+                  "loop stands still is reported",
+                  "#{@path}:15: `plugin :tmp_restart` has no meaning here: Puma's plugins are for Puma; for tmp/restart.txt see " \
+                  "`plait serve restart`"], notices)
   end
 
   def test_what_is_our_own
@@ -95,8 +96,31 @@ class ServerConfigFileTest < Minitest::Test
     assert_equal(words, notices.map { |line| line[/`(\w+)` has no meaning here: \S/, 1]&.to_sym })
   end
 
+  # A constant of ours must not come before the app's: DB is often Sequel's, Metrics anybody's.
+  def test_constants_are_the_apps
+    Object.const_set(:DB, :theirs)
+    hooks = read("on_worker_boot { DB }\nbefore_fork { Metrics }\n").values_at(:on_boot, :before_fork).flatten
+    assert_equal(:theirs, hooks.first.call)
+    assert_match(/uninitialized constant/, assert_raises(NameError) { hooks.last.call }.message)
+  ensure
+    Object.send(:remove_const, :DB)
+  end
+
+  def test_a_host_for_ports_that_name_none
+    settings = read("port 1\nset_default_host '::1'\nport 2\nport 3, 'localhost'\nssl_bind '::', 4, cert: 'c', key: 'k'\n")
+    assert_equal(%w[tcp://0.0.0.0:1 tcp://[::1]:2 tcp://localhost:3 ssl://[::]:4?cert=c&key=k], settings[:binds])
+  end
+
+  def test_plugins
+    notices = []
+    read("plugin :solid_queue\nplugin 'other'\n", notice: ->(line) { notices << line[/`.*/] })
+    assert_equal(["`plugin :solid_queue` has no meaning here: Puma's plugins are for Puma; run bin/jobs in a process of its own",
+                  "`plugin \"other\"` has no meaning here: Puma's plugins are for Puma"], notices)
+  end
+
   def test_numbers_of_memory
-    { 300 => 300 << 20, "64kb" => 64 << 10, "2 GB" => 2 << 30, "512MB" => 512 << 20 }.each do |text, bytes|
+    { 300 => 300 << 20, "64kb" => 64 << 10, "2 GB" => 2 << 30, "512MB" => 512 << 20, "512M" => 512 << 20,
+      "1GiB" => 1 << 30 }.each do |text, bytes|
       assert_equal(bytes, read("worker_memory #{text.inspect}")[:worker_memory])
     end
   end
@@ -104,11 +128,16 @@ class ServerConfigFileTest < Minitest::Test
   { "wrkers 2" => /:1: there is no word `wrkers`; did you mean `workers`\?/,
     "\nquantum_mode!" => /:2: there is no word `quantum_mode!`\. The words are access_log, /,
     "workers(-1)" => /:1: workers takes a number from 0 on, not -1/,
+    "workers 40_000" => /:1: workers: a number from 0 to 1024, or auto, not 40000/,
     "threads 1, 'many'" => /:1: threads takes a number from 1 on, not "many"/,
     "worker_memory 'much'" => /:1: worker_memory takes megabytes, or text such as "512MB", not "much"/,
     "drain(-1)" => /:1: drain takes seconds, not -1/,
     "force_shutdown_after :soon" => /:1: drain takes seconds, not :soon/,
     "idle_timeout 0" => /:1: idle_timeout takes seconds above 0, not 0/,
+    "first_data_timeout false" => /:1: head_timeout takes seconds above 0, not false/,
+    "stdout_redirect ''" => /:1: stdout_redirect takes text, not ""/,
+    "app { }" => /:1: an app stands in a config\.ru: see rackup/,
+    "bind 'unix:///a?mode=999'" => /:1: .* mode=999 is no number for the permissions of the socket's file, octal/,
     "\nbind 'nowhere'" => /:2: "nowhere" has no port; there are tcp:/,
     "bind nil" => /:1: "" is no endpoint/,
     "port 99_999" => /:1: 99999 is no port: they go from 0 to 65535/,

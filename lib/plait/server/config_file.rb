@@ -27,7 +27,7 @@ module Plait
       # With those that mean nothing here.
       WORDS = OWN_WORDS + ForeignWords.public_instance_methods
       # A unit of memory => bytes.
-      BYTES = { "kb" => 1 << 10, "mb" => 1 << 20, "gb" => 1 << 30 }.freeze
+      BYTES = { "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
 
       # @param path [String]
       # @param notice [#call] told what has no meaning here
@@ -54,7 +54,7 @@ module Plait
       # @return [Hash{Symbol => Object}]
       # @api private
       def evaluate(source)
-        instance_eval(source, @path, 1)
+        EVALUATION.call(self, source, @path)
         { **@settings, server: @server }
       rescue SyntaxError => e
         raise UsageError, "#{@path} does not parse: #{e.message.lines.first(2).map(&:strip).join(" ")}"
@@ -117,10 +117,10 @@ module Plait
 
       def number(value) = value.is_a?(Numeric) ? value : Float(value.to_s, exception: false)
 
-      # @return [Integer] of 300 (megabytes), "300MB" or "1.5 GB"
+      # @return [Integer] of 300 (megabytes), "300MB", "512M" or "1.5 GB"
       def bytes(word, value)
-        number, unit = value.to_s.match(/\A(\d+(?:\.\d+)?)\s*([kmg]b)?\z/i)&.captures
-        return (number.to_f * BYTES.fetch(unit ? unit.downcase : "mb")).to_i if number&.to_f&.positive?
+        number, unit = value.to_s.match(/\A(\d+(?:\.\d+)?)\s*(?:([kmg])i?b?)?\z/i)&.captures
+        return (number.to_f * BYTES.fetch(unit ? unit.downcase : "m")).to_i if number&.to_f&.positive?
 
         refuse("#{word} takes megabytes, or text such as \"512MB\", not #{value.inspect}")
       end
@@ -129,3 +129,6 @@ module Plait
     end
   end
 end
+
+# Out here, where no constant of ours comes before the app's own: DB, Metrics, Options.
+Plait::Server::ConfigFile::EVALUATION = ->(file, source, path) { file.instance_eval(source, path, 1) }

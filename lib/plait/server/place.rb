@@ -14,7 +14,8 @@ module Plait
       # A name in the query => what it is for.
       WORDS = { "cert" => "the certificate", "key" => "its key", "ca" => "whose clients are trusted",
                 "verify_mode" => "of clients", "backlog" => "connections that wait to be accepted",
-                "mode" => "of the socket's file, octal", "umask" => "of the socket's file, octal" }.freeze
+                "mode" => "the permissions of the socket's file, octal",
+                "umask" => "those that the socket's file shall not have, octal" }.freeze
       # Those of ssl:// only.
       TLS_WORDS = %w[cert key ca verify_mode].freeze
       # How those look that are numbers.

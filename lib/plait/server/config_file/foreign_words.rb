@@ -7,7 +7,8 @@ module Plait
       module ForeignWords
         # A word => why there is nothing to do.
         REASONS = {
-          plugin: "Puma's plugins are for Puma",
+          daemonize: "it stays in the foreground: have systemd, or the like, run it",
+          rack_url_scheme: "the scheme is the socket's; Rack::Request#scheme heeds X-Forwarded-Proto",
           activate_control_app: "see `plait serve status`, `stop` and `restart`",
           worker_timeout: "a worker that dies is noticed at once, and one whose loop stands still is reported",
           worker_check_interval: "a worker that dies is noticed at once",
@@ -44,8 +45,22 @@ module Plait
           %i[custom_logger log_formatter] => "what is said goes to standard error: see stdout_redirect",
           %i[silence_single_worker_warning silence_fork_callback_warning] => "there is no such warning"
         }.freeze
-        # Both.
+        # Plugins that new apps of Rails' name => what does their work here.
+        PLUGINS = { tmp_restart: "for tmp/restart.txt see `plait serve restart`",
+                    solid_queue: "run bin/jobs in a process of its own" }.freeze
+        # All but them.
         ALL = COMMON_REASONS.flat_map { |words, reason| words.product([reason]) }.to_h.merge(REASONS).freeze
+
+        # @return [void]
+        def plugin(name = nil, *)
+          reason = ["Puma's plugins are for Puma", *PLUGINS[name.to_s.to_sym]].join("; ")
+          @notice.call("#{place}: `#{["plugin", *name&.inspect].join(" ")}` has no meaning here: #{reason}")
+        end
+
+        # An app that nobody would find again is nothing to pass over.
+        # @return [void]
+        # @raise [UsageError]
+        def app(*, &_block) = refuse("an app stands in a config.ru: see rackup")
 
         ALL.each do |word, reason|
           define_method(word) do |*_arguments, **_options, &_block|

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../configuration"
+
 module Plait
   class Server
     class ConfigFile
@@ -19,7 +21,11 @@ module Plait
 
         # @param number [Integer, String] 0: this process serves; auto: as many as there are processors
         # @return [void]
-        def workers(number) = @settings[:workers] = number.to_s == "auto" ? "auto" : count(:workers, number, from: 0)
+        def workers(number)
+          number = number.to_s == "auto" ? "auto" : count(:workers, number, from: 0)
+          located { Configuration.of({ workers: number }).worker_count }
+          @settings[:workers] = number
+        end
 
         # Whether the app is loaded once, before the workers are begun, which then share its memory; else in each of them.
         # @return [void]

@@ -59,7 +59,7 @@ module Plait
         end
 
         %i[idle_timeout head_timeout body_timeout write_timeout queue_timeout handshake_timeout].each do |name|
-          define_method(name) { |number| @server[name] = number && seconds(name, number) }
+          define_method(name) { |number| @server[name] = number.nil? ? nil : seconds(name, number) }
         end
         alias persistent_timeout idle_timeout
         alias first_data_timeout head_timeout

@@ -37,8 +37,8 @@ module Plait
         # @param err [String, nil]
         # @return [void]
         def stdout_redirect(out = nil, err = nil, _append = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
-          @settings[:stdout] = out
-          @settings[:stderr] = err
+          @settings[:stdout] = text(:stdout_redirect, out)
+          @settings[:stderr] = text(:stdout_redirect, err)
         end
       end
     end
