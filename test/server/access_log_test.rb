@@ -56,6 +56,40 @@ class ServerAccessLogTest < Minitest::Test
     end
   end
 
+  # Closed under whoever writes, a file has a part of a line, and the rest is lost.
+  def test_opened_anew_while_it_is_written
+    Dir.mktmpdir do |folder|
+      File.mkfifo("#{folder}/log")
+      reader = File.open("#{folder}/log", File::RDONLY | File::NONBLOCK)
+      log = Plait::Server::AccessLog.new("#{folder}/log")
+      log.add(ENVIRONMENT.merge("PATH_INFO" => "/#{"a" * 200_000}"), 200, 0.1) # more than a pipe takes
+      wait_until { reader.wait_readable }
+      File.rename("#{folder}/log", "#{folder}/old")
+      log.reopen # does not wait for the reader
+      log.add(ENVIRONMENT, 404, 0.1)
+      wait_until { reader.read_nonblock(1 << 20, exception: false).to_s.end_with?("\n") }
+      log.close
+      assert_equal([0, nil], [log.lost, reader.read_nonblock(1, exception: false)], "its end shows that it is closed")
+      assert_match(/ 404 12\n\z/, File.read("#{folder}/log"))
+    ensure
+      reader&.close
+    end
+  end
+
+  def test_what_can_not_be_opened_anew_goes_on
+    Dir.mktmpdir do |folder|
+      Dir.mkdir("#{folder}/a")
+      log = Plait::Server::AccessLog.new("#{folder}/a/log")
+      File.rename("#{folder}/a", "#{folder}/b")
+      told = []
+      log.reopen { |*what| told << what }
+      log.add(ENVIRONMENT, 200, 0.1)
+      log.close
+      assert_equal([["#{folder}/a/log", "No such file or directory"]], told)
+      assert_equal(1, File.readlines("#{folder}/b/log").size)
+    end
+  end
+
   def test_a_fork_writes_lines_of_its_own_only
     Dir.mktmpdir do |folder|
       log = Plait::Server::AccessLog.new("#{folder}/log")

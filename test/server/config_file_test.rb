@@ -33,8 +33,8 @@ class ServerConfigFileTest < Minitest::Test
     assert_equal([1, 1], [configuration.before_fork.size, configuration.on_boot.size])
     assert_equal(["#{@path}:10: `worker_timeout` has no meaning here: a worker that dies is noticed at once, and one whose " \
                   "loop stands still is reported",
-                  "#{@path}:15: `plugin :tmp_restart` has no meaning here: Puma's plugins are for Puma; for tmp/restart.txt see " \
-                  "`plait serve restart`"], notices)
+                  "#{@path}:15: `plugin :tmp_restart` has no meaning here: Puma's plugins are for Puma; for tmp/restart.txt " \
+                  "see `plait serve restart`"], notices)
   end
 
   def test_what_is_our_own

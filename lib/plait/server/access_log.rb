@@ -32,6 +32,7 @@ module Plait
         @path = path
         @format = AccessLog.format(format)
         @lost = 0
+        @changing = Mutex.new
         open
         begin_anew
       rescue SystemCallError => e
@@ -53,14 +54,17 @@ module Plait
         @writer = Thread.new { write_always } unless @writer&.alive?
       end
 
-      # Somebody has renamed the file.
+      # Somebody has renamed the file. What is being written goes there as a whole. Where no new one can be opened the old one
+      # goes on: better there than nowhere.
+      # @yieldparam path [String] of one that can't be opened
+      # @yieldparam reason [String]
       # @return [void]
       def reopen
         before = @file
         open
-        before.close unless before.equal?($stdout)
-      rescue SystemCallError
-        @file = before # better there than nowhere
+        leave(before)
+      rescue SystemCallError => e
+        yield @path, SystemReason.of(e) if block_given?
       end
 
       # Writes what is left.
@@ -76,14 +80,15 @@ module Plait
       private
 
       def open
-        @file = @path == STANDARD ? $stdout : File.open(@path, File::WRONLY | File::APPEND | File::CREAT, 0o644)
-        @file.sync = true
+        file = @path == STANDARD ? $stdout : File.open(@path, File::WRONLY | File::APPEND | File::CREAT, 0o644)
+        file.sync = true
+        @file = file
       end
 
       # A fork has its parent's lines, which are none of its own, and not its thread.
       def begin_anew
         @pid = Process.pid
-        @writer = nil
+        @writer = @writing = nil
         @lines = Thread::Queue.new
       end
 
@@ -97,9 +102,18 @@ module Plait
       def write(first)
         lines = [first]
         lines << @lines.pop until @lines.empty?
-        @file.write(lines.join)
+        file = @changing.synchronize { @writing = @file }
+        file.write(lines.join)
       rescue SystemCallError, IOError
         @lost += lines.size
+      ensure
+        @changing.synchronize { @writing = nil }
+        leave(file) unless file.equal?(@file)
+      end
+
+      # Who still writes there closes it then. Nobody waits for that: it may be a pipe that nobody reads.
+      def leave(file)
+        @changing.synchronize { file.close unless file.equal?(@file) || file.equal?(@writing) }
       end
     end
   end

@@ -9,14 +9,14 @@ module Plait
     # The files in which a server writes down what happens. Who rotates them renames them, and has them opened anew.
     class Logs
       # @param configuration [Configuration]
+      # @param folder [String] of the server, by the name behind which a deployment may put another one; an app may go elsewhere
       # @raise [UsageError] for one that can't be opened
-      def initialize(configuration)
+      def initialize(configuration, folder = Dir.pwd)
         check(configuration)
-        @access = AccessLog.new(configuration.access_log, configuration.log_format || :common) if configuration.access_log
-        @redirections = { $stdout => configuration.stdout, $stderr => configuration.stderr }.compact
-        reopen if @redirections.any?
-      rescue SystemCallError => e
-        raise UsageError, "a log can't be opened: #{SystemReason.of(e)}: #{@redirections.values.join(", ")}"
+        @access = access_log(configuration, folder) if configuration.access_log
+        paths = { $stdout => configuration.stdout, $stderr => configuration.stderr }.compact
+        @redirections = paths.transform_values { |path| File.expand_path(path, folder) }
+        redirect { |path, reason| raise UsageError, "the log #{path} can't be opened: #{reason}" }
       end
 
       # @return [Boolean] whether there are any
@@ -29,17 +29,33 @@ module Plait
       # @return [void]
       def close = @access&.close
 
+      # What can't be opened anew is written where it was, and that is told there.
       # @return [void]
-      # @raise [SystemCallError]
       def reopen
-        @redirections.each do |stream, path|
-          stream.reopen(path, "a")
-          stream.sync = true
-        end
-        @access&.reopen
+        redirect { |path, reason| complain(path, reason) }
+        @access&.reopen { |path, reason| complain(path, reason) }
       end
 
       private
+
+      def access_log(configuration, folder)
+        path = configuration.access_log
+        path = File.expand_path(path, folder) unless path == AccessLog::STANDARD
+        AccessLog.new(path, configuration.log_format || :common)
+      end
+
+      # By another descriptor: when IO#reopen can't open a path it has closed the stream already (freopen(3)), and whoever
+      # connects next would get its number, and then what is printed.
+      def redirect
+        @redirections.each do |stream, path|
+          File.open(path, "a") { |file| stream.reopen(file) }
+          stream.sync = true
+        rescue SystemCallError => e
+          yield path, SystemReason.of(e)
+        end
+      end
+
+      def complain(path, reason) = warn("plait: the log #{path} can't be opened anew: #{reason}; it goes on as it was")
 
       def check(configuration)
         return if configuration.access_log || configuration.log_format.nil?

@@ -76,7 +76,7 @@ module Plait
       private
 
       def open_files
-        @logs = Logs.new(@configuration)
+        @logs = Logs.new(@configuration, @directory)
         @sockets = Sockets.new(@configuration, @count)
         @pid_file = PidFile.new(@configuration.pidfile) if @configuration.pidfile
         @state = StateFile.new(@configuration.state) if @configuration.state
