@@ -250,7 +250,7 @@ class ServeOperationsTest < Minitest::Test
     at = "tcp://127.0.0.1:#{taken.local_address.ip_port}"
     { %w[-C words.rb] => [2, /words\.rb:2: there is no word `wrkers`; did you mean `workers`\?/],
       %w[-C none.rb] => [2, /none\.rb can't be read: No such file/],
-      %w[--access-log no/folder/log] => [2, %r{the access log no/folder/log can't be opened: No such file}],
+      %w[--access-log no/folder/log] => [2, %r{the access log .*no/folder/log can't be opened: No such file}],
       %w[--access-log - --log-format xml] => [2, /an access log is common, combined, json, not :xml/],
       %w[--pidfile no/folder/pid] => [2, %r{the PID file no/folder/pid can't be written: No such file}],
       %w[--state no/folder/state] => [2, %r{the status file no/folder/state can't be written: No such file}],

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "isolation"
 require_relative "later"
 require_relative "rackup_file"
 require_relative "watch"
@@ -49,7 +50,9 @@ module Plait
         Watch.new(log: @logs.access, notice: @notice)
       end
 
-      def load = RackupFile.load(@configuration.rackup)
+      def load
+        RackupFile.load(@configuration.rackup).tap { Isolation.check(@configuration.options[:on]) }
+      end
 
       def later(plan)
         Later.new { load }.tap { |app| plan.on_boot.unshift(->(_) { app.load }) }

@@ -2,6 +2,7 @@
 
 require_relative "../../plait"
 require_relative "../../plait/server"
+require_relative "../../plait/server/isolation"
 require_relative "../../plait/values/errors"
 
 module Rackup
@@ -56,7 +57,9 @@ module Rackup
         def serve(app, options)
           @ended = false
           @drain = options.key?(:drain) ? seconds(options[:drain]) : DRAIN
-          @server = ::Plait::Server.new(app, bind: place(options), **settings(options))
+          settings = settings(options)
+          ::Plait::Server::Isolation.check(settings[:on])
+          @server = ::Plait::Server.new(app, bind: place(options), **settings)
           yield @server if block_given?
           ending_by_sigterm { @server.run }
         end
