@@ -90,6 +90,27 @@ class ServerAccessLogTest < Minitest::Test
     end
   end
 
+  # A full disk, for as long as it is one.
+  def test_what_can_not_be_written_is_told_once
+    Dir.mktmpdir do |folder|
+      File.symlink("/dev/full", "#{folder}/log")
+      _, told = capture_io do
+        log = Plait::Server::AccessLog.new("#{folder}/log")
+        2.times do |count|
+          log.add(ENVIRONMENT, 200, 0.1)
+          wait_until { log.lost == count + 1 }
+        end
+        File.unlink("#{folder}/log")
+        log.reopen
+        log.add(ENVIRONMENT, 200, 0.1)
+        log.close
+      end
+      assert_equal(["can't be written: No space left on device; lines are lost until it can",
+                    "is written again; 2 lines were lost in all"], told.lines.map { |line| line[%r{/log (.*) \(process}, 1] })
+      assert_equal(1, File.readlines("#{folder}/log").size)
+    end
+  end
+
   def test_a_fork_writes_lines_of_its_own_only
     Dir.mktmpdir do |folder|
       log = Plait::Server::AccessLog.new("#{folder}/log")

@@ -104,11 +104,25 @@ module Plait
         lines << @lines.pop until @lines.empty?
         file = @changing.synchronize { @writing = @file }
         file.write(lines.join)
-      rescue SystemCallError, IOError
+        tell_of_recovery if @failing
+      rescue SystemCallError, IOError => e
         @lost += lines.size
+        tell_of(e) unless @failing
       ensure
         @changing.synchronize { @writing = nil }
         leave(file) unless file.equal?(@file)
+      end
+
+      # Once, as long as it lasts.
+      def tell_of(error)
+        @failing = true
+        reason = error.is_a?(SystemCallError) ? SystemReason.of(error) : error.message
+        warn("plait: the access log #{@path} can't be written: #{reason}; lines are lost until it can (process #{Process.pid})")
+      end
+
+      def tell_of_recovery
+        @failing = false
+        warn("plait: the access log #{@path} is written again; #{@lost} lines were lost in all (process #{Process.pid})")
       end
 
       # Who still writes there closes it then. Nobody waits for that: it may be a pipe that nobody reads.

@@ -28,9 +28,11 @@ module Plait
       def initialize(path)
         @path = path
         @file = File.open(path, File::RDWR | File::CREAT, 0o644)
+        @file.sync = true # what a full disk refuses would be tried again, and fail again, when it is closed
         refuse unless @file.flock(File::LOCK_EX | File::LOCK_NB)
         write
       rescue SystemCallError => e
+        remove if @file # an empty one would tell nobody anything
         raise UsageError, "the PID file #{path} can't be written: #{SystemReason.of(e)}"
       end
 
@@ -58,7 +60,6 @@ module Plait
       def write
         @file.truncate(0)
         @file.write("#{Process.pid}\n")
-        @file.flush
       end
     end
   end

@@ -40,6 +40,9 @@ module Plait
         beside = "#{@path}.#{Process.pid}.part"
         File.write(beside, "#{JSON.generate({ pid: Process.pid, began: began, **state })}\n")
         File.rename(beside, @path)
+      rescue SystemCallError
+        File.unlink(beside) if File.file?(beside) # a part of it, on a full disk
+        raise
       end
 
       # @return [void]
