@@ -5,6 +5,7 @@ require "json"
 require "net/http"
 require "socket"
 require_relative "support/command_line"
+require_relative "../io/certificates"
 
 # A server in the hands of its operator: files, signals, orders.
 class ServeOperationsTest < Minitest::Test
@@ -56,6 +57,53 @@ class ServeOperationsTest < Minitest::Test
       @over = true
       load.each { |thread| assert_operator(thread.value, :>, 10) }
       Process.kill(:TERM, pid)
+    end
+  end
+
+  # The sockets, the files and the number of workers are the master's, which goes on.
+  def test_what_a_restart_does_not_change_is_told
+    version(1)
+    write("plait.rb", "workers 1\n")
+    result = serving("-C", "plait.rb", *FILES) do |pid|
+      write("plait.rb", "workers 2\nmetrics 'tcp://127.0.0.1:0'\nlimit 7\n")
+      assert_order(/has replaced its workers/, "restart", *FILES)
+      Process.kill(:TERM, pid)
+    end
+    assert_match(/^plait: what has changed of workers, metrics counts from the next start on \(plait serve stop\)$/, result.err)
+  end
+
+  def test_a_restart_takes_a_certificate_that_was_renewed
+    version(1)
+    first, second = Array.new(2) { certificate }
+    files = "cert=#{path("cert.pem")}&key=#{path("key.pem")}"
+    install(first)
+    write("plait.rb", "bind 'ssl://127.0.0.1:0?#{files}'\nworkers 1\n")
+    result = plait_running("serve", "-C", "plait.rb", *FILES) do |pid, _, err|
+      @port = Integer(wait_until(timeout: 30) { File.read(err)[%r{at https://127\.0\.0\.1:(\d+)$}, 1] })
+      assert_equal(first.first.serial, shown.serial)
+      install(second)
+      assert_order(/has replaced its workers/, "restart", *FILES)
+      assert_equal(second.first.serial, shown.serial)
+      write("cert.pem", "")
+      assert_refused(1, /the old one goes on: .*certificate: there is no certificate in it/, plait("serve", "restart", *FILES))
+      Process.kill(:TERM, pid)
+    end
+    assert_match(/^plait: .* the certificate of .* expires at /, result.err)
+  end
+
+  # It has all that is the server's, and would take it along.
+  def test_a_fork_in_a_request_that_comes_back
+    write("config.ru", "run ->(_) { pid = fork; Process.wait(pid) if pid; [200, {}, ['x']] }")
+    %w[0 1].each do |workers|
+      result = serving("--workers", workers, "--on", "fibers", *FILES) do |pid|
+        body
+        assert_equal("#{pid}\n", File.read(path("pid")))
+        assert_path_exists(path("state"))
+        Process.kill(:TERM, pid)
+      end
+      assert_equal(0, result.code)
+      assert_match(/: a process that the app has forked came back to the server, and is ended: give fork a block/, result.err)
+      refute_match(/a bug in plait|has died/, result.err)
     end
   end
 
@@ -298,6 +346,21 @@ class ServeOperationsTest < Minitest::Test
     end
     assert_match(/^plait_workers 2$/, text)
     assert_match(/^plait_request_seconds_count 3$/, text)
+  end
+
+  # @return [Array(OpenSSL::X509::Certificate, OpenSSL::PKey::PKey)] that ends soon
+  def certificate
+    Certificates::Authority.new.issue("IP:127.0.0.1").then { |pair| [pair.certificate, pair.key] }
+  end
+
+  def install(pair) = %w[cert.pem key.pem].zip(pair) { |name, part| write(name, part.to_pem) }
+
+  # @return [OpenSSL::X509::Certificate] that the server shows
+  def shown
+    socket = TCPSocket.new("127.0.0.1", @port)
+    OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect).peer_cert
+  ensure
+    socket&.close
   end
 
   def free_port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }

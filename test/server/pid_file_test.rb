@@ -24,6 +24,17 @@ class ServerPidFileTest < Minitest::Test
     end
   end
 
+  def test_they_stay_where_they_are_when_an_app_goes_elsewhere
+    Dir.mktmpdir do |folder|
+      Dir.chdir(folder) do
+        pid = Plait::Server::PidFile.new("pid")
+        state = Plait::Server::StateFile.new("state")
+        Dir.chdir("/") { state.write(phase: "serving") && [pid, state].each(&:remove) }
+        assert_empty(Dir.children("."))
+      end
+    end
+  end
+
   private
 
   # As much as a file may have; the signal would end us.

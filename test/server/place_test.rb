@@ -42,6 +42,31 @@ class ServerPlaceTest < Minitest::Test
     end
   end
 
+  def test_a_certificate_that_was_renewed
+    with_certificates do |folder|
+      place = Plait::Server::Place.new("ssl://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/key.pem")
+      first = place.open
+      second = place.renew(first)
+      assert_equal([true, false], [first.io.equal?(second.io), first.tls.equal?(second.tls)])
+      File.unlink("#{folder}/key.pem")
+      assert_raises(Plait::UsageError) { place.renew(first) }
+    ensure
+      first&.close
+    end
+  end
+
+  def test_what_clients_have_against_a_certificate
+    with_certificates do |folder|
+      place = Plait::Server::Place.new("ssl://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/key.pem")
+      certificate = OpenSSL::X509::Certificate.new(File.read("#{folder}/cert.pem"))
+      { certificate.not_before - 1 => /is valid from .* UTC on: until then clients refuse it\z/,
+        certificate.not_after - 1 => /expires at .* UTC\z/,
+        certificate.not_after + 1 => /\Atls:.*: the certificate of .* has expired at .* UTC: clients refuse it\z/ }
+        .each { |now, words| assert_match(words, place.warning(now)) }
+      assert_nil(Plait::Server::Place.new("tcp://127.0.0.1:0").warning)
+    end
+  end
+
   def test_what_is_wrong_is_said_with_the_line
     refused("tcp://127.0.0.1:0?bcklog=3", /\Atcp:.*: there is no bcklog=, only cert, key,/)
     refused("tcp://127.0.0.1:0?backlog=few", /backlog=few is no number/)

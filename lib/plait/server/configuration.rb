@@ -25,6 +25,14 @@ module Plait
       # As other servers have it.
       WORKERS = "WEB_CONCURRENCY"
 
+      # What is the master's, which goes on when the app is loaded anew => its word in a config/plait.rb.
+      MASTERS = {
+        binds: "bind", reuse_port: "reuse_port!", workers: "workers", directory: "directory", environment: "environment",
+        boot_timeout: "worker_boot_timeout", grace: "grace", drain: "drain", pidfile: "pidfile", state: "state_path",
+        access_log: "access_log", log_format: "access_log", metrics: "metrics", stdout: "stdout_redirect",
+        stderr: "stdout_redirect"
+      }.freeze
+
       # More workers than that are a slip of the finger, which would use up the machine.
       MOST_WORKERS = 1024
 
@@ -46,6 +54,10 @@ module Plait
 
         raise UsageError, "#{workers ? "workers" : WORKERS}: a number from 0 to #{MOST_WORKERS}, or auto, not #{count.inspect}"
       end
+
+      # @param before [Configuration] with which the server was begun
+      # @return [Array<String>] words that say something else now, which it will not heed before it is begun anew
+      def unheeded(before) = MASTERS.filter_map { |name, word| word if self[name] != before[name] }.uniq
 
       # @return [Array<String>]
       def places = binds.empty? ? [BIND] : binds

@@ -7,6 +7,7 @@ require_relative "logs"
 require_relative "metrics_endpoint"
 require_relative "options"
 require_relative "pid_file"
+require_relative "pulse"
 require_relative "sockets"
 require_relative "state_file"
 require_relative "support"
@@ -31,8 +32,6 @@ module Plait
       SIGNALS = { "INT" => :stop, "TERM" => :stop, "USR1" => :restart, "USR2" => :restart, "HUP" => :hang_up }.freeze
       # What is called for workers => its word in a config/plait.rb.
       HOOKS = { before_fork: "before_fork", on_boot: "on_worker_boot", on_shutdown: "on_worker_shutdown" }.freeze
-      # Seconds between two looks at how all is.
-      PULSE = 1
       # Seconds that the process with the app has to end its workers first.
       SLACK = 1.5
       # Before anything was told.
@@ -61,26 +60,36 @@ module Plait
       # @return [void]
       # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
       def run(&on_ready)
+        @process = Process.pid
         @directory = Surroundings.enter(@configuration)
         open_files
         warn_of_short_queue
+        warn_of_certificates
         handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
+      rescue StandardError
+        raise if @process == Process.pid
+
+        raise UsageError, Workers::Life::STRAY
       ensure
-        @pulse&.kill
-        @pulse&.join
+        clear_up if @process == Process.pid
+      end
+
+      private
+
+      def clear_up
+        @pulse&.end
         [@metrics, @logs].compact.each(&:close)
         @sockets&.close
         [@state, @pid_file].compact.each(&:remove)
       end
-
-      private
 
       def open_files
         @logs = Logs.new(@configuration, @directory)
         @sockets = Sockets.new(@configuration, @count)
         @pid_file = PidFile.new(@configuration.pidfile) if @configuration.pidfile
         @state = StateFile.new(@configuration.state) if @configuration.state
-        tell_state
+        @pulse = Pulse.new(@state) { state }
+        @pulse.tell
         @metrics = MetricsEndpoint.new(@configuration.metrics) { source&.report || NOTHING } if @configuration.metrics
       rescue SystemCallError => e
         raise UsageError, "the status file #{@configuration.state} can't be written: #{SystemReason.of(e)}"
@@ -91,6 +100,8 @@ module Plait
         @notice.call("the kernel lets #{capped} connections wait to be accepted, not #{Sockets::BACKLOG}: " \
                      "sysctl -w net.core.somaxconn=#{Sockets::BACKLOG}")
       end
+
+      def warn_of_certificates = @sockets.warnings.each { |line| @notice.call(line) }
 
       # ---- the two ways to serve ----
 
@@ -136,19 +147,29 @@ module Plait
 
       # In the process with the app.
       def be_parent(life)
-        @pulse&.kill
+        @pulse.end
         @pid_file&.close
         @metrics&.forget
         Process.setproctitle("plait: app [#{File.basename(@directory)}]")
         Dir.chdir(@directory)
-        configuration = @served ? @reread.call : @configuration
+        configuration = @served ? renewed : @configuration
         Generation.new(configuration, @sockets, @logs, @notice).server(@count, life: life).run
+      end
+
+      # @return [Configuration] as it is now, with the certificates as they are now
+      def renewed
+        @sockets.renew
+        warn_of_certificates
+        @reread.call.tap do |configuration|
+          words = configuration.unheeded(@configuration)
+          @notice.call("what has changed of #{words.join(", ")} counts from the next start on (plait serve stop)") if words.any?
+        end
       end
 
       def serving
         @served = true
         @phase = "serving"
-        watch
+        @pulse.begin
         yield @sockets.endpoints
       end
 
@@ -211,28 +232,7 @@ module Plait
 
       # ---- how it is ----
 
-      def watch
-        @pulse = Thread.new do
-          loop do
-            tell_state_if_possible
-            sleep(PULSE)
-          end
-        end
-        @pulse.name = "plait status"
-      end
-
       def source = @workers || @duty
-
-      def tell_state
-        @state&.write(state)
-      end
-
-      # A full disk is no reason to stop telling, and may be over soon.
-      def tell_state_if_possible
-        tell_state
-      rescue SystemCallError
-        nil
-      end
 
       def state
         { version: VERSION, phase: @phase, since: @since, on: @configuration.on, count: @count,

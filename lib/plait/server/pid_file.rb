@@ -26,10 +26,10 @@ module Plait
       # @param path [String]
       # @raise [UsageError] when another process has it, or it can't be written
       def initialize(path)
-        @path = path
+        @path = File.expand_path(path) # an app may go elsewhere
         @file = File.open(path, File::RDWR | File::CREAT, 0o644)
         @file.sync = true # what a full disk refuses would be tried again, and fail again, when it is closed
-        refuse unless @file.flock(File::LOCK_EX | File::LOCK_NB)
+        refuse(path) unless @file.flock(File::LOCK_EX | File::LOCK_NB)
         write
       rescue SystemCallError => e
         remove if @file # an empty one would tell nobody anything
@@ -51,10 +51,10 @@ module Plait
 
       private
 
-      def refuse
+      def refuse(path)
         pid = @file.read.strip
         @file.close
-        raise UsageError, "a server runs already, as process #{pid}: that is what #{@path} says"
+        raise UsageError, "a server runs already, as process #{pid}: that is what #{path} says"
       end
 
       def write

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "openssl"
 require "uri"
 require_relative "http2"
 require_relative "../io/endpoint"
@@ -23,6 +24,8 @@ module Plait
       VERIFY = { "none" => nil, "peer" => :optional, "force_peer" => :required }.freeze
       FORM = "ssl://HOST:PORT?cert=FILE&key=FILE"
       FORMS = "tcp://HOST:PORT, unix:///PATH or #{FORM}".freeze
+      # Days before the end of a certificate from which on it is told.
+      SOON = 7
       # What a place may begin with; tls as other parts of the gem have it.
       SCHEMES = %w[tcp unix ssl tls].freeze
 
@@ -59,6 +62,24 @@ module Plait
       def load
         tls
         self
+      end
+
+      # @param listener [Io::Listener] that was opened here
+      # @return [Io::Listener] the same socket, with the certificate as it is in its file now
+      # @raise [UsageError]
+      def renew(listener)
+        @tls = nil
+        adopt(listener)
+      end
+
+      # @return [String, nil] what clients will have against its certificate; nil: nothing
+      def warning(now = Time.now)
+        return unless @endpoint.tls?
+
+        text = @words["cert"]
+        certificate = OpenSSL::X509::Certificate.new(text.include?("-----BEGIN") ? text : File.read(text))
+        flaw = flaw_of(certificate, now)
+        "#{@endpoint}: the certificate of #{certificate.subject} #{flaw}" if flaw
       end
 
       # @return [Boolean] whether several sockets can listen there
@@ -111,6 +132,14 @@ module Plait
                                      verify_client: verification, alpn: HTTP2.protocols)
       rescue UsageError => e
         raise UsageError, "#{@text}: #{e.message.delete_prefix("#{@text}: ")}"
+      end
+
+      def flaw_of(certificate, now)
+        first, last = [certificate.not_before, certificate.not_after].map { |time| time.utc.strftime("%F %R UTC") }
+        return "has expired at #{last}: clients refuse it" if certificate.not_after < now
+        return "is valid from #{first} on: until then clients refuse it" if certificate.not_before > now
+
+        "expires at #{last}" if certificate.not_after < now + (SOON * 86_400)
       end
 
       def mode

@@ -36,6 +36,16 @@ module Plait
       # @return [Integer, nil] the length of the queue to which the kernel has cut the one that was wanted
       def capped_backlog = @opened.filter_map { |listener, _| listener.capped_backlog }.min
 
+      # Reads the certificates anew, which somebody may have renewed.
+      # @return [void]
+      # @raise [UsageError]
+      def renew
+        @opened.map! { |listener, worker, place| [place ? place.renew(listener) : listener, worker, place] }
+      end
+
+      # @return [Array<String>] what clients will have against certificates
+      def warnings = @opened.filter_map { |_, _, place| place&.warning }.uniq
+
       # @return [void]
       def close = @opened.each { |entry| entry.first.close }
 
@@ -43,7 +53,7 @@ module Plait
 
       # Where nothing is said the service manager knows.
       def take_all
-        @opened = @inherited.map { |listener| [listener, nil] }
+        @opened = @inherited.map { |listener| [listener, nil, nil] }
         @inherited = []
       end
 
@@ -56,9 +66,9 @@ module Plait
       def take(place)
         several = place.reusable? ? @several : 1
         first = place.open(inherited: @inherited, backlog: BACKLOG, reuse_port: several > 1)
-        @opened << [first, several > 1 ? 0 : nil]
+        @opened << [first, several > 1 ? 0 : nil, place]
         (1...several).each do |worker|
-          @opened << [place.open(at: first.endpoint, backlog: BACKLOG, reuse_port: true), worker]
+          @opened << [place.open(at: first.endpoint, backlog: BACKLOG, reuse_port: true), worker, place]
         end
       end
     end

@@ -28,7 +28,7 @@ module Plait
       # @param path [String]
       # @raise [UsageError] when another server writes there
       def initialize(path)
-        @path = path
+        @path = File.expand_path(path) # an app may go elsewhere
         other = StateFile.read(path) or return
         raise UsageError, "a server writes its status there already, as process #{other["pid"]}: #{path}"
       end

@@ -113,7 +113,7 @@ module Plait
         end
 
         def tell(endpoints, count)
-          places = endpoints.map { |endpoint| endpoint.to_s.sub(/\Atcp:/, "http:") }
+          places = endpoints.map { |endpoint| endpoint.to_s.sub(/\Atcp:/, "http:").sub(/\Atls:/, "https:") }
           crew = count.zero? ? "" : " in #{count} worker#{"s" if count > 1}"
           @terminal.note("plait #{VERSION} serves #{@configuration.rackup} on #{@configuration.on}#{crew} " \
                          "at #{places.join(", ")}")

@@ -15,6 +15,8 @@ module Plait
         PULSE = 1
         # Of the parent, which are none of ours. Ctrl-C goes to all: the parent tells us.
         IGNORED = %w[INT USR1 USR2 HUP].freeze
+        # Of a process that is none: it came back from a `fork` in a request, with all that is its parent's.
+        STRAY = "a process that the app has forked came back to the server, and is ended: give fork a block, or end it by exit!"
 
         # @return [Integer] whose place among the workers it has, from 0 on
         attr_reader :index
@@ -38,16 +40,17 @@ module Plait
         # @return [void]
         def live
           status = 1
+          @process = Process.pid
           heed_signals
           follow
           @plan.on_boot.each { |hook| hook.call(@index) }
           yield self
-          @plan.on_shutdown.each { |hook| hook.call(@index) }
+          @plan.on_shutdown.each { |hook| hook.call(@index) } if ours?
           status = 0
         rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, it is the end, and is to be told
-          tell_of(e)
+          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{STRAY}")
         ensure
-          report
+          report if ours?
           [$stdout, $stderr].each(&:flush) # exit! would not
           Process.exit!(status)
         end
@@ -63,6 +66,8 @@ module Plait
         end
 
         private
+
+        def ours? = @process == Process.pid
 
         def heed_signals
           IGNORED.each { |name| trap(name, "IGNORE") }
