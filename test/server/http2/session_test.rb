@@ -144,6 +144,8 @@ class HTTP2SessionTest < Minitest::Test
     "§8.3.1 no :scheme" => [-> { request(1, GET - [[":scheme", "https"]]) }, :protocol_error],
     "§8.3.1 no :path" => [-> { request(1, GET - [[":path", "/"]]) }, :protocol_error],
     "§8.3.1 an empty :path" => [-> { request(1, GET - [[":path", "/"]] + [[":path", ""]]) }, :protocol_error],
+    "§8.3.1 a whole URI as :path: its host is another than :authority" =>
+      [-> { request(1, GET - [[":path", "/"]] + [[":path", "https://other.example/"]]) }, :protocol_error],
     "§8.3.1 a :path with a space: a request of its own by HTTP/1.1" =>
       [-> { request(1, GET - [[":path", "/"]] + [[":path", "/ HTTP/1.1"]]) }, :protocol_error],
     "§8.3.1 a :method that is no token" => [-> { request(1, [[":method", "GET /"], *GET.drop(1)]) }, :protocol_error],

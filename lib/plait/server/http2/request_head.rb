@@ -49,6 +49,7 @@ module Plait
           @request_method, scheme, authority, @path = PSEUDO.map { |name| pseudo.assoc(name)&.last }
           @host = host_of(authority)
           raise Malformed, "no :method, :scheme or :path" unless connect? || [@request_method, scheme, @path].all?(/./n)
+          raise Malformed, "the :path #{@path}" unless connect? || @path.start_with?("/", "*")
 
           @length = length_of(values("content-length"))
           @last = last
