@@ -81,6 +81,7 @@ struct exchange {
     VALUE input;         /* the IO of one that is in a file, or nil */
     int file;            /* its descriptor, or -1 */
     bool to_head;        /* the request's method is HEAD */
+    bool to_connect;     /* it is CONNECT */
     bool persistent;     /* as the request would have it */
     bool close;          /* as the answer would have it */
     uint8_t minor;

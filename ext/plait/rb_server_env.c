@@ -169,14 +169,17 @@ static struct target target_of(const struct server_request *request) {
     return target;
 }
 
-static void set_method(VALUE env, const struct server_request *request, bool *to_head) {
+/* What follows a CONNECT may be meant for a tunnel, whatever the answer is: it must not be taken for requests. */
+static void set_method(struct exchange *exchange, const struct server_request *request) {
     const char *method = request->data + request->head->method.at;
     size_t size = request->head->method.size;
     if (size == 3 && memcmp(method, "GET", 3) == 0) return;
 
-    *to_head = size == 4 && memcmp(method, "HEAD", 4) == 0;
+    exchange->to_head = size == 4 && memcmp(method, "HEAD", 4) == 0;
+    exchange->to_connect = size == 7 && memcmp(method, "CONNECT", 7) == 0;
+    if (exchange->to_connect) exchange->persistent = false;
     bool is_post = size == 4 && memcmp(method, "POST", 4) == 0;
-    rb_hash_aset(env, key_request_method, is_post ? post : frozen(method, size));
+    rb_hash_aset(exchange->env, key_request_method, is_post ? post : frozen(method, size));
 }
 
 /* ---- peer ---- */
@@ -277,7 +280,7 @@ void plait_server_env(struct exchange *exchange, const struct server_connection 
     set_errors(listener);
     VALUE env = exchange->env = rb_hash_dup(listener->templates[size_for(request->head->count)]);
     set_place(exchange, listener, host);
-    set_method(env, request, &exchange->to_head);
+    set_method(exchange, request);
     if (request->head->minor == 0) rb_hash_aset(env, key_server_protocol, http10);
     rb_hash_aset(env, key_path_info, text(target.path.data, target.path.size));
     if (target.query.size > 0) rb_hash_aset(env, key_query_string, text(target.query.data, target.query.size));

@@ -206,9 +206,14 @@ static long size_of(VALUE body) {
     return size;
 }
 
+/* 2xx to CONNECT: nothing may be said of lengths (RFC 9110 §9.3.6). */
+static bool opens_tunnel(const struct answer *answer) {
+    return answer->exchange->to_connect && answer->status / 100 == 2;
+}
+
 /* -1: none is sent. Of the answer to HEAD an empty body says nothing. */
 static long length_to_send(const struct answer *answer, long size) {
-    if (answer->status < 200 || answer->status == 204) return -1;
+    if (answer->status < 200 || answer->status == 204 || opens_tunnel(answer)) return -1;
     bool without = answer->exchange->to_head || answer->status == 304;
     if (without) return answer->length >= 0 ? answer->length : size > 0 ? size : -1;
     if (answer->length >= 0 && answer->length != size) {

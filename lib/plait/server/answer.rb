@@ -134,12 +134,16 @@ module Plait
       def framing
         return :raw if switching?
         return :none if @env["REQUEST_METHOD"] == "HEAD" || @status == 204 || @status == 304
+        return until_the_end if tunnel?
         return coded if named("transfer-encoding")
         return :length if @length
         return :chunked if @exchange.minor == 1
 
         until_the_end
       end
+
+      # RFC 9110 section 9.3.6: nothing is said of lengths then.
+      def tunnel? = @env["REQUEST_METHOD"] == "CONNECT" && @status.between?(200, 299)
 
       # The app's body is coded already.
       def coded
@@ -173,13 +177,13 @@ module Plait
         Protocols::HTTP1::Serializer.response(@status, NativeServer.reason(@status), kept + own.compact)
       end
 
-      def length_field = (["content-length", @length.to_s] if @length && @status != 204 && !coding_field)
+      def length_field = (["content-length", @length.to_s] if @length && @status != 204 && !tunnel? && !coding_field)
 
       def coding_field
         return %w[transfer-encoding chunked] if @framing == :chunked
 
         coding = named("transfer-encoding")
-        ["transfer-encoding", coding] if coding && @framing != :none && !coding.casecmp?("identity")
+        ["transfer-encoding", coding] if coding && @framing != :none && !tunnel? && !coding.casecmp?("identity")
       end
 
       # Who names other protocols says so here too (RFC 9110 section 7.8).

@@ -37,6 +37,24 @@ module ServerCases
       end
     end
 
+    # Who takes the answer for a tunnel's beginning sends through it what others have given him.
+    def test_what_follows_connect_is_no_request
+      seen = Thread::Queue.new
+      serve(lint: false) do |env|
+        seen << env["PATH_INFO"]
+        status, kind = env.values_at("HTTP_X_STATUS", "HTTP_X_KIND")
+        [status.to_i, { "content-length" => "4" }, kind == "array" ? ["done"] : Streams::Pieces.new("done")]
+      end
+      [200, 404].product(%w[array each]).each do |status, kind|
+        caller = connect.send("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\nX-Status: #{status}\r\nX-Kind: #{kind}\r\n\r\n" \
+                              "GET /smuggled HTTP/1.1\r\nHost: b\r\n\r\n")
+        head, body = caller.rest.split("\r\n\r\n", 2)
+        assert_equal(["a:443", "done", 0], [seen.pop, body, seen.size], "#{status} #{kind}")
+        assert_match(/^connection: close\r?$/, head)
+        assert_equal(status == 404, head.match?(/^(content-length|transfer-encoding):/), head)
+      end
+    end
+
     # What the peer sends as another protocol would be taken for requests.
     def test_a_switch_that_nobody_takes
       serve_answers("/101" => [101, { "upgrade" => "websocket", "connection" => "upgrade" }, []])
