@@ -27,6 +27,7 @@ static void server_mark(void *data) {
     rb_gc_mark(server->called);
     rb_gc_mark(server->io);
     rb_gc_mark(server->scheduler);
+    for (const struct rb_server_remainder *one = server->remainders; one; one = one->next) rb_gc_mark(one->body);
     for (int index = 0; index < SERVER_LISTENERS; index++) {
         for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(server->listeners[index].templates[size]);
         rb_gc_mark(server->listeners[index].name);

@@ -31,6 +31,15 @@ struct rb_server_listener {
 
 struct native;
 
+/* Of a large body what the peer has not taken yet. */
+struct rb_server_remainder {
+    struct server_remainder engine; /* the first */
+    struct rb_server_remainder **place, *next; /* in the list of its server, which marks `body` */
+    VALUE body; /* an Array of frozen Strings */
+    long index; /* of the String that is next */
+    size_t at;  /* bytes of it that are done with */
+};
+
 /* Somebody who runs the app: on his stack. */
 struct rb_server_worker {
     VALUE queue;  /* a Thread::Queue, at which he waits until he is called; nil, if he is one of `resting` then */
@@ -52,6 +61,7 @@ struct rb_server {
     struct native *native; /* the scheduler's, if it is ours; else NULL */
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
+    struct rb_server_remainder *remainders;
     double yielded; /* when other fibers were last let run */
     double waited;  /* seconds that the request at hand has waited for its turn; below 0: it has not */
     long limit;    /* apps running at once */
@@ -174,6 +184,9 @@ void plait_server_input(struct exchange *exchange);
 
 /* Sends what the app has returned. */
 void plait_server_respond(struct exchange *exchange, VALUE response);
+
+/* What is still to be sent of a body, an Array of Strings: they may be changed by who has made them. */
+struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE body);
 
 /* [status, headers, body], the status as a number; raises what is wrong with it. */
 VALUE plait_server_triplet(VALUE response);

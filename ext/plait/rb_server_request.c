@@ -96,7 +96,9 @@ int plait_server_perform(struct exchange *exchange) {
     rb_protect(run_app, (VALUE)exchange, &state);
     if (state != 0) {
         state = handle_failure(exchange, state, &error);
-    } else if ((connection = plait_server_connection(exchange))) {
+    } else if ((connection = plait_server_connection(exchange)) && connection->remainder) {
+        server_leave_to_peer(&exchange->server->engine, connection, !exchange->close, plait_server_now());
+    } else if (connection) {
         server_finish(&exchange->server->engine, connection, !exchange->close, plait_server_now());
     }
     end_request(exchange, state, error);

@@ -17,6 +17,9 @@ static VALUE hijack_key;
 /* Bytes of a head on the stack; longer ones lie in a String of their own. */
 enum { HEAD = 2048 };
 
+/* Bytes of a body from which on it is not copied for a peer that takes it slowly. */
+enum { LARGE = 2 * SERVER_PIECE };
+
 /* The head of an answer while it is being written: the worker's own, since the app's objects are asked in between. */
 struct answer {
     struct exchange *exchange;
@@ -242,6 +245,19 @@ static void transmit(const struct answer *answer, VALUE body, bool with_body) {
     if (holder) rb_free_tmp_buffer(&holder);
 }
 
+/* The head with the first piece, and the others as the peer takes them. */
+static void transmit_large(const struct answer *answer, VALUE body) {
+    struct exchange *exchange = answer->exchange;
+    if (!plait_server_connection(exchange)) return;
+
+    struct server_remainder *remainder = plait_server_remainder(exchange->server, body);
+    struct server_connection *connection = plait_server_connection(exchange);
+    struct iovec parts[SERVER_PARTS + 1] = {{.iov_base = answer->data, .iov_len = answer->size}};
+    int count = remainder->next(remainder, parts + 1);
+    bool lost = server_send(connection, parts, count + 1) < 0;
+    if (server_supply(connection, remainder) != 0 || lost) exchange->close = true;
+}
+
 /* Small parts cost less to copy than to name to the kernel. */
 static bool append(struct answer *answer, VALUE body, long size) {
     if (answer->size + (size_t)size > answer->capacity) return false;
@@ -258,7 +274,8 @@ static void send_array(struct answer *answer, VALUE body) {
     end_head(answer, length_to_send(answer, size));
     bool with_body = !answer->exchange->to_head && !bodiless(answer->status);
     if (with_body && append(answer, body, size)) with_body = false;
-    transmit(answer, body, with_body);
+    if (with_body && size > LARGE) transmit_large(answer, body);
+    else transmit(answer, body, with_body);
     RB_GC_GUARD(body);
 }
 

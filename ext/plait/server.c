@@ -133,6 +133,7 @@ void server_forget(struct server_connection *connection) {
     server_free_intake(connection);
     free(connection->outbox);
     connection->outbox = NULL;
+    server_free_remainder(connection);
 }
 
 int server_detach(struct server *server, struct server_connection *connection) {
@@ -390,7 +391,7 @@ static void take_connection(struct server *server, const struct epoll_event *eve
     if (event->events & (EPOLLHUP | EPOLLERR)) connection->lost = true;
     bool output = connection->outbox && (event->events & (EPOLLOUT | EPOLLERR | EPOLLHUP));
     /* While a worker has it nobody else would: the kernel tells only once that there is room. */
-    if (output && connection->busy) server_flush(connection);
+    if (output && connection->busy && server_flush(connection) == 0) server_pour(connection);
     if (output || (event->events & input && !connection->outbox)) server_make_ready(server, connection);
 }
 

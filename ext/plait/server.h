@@ -44,6 +44,19 @@ enum server_queue {
     SERVER_UNQUEUED = SERVER_QUEUES
 };
 
+/* Parts and bytes that are sent of a remainder at once. */
+enum { SERVER_PARTS = 64, SERVER_PIECE = 128 * 1024 };
+
+/*
+ * What is still to be sent of a large answer, in memory of somebody else's: only the piece that the peer is about to take is
+ * copied. A peer that takes nothing, of whatever number of answers, so costs a piece of each.
+ */
+struct server_remainder {
+    /* The next parts, at most SERVER_PARTS of them and SERVER_PIECE bytes; returns how many, 0 at the end. */
+    int (*next)(struct server_remainder *remainder, struct iovec *parts);
+    void (*release)(struct server_remainder *remainder);
+};
+
 struct server_settings {
     struct http1_limits limits;
     double seconds[SERVER_QUEUES]; /* INFINITY: none */
@@ -90,6 +103,7 @@ struct server_outbox {
 struct server_connection {
     struct server_intake *intake; /* NULL: nothing is there */
     struct server_outbox *outbox; /* NULL: all was taken */
+    struct server_remainder *remainder; /* to be sent behind it; NULL: nothing */
     double since;                 /* when it was put at the end of its queue */
     int number;                   /* its descriptor; SERVER_NONE: there is none */
     int before, after;            /* its neighbours in the queue */
@@ -228,6 +242,13 @@ struct server_connection *server_next_waiting(struct server *server);
  */
 ssize_t server_send(struct server_connection *connection, struct iovec *parts, int count);
 
+/*
+ * Behind what was sent: this, as the peer takes it; it is released at its end, or that of the connection. Instead of
+ * server_finish then server_leave_to_peer. Returns 0 or an errno.
+ */
+int server_supply(struct server_connection *connection, struct server_remainder *remainder);
+void server_leave_to_peer(struct server *server, struct server_connection *connection, bool persistent, double now);
+
 /* The answer is complete: the connection waits for the next request, or is closed. */
 void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now);
 
@@ -278,6 +299,8 @@ void server_accept_all(struct server *server, double now);
 void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
 int server_flush(struct server_connection *connection);
+int server_pour(struct server_connection *connection);
+void server_free_remainder(struct server_connection *connection);
 
 #endif
 #endif

@@ -353,19 +353,21 @@ static int linger(struct server *server, struct server_connection *connection, d
 
 static int send_first(struct server *server, struct server_connection *connection, double now) {
     if (server_flush(connection) != 0) return gone(server, connection);
+    bool anew = !connection->outbox;
+    if (anew && server_pour(connection) != 0) return gone(server, connection);
     if (!connection->outbox) {
         server_finish(server, connection, !connection->closing, now);
         return SERVER_WAIT;
     }
     connection->busy = false;
-    bool anew = connection->outbox->taken >= SERVER_READ;
+    anew |= connection->outbox->taken >= SERVER_READ;
     if (anew) connection->outbox->taken = 0;
     if (anew || connection->queue != SERVER_STALLED) server_enqueue(server, connection, SERVER_STALLED, now);
     return SERVER_WAIT;
 }
 
 int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now) {
-    if (connection->outbox) return send_first(server, connection, now);
+    if (connection->outbox || connection->remainder) return send_first(server, connection, now);
     if (connection->lingering) return linger(server, connection, now);
 
     int result = SERVER_WAIT;

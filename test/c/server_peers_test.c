@@ -84,6 +84,100 @@ static void send_large(struct server_connection *connection) {
     CHECK(server_send(connection, &body, 1) > 0);
 }
 
+/* `large` by parts of an odd size; `released` counts those that are over. */
+enum { PART = 1000 };
+
+static struct large_remainder {
+    struct server_remainder engine;
+    size_t at;
+} remainder;
+
+static int released;
+
+static int next_parts(struct server_remainder *engine, struct iovec *parts) {
+    struct large_remainder *self = (struct large_remainder *)engine;
+    int count = 0;
+    for (; count < SERVER_PARTS && self->at < LARGE; count++) {
+        size_t size = LARGE - self->at < PART ? LARGE - self->at : PART;
+        parts[count] = (struct iovec){large + self->at, size};
+        self->at += size;
+    }
+    return count;
+}
+
+static void release(struct server_remainder *engine) {
+    CHECK(engine == &remainder.engine);
+    released++;
+}
+
+static void supply_large(struct server_connection *connection) {
+    for (size_t at = 0; at < LARGE; at++) large[at] = (char)(at * 7 + at / 4096);
+    remainder = (struct large_remainder){.engine = {next_parts, release}};
+    released = 0;
+    CHECK(server_supply(connection, &remainder.engine) == 0);
+}
+
+static bool holds_a_piece(const struct server_connection *connection) {
+    return connection->outbox && connection->outbox->capacity <= SERVER_PIECE && connection->remainder;
+}
+
+static void hear_large(struct server_connection *connection, bool finished) {
+    size_t heard = 0;
+    for (size_t size; heard < LARGE; heard += size) {
+        CHECK(released == (connection->remainder == NULL));
+        size = hear(50000);
+        CHECK(size > 0 && memcmp(buffer, large + heard, size) == 0);
+        if (finished) CHECK(next_request() == NULL);
+        else take_events();
+    }
+    CHECK(released == 1 && !connection->outbox && hear(SIZE_MAX) == 0);
+}
+
+/* Twice, and with the next request in step. */
+static void test_a_large_answer_is_not_copied(void) {
+    meet();
+    for (int times = 0; times < 2; times++) {
+        say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        struct server_connection *connection = begin_request();
+        supply_large(connection);
+        CHECK(holds_a_piece(connection));
+        server_leave_to_peer(&server, connection, true, now);
+        CHECK(next_request() == NULL && holds_a_piece(connection));
+        hear_large(connection, true);
+        CHECK(connection->queue == SERVER_IDLE);
+    }
+    part();
+}
+
+static void test_a_large_answer_is_taken_while_the_app_is_at_work(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct server_connection *connection = begin_request();
+    supply_large(connection);
+    hear_large(connection, false);
+    server_finish(&server, connection, true, now);
+    part();
+}
+
+static void test_one_that_takes_little_of_a_large_answer(void) {
+    meet();
+    say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct server_connection *connection = begin_request();
+    supply_large(connection);
+    server_leave_to_peer(&server, connection, true, now);
+    uint64_t expired = server.counts.expired;
+    for (int second = 0; second <= 5 * SECONDS; second++, now++) { /* fast enough */
+        for (int times = 0; times < 4; times++) hear(SERVER_READ / SECONDS);
+        server_make_ready(&server, connection);
+        CHECK(next_request() == NULL);
+        server_sweep(&server, now);
+        CHECK(server.count == 1 && holds_a_piece(connection));
+    }
+    for (int second = 0; second <= SECONDS && server.count > 0; second++, now++) server_sweep(&server, now);
+    CHECK(server.count == 0 && released == 1 && server.counts.expired == expired + 1);
+    close(peer);
+}
+
 /* Each of its pieces ends inside a request. */
 static void test_one_that_pipelines_without_end(void) {
     static char one[5000], stream[10 * sizeof one];
@@ -274,6 +368,9 @@ int main(void) {
     test_one_that_takes_while_the_app_is_at_work();
     test_one_that_takes_before_the_app_ends();
     test_one_that_takes_little();
+    test_a_large_answer_is_not_copied();
+    test_a_large_answer_is_taken_while_the_app_is_at_work();
+    test_one_that_takes_little_of_a_large_answer();
     test_one_that_waits_for_a_worker();
     test_one_that_has_left_while_it_waited();
     test_one_that_has_said_all_while_it_waited();

@@ -10,7 +10,8 @@ class ServerCollectorTest < Minitest::Test
     "GET /each HTTP/1.1\r\nHost: a\r\nX-One: 1\r\nX-Two: 2\r\n\r\n" => "abc",
     "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello" => "hello",
     "POST / HTTP/1.1\r\nHost: b:80\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" => "hello",
-    "GET /call HTTP/1.1\r\nHost: a\r\n\r\n" => "abc", "GET /fields HTTP/1.1\r\nHost: a\r\n\r\n" => "abc"
+    "GET /call HTTP/1.1\r\nHost: a\r\n\r\n" => "abc", "GET /fields HTTP/1.1\r\nHost: a\r\n\r\n" => "abc",
+    "GET /large HTTP/1.1\r\nHost: a\r\n\r\n" => "x" * 1_000_000
   }.freeze
   FAILING = "GET /raise HTTP/1.1\r\nHost: a\r\n\r\n"
 

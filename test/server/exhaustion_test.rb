@@ -1,11 +1,16 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "tmpdir"
 require "plait/server"
+require_relative "../io/certificates"
+require_relative "http2/raw_connection"
 require_relative "lone_server"
 
 # A server in a process of its own, with few descriptors, or under load that leaves nothing behind.
 class ServerExhaustionTest < Minitest::Test
+  include RawHTTP2
+
   %i[threads fibers].each do |mechanism|
     define_method(:"test_without_descriptors_on_#{mechanism}") do
       with_server(mechanism, 60) do
@@ -33,7 +38,40 @@ class ServerExhaustionTest < Minitest::Test
     end
   end
 
+  # A frame of some bytes is all that such an answer costs the peer.
+  %i[threads fibers hybrid].product(%w[/large /large_parts]).each do |mechanism, path|
+    define_method(:"test_answers_that_nobody_takes#{path.tr("/", "_")}_on_#{mechanism}") do
+      with_certificate do |files|
+        LoneServer.run(mechanism, **files) do |server|
+          server.connect.tap(&:get).close
+          before = server.tell[:memory]
+          raw = RawConnection.new(socket = secure(server.tls_port)).write(hello([4, 0]))
+          raw.write((0...100).map { |number| request((number * 2) + 1, GET[0..2] + [[":path", path]]) }.join)
+          running = path == "/large" ? 0 : { threads: 16 }.fetch(mechanism, 100)
+          wait_until { server.tell.values_at(:requests, :running) == [running.zero? ? 101 : running + 1, running] }
+          assert_operator(server.tell[:memory] - before, :<, 60_000_000, "bytes for 100 answers")
+          socket.close
+        end
+      end
+    end
+  end
+
   private
+
+  def with_certificate
+    Dir.mktmpdir do |folder|
+      leaf = Certificates::Authority.new.issue("IP:127.0.0.1")
+      yield({ cert: leaf.certificate, key: leaf.key }.to_h do |name, thing|
+        [name, File.join(folder, "#{name}.pem").tap { |path| File.write(path, thing.to_pem) }]
+      end)
+    end
+  end
+
+  def secure(port)
+    context = OpenSSL::SSL::SSLContext.new
+    context.alpn_protocols = %w[h2]
+    OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port), context).tap { |socket| socket.sync_close = true }.connect
+  end
 
   def with_server(mechanism, files = nil)
     LoneServer.run(mechanism, connections: 10_000, **{ files: files }.compact) do |server|

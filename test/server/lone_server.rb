@@ -9,7 +9,8 @@ require_relative "../support/root"
 # A server in a process of its own, which tells what it holds: nothing of the test's is in its figures.
 #
 # Its app answers with the request's body; below /wait after a moment, /compute after some computing, /large with a megabyte,
-# /each and /call in pieces, /fields with many of them, /file with a file, and /raise not at all.
+# /large_parts with three in a part, /each and /call in pieces, /fields with many of them, /file with a file, and /raise not at
+# all.
 class LoneServer
   PROGRAM = <<~RUBY
     require "json"
@@ -24,11 +25,13 @@ class LoneServer
     files = options.delete(:files) and Process.setrlimit(:NOFILE, files)
     cert, key = options.values_at(:cert, :key)
     large = "x" * 1_000_000
+    larger = [large * 3]
     app = lambda do |env|
       case env["PATH_INFO"]
       when "/wait" then sleep(0.003)
       when "/compute" then 2_000.times { |number| number.to_s }
       when "/large" then next [200, {}, [large]]
+      when "/large_parts" then next [200, {}, larger.each]
       when "/each" then next [200, {}, %w[a b c].each]
       when "/call" then next [200, {}, ->(stream) { stream.write("abc") }]
       when "/fields" then next [200, { "x-a" => %w[1 2], "x-b" => [("v" * 100).to_sym] * 30, "x-c" => 5 }, [+"abc"]]

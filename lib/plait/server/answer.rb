@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "answer/head"
 require_relative "fields"
 require_relative "read_ahead"
 require_relative "tunnel"
@@ -11,13 +12,15 @@ module Plait
   class Server
     # An answer that is sent piece by piece: by chunks where nobody knows how long it will be.
     class Answer
+      include Head
+
       # The peer is gone, or takes nothing any longer.
       class Lost < IOError; end
 
       # Bytes that the peer has not taken, above which whoever writes waits.
       OUTBOX = 64 * 1024
-      # What the server itself says.
-      OWN = %w[content-length transfer-encoding connection].freeze
+      # Of one part of a body, so that there is no copy of all of it while the peer takes it slowly.
+      PIECE = 128 * 1024
       # A last coding by which the client sees where the body ends.
       CHUNKED = /(?:\A|,)[ \t]*chunked\z/i
       LAST_CHUNK = "0\r\n\r\n"
@@ -170,33 +173,6 @@ module Plait
         :raw
       end
 
-      def head
-        kept = switching? ? @fields : @fields.reject { |name, _| OWN.include?(name.downcase) }
-        own = switching? ? [] : [length_field, coding_field, connection_field]
-        own << ["date", date] unless named("date")
-        Protocols::HTTP1::Serializer.response(@status, NativeServer.reason(@status), kept + own.compact)
-      end
-
-      def length_field = (["content-length", @length.to_s] if @length && @status != 204 && !tunnel? && !coding_field)
-
-      def coding_field
-        return %w[transfer-encoding chunked] if @framing == :chunked
-
-        coding = named("transfer-encoding")
-        ["transfer-encoding", coding] if coding && @framing != :none && !tunnel? && !coding.casecmp?("identity")
-      end
-
-      # Who names other protocols says so here too (RFC 9110 section 7.8).
-      def connection_field
-        words = []
-        words << "close" unless @persistent
-        words << "keep-alive" if @persistent && @exchange.minor.zero?
-        words << "upgrade" if named("upgrade")
-        ["connection", words.join(", ")] if words.any?
-      end
-
-      def date = Time.now.utc.strftime("%a, %d %b %Y %H:%M:%S GMT")
-
       def count(bytes)
         @sent += bytes
         return unless @framing == :length && @sent > @length
@@ -212,7 +188,13 @@ module Plait
       def write(*parts)
         parts.unshift(head) unless @begun
         @begun = true
-        settle(@exchange.write(parts), OUTBOX)
+        return settle(@exchange.write(parts), OUTBOX) if parts.all? { |part| part.bytesize <= PIECE }
+
+        parts.each { |part| write_slowly(part) }
+      end
+
+      def write_slowly(part)
+        (0...part.bytesize).step(PIECE) { |at| settle(@exchange.write([part.byteslice(at, PIECE)]), OUTBOX) }
       end
 
       def drain(limit) = settle(@exchange.write([]), limit)

@@ -94,6 +94,36 @@ module ServerCases
       over << true
     end
 
+    # What is sent later is what was returned.
+    def test_an_app_that_goes_on_to_use_what_it_has_returned
+      over = Thread::Queue.new
+      serve(lint: false) do |env|
+        parts = Array.new(3) { |number| number.to_s * 5_000_000 }
+        env["rack.response_finished"] << lambda do |*|
+          parts.each { |part| part.setbyte(0, 120) && part.clear }
+          over << true
+        end
+        [200, {}, parts.dup]
+      end
+      caller = connect
+      2.times do
+        caller.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        over.pop
+        assert_equal(("0" * 5_000_000) + ("1" * 5_000_000) + ("2" * 5_000_000), caller.hear.body)
+      end
+    end
+
+    def test_large_parts
+      serve(lint: false) do |env|
+        parts = ["a", "b" * 1_000_000, "", "c" * 131_072, "d" * 131_073]
+        [200, env["PATH_INFO"] == "/length" ? { "content-length" => parts.sum(&:bytesize).to_s } : {}, parts.each]
+      end
+      caller = connect
+      %w[/ /length].each do |path|
+        assert_equal("a#{"b" * 1_000_000}#{"c" * 131_072}#{"d" * 131_073}", caller.get(path).body)
+      end
+    end
+
     def test_a_body_that_is_called
       body = lambda do |stream|
         stream.write("Hello")
