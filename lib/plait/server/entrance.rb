@@ -11,6 +11,8 @@ module Plait
     class Entrance
       # Seconds between two looks whether there is room for another one.
       LOOK = 0.02
+      # Seconds that each may take to arrive however many others wait: who then still is not done makes room for them.
+      PATIENCE = 1
 
       # @param listener [Io::Listener]
       # @param core [NativeCore]
@@ -63,8 +65,17 @@ module Plait
       # Of HTTP/2 each counts, and each of its streams.
       def inside = @core.statistics.fetch(:connections) + @multiplexed.size
 
-      # Others wait in the kernel meanwhile.
-      def make_room = sleep(LOOK)
+      # Others wait in the kernel meanwhile. Peers that say nothing must not keep out those who would; what waits for the peer
+      # sees the end of it.
+      def make_room
+        socket, came = @arriving.first
+        return sleep(LOOK) unless socket && Deadline.now - came > PATIENCE
+
+        @arriving.delete(socket)
+        socket.shutdown
+      rescue SystemCallError, IOError
+        nil # it is gone by itself
+      end
 
       def serve_http2(io, address)
         connection = HTTP2::Connection.new(io, @options) { bring(address, @http2_number).first }

@@ -78,6 +78,16 @@ module HTTP2Peers
     assert_match(%r{\AHTTP/1.1 (400|505) }, odd.read)
   end
 
+  # The one sends nothing, and the other a beginning that may become either protocol's.
+  def test_those_who_do_not_say_what_they_speak_keep_nobody_out
+    app = ->(_) { [200, {}, ["fine"]] }
+    start(app, head_timeout: 300, connections: 5_000) { |server| server.listen("tcp://127.0.0.1:0", http2: true) }
+    number = 0
+    plain = -> { Socket.tcp("127.0.0.1", port, "127.0.0.#{2 + ((number += 1) / 500)}").tap { |socket| @sockets << socket } }
+    (Plait::Server::Entrance::Cleartext::SILENT + 8).times { |one| plain.call.write("P" * (one % 2)) }
+    assert_equal("fine", RawConnection.new(plain.call).write(hello + request(1)).next(DATA).payload)
+  end
+
   def test_nothing_is_left_behind
     assert_no_leaks do
       serve { [200, {}, ["fine"]] }

@@ -36,13 +36,15 @@ module Plait
         # @return [Symbol, nil] nil: it has said nothing in time
         def listen_to(socket)
           deadline = Deadline.after(@options.head_timeout)
+          pause = LOOK
           while socket.wait_readable(deadline&.remaining)
             bytes = socket.recv(SIGN.bytesize, Socket::MSG_PEEK)
             return if bytes.empty? || deadline&.expired?
             return :http2 if bytes == SIGN
             return :http1 unless SIGN.start_with?(bytes)
 
-            sleep(LOOK) # the rest makes it no more readable than it is
+            sleep(pause) # the rest makes it no more readable than it is
+            pause = [pause * 2, PATIENCE].min
           end
         ensure
           @arriving.delete(socket)

@@ -14,23 +14,10 @@ module Plait
       class TLS < Entrance
         # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
         HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
-        # Seconds that each may take however many others wait: who then still is not done makes room for them.
-        PATIENCE = 1
 
         private
 
         def most_arriving = HANDSHAKES[@options.on]
-
-        # Peers that say nothing must not keep out those who would. What waits for the peer sees the end of it.
-        def make_room
-          socket, came = @arriving.first
-          return super unless socket && Deadline.now - came > PATIENCE
-
-          @arriving.delete(socket)
-          socket.shutdown
-        rescue SystemCallError, IOError
-          nil # it is gone by itself
-        end
 
         # Whoever does not speak TLS is gone by it.
         def let_in(socket, &start)
