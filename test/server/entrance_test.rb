@@ -32,12 +32,33 @@ class ServerEntranceTest < Minitest::Test
     socket&.io&.close
   end
 
+  # When there are no descriptors left those that are not needed must not wait for the collector.
+  def test_a_connection_that_the_core_does_not_take
+    core = Struct.new(:statistics) { def bring(*) = raise(Errno::EMFILE) }.new({ connections: 0 })
+    entrance, endpoint = enter(core)
+    server = Thread.new { entrance.run { |job| Thread.new(&job) } }
+    GC.disable
+    before = descriptors
+    5.times do
+      socket = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect)
+      assert_raises(OpenSSL::SSL::SSLError, EOFError, Errno::ECONNRESET) { Caller.new(socket).raw }
+      socket.io.close
+    end
+    wait_until { descriptors <= before + 2 } # a pipe to wake it by
+  ensure
+    GC.enable
+    entrance.close
+    server.join
+  end
+
   private
 
-  def enter
+  def descriptors = Dir.children("/proc/self/fd").size
+
+  def enter(core = Core.new([]))
     tls = Plait::Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
     listener = Plait::Io::Listener.open(Plait::Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
     options = Plait::Server::Options.build({})
-    [Plait::Server::Entrance::TLS.new(listener, Core.new([]), [0, 1], options), listener.endpoint]
+    [Plait::Server::Entrance::TLS.new(listener, core, [0, 1], options), listener.endpoint]
   end
 end

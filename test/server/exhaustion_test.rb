@@ -11,6 +11,9 @@ require_relative "lone_server"
 class ServerExhaustionTest < Minitest::Test
   include RawHTTP2
 
+  FILE = "GET /file HTTP/1.1\r\nHost: a\r\n\r\n"
+  ECHO = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"
+
   %i[threads fibers].each do |mechanism|
     define_method(:"test_without_descriptors_on_#{mechanism}") do
       with_server(mechanism, 60) do
@@ -56,7 +59,39 @@ class ServerExhaustionTest < Minitest::Test
     end
   end
 
+  %i[threads fibers].each do |mechanism|
+    # Each of them takes three.
+    define_method(:"test_the_app_has_descriptors_left_among_connections_over_tls_on_#{mechanism}") do
+      among_few_descriptors(mechanism) do |server|
+        callers = Array.new(100) { Thread.new { secure(server.tls_port, "http/1.1") } }
+        wait_until { server.tell[:connections].to_i > 50 }
+        served, waiting = callers.partition { |caller| caller.join(0.05) }
+        refute_empty(waiting, "they wait in the kernel")
+        assert_equal([200, 0], [ask_for_a_file(server), server.tell[:exhausted]])
+        served.each { |caller| caller.value.close }
+        waiting.each { |caller| assert_equal("a", Caller.new(caller.value).send(ECHO).hear.body) && caller.value.close }
+      end
+    end
+
+    define_method(:"test_the_app_has_descriptors_left_among_streams_on_#{mechanism}") do
+      among_few_descriptors(mechanism) do |server|
+        streams = (0...120).map { |number| request((number * 2) + 1, POST, last: false) }.join
+        raw = RawConnection.new(secure(server.tls_port)).write(hello + streams + ping)
+        assert_equal(:refused_stream, raw.next(RST_STREAM).error)
+        raw.next(PING)
+        assert_equal(200, ask_for_a_file(server))
+      end
+    end
+  end
+
   private
+
+  def among_few_descriptors(mechanism, &block)
+    with_certificate { |files| LoneServer.run(mechanism, quiet: true, files: 240, **files, &block) }
+  end
+
+  # On a connection that is there already.
+  def ask_for_a_file(server) = server.connect.then { |caller| caller.send(FILE).hear.status.tap { caller.close } }
 
   def with_certificate
     Dir.mktmpdir do |folder|
@@ -67,9 +102,9 @@ class ServerExhaustionTest < Minitest::Test
     end
   end
 
-  def secure(port)
+  def secure(port, protocol = "h2")
     context = OpenSSL::SSL::SSLContext.new
-    context.alpn_protocols = %w[h2]
+    context.alpn_protocols = [protocol]
     OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port), context).tap { |socket| socket.sync_close = true }.connect
   end
 

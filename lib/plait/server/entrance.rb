@@ -13,6 +13,8 @@ module Plait
       LOOK = 0.02
       # Seconds that each may take to arrive however many others wait: who then still is not done makes room for them.
       PATIENCE = 1
+      # Descriptors of a connection with a pair of sockets to the core.
+      EACH = 3
 
       # @param listener [Io::Listener]
       # @param core [NativeCore]
@@ -23,7 +25,9 @@ module Plait
         @core = core
         @number, @http2_number = numbers
         @options = options
+        @descriptors = options.descriptors
         @arriving = {}.compare_by_identity # sockets whose protocol is not known yet: when each came, the oldest first
+        @sockets = {}.compare_by_identity # those that are let in, but for whose relay there is
         @relays = {}.compare_by_identity
         @multiplexed = {}.compare_by_identity
       end
@@ -33,6 +37,7 @@ module Plait
       # @return [void]
       def run(&start)
         @listener.each do |socket|
+          @sockets[socket] = true
           @arriving[socket] = Deadline.now
           yield -> { let_in(socket, &start) }
           make_room while full? && !@closed
@@ -59,7 +64,17 @@ module Plait
       def full?
         connections = @options.connections
         count = @arriving.size
-        count >= most_arriving || (connections && inside + count >= connections)
+        count >= most_arriving || (connections && inside + count >= connections) || short?
+      end
+
+      # Whether one more would take of the app's descriptors. That of each pair which is the core's is one of its connections;
+      # whose ours is has to be counted only when there may be too many.
+      def short?
+        core = @core.statistics.fetch(:connections)
+        others = @relays.size + (EACH * (@sockets.size + 1))
+        return false if core + core + others <= @descriptors
+
+        core + @multiplexed.keys.sum(&:lanes) + @relays.size + others > @descriptors
       end
 
       # Of HTTP/2 each counts, and each of its streams.
@@ -78,7 +93,7 @@ module Plait
       end
 
       def serve_http2(io, address)
-        connection = HTTP2::Connection.new(io, @options) { bring(address, @http2_number).first }
+        connection = HTTP2::Connection.new(io, @options) { bring_stream(address) }
         @multiplexed[connection] = true
         connection.drain if @closed
         connection.run
@@ -86,12 +101,16 @@ module Plait
         @multiplexed.delete(connection)
       end
 
+      # @raise [Errno::EMFILE] then its stream is refused
+      def bring_stream(address) = short? ? raise(Errno::EMFILE) : bring(address, @http2_number).first
+
       # @return [Array(UNIXSocket, Object)] our end of a connection to the core, and the core's ticket for it
       def bring(address, number)
         ours, theirs = UNIXSocket.pair
-        [ours, @core.bring(theirs.fileno, number, address)]
+        [ours, ticket = @core.bring(theirs.fileno, number, address)]
       ensure
         theirs&.close # the core has a descriptor of its own
+        ours&.close unless ticket
       end
 
       def address_of(socket) = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }

@@ -33,11 +33,17 @@ module Plait
       def complete
         check
         self.limit ||= LIMITS.fetch(on)
-        self.connections ||= affordable
+        self.connections ||= descriptors
         self.folder ||= Dir.tmpdir
         self.plan = Workers::Plan.of(**plan) if plan.is_a?(Hash)
         self.limits = limits_as(Protocols::HTTP1::Limits)
         self
+      end
+
+      # @return [Integer] what connections may use of them: some are the app's, for files, databases and other servers
+      def descriptors
+        all = [Process.getrlimit(:NOFILE).first, MOST].min
+        all - (all / 8).clamp(16, 256)
       end
 
       # @return [Hash{Symbol => Object}] as {NativeCore} takes them
@@ -47,12 +53,6 @@ module Plait
       end
 
       private
-
-      # Some descriptors are the app's: for files, databases and other servers.
-      def affordable
-        descriptors = [Process.getrlimit(:NOFILE).first, MOST].min
-        descriptors - (descriptors / 8).clamp(16, 256)
-      end
 
       def check
         unless LIMITS.key?(on)

@@ -30,6 +30,7 @@ module Plait
         rescue SystemCallError, IOError
           nil # it is gone
         ensure
+          @sockets.delete(socket)
           socket.close
         end
 

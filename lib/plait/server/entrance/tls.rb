@@ -26,12 +26,14 @@ module Plait
           return serve_http2(stream.io, address) if HTTP2.spoken?(stream.io)
 
           relay = relay_to(address, stream)
+          @sockets.delete(socket)
         rescue Error, SystemCallError, IOError
           nil # closed below
         else
           start.call(-> { answer(relay) })
           relay.ask
         ensure
+          @sockets.delete(socket)
           socket.close unless relay
         end
 

@@ -65,6 +65,9 @@ module Plait
           nil # it has ended
         end
 
+        # @return [Integer] its own ends of connections to the core
+        def lanes = @lanes.size + @free.size
+
         # @!group What its session tells it
 
         # @param stream [Stream]
