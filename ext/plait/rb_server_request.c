@@ -144,8 +144,8 @@ static void *spool_without_gvl(void *argument) {
     return NULL;
 }
 
-/* The disk may be slow: other threads go on, as if the app ran. With an interrupt at hand it is done all the same. */
-static void spool(struct rb_server *server, struct server_connection *connection) {
+/* Other threads go on, as if the app ran. With an interrupt at hand it is done all the same. */
+static void spool_here(struct rb_server *server, struct server_connection *connection) {
     struct spooling spooling = {.server = server, .connection = connection};
     server->running++;
     int state = NIL_P(server->scheduler) ? plait_server_call_somebody(server) : 0;
@@ -154,6 +154,12 @@ static void spool(struct rb_server *server, struct server_connection *connection
     server->running--;
     server_give_back(&server->engine, connection);
     if (state != 0) rb_jump_tag(state);
+}
+
+/* The disk may be slow, and must not hold up a loop of fibers: whoever is here goes on with others at once. */
+static void spool(struct rb_server *server, struct server_connection *connection) {
+    if (!NIL_P(server->scheduler) && server_spool_aside(&server->engine, connection) == 0) return;
+    spool_here(server, connection);
 }
 
 void plait_server_serve(struct rb_server *server, struct server_connection *connection) {

@@ -318,6 +318,7 @@ static void drop_all(struct server *server) {
 
 void server_close(struct server *server) {
     server->listening = 0;
+    server_close_spooler(server);
     drop_all(server);
     free(server->table);
     free(server->table_of_head);
@@ -403,7 +404,10 @@ bool server_take(struct server *server, const struct epoll_event *events, int co
         else if (token >= LISTENER) server_accept(server, (int)(uint32_t)token, now);
         else take_connection(server, &events[index]);
     }
-    if (woken) hush(server);
+    if (woken) {
+        hush(server);
+        server_take_spooled(server);
+    }
     return woken;
 }
 

@@ -136,6 +136,8 @@ struct server_counts {
     uint64_t accepted, closed, requests, malformed, expired, refused, exhausted;
 };
 
+struct server_spooler;
+
 struct server {
     int epoll; /* -1: closed */
     int bell;  /* an eventfd that ends a sleep */
@@ -156,6 +158,7 @@ struct server {
     bool draining; /* each connection is closed after its current request */
     struct http1_head head;     /* of the message in `buffer` */
     struct http1_header *table_of_head;
+    struct server_spooler *spooler; /* NULL: there was nothing to write yet */
     uint64_t cut[SERVER_CUTS];  /* tickets of those, see server_was_cut */
     unsigned cuts;              /* how many so far */
     size_t filled; /* bytes in `buffer` */
@@ -175,7 +178,7 @@ struct server_request {
 enum server_result {
     SERVER_REQUEST, /* a complete request */
     SERVER_WAIT,    /* nothing complete yet; it waits for more */
-    SERVER_SPOOL,   /* what has come of a body has to go to its file: see server_spool */
+    SERVER_SPOOL,   /* what has come of a body has to go to its file: see server_spool_aside */
     SERVER_GONE     /* it is closed */
 };
 
@@ -219,9 +222,13 @@ struct server_connection *server_next(struct server *server);
 int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now);
 
 /*
- * After SERVER_SPOOL: writes to the file of the body, which may take as long as a slow disk has it. Of all that may be called
- * meanwhile nothing touches what it works with: it needs nobody to wait. Then server_give_back.
+ * After SERVER_SPOOL: has a thread write to the file of the body, which may take as long as a slow disk has it. The connection
+ * is nobody's meanwhile; once it is written server_take finds it ready. With an errno nothing was done: there is no thread for
+ * it, or no need of one.
  */
+int server_spool_aside(struct server *server, struct server_connection *connection);
+
+/* The same here and now. Then server_give_back. */
 void server_spool(const struct server *server, struct server_connection *connection);
 
 /* It is nobody's again, and goes on in its turn. */
@@ -298,6 +305,8 @@ void server_accept(struct server *server, int index, double now);
 void server_accept_all(struct server *server, double now);
 void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
+void server_take_spooled(struct server *server);
+void server_close_spooler(struct server *server);
 int server_flush(struct server_connection *connection);
 int server_pour(struct server_connection *connection);
 void server_free_remainder(struct server_connection *connection);

@@ -4,8 +4,6 @@
 #ifdef __linux__
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -89,41 +87,17 @@ static void copy_head(struct server_intake *intake, const struct http1_head *hea
 
 /* ---- bodies ---- */
 
-static int open_file(const char *folder) {
-    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file != -1 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
-
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/plait-XXXXXX", folder) >= (int)sizeof path) return -1;
-    file = mkostemp(path, O_CLOEXEC);
-    if (file != -1) unlink(path);
-    return file;
-}
-
-static int write_all(int file, const char *data, size_t size) {
-    while (size > 0) {
-        ssize_t written = write(file, data, size);
-        if (written == -1 && errno == EINTR) continue;
-        if (written <= 0) return errno;
-        data += written;
-        size -= (size_t)written;
-    }
-    return 0;
-}
-
-void server_spool(const struct server *server, struct server_connection *connection) {
-    struct server_body *body = &connection->intake->body;
-    if (body->file == -1) body->file = open_file(server->settings.folder);
-    body->error = body->file == -1 ? errno : write_all(body->file, body->data, body->kept);
-    free(body->data);
-    body->data = NULL;
-    body->kept = body->capacity = 0;
+/* The rest that is still to come is short enough to go along: that spares a way to the disk, which costs as much for little. */
+static bool ends_soon(const struct server *server, const struct server_intake *intake) {
+    const struct http1_head *head = &intake->head;
+    return head->framing == HTTP1_LENGTH && head->content_length - intake->body.size <= server->settings.spool;
 }
 
 /* What is in a file has to be there as a whole before anybody gets it. */
 static bool has_to_be_spooled(const struct server *server, const struct server_intake *intake) {
     const struct server_body *body = &intake->body;
-    return body->kept > server->settings.spool || (intake->complete && body->file != -1 && body->kept > 0);
+    if (intake->complete) return body->kept > (body->file == -1 ? server->settings.spool : 0);
+    return body->kept > server->settings.spool && !ends_soon(server, intake);
 }
 
 static int store(struct server_body *body, const char *data, size_t size) {

@@ -29,7 +29,7 @@ static struct server server;
 static char input[1 << 20], large[LARGE], drained[1 << 16];
 static size_t input_size;
 static size_t bodies[REQUESTS]; /* their sizes, in order */
-static int written, seen;
+static int written, seen, asides;
 
 static void say(const char *format, size_t number) {
     input_size += (size_t)snprintf(input + input_size, 256, format, number);
@@ -105,11 +105,19 @@ static void answer(struct server_connection *connection, struct server_request *
 /* However long it takes, nobody else touches it. */
 static void spool(struct server_connection *connection) {
     struct epoll_event events[SERVER_BATCH];
-    server_take(&server, events, server_sleep(&server, events, 0), stream);
+    bool aside = rand() % 2 && server_spool_aside(&server, connection) == 0;
+    if (!aside) {
+        server_take(&server, events, server_sleep(&server, events, 0), stream);
+        CHECK(server.ready.first == SERVER_NONE);
+    }
     server_sweep(&server, stream + 1e9);
-    CHECK(server.count == 1 && server.ready.first == SERVER_NONE);
-    server_spool(&server, connection);
-    server_give_back(&server, connection);
+    CHECK(server.count == 1 && connection->busy);
+    if (!aside) {
+        server_spool(&server, connection);
+        server_give_back(&server, connection);
+    }
+    while (connection->busy) server_take(&server, events, server_sleep(&server, events, -1), stream);
+    asides += aside;
 }
 
 static void serve_ready(void) {
@@ -174,10 +182,51 @@ static void test_sweep(void) {
     close(pair[1]);
 }
 
-int main(void) {
-    struct server_settings settings = {.limits = http1_default_limits, .waiting = 10, .spool = 1000, .folder = "/tmp",
-                                       .connections = 100, .requests = UINT32_MAX};
+static int count_files(void) {
+    int count = 0;
+    for (int file = 0; file < 1000; file++) count += fcntl(file, F_GETFD) != -1;
+    return count;
+}
+
+/* Whatever becomes of it meanwhile: of the connection, or of the server. */
+static void test_ends_while_it_is_spooled(const struct server_settings *settings) {
+    static struct server other;
+    struct epoll_event events[SERVER_BATCH];
+    struct server_request request;
+    struct server_connection *connection;
+    char body[5000] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
+    memset(body + strlen(body), 'x', sizeof body - strlen(body));
+    int before = count_files();
+    for (stream = 0; stream < STREAMS; stream++) {
+        int pairs[3][2];
+        memset(&other, 0, sizeof other);
+        CHECK(server_open(&other, settings) == 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pairs[i]) == 0 && server_admit(&other, pairs[i][0]));
+            CHECK(send(pairs[i][1], body, sizeof body, 0) == sizeof body);
+        }
+        server_take(&other, events, server_sleep(&other, events, 0), 0);
+        while ((connection = server_next(&other))) {
+            CHECK(server_receive(&other, connection, &request, 0) == SERVER_SPOOL);
+            if (server_spool_aside(&other, connection) != 0) server_drop(&other, connection);
+            else if (rand() % 2) server_drop(&other, connection);
+        }
+        if (rand() % 2) usleep((useconds_t)rand() % 200);
+        if (rand() % 2) server_take(&other, events, server_sleep(&other, events, 0), 0);
+        server_close(&other);
+        for (int i = 0; i < 3; i++) close(pairs[i][1]);
+    }
+    for (int times = 0; times < 6000 && count_files() > before; times++) usleep(10000);
+    CHECK(count_files() == before);
+}
+
+/* With a folder that is on a disk: for one in memory there are no threads. */
+int main(int count, char **arguments) {
+    struct server_settings settings = {.limits = http1_default_limits, .waiting = 10, .spool = 1000,
+                                       .folder = count > 1 ? arguments[1] : "/tmp", .connections = 100,
+                                       .requests = UINT32_MAX};
     for (int queue = 0; queue < SERVER_QUEUES; queue++) settings.seconds[queue] = 10;
+    test_ends_while_it_is_spooled(&settings);
     if (server_open(&server, &settings) != 0) return 1;
 
     for (stream = 0; stream < STREAMS; stream++) {
@@ -186,6 +235,7 @@ int main(void) {
     }
     test_sweep();
     server_close(&server);
+    CHECK(count == 1 || asides > 0);
     puts("ok");
     return 0;
 }

@@ -1,0 +1,284 @@
+/*
+ * Bodies on their way to their files, see server.h: by threads of the engine's own, since a disk may be slow. What is to be
+ * written belongs to its job until it is done, whatever becomes of the connection, and of the server, meanwhile.
+ */
+#include "server.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Threads at most: all files are on one disk. */
+enum { THREADS = 4 };
+
+/* Seconds without a job after which a thread ends. */
+enum { IDLE = 5 };
+
+/* ---- writing ---- */
+
+static int open_file(const char *folder) {
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file != -1 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/plait-XXXXXX", folder) >= (int)sizeof path) return -1;
+    file = mkostemp(path, O_CLOEXEC);
+    if (file != -1) unlink(path);
+    return file;
+}
+
+static int write_all(int file, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(file, data, size);
+        if (written == -1 && errno == EINTR) continue;
+        if (written <= 0) return errno;
+        data += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+static void write_body(struct server_body *body, const char *folder) {
+    if (body->file == -1) body->file = open_file(folder);
+    body->error = body->file == -1 ? errno : write_all(body->file, body->data, body->kept);
+    free(body->data);
+    body->data = NULL;
+    body->kept = body->capacity = 0;
+}
+
+void server_spool(const struct server *server, struct server_connection *connection) {
+    write_body(&connection->intake->body, server->settings.folder);
+}
+
+/* ---- jobs ---- */
+
+struct job {
+    struct job *next;
+    struct server_body body;
+    int number; /* with generation: the connection's */
+    uint32_t generation;
+};
+
+struct server_spooler {
+    pthread_mutex_t lock;
+    pthread_cond_t arrived;
+    struct job *first, *last; /* nobody has begun with */
+    struct job *done;
+    unsigned outstanding; /* those that are begun, too */
+    unsigned threads;
+    int bell;     /* a copy of the server's: it is rung without the lock, which who hears it takes */
+    pid_t process;
+    bool in_memory; /* there is no disk below the folder */
+    bool closed;  /* the server is gone: the last thread frees this */
+    char folder[];
+};
+
+static void free_jobs(struct job *job) {
+    while (job) {
+        struct job *next = job->next;
+        server_free_body(&job->body);
+        free(job);
+        job = next;
+    }
+}
+
+static void free_spooler(struct server_spooler *spooler) {
+    close(spooler->bell);
+    pthread_cond_destroy(&spooler->arrived);
+    pthread_mutex_destroy(&spooler->lock);
+    free(spooler);
+}
+
+static bool is_in_memory(const char *folder) {
+    struct statfs system;
+    return statfs(folder, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+
+static struct server_spooler *open_spooler(const char *folder, int bell) {
+    size_t size = strlen(folder) + 1;
+    struct server_spooler *spooler = calloc(1, sizeof *spooler + size);
+    if (!spooler) return NULL;
+
+    spooler->bell = fcntl(bell, F_DUPFD_CLOEXEC, 3);
+    if (spooler->bell == -1) {
+        free(spooler);
+        return NULL;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&spooler->arrived, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&spooler->lock, NULL);
+    spooler->process = getpid();
+    spooler->in_memory = is_in_memory(folder);
+    memcpy(spooler->folder, folder, size);
+    return spooler;
+}
+
+static void put_last(struct server_spooler *spooler, struct job *job) {
+    job->next = NULL;
+    if (spooler->first) spooler->last->next = job;
+    else spooler->first = job;
+    spooler->last = job;
+}
+
+static struct job *take_first(struct server_spooler *spooler) {
+    struct job *job = spooler->first;
+    if (job) spooler->first = job->next;
+    return job;
+}
+
+/* ---- threads ---- */
+
+/* NULL: there was none for long, or there will be none. */
+static struct job *await_job(struct server_spooler *spooler) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += IDLE;
+    int error = 0;
+    while (!spooler->first && !spooler->closed && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&spooler->arrived, &spooler->lock, &until);
+    }
+    return take_first(spooler);
+}
+
+/* Who takes these takes all at once: the bell is rung for the first one. */
+static bool hand_in(struct server_spooler *spooler, struct job *job) {
+    bool first = !spooler->done;
+    job->next = spooler->done;
+    spooler->done = job;
+    spooler->outstanding--;
+    return first;
+}
+
+static void ring(const struct server_spooler *spooler) {
+    uint64_t one = 1;
+    ssize_t unused = write(spooler->bell, &one, sizeof one);
+    (void)unused;
+}
+
+/* With the lock, which it gives up meanwhile. */
+static void perform(struct server_spooler *spooler, struct job *job) {
+    pthread_mutex_unlock(&spooler->lock);
+    write_body(&job->body, spooler->folder);
+    pthread_mutex_lock(&spooler->lock);
+    if (!hand_in(spooler, job)) return;
+
+    pthread_mutex_unlock(&spooler->lock);
+    ring(spooler);
+    pthread_mutex_lock(&spooler->lock);
+}
+
+static void *work(void *argument) {
+    struct server_spooler *spooler = argument;
+    struct job *job;
+    pthread_mutex_lock(&spooler->lock);
+    while ((job = await_job(spooler))) perform(spooler, job);
+    bool last = --spooler->threads == 0 && spooler->closed;
+    struct job *left = last ? spooler->done : NULL;
+    pthread_mutex_unlock(&spooler->lock);
+    free_jobs(left);
+    if (last) free_spooler(spooler);
+    return NULL;
+}
+
+/* Signals are for the threads of Ruby. */
+static int start_thread(struct server_spooler *spooler) {
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, work, spooler);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0) pthread_detach(thread);
+    return error;
+}
+
+/* As many as there are jobs; where the system gives no further one, those that are there do the work. */
+static int see_to_threads(struct server_spooler *spooler) {
+    if (spooler->outstanding < spooler->threads || spooler->threads == THREADS) return 0;
+
+    int error = start_thread(spooler);
+    if (error == 0) spooler->threads++;
+    return spooler->threads > 0 ? 0 : error;
+}
+
+/* ---- for the server ---- */
+
+/* No thread comes along to a fork. */
+static bool is_usable(struct server *server) {
+    if (!server->spooler) server->spooler = open_spooler(server->settings.folder, server->bell);
+    return server->spooler && !server->spooler->in_memory && server->spooler->process == getpid();
+}
+
+int server_spool_aside(struct server *server, struct server_connection *connection) {
+    struct job *job = is_usable(server) ? malloc(sizeof *job) : NULL;
+    if (!job) return ENOMEM;
+
+    struct server_spooler *spooler = server->spooler;
+    struct server_body *body = &connection->intake->body;
+    pthread_mutex_lock(&spooler->lock);
+    int error = see_to_threads(spooler);
+    if (error == 0) {
+        *job = (struct job){.body = *body, .number = connection->number, .generation = connection->generation};
+        *body = (struct server_body){.file = -1};
+        put_last(spooler, job);
+        spooler->outstanding++;
+    }
+    pthread_mutex_unlock(&spooler->lock);
+    if (error == 0) pthread_cond_signal(&spooler->arrived);
+    else free(job);
+    return error;
+}
+
+static void come_back(struct server *server, struct job *job) {
+    struct server_connection *connection = server_find(server, job->number, job->generation);
+    if (!connection) return;
+
+    connection->intake->body = job->body;
+    job->body = (struct server_body){.file = -1};
+    server_give_back(server, connection);
+}
+
+void server_take_spooled(struct server *server) {
+    struct server_spooler *spooler = server->spooler;
+    if (!spooler) return;
+
+    pthread_mutex_lock(&spooler->lock);
+    struct job *done = spooler->done;
+    spooler->done = NULL;
+    pthread_mutex_unlock(&spooler->lock);
+    for (struct job *job = done; job; job = job->next) come_back(server, job);
+    free_jobs(done);
+}
+
+/* In a fork the lock may be held for ever, by a thread that did not come along. */
+void server_close_spooler(struct server *server) {
+    struct server_spooler *spooler = server->spooler;
+    server->spooler = NULL;
+    if (!spooler || spooler->process != getpid()) return;
+
+    pthread_mutex_lock(&spooler->lock);
+    struct job *waiting = spooler->first, *done = spooler->done;
+    spooler->first = spooler->done = NULL;
+    spooler->closed = true;
+    bool last = spooler->threads == 0;
+    pthread_cond_broadcast(&spooler->arrived);
+    pthread_mutex_unlock(&spooler->lock);
+    free_jobs(waiting);
+    free_jobs(done);
+    if (last) free_spooler(spooler);
+}
+
+#endif
