@@ -9,8 +9,8 @@ require_relative "../support/root"
 # A server in a process of its own, which tells what it holds: nothing of the test's is in its figures.
 #
 # Its app answers with the request's body; below /wait after a moment, /compute after some computing, /large with a megabyte,
-# /large_parts with three in a part, /each and /call in pieces, /fields with many of them, /file with a file, and /raise not at
-# all.
+# /large_parts with three in a part, /each and /call in pieces, /fields with many of them, /file with a file, /path with one
+# that is not open, and /raise not at all.
 class LoneServer
   PROGRAM = <<~RUBY
     require "json"
@@ -26,6 +26,7 @@ class LoneServer
     cert, key = options.values_at(:cert, :key)
     large = "x" * 1_000_000
     larger = [large * 3]
+    readme = File.expand_path("../../../README.md", $LOADED_FEATURES.find { |path| path.end_with?("/plait/server.rb") })
     app = lambda do |env|
       case env["PATH_INFO"]
       when "/wait" then sleep(0.003)
@@ -36,6 +37,7 @@ class LoneServer
       when "/call" then next [200, {}, ->(stream) { stream.write("abc") }]
       when "/fields" then next [200, { "x-a" => %w[1 2], "x-b" => [("v" * 100).to_sym] * 30, "x-c" => 5 }, [+"abc"]]
       when "/file" then next [200, {}, File.open($LOADED_FEATURES.find { |path| path.end_with?("/plait/server.rb") })]
+      when "/path" then next [200, {}, Struct.new(:to_path).new(readme)]
       when "/raise" then raise "as told"
       end
       [200, {}, [env["rack.input"].read]]

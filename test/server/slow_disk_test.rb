@@ -14,10 +14,12 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
       #include <dlfcn.h>
       #include <errno.h>
       #include <fcntl.h>
+      #include <stdarg.h>
       #include <stdlib.h>
       #include <string.h>
       #include <sys/sendfile.h>
       #include <sys/stat.h>
+      #include <sys/syscall.h>
       #include <sys/uio.h>
       #include <sys/vfs.h>
       #include <unistd.h>
@@ -33,6 +35,41 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
           do fifo = open(getenv("SLOW_FIFO"), O_RDONLY | O_CLOEXEC); while (fifo == -1 && errno == EINTR);
           while (read(fifo, &byte, 1) == -1 && errno == EINTR) {}
           close(fifo);
+      }
+
+      /* Only openat2(2) is asked for in that way: what is not in the kernel's memory is not opened. */
+      long syscall(long number, ...) {
+          long (*next)(long, ...) = dlsym(RTLD_NEXT, "syscall");
+          long rest[6];
+          va_list list;
+          va_start(list, number);
+          for (int i = 0; i < 6; i++) rest[i] = va_arg(list, long);
+          va_end(list);
+      #ifdef SYS_openat2
+          if (slow("open") && number == SYS_openat2) {
+              errno = EAGAIN;
+              return -1;
+          }
+      #endif
+          return next(number, rest[0], rest[1], rest[2], rest[3], rest[4], rest[5]);
+      }
+
+      int open(const char *path, int flags, ...) {
+          int (*next)(const char *, int, ...) = dlsym(RTLD_NEXT, "open");
+          va_list list;
+          va_start(list, flags);
+          int mode = va_arg(list, int);
+          va_end(list);
+          if (slow("open") && strstr(path, "/README.md")) wait_for_disk();
+          return next(path, flags, mode);
+      }
+
+      int open64(const char *path, int flags, ...) {
+          va_list list;
+          va_start(list, flags);
+          int mode = va_arg(list, int);
+          va_end(list);
+          return open(path, flags | O_LARGEFILE, mode);
       }
 
       ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
@@ -100,6 +137,12 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
 
     def test_a_file_of_a_file_system_that_says_nothing_of_its_cache
       assert_others_go_on(:fibers, "mincore", GET, /class Server/)
+    end
+
+    %i[fibers hybrid].each do |mechanism|
+      define_method(:"test_a_file_that_is_opened_on_#{mechanism}") do
+        assert_others_go_on(mechanism, "open", GET.sub("/file", "/path"), /Plait/)
+      end
     end
 
     def test_what_is_there_is_known_to_be_there

@@ -65,19 +65,19 @@ module Plait
 
       # Of a file that has grown since its Content-Length was told, as much as was told. One without a size, as below /proc, may
       # have something in it.
-      # @param path [String]
+      # @param file [File] which it closes
       # @return [void]
-      def send_file(path)
-        File.open(path, "rb") do |file|
-          size = file.size
-          next copy(file) if size == 0 || (@length && @length > size)
+      def send_file(file)
+        size = file.size
+        return copy(file) if size == 0 || (@length && @length > size)
 
-          @length ||= size
-          @framing = :length
-          flush
-          drain(0)
-          transmit(file)
-        end
+        @length ||= size
+        @framing = :length
+        flush
+        drain(0)
+        transmit(file)
+      ensure
+        file.close
       end
 
       # Has whoever wants to write the body himself do so, until he returns.

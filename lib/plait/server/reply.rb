@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "answer"
+require_relative "open_file"
 require_relative "triplet"
 require_relative "../values/errors"
 
@@ -57,17 +58,17 @@ module Plait
         taker = taker_of(answer, headers, body)
         return answer.hand_over(taker) if taker
 
-        path = path_of(body)
-        return answer.send_file(path) if path
+        file = file_of(body)
+        return answer.send_file(file) if file
         return body.each { |part| answer << part } if body.respond_to?(:each)
 
         answer.write_by(body)
       end
 
-      # @return [String, nil] what is no file has no length either, and may keep whoever opens it waiting
-      def path_of(body)
+      # @return [File, nil]
+      def file_of(body)
         path = body.to_path if body.respond_to?(:to_path)
-        path if path && File.file?(path)
+        OpenFile.call(path) if path
       end
 
       # With 101 a body that is called takes the connection too (Rack 3).
