@@ -78,7 +78,8 @@ module Plait
 
       private
 
-      def empty? = @core.statistics.fetch(:connections).zero? && @entrances.none?(&:busy?)
+      # A request may go on without its connection: it has taken that over, or its client has left in the middle of it.
+      def empty? = @core.statistics.values_at(:connections, :running).sum.zero? && @entrances.none?(&:busy?)
 
       # What is accepted inherits the options of the listening socket.
       def admit_from(listener, options)

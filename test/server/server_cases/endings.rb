@@ -30,6 +30,25 @@ module ServerCases
       assert(@thread.join(20))
     end
 
+    def test_who_has_taken_a_connection_over_can_end_what_he_has_begun
+      arrived = Thread::Queue.new
+      gate = Thread::Queue.new
+      serve(lint: false) do |env|
+        io = env["rack.hijack"].call
+        arrived << true
+        io.write("HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\n#{gate.pop}")
+        io.close
+        [-1, {}, []]
+      end
+      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      arrived.pop
+      @server.stop(within: 20)
+      assert_nil(@thread.join(0.3), "it does not wait")
+      gate << "done"
+      assert_equal("done", caller.hear.body)
+      assert(@thread.join(20))
+    end
+
     def test_an_app_that_does_not_end_is_ended
       arrived = Thread::Queue.new
       serve { (arrived << true) && sleep }
