@@ -67,6 +67,18 @@ class ServerWorkersTest < Minitest::Test
     assert(@notices.any? { |line| line.match?(sentence) })
   end
 
+  # As by a call that never comes back and keeps Ruby's lock.
+  def test_one_that_says_nothing_is_told_and_replaced
+    serving(:threads, plan: { silence: 12 }) do |server|
+      before = seen(server, 2)
+      Process.kill(:STOP, before.first)
+      wait_until(timeout: 100) { @notices.size == 2 }
+      wait_until(timeout: 60) { seen(server, 2) - before != [] }
+    end
+    assert_match(/\Aworker \d \(pid \d+\) has said nothing for 10 s: it is stopped, or something in it keeps/, @notices[0])
+    assert_match(/has died after \d+ s: it had said nothing for 1\d s \(worker_timeout\); another one takes/, @notices[1])
+  end
+
   def test_why_one_has_died_is_told_and_the_pause_grows
     serving(:threads, workers: 1) do |server|
       3.times do |times|

@@ -9,7 +9,7 @@ module Plait
     # All that is said about how an app is to be served: in a file (see {ConfigFile}), on the command line, or not at all.
     Configuration = Struct.new(
       :rackup, :directory, :environment, :binds, :reuse_port, :workers, :preload, :worker_memory, :before_fork, :on_boot,
-      :on_shutdown, :boot_timeout, :grace, :drain, :on, :limit, :queue, :early_hints, :server, :pidfile, :state,
+      :on_shutdown, :boot_timeout, :worker_timeout, :grace, :drain, :on, :limit, :queue, :early_hints, :server, :pidfile, :state,
       :access_log, :log_format, :metrics, :blocking, :stdout, :stderr, keyword_init: true
     )
 
@@ -71,7 +71,7 @@ module Plait
       # @return [Workers::Plan] of the workers that call the app
       def plan(notice)
         Workers::Plan.of(before_fork: before_fork, on_boot: on_boot, on_shutdown: on_shutdown, memory: worker_memory,
-                         patience: boot_timeout, grace: grace, drain: drain, notice: notice)
+                         patience: boot_timeout, silence: worker_timeout, grace: grace, drain: drain, notice: notice)
       end
     end
   end

@@ -10,6 +10,7 @@ class ServerSlotTest < Minitest::Test
     def ready? = ready
     def ended? = !status.nil?
     def close = nil
+    def silence = 0
     def report = { counters: { requests: 1 } }
   end
 

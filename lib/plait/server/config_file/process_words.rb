@@ -56,6 +56,11 @@ module Plait
         # @return [void]
         def worker_boot_timeout(number) = @settings[:boot_timeout] = seconds(:worker_boot_timeout, number)
 
+        # @param number [Numeric] seconds after which a worker that says nothing is killed, and replaced: it is stopped, or
+        #   something in it keeps Ruby's lock
+        # @return [void]
+        def worker_timeout(number) = @settings[:worker_timeout] = seconds(:worker_timeout, number)
+
         # @param number [Numeric] seconds, at the end, for requests that were begun
         # @return [void]
         def drain(number) = @settings[:drain] = time(:drain, number)

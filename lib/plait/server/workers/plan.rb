@@ -20,6 +20,8 @@ module Plait
       #   @return [Integer, nil] bytes of memory above which one is replaced
       # @!attribute patience
       #   @return [Numeric] seconds in which one must be ready; then it is killed
+      # @!attribute silence
+      #   @return [Numeric, nil] seconds after which one that says nothing is killed, and replaced
       # @!attribute grace
       #   @return [Numeric] seconds in which one that is replaced still answers a last request on each open connection
       # @!attribute drain
@@ -28,14 +30,14 @@ module Plait
       #   @return [Numeric] seconds more, after which it is killed
       # @!attribute notice
       #   @return [#call] is told, in a line, what people should know
-      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :on_end, :memory, :patience, :grace, :drain,
-                        :slack, :notice, keyword_init: true)
+      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :on_end, :memory, :patience, :silence,
+                        :grace, :drain, :slack, :notice, keyword_init: true)
 
       # See {Plan} above.
       class Plan
         # Where nothing is said.
         DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_end: [],
-                     memory: nil, patience: 60, grace: 5, drain: 30, slack: 0.5,
+                     memory: nil, patience: 60, silence: nil, grace: 5, drain: 30, slack: 0.5,
                      notice: ->(line) { warn("plait: #{line}") } }.freeze
 
         # @param given [Hash] what differs from {DEFAULTS}

@@ -12,6 +12,8 @@ module Plait
         # Seconds that a worker should live. After one that didn't there is a pause, twice as long each time.
         YOUNG = 10
         LONGEST_PAUSE = 30
+        # Seconds for which one that serves may say nothing, before that is told.
+        SILENCE = 10
 
         # @return [Integer]
         attr_reader :index
@@ -72,6 +74,7 @@ module Plait
         def look
           workers.each(&:hear)
           workers.select(&:ended?).each { |worker| bury(worker) }
+          look_after_silent if ready?
           end_overdue
           hand_over if @successor&.ready?
         end
@@ -135,6 +138,18 @@ module Plait
         def end_overdue
           [@worker, @successor].compact.each { |worker| worker.kill(slow) if !worker.ready? && worker.age > @plan.patience }
           @retired.select(&:overdue?).each(&:kill)
+        end
+
+        # It can't be told from here what holds it up, and it can't tell.
+        def look_after_silent
+          silence = @worker.silence
+          @worker.kill("it had said nothing for #{silence.round} s (worker_timeout)") if silence > (@plan.silence || Float::INFINITY)
+          return @silent = nil if silence < SILENCE
+          return if @silent == @worker
+
+          @silent = @worker
+          say("(pid #{@worker.pid}) has said nothing for #{SILENCE} s: it is stopped, or something in it keeps Ruby's lock. " \
+              "kill -KILL #{@worker.pid} has it replaced; worker_timeout does so by itself")
         end
 
         def slow

@@ -11,6 +11,8 @@ module Plait
       # A worker, as seen by the process that has begun it.
       class Worker
         NOTHING = { counters: {}, gauges: {} }.freeze
+        # Seconds between two looks at it that count as silence at most: whoever has not looked has not listened.
+        LOOK = 1
 
         # @return [Integer]
         attr_reader :pid
@@ -42,7 +44,12 @@ module Plait
           @link = link
           @born = Deadline.now
           @report = NOTHING
+          @heard = @born
+          @silence = 0
         end
+
+        # @return [Float] seconds for which nothing has come of what it tells once a second
+        attr_reader :silence
 
         # @return [Link]
         attr_reader :link
@@ -62,8 +69,11 @@ module Plait
         # Takes what it has told.
         # @return [void]
         def hear
+          before, @heard = @heard, Deadline.now
+          @silence += (@heard - before).clamp(0, LOOK)
           while (message = @link.receive(0)) && message != Link::GONE
             take(*message)
+            @silence = 0
           end
         end
 
