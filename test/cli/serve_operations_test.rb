@@ -268,6 +268,16 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
+  # A service manager shows what the process has said, and not what is in a file.
+  def test_why_there_is_no_server_is_told_to_who_has_begun_it
+    write("config.ru", "raise 'broken'")
+    write("plait.rb", "stdout_redirect 'out', 'err'\n")
+    %w[0 1].each do |workers|
+      result = plait("serve", "-C", "plait.rb", "--workers", workers, "--bind", "tcp://127.0.0.1:0")
+      assert_refused(2, /config\.ru can't be loaded: broken/, result)
+    end
+  end
+
   def test_access_log_and_metrics
     version(1)
     place = "tcp://127.0.0.1:#{port = free_port}"

@@ -16,6 +16,7 @@ module Plait
         @access = access_log(configuration, folder) if configuration.access_log
         paths = { $stdout => configuration.stdout, $stderr => configuration.stderr }.compact
         @redirections = paths.transform_values { |path| File.expand_path(path, folder) }
+        @before = paths.to_h { |stream, _| [stream, stream.dup] }
         redirect { |path, reason| raise UsageError, "the log #{path} can't be opened: #{reason}" }
       end
 
@@ -24,6 +25,20 @@ module Plait
 
       # @return [AccessLog, nil]
       attr_reader :access
+
+      # It serves: from now on nobody sits there and waits for a word. Who waits for the end of our output is not kept waiting.
+      # @return [void]
+      def settle
+        @before.each_value(&:close)
+        @before.clear
+      end
+
+      # Until then what is printed goes where it would go without these files: why there is no server is for who has begun it.
+      # @return [void]
+      def give_back
+        @before.each { |stream, before| stream.reopen(before) }
+        settle
+      end
 
       # Writes what is left.
       # @return [void]

@@ -81,6 +81,7 @@ module Plait
         [@metrics, @logs].compact.each(&:close)
         @sockets&.close
         [@state, @pid_file].compact.each(&:remove)
+        @logs&.give_back
       end
 
       def open_files
@@ -150,6 +151,7 @@ module Plait
         @pulse.end
         @pid_file&.close
         @metrics&.forget
+        @logs.settle
         Process.setproctitle("plait: app [#{File.basename(@directory)}]")
         Dir.chdir(@directory)
         configuration = @served ? renewed : @configuration
@@ -168,6 +170,7 @@ module Plait
 
       def serving
         @served = true
+        @logs.settle
         @phase = "serving"
         @pulse.begin
         yield @sockets.endpoints
