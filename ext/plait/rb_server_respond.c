@@ -121,11 +121,11 @@ static long length_of(VALUE name, VALUE value) {
     VALUE digits = rb_String(value);
     const char *data = RSTRING_PTR(digits);
     long size = RSTRING_LEN(digits), length = 0;
+    if (size == 0 || size > 18) reject(-HTTP1_E_CONTENT_LENGTH, name); /* more overflow */
     for (long index = 0; index < size; index++) {
         if (data[index] < '0' || data[index] > '9') reject(-HTTP1_E_CONTENT_LENGTH, name);
         length = length * 10 + (data[index] - '0');
     }
-    if (size == 0 || size > 18) reject(-HTTP1_E_CONTENT_LENGTH, name);
     RB_GC_GUARD(digits);
     return length;
 }
