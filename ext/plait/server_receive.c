@@ -100,8 +100,22 @@ static bool has_to_be_spooled(const struct server *server, const struct server_i
     return body->kept > server->settings.spool && !ends_soon(server, intake);
 }
 
-static int store(struct server_body *body, const char *data, size_t size) {
-    if (grow(&body->data, &body->capacity, body->kept + size) != 0) return ENOMEM;
+/* Bytes that will be kept before they go to a file, once so much has come that it is not only told: then it is moved no more. */
+static size_t room_for(const struct server *server, const struct server_intake *intake, size_t size) {
+    const struct http1_head *head = &intake->head;
+    const struct server_body *body = &intake->body;
+    size_t most = 2 * server->settings.spool + SERVER_READ, needed = body->kept + size;
+    if (head->framing != HTTP1_LENGTH || needed < SERVER_READ) return needed;
+
+    uint64_t expected = body->kept + (head->content_length - body->size);
+    size_t bound = expected < most ? (size_t)expected : most;
+    return bound > needed ? bound : needed;
+}
+
+static int store(const struct server *server, struct server_intake *intake, const char *data, size_t size) {
+    struct server_body *body = &intake->body;
+    size_t needed = body->kept + size;
+    if (needed > body->capacity && grow(&body->data, &body->capacity, room_for(server, intake, size)) != 0) return ENOMEM;
 
     memcpy(body->data + body->kept, data, size);
     body->kept += size;
@@ -116,7 +130,7 @@ struct fed {
     size_t consumed;
 };
 
-static struct fed feed(struct server_intake *intake, const char *data, size_t size) {
+static struct fed feed(const struct server *server, struct server_intake *intake, const char *data, size_t size) {
     struct fed fed = {0};
     struct http1_piece piece;
     while (!intake->complete && fed.consumed < size) {
@@ -125,7 +139,7 @@ static struct fed feed(struct server_intake *intake, const char *data, size_t si
             fed.rule = event;
             return fed;
         }
-        if (event == HTTP1_DATA) fed.error = store(&intake->body, data + fed.consumed + piece.at, piece.size);
+        if (event == HTTP1_DATA) fed.error = store(server, intake, data + fed.consumed + piece.at, piece.size);
         if (fed.error != 0) return fed;
         intake->complete = event == HTTP1_DONE;
         fed.consumed += event == HTTP1_MORE ? size - fed.consumed : piece.consumed;
@@ -199,7 +213,7 @@ static int give_kept(struct server *server, struct server_connection *connection
 static int take_body(struct server *server, struct server_connection *connection, struct server_request *request,
                      const char *data, size_t size, double now) {
     struct server_intake *intake = connection->intake;
-    struct fed fed = feed(intake, data, size);
+    struct fed fed = feed(server, intake, data, size);
     if (fed.rule < 0) return malformed(server, connection, fed.rule, now);
     if (fed.error != 0) return no_memory(server, connection, now);
 

@@ -18,8 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Threads at most: all files are on one disk. */
+/* Threads at most: all files are on one disk. Mostly one is enough, and takes what has come meanwhile without being called. */
 enum { THREADS = 4 };
+
+/* Seconds that the first job may have waited before one more thread is called. */
+static const double PATIENCE = 0.005;
 
 /* Seconds without a job after which a thread ends. */
 enum { IDLE = 5 };
@@ -65,6 +68,7 @@ void server_spool(const struct server *server, struct server_connection *connect
 struct job {
     struct job *next;
     struct server_body body;
+    double since;
     int number; /* with generation: the connection's */
     uint32_t generation;
 };
@@ -74,8 +78,7 @@ struct server_spooler {
     pthread_cond_t arrived;
     struct job *first, *last; /* nobody has begun with */
     struct job *done;
-    unsigned outstanding; /* those that are begun, too */
-    unsigned threads;
+    unsigned threads, idle;
     int bell;     /* a copy of the server's: it is rung without the lock, which who hears it takes */
     pid_t process;
     bool in_memory; /* there is no disk below the folder */
@@ -147,9 +150,11 @@ static struct job *await_job(struct server_spooler *spooler) {
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += IDLE;
     int error = 0;
+    spooler->idle++;
     while (!spooler->first && !spooler->closed && error != ETIMEDOUT) {
         error = pthread_cond_timedwait(&spooler->arrived, &spooler->lock, &until);
     }
+    spooler->idle--;
     return take_first(spooler);
 }
 
@@ -158,7 +163,6 @@ static bool hand_in(struct server_spooler *spooler, struct job *job) {
     bool first = !spooler->done;
     job->next = spooler->done;
     spooler->done = job;
-    spooler->outstanding--;
     return first;
 }
 
@@ -205,13 +209,28 @@ static int start_thread(struct server_spooler *spooler) {
     return error;
 }
 
-/* As many as there are jobs; where the system gives no further one, those that are there do the work. */
-static int see_to_threads(struct server_spooler *spooler) {
-    if (spooler->outstanding < spooler->threads || spooler->threads == THREADS) return 0;
+static double seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Where the system gives no further thread, those that are there do the work. */
+static int see_to_threads(struct server_spooler *spooler, bool late) {
+    bool enough = spooler->idle > 0 || spooler->threads == THREADS || !late;
+    if (enough && spooler->threads > 0) return 0;
 
     int error = start_thread(spooler);
     if (error == 0) spooler->threads++;
     return spooler->threads > 0 ? 0 : error;
+}
+
+/* Whether somebody has to be called: those who are at work come by themselves. */
+static bool put(struct server_spooler *spooler, struct job *job, int *error) {
+    bool late = spooler->first && spooler->first->since + PATIENCE < job->since;
+    *error = see_to_threads(spooler, late);
+    if (*error == 0) put_last(spooler, job);
+    return *error == 0 && (late || spooler->idle == spooler->threads);
 }
 
 /* ---- for the server ---- */
@@ -228,16 +247,14 @@ int server_spool_aside(struct server *server, struct server_connection *connecti
 
     struct server_spooler *spooler = server->spooler;
     struct server_body *body = &connection->intake->body;
+    *job = (struct job){
+        .body = *body, .since = seconds(), .number = connection->number, .generation = connection->generation};
+    int error;
     pthread_mutex_lock(&spooler->lock);
-    int error = see_to_threads(spooler);
-    if (error == 0) {
-        *job = (struct job){.body = *body, .number = connection->number, .generation = connection->generation};
-        *body = (struct server_body){.file = -1};
-        put_last(spooler, job);
-        spooler->outstanding++;
-    }
+    bool call = put(spooler, job, &error);
     pthread_mutex_unlock(&spooler->lock);
-    if (error == 0) pthread_cond_signal(&spooler->arrived);
+    if (call) pthread_cond_signal(&spooler->arrived);
+    if (error == 0) *body = (struct server_body){.file = -1};
     else free(job);
     return error;
 }
