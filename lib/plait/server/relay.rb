@@ -30,7 +30,7 @@ module Plait
       # @return [void]
       def ask
         piece = empty
-        @plain.write(piece) while @stream.read_partial(RECORD, piece)
+        hand_in(piece) while @stream.read_partial(RECORD, piece)
       rescue *ENDS
         nil # the other half sees it too
       ensure
@@ -71,6 +71,15 @@ module Plait
       def await(piece)
         piece.clear
         @plain.wait_readable
+      end
+
+      # Not by IO#write: with Ruby 3.3 a String is copied by what changes it after that.
+      def hand_in(piece)
+        done = 0
+        while done < piece.bytesize
+          sent = @plain.write_nonblock(done.zero? ? piece : piece.byteslice(done..), exception: false)
+          sent == :wait_writable ? @plain.wait_writable : done += sent
+        end
       end
 
       def pass_on(bytes) = @stream.write(bytes, deadline: @timeout && Deadline.after(@timeout))
