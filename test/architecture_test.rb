@@ -56,7 +56,7 @@ class ArchitectureTest < Minitest::Test
     lib/plait/db/mysql2 lib/plait/db/trilogy lib/plait/db/postgres lib/plait/db/sqlite lib/plait/db/redis lib/plait/db/mongo
     lib/plait/db/active_record lib/plait/db/sequel lib/plait/db/mongoid lib/plait/suites/mongo_server
     lib/plait/suites/databases/event_machine
-    lib/plait/rpc/compat lib/plait/server/http2/
+    lib/plait/rpc/compat lib/plait/server/http2/ lib/plait/mechanisms/sidekiq/
   ].freeze
 
   %i[strangers dangling forbidden_requires forbidden_libraries forbidden_constants forbidden_names unrequired_names

@@ -62,7 +62,7 @@ module Support
     # The gems that each room brings along, with those they bring.
     GEMS = {
       "protocols" => %w[msgpack http-2 base64],
-      "mechanisms" => %w[io-event timeout sidekiq connection_pool redis-client logger securerandom],
+      "mechanisms" => %w[io-event timeout],
       # Of Ruby's own, which other gems may bring in newer versions.
       "atomic_file" => %w[securerandom],
       "io" => %w[openssl],
