@@ -32,6 +32,22 @@ module HTTP2Bounds
     assert_operator(got.values.max, :<, 2_000_000)
   end
 
+  # Bytes one by one, as many as may be sent before somebody has taken them: seconds of work.
+  def test_who_sends_very_many_frames_holds_nobody_up
+    serve_plain { |env| [200, {}, [env["rack.input"].read.bytesize.to_s]] }
+    greet = -> { RawConnection.new(TCPSocket.new("127.0.0.1", port).tap { |socket| @sockets << socket }).write(hello) }
+    other = greet.call
+    flood = greet.call.write(request(1, POST, last: false))
+    over = false
+    flooding = Thread.new do
+      flood.write(data(1, "x") * 100_000).write(data(1, "", last: true))
+      flood.next(DATA).payload.tap { over = true }
+    end
+    (1..9).step(2) { |id| assert_equal("0", other.write(request(id)).next(DATA).payload) }
+    refute(over, "the others have waited for it")
+    assert_equal("100000", flooding.value)
+  end
+
   def test_rapid_resets_end_the_connection_and_nothing_else
     serve { [200, {}, ["fine"]] }
     raw = greet

@@ -285,6 +285,13 @@ class HTTP2SessionTest < Minitest::Test
     assert_predicate(@session, :idle?)
   end
 
+  def test_between_many_frames_others_have_their_turn
+    turns = 0
+    @session.receive(request(1, POST, last: false) + (data(1, "x") * 1_000)) { turns += 1 }
+    assert_operator(turns, :>, 10)
+    assert_equal(1_000, @host.bodies[1].size)
+  end
+
   def test_a_large_head_is_cut_into_frames
     @session.receive(request(1))
     @session.send_head(@host.stream(1), [[":status", "200"], ["x", "a~" * 30_000]], last: true)

@@ -137,7 +137,7 @@ module Plait
           @more = false
           TURN.times do
             bytes = @channel.receive or return
-            @session.receive(bytes)
+            @session.receive(bytes) { sleep(0) }
           end
           @more = true
         end

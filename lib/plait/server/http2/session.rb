@@ -29,6 +29,8 @@ module Plait
         WHOLE_WINDOW = 1024 * 1024
         # Streams that were reset by us, of which frames may still be on their way.
         REMEMBERED = 1024
+        # Frames after which others may have their turn: they may be many in what is received at once, and bring little.
+        TURN = 64
         # Bytes to be sent with which nobody begins to send more.
         CONGESTED = 128 * 1024
         # By the number of their type.
@@ -78,12 +80,15 @@ module Plait
         def open? = @window.positive? && !congested?
 
         # @param bytes [String] received
+        # @yield now and then, between two frames
         # @return [void]
         # @raise [Violation] after which the connection is of no more use; the output tells the peer why
         def receive(bytes)
           @reader << bytes
+          count = 0
           while (frame = @reader.next)
             take(frame)
+            yield if block_given? && ((count += 1) % TURN).zero?
           end
         rescue Violation => e
           go_away(e.code)
