@@ -40,11 +40,20 @@ static void line_mark(void *data) {
     plait_line_mark_members(line);
 }
 
+/* In a fork one of them may be locked for good. */
+static void free_bells(struct line *line) {
+    for (struct bell *next, *bell = line->bells; bell && line->generation == plait_generation(); bell = next) {
+        next = bell->next;
+        plait_bell_free(bell);
+    }
+}
+
 /* A fiber that was waiting may go with it, without having left. */
 static void line_free(void *data) {
     struct line *line = data;
     for (int i = 0; line->waits && i < LINE_WAITS; i++) plait_deadline_remove(&line->waits[i].deadline);
     xfree(line->waits);
+    free_bells(line);
     if (line->awaited) st_free_table(line->awaited);
     xfree(line);
 }
@@ -65,6 +74,7 @@ static VALUE line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
+    line->gone = Qnil;
     line->self = self;
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
@@ -251,7 +261,7 @@ static void begin_exchange(struct line *line, void *argument) {
     if (entry->bytes) enter_small_call(line, entry->member->future, entry->bytes, entry->size);
     else enter_call(line, entry->member->future, entry->params);
     if (!line->reader && !line->served) line->reader = entry->member;
-    plait_line_flush_soon(line);
+    if (!plait_line_return(line, entry->member)) plait_line_flush_soon(line);
     if (line->served && line->unsent) rb_funcall(line->connection, id_unsent_left, 0);
 }
 

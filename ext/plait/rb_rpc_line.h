@@ -7,6 +7,7 @@
  *     rb_rpc_line_receive.c  bytes in, answers to those they belong to
  *     rb_rpc_line_send.c     frames out
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
+ *     rb_rpc_bell.c          how a thread is woken by one that sleeps already
  *     rb_rpc_volley.c        calls that leave together
  *     rb_rpc_batch.c         what came to a server at once, and how it is run
  *     rb_rpc_visit.c         who waits at one line of a server's for what it says next
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #include "rb_deadlines.h"
+#include "rb_rpc_bell.h"
 #include "rb_rpc_volley.h"
 
 /* What a member waits for. */
@@ -48,6 +50,7 @@ struct member {
     VALUE thread;         /* who it is */
     VALUE fiber;          /* where it has a scheduler, else nil */
     VALUE scheduler;      /* or nil */
+    struct bell *bell;    /* by which its thread is woken; NULL: it never slept */
     bool woken;
     bool sole;            /* nobody but this one knows the future: without it the answer is not wanted */
 };
@@ -80,13 +83,16 @@ struct line {
     struct member *due;       /* list: threads whose answer is there, and who are woken one after another */
     struct member **due_end;  /* where the next one is put */
     struct member *stirring;  /* the one of them who was woken last, while he has not left; or NULL */
+    struct bell *bells;       /* list: nobody's now */
+    VALUE gone;               /* the thread that left last with its answer, or nil: only compared, not marked */
     st_table *awaited;        /* future => the first of those who sleep for it; NULL: nobody has */
     uint64_t pushed;          /* bytes of frames, ever; those in the writer not counted */
     uint64_t sent;            /* of these */
     uint64_t received;        /* bytes, ever */
     size_t offset;            /* bytes of the first part that are sent */
     size_t room;              /* bytes unsent from which on who has more to say has to wait */
-    double stirred;           /* when he was; monotonic seconds */
+    double stirred;           /* when he was, or `expected` one left; monotonic seconds */
+    double went;              /* when `gone` did; monotonic seconds */
     double touched;           /* when it was used last; monotonic seconds */
     double armed;             /* when the reader will look at the time, while he waits */
     double earliest;          /* no sleeping fiber's limit is earlier; INFINITY: there is none */
@@ -94,6 +100,9 @@ struct line {
     uint32_t places;          /* requests that may be taken before it is asked again whether there is room */
     uint32_t last_id;
     unsigned generation;      /* of processes: it is of use in the one that made it */
+    uint32_t crowd;           /* those in either list */
+    int32_t eager;            /* whether calling those after the next was worth it; less than 0: so many are not called */
+    uint8_t habit;            /* how sure it is that who has his answer calls again at once */
     uint8_t held;             /* enum messagepack_rpc_event: one that nobody had room for */
     bool served;              /* only `read_available` reads, and nobody waits to send */
     bool plain;               /* small values are packed and unpacked here */
@@ -101,6 +110,8 @@ struct line {
     bool raw;                 /* the peer is an old one */
     bool drained;             /* the last receive took all there was: wait before the next */
     bool reading;             /* the reader waits for the socket */
+    bool watched;             /* and looks soon who goes on */
+    bool expected;            /* who left last will call again at once, and see to the others then */
     bool sending;             /* somebody sends, without the GVL */
     bool receiving;           /* somebody receives, without the GVL */
     bool unsent;              /* the peer takes no more now */
@@ -131,8 +142,14 @@ bool plait_line_drop(struct line *line, VALUE future, const char *state);
 /* Has the connection told when it is settled; false: it is. */
 bool plait_line_follow(VALUE future);
 
+/* Who leaves the line with his answer calls again at once, as far as is known: those in turn speak together. */
+bool plait_line_in_step(const struct line *line);
+
 /* Of those whose answers are there, unless one of them is on his way. */
 void plait_line_wake_first(struct line *line);
+
+/* Who has said something, and stays for the answer. Returns whether it is sent by who is woken after him. */
+bool plait_line_return(struct line *line, const struct member *member);
 
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
 void plait_line_wake_senders(struct line *line);
@@ -190,10 +207,17 @@ bool plait_line_flush_soon(struct line *line);
 
 /* ---- rb_rpc_line_wait.c ---- */
 
-/* Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. */
-void plait_line_wait(struct line *line, int events, double limit);
-void plait_line_sleep(struct line *line, struct member *member);
+/*
+ * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' bells are rung as soon as the
+ * GVL is given away; so by `sleep`.
+ */
+void plait_line_wait(struct line *line, int events, double limit, struct bells others);
+void plait_line_sleep(struct line *line, struct member *member, struct bells others);
 void plait_line_wake(const struct line *line, struct member *member);
+
+/* So that it can be woken. */
+void plait_line_give_bell(struct line *line, struct member *member);
+void plait_line_take_bell(struct line *line, struct member *member);
 void plait_line_let_others_run(const struct member *member);
 
 /* The reader goes on: what he waits for was settled by somebody else. */

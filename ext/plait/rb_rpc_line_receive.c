@@ -209,7 +209,7 @@ void plait_line_take_in(struct line *line) {
         if (received != 0) guarded(line, received > 0 ? take_messages : end_input);
     }
     line->taking = false;
-    plait_line_wake_first(line);
+    if (!plait_line_in_step(line)) plait_line_wake_first(line);
     plait_line_release(line);
 }
 

@@ -16,6 +16,20 @@
 /* Seconds for which one who was woken may keep the others waiting. */
 static const double PATIENCE = 0.001;
 
+/* Seconds in which who has his answer has to call again to be taken for one who does so at once. */
+static const double AT_ONCE = 0.0002;
+
+/* How often he has to have done so; how many times are remembered; and for how many one counts that he did not. */
+enum { SURE = 8, SUREST = 16, DOUBT = 4 };
+
+/* Those who sleep besides; a few are quicker when none of them waits for what the others say. */
+enum { CROWD = 5 };
+
+/* Of those who are called before their turn: for how many one counts who was called in vain; how many then are not. */
+enum { WASTE = 3, EAGEREST = 16, PAUSE = 512 };
+
+static const struct bells nobody;
+
 static ID id_state, id_followed, id_due, id_outcome, id_id, id_frame_end, id_complaint, id_find_drainer, id_close, id_ended;
 static VALUE sym_lost, sym_unsent, sym_late, sym_cancelled;
 
@@ -31,21 +45,98 @@ static void detach(struct line *line, struct member *member);
  * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
  * he leaves, as the reader does. What they say meanwhile leaves together, see plait_line_flush_soon. The first one is woken
  * when who has his answer is about to give the GVL away: before that he would only wait for it.
+ *
+ * Where those who leave call again at once, again and again, they are in step: then the next one is woken only when the one
+ * before has said that and sleeps again, in the moment in which he gives the GVL away. It costs half of the switches, and all
+ * that they say leaves together. The reader sees to it that nobody waits for long for one who does not come back.
  */
-static void wake_next_due(struct line *line) {
+static struct member *take_next_due(struct line *line) {
     struct member *member = line->due;
-    if (!member) return;
+    if (!member) return NULL;
 
     detach(line, member);
     line->stirring = member;
     line->stirred = plait_now();
-    plait_line_wake(line, member);
+    line->expected = false;
+    return member;
 }
 
-/* One who was woken does not leave: a finalizer that he has to run takes long, say. */
+static void wake_next_due(struct line *line) {
+    struct member *member = take_next_due(line);
+    if (member) plait_line_wake(line, member);
+}
+
+/* He is called before, unless that was not worth it lately: after so many times it is tried again. */
+static struct bell *one_after_next(struct line *line) {
+    if (!line->due) return NULL;
+    if (line->eager >= 0) return line->due->bell;
+
+    line->eager++;
+    return NULL;
+}
+
+static void note_worth(struct line *line, struct bell *bell) {
+    if (bell->worth == 0) return;
+
+    if (bell->worth > 0 && line->eager < EAGEREST) line->eager += 1;
+    if (bell->worth < 0) line->eager = line->eager >= WASTE ? line->eager - WASTE : -PAUSE;
+    bell->worth = 0;
+}
+
+/* Who is to be woken by who gives the GVL away. */
+static struct bells next_in_turn(struct line *line) {
+    struct member *next = line->stirring ? NULL : take_next_due(line);
+    if (!next) return nobody;
+
+    return (struct bells){.next = next->bell, .after = one_after_next(line)};
+}
+
+bool plait_line_in_step(const struct line *line) {
+    return line->habit >= SURE && line->crowd >= CROWD && !line->served;
+}
+
+/* One who was woken does not leave: a finalizer that he has to run takes long, say. Or one who left does not come back. */
 static void wake_those_held_up(struct line *line) {
-    if (line->due && plait_now() - line->stirred < PATIENCE) return;
+    bool waits = line->due || line->stirring || line->expected;
+    if (!waits || plait_now() - line->stirred < PATIENCE) return;
+
+    line->habit = 0;
+    line->expected = false;
     while (line->due) wake_next_due(line);
+}
+
+/* What is said now leaves with what others say who are on their way. */
+static bool others_speak(const struct line *line) {
+    return plait_line_in_step(line) && (line->due || line->stirring || line->expected);
+}
+
+static void note_return(struct line *line, const struct member *member) {
+    if (line->gone == member->thread && plait_now() - line->went < AT_ONCE) {
+        if (line->habit < SUREST) line->habit++;
+    } else {
+        line->habit = line->habit > DOUBT ? line->habit - DOUBT : 0;
+    }
+    line->gone = Qnil;
+    line->expected = false;
+}
+
+bool plait_line_return(struct line *line, const struct member *member) {
+    if (!NIL_P(member->scheduler) || line->served) return false;
+
+    note_return(line, member);
+    return plait_line_in_step(line) && line->due && !line->stirring;
+}
+
+/* Returns whether he will call again at once, and see to the others then; if he doesn't, the reader will. */
+static bool goes_for_a_moment(struct line *line, const struct member *member) {
+    if (!NIL_P(member->scheduler) || member->want != WANT_ANSWER || !settled(member->future)) return false;
+
+    line->gone = member->thread;
+    line->went = plait_now();
+    if (!plait_line_in_step(line) || !line->watched || !line->reading || line->unsent) return false;
+
+    line->stirred = line->went;
+    return line->expected = true;
 }
 
 void plait_line_wake_first(struct line *line) {
@@ -58,6 +149,7 @@ static void wake_in_turn(struct line *line, struct member *member) {
     member->back = line->due_end;
     *line->due_end = member;
     line->due_end = &member->next;
+    line->crowd++;
     if (!line->taking) plait_line_wake_first(line);
 }
 
@@ -72,8 +164,9 @@ static void wake_for(struct line *line, VALUE future) {
     while (line->awaited && st_lookup(line->awaited, (st_data_t)future, &first)) {
         struct member *member = (struct member *)first;
         detach(line, member);
-        line->woken = true;
-        if (leaves_at_once(member)) wake_in_turn(line, member);
+        bool in_turn = leaves_at_once(member);
+        if (!in_turn || !plait_line_in_step(line)) line->woken = true;
+        if (in_turn) wake_in_turn(line, member);
         else plait_line_wake(line, member);
     }
 }
@@ -124,6 +217,7 @@ static void attach(struct line *line, struct member *member) {
     member->back = &line->sleeping;
     if (member->next) member->next->back = &member->next;
     line->sleeping = member;
+    line->crowd++;
     watch(line, member);
     if (NIL_P(member->future)) return;
 
@@ -155,6 +249,7 @@ static void detach(struct line *line, struct member *member) {
     if (member->next) member->next->back = member->back;
     else if (line->due_end == &member->next) line->due_end = member->back;
     member->back = NULL;
+    line->crowd--;
     if (!NIL_P(member->future)) detach_from_future(line, member);
 }
 
@@ -212,8 +307,11 @@ static bool may_read(const struct line *line, const struct member *member) {
 }
 
 static void lie_down(struct line *line, struct member *member) {
+    plait_line_give_bell(line, member);
     attach(line, member);
-    plait_line_sleep(line, member);
+    if (!NIL_P(member->scheduler)) plait_line_wake_first(line);
+    plait_line_sleep(line, member, next_in_turn(line));
+    if (member->bell) note_worth(line, member->bell);
     detach(line, member);
 }
 
@@ -227,11 +325,12 @@ static bool drains(struct line *line, struct member *member) {
 
 static void wait_as_reader(struct line *line, const struct member *member, int events) {
     double limit = member->limit < line->earliest ? member->limit : line->earliest;
-    double soon = line->due ? plait_now() + PATIENCE : INFINITY;
+    line->watched = line->due || others_speak(line);
+    double soon = line->watched ? plait_now() + PATIENCE : INFINITY;
     line->reading = true;
     line->armed = limit;
-    plait_line_wait(line, events, soon < limit ? soon : limit);
-    line->reading = false;
+    plait_line_wait(line, events, soon < limit ? soon : limit, NIL_P(member->scheduler) ? next_in_turn(line) : nobody);
+    line->reading = line->watched = false;
     wake_those_held_up(line);
     if (!isinf(line->earliest)) {
         double now = plait_now();
@@ -243,16 +342,17 @@ static void wait_as_reader(struct line *line, const struct member *member, int e
 static void work(struct line *line, struct member *member) {
     if (may_read(line, member)) line->reader = member;
     bool reads = line->reader == member;
+    if (reads && !NIL_P(member->scheduler)) plait_line_wake_first(line);
     if (reads && line->woken) {
         line->woken = false;
         plait_line_let_others_run(member);
         return;
     }
-    if (reads || line->drainer == member) plait_line_flush(line);
+    if ((reads && !others_speak(line)) || line->drainer == member) plait_line_flush(line);
     if (!NIL_P(line->over)) return;
     bool writes = drains(line, member);
     if (reads) wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
-    else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit);
+    else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, nobody);
     else lie_down(line, member);
 }
 
@@ -323,7 +423,9 @@ void plait_line_release(struct line *line) {
 }
 
 /* What was promised to be sent has to be, and somebody has to read for those who wait. */
-static void hand_over(struct line *line) {
+static void hand_over(struct line *line, const struct member *member) {
+    if (goes_for_a_moment(line, member)) return;
+
     wake_next_due(line);
     if (line->served) return;
     if (!line->reader || (line->reading && !line->due && !line->unsent)) plait_line_flush(line);
@@ -341,10 +443,11 @@ static VALUE leave(VALUE argument) {
     if (line->stirring == member) line->stirring = NULL;
     if (line->reader == member) {
         line->reader = NULL;
-        line->reading = line->taking = false;
+        line->reading = line->watched = line->taking = false;
     }
+    plait_line_take_bell(line, member);
     if (member->sole) plait_line_drop(line, member->future, late(member) ? "late" : "cancelled");
-    if (NIL_P(line->over)) hand_over(line);
+    if (NIL_P(line->over)) hand_over(line, member);
     else wake_next_due(line);
     plait_line_release(line);
     return Qnil;

@@ -5,14 +5,18 @@
 #include "rb_rpc_line.h"
 
 #include <math.h>
+#include <poll.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
+#include <ruby/thread.h>
 #include <sys/socket.h>
 
 #include "plait.h"
-#include "rb_poll.h"
 #include "rb_scheduler.h"
 #include "rb_selector.h"
+
+/* Seconds of one poll(2): its milliseconds are an int. */
+static const double LONGEST_POLL = 3600;
 
 /* ---- for the socket ---- */
 
@@ -64,11 +68,44 @@ static VALUE wait_on_scheduler(struct line *line, VALUE scheduler, int events, d
     return rb_ensure(run_wait, (VALUE)&call, end_wait, (VALUE)&call);
 }
 
-void plait_line_wait(struct line *line, int events, double limit) {
+/* ---- on a thread ---- */
+
+struct thread_wait {
+    struct pollfd file;
+    struct bells others; /* that are still to be rung */
+    double limit;
+};
+
+static int milliseconds_until(double limit) {
+    double left = isinf(limit) ? LONGEST_POLL : limit - plait_now();
+    if (left > LONGEST_POLL) left = LONGEST_POLL;
+    return left > 0 ? (int)ceil(left * 1e3) : 0;
+}
+
+static void *poll_now(void *argument) {
+    struct thread_wait *wait = argument;
+    plait_bells_ring(&wait->others);
+    if (poll(&wait->file, 1, milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
+    return NULL;
+}
+
+/* As plait_poll; but the others are rung in any case. */
+static int poll_beside(int descriptor, int events, double limit, struct bells others) {
+    struct thread_wait wait = {.file = {.fd = descriptor}, .others = others, .limit = limit};
+    if (events & PLAIT_READABLE) wait.file.events |= POLLIN;
+    if (events & PLAIT_WRITABLE) wait.file.events |= POLLOUT;
+    rb_nogvl(poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    plait_bells_ring(&wait.others);
+    rb_thread_check_ints();
+    if (wait.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
+    return (wait.file.revents & POLLIN ? PLAIT_READABLE : 0) | (wait.file.revents & POLLOUT ? PLAIT_WRITABLE : 0);
+}
+
+void plait_line_wait(struct line *line, int events, double limit, struct bells others) {
     VALUE scheduler = rb_fiber_scheduler_current();
     int came;
     if (NIL_P(scheduler)) {
-        came = plait_poll(plait_descriptor_of(line->io), events, limit);
+        came = poll_beside(plait_descriptor_of(line->io), events, limit, others);
     } else {
         VALUE told = wait_on_scheduler(line, scheduler, events, limit);
         came = RTEST(told) ? NUM2INT(told) : 0;
@@ -105,36 +142,41 @@ static bool reader_watches(const struct line *line, const struct member *member)
     return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
 }
 
-/*
- * The main thread runs the handlers of signals. If one of them sleeps, it swallows a wake-up that is for us, and Ruby puts us
- * back to sleep behind it: so we look at times.
- */
-static const double LOOK = 0.1;
+void plait_line_give_bell(struct line *line, struct member *member) {
+    if (!NIL_P(member->scheduler)) return;
 
-static void sleep_on_thread(double limit) {
-    if (rb_thread_current() == rb_thread_main() && limit > plait_now() + LOOK) limit = plait_now() + LOOK;
-    if (isinf(limit)) {
-        rb_thread_sleep_forever();
-        return;
+    if (!member->bell) {
+        struct bell *bell = line->bells;
+        if (bell) line->bells = bell->next;
+        else bell = plait_bell_new();
+        member->bell = bell;
     }
-    double left = limit - plait_now();
-    if (left > 0) rb_thread_wait_for(rb_time_interval(DBL2NUM(left)));
+    plait_bell_still(member->bell);
 }
 
-/* Nothing runs between the look at `woken` and the sleep. */
-void plait_line_sleep(struct line *line, struct member *member) {
-    if (member->woken) return;
+/* Who rings may do so a little later, without the GVL: so it is kept, for who needs one next. */
+void plait_line_take_bell(struct line *line, struct member *member) {
+    if (!member->bell) return;
+
+    member->bell->next = line->bells;
+    line->bells = member->bell;
+    member->bell = NULL;
+}
+
+/* Of a fiber nothing runs between the look at `woken` and the sleep; a bell remembers. */
+void plait_line_sleep(struct line *line, struct member *member, struct bells others) {
     if (NIL_P(member->scheduler)) {
-        sleep_on_thread(member->limit);
+        plait_bell_await(member->bell, member->limit, others);
         return;
     }
+    if (member->woken) return;
     VALUE seconds = reader_watches(line, member) ? Qnil : seconds_until(member->limit);
     rb_fiber_scheduler_block(member->scheduler, line->connection, seconds);
 }
 
 void plait_line_wake(const struct line *line, struct member *member) {
     member->woken = true;
-    if (NIL_P(member->scheduler)) rb_thread_wakeup_alive(member->thread);
+    if (NIL_P(member->scheduler)) plait_bell_ring(member->bell);
     else rb_fiber_scheduler_unblock(member->scheduler, line->connection, member->fiber);
 }
 

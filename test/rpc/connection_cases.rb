@@ -11,6 +11,7 @@ require_relative "connection_cases/large_answers"
 require_relative "connection_cases/order"
 require_relative "connection_cases/pressure"
 require_relative "connection_cases/serving"
+require_relative "connection_cases/steps"
 require_relative "connection_cases/storms"
 require_relative "connection_cases/volleys"
 
@@ -32,6 +33,7 @@ module ConnectionCases
   include Order
   include Pressure
   include Serving
+  include Steps
   include Storms
   include Volleys
 end
