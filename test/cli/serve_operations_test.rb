@@ -310,7 +310,7 @@ class ServeOperationsTest < Minitest::Test
       %w[-C none.rb] => [2, /none\.rb can't be read: No such file/],
       %w[--access-log no/folder/log] => [2, %r{the access log .*no/folder/log can't be opened: No such file}],
       %w[--access-log - --log-format xml] => [2, /an access log is common, combined, json, not :xml/],
-      %w[--pidfile no/folder/pid] => [2, %r{the PID file no/folder/pid can't be written: No such file}],
+      %w[--pidfile no/folder/pid] => [2, %r{the PID file no/folder/pid can't be written: there is no folder /.*no/folder$}],
       %w[--state no/folder/state] => [2, %r{the status file no/folder/state can't be written: No such file}],
       %w[--directory no/folder] => [2, %r{the directory .*no/folder can't be entered: No such file}],
       %w[--workers some] => [2, /--workers some: not a whole number/],

@@ -31,6 +31,8 @@ module Plait
         @file.sync = true # what a full disk refuses would be tried again, and fail again, when it is closed
         refuse(path) unless @file.flock(File::LOCK_EX | File::LOCK_NB)
         write
+      rescue Errno::ENOENT
+        raise UsageError, "the PID file #{path} can't be written: there is no folder #{File.dirname(@path)}"
       rescue SystemCallError => e
         remove if @file # an empty one would tell nobody anything
         raise UsageError, "the PID file #{path} can't be written: #{SystemReason.of(e)}"
