@@ -141,6 +141,9 @@ int plait_server_call_now(struct rb_server *server);
 /* The current worker waits until a connection is ready, be it a new one. */
 void plait_server_poll(struct rb_server *server);
 
+/* Takes note of who is ready by now, without waiting. */
+void plait_server_look(struct rb_server *server);
+
 /* Lets those go on who run the app. Who connects meanwhile is accepted, so that the kernel's queue does not overflow. */
 void plait_server_nap(struct rb_server *server);
 

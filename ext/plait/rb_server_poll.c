@@ -88,11 +88,15 @@ void plait_server_poll(struct rb_server *server) {
     rb_thread_check_ints();
 }
 
-void plait_server_nap(struct rb_server *server) {
+void plait_server_look(struct rb_server *server) {
     struct poll poll = {.server = server};
     poll.count = server_sleep(&server->engine, poll.events, 0);
     poll.error = errno;
     take(&poll);
+}
+
+void plait_server_nap(struct rb_server *server) {
+    plait_server_look(server);
     if (NIL_P(server->scheduler)) rb_thread_wait_for((struct timeval){.tv_usec = 1000});
     else rb_fiber_scheduler_kernel_sleep(server->scheduler, DBL2NUM(0.001));
 }

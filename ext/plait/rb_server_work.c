@@ -24,14 +24,17 @@ static const double PATIENCE = 0.25;
 
 /*
  * Lets others have their turn now and then, however much there is to do. Among threads too: who has lost the GVL in the middle
- * of a request would wait for it as long as Ruby's time slice is, 0.1 s, while requests that came after it are answered.
+ * of a request would wait for it as long as Ruby's time slice is, 0.1 s, while requests that came after it are answered. And
+ * those who have sent something meanwhile: one that has sent thousands of requests at once is ready until the last of them.
  */
 static void see_to_others(struct rb_server *server) {
     bool threads = NIL_P(server->scheduler);
     if (++server->served % CHECK_EVERY == 0) rb_thread_check_ints();
-    if (plait_server_now() - server->yielded < RB_SERVER_SLICE || (threads && server->running == 0)) return;
+    if (plait_server_now() - server->yielded < RB_SERVER_SLICE) return;
 
     server->yielded = plait_server_now();
+    if (!server->polling) plait_server_look(server);
+    if (threads && server->running == 0) return;
     if (threads) rb_thread_schedule();
     else rb_fiber_scheduler_kernel_sleep(server->scheduler, INT2FIX(0));
 }
