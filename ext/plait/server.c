@@ -250,6 +250,7 @@ void server_sweep(struct server *server, double now) {
         }
     }
     expire_waiting(server, now);
+    server_free_spare(server);
     if (server->paused && server->count < server->settings.connections) server_pause(server, false);
 }
 
@@ -319,6 +320,7 @@ static void drop_all(struct server *server) {
 void server_close(struct server *server) {
     server->listening = 0;
     server_close_spooler(server);
+    while (server->spare > 0) server_free_spare(server);
     drop_all(server);
     free(server->table);
     free(server->table_of_head);

@@ -30,6 +30,9 @@ enum { SERVER_LISTENERS = 16 };
 /* Connections that were cut, of which is remembered that they were. */
 enum { SERVER_CUTS = 256 };
 
+/* Memory of bodies that have gone to their files, kept for the next ones. */
+enum { SERVER_SPARES = 16 };
+
 /* No connection's number. */
 enum { SERVER_NONE = -1 };
 
@@ -158,6 +161,8 @@ struct server {
     bool draining; /* each connection is closed after its current request */
     struct http1_head head;     /* of the message in `buffer` */
     struct http1_header *table_of_head;
+    struct server_body spares[SERVER_SPARES]; /* with nothing in them but memory */
+    int spare;                /* how many */
     struct server_spooler *spooler; /* NULL: there was nothing to write yet */
     uint64_t cut[SERVER_CUTS];  /* tickets of those, see server_was_cut */
     unsigned cuts;              /* how many so far */
@@ -229,7 +234,7 @@ int server_receive(struct server *server, struct server_connection *connection, 
 int server_spool_aside(struct server *server, struct server_connection *connection);
 
 /* The same here and now. Then server_give_back. */
-void server_spool(const struct server *server, struct server_connection *connection);
+void server_spool(struct server *server, struct server_connection *connection);
 
 /* It is nobody's again, and goes on in its turn. */
 void server_give_back(struct server *server, struct server_connection *connection);
@@ -305,6 +310,8 @@ void server_accept(struct server *server, int index, double now);
 void server_accept_all(struct server *server, double now);
 void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
+void server_spare(struct server *server, struct server_body *body);
+void server_free_spare(struct server *server);
 void server_take_spooled(struct server *server);
 void server_close_spooler(struct server *server);
 int server_flush(struct server_connection *connection);

@@ -112,10 +112,29 @@ static size_t room_for(const struct server *server, const struct server_intake *
     return bound > needed ? bound : needed;
 }
 
-static int store(const struct server *server, struct server_intake *intake, const char *data, size_t size) {
+/* Memory that is there already, if it is enough. */
+static bool take_spare(struct server *server, struct server_body *body, size_t room) {
+    if (room < SERVER_READ || server->spare == 0 || server->spares[server->spare - 1].capacity < room) return false;
+
+    const struct server_body *spare = &server->spares[--server->spare];
+    if (body->kept > 0) memcpy(spare->data, body->data, body->kept);
+    free(body->data);
+    body->data = spare->data;
+    body->capacity = spare->capacity;
+    return true;
+}
+
+static int make_room(struct server *server, struct server_intake *intake, size_t size) {
     struct server_body *body = &intake->body;
-    size_t needed = body->kept + size;
-    if (needed > body->capacity && grow(&body->data, &body->capacity, room_for(server, intake, size)) != 0) return ENOMEM;
+    if (body->kept + size <= body->capacity) return 0;
+
+    size_t room = room_for(server, intake, size);
+    return take_spare(server, body, room) ? 0 : grow(&body->data, &body->capacity, room);
+}
+
+static int store(struct server *server, struct server_intake *intake, const char *data, size_t size) {
+    struct server_body *body = &intake->body;
+    if (make_room(server, intake, size) != 0) return ENOMEM;
 
     memcpy(body->data + body->kept, data, size);
     body->kept += size;
@@ -130,7 +149,7 @@ struct fed {
     size_t consumed;
 };
 
-static struct fed feed(const struct server *server, struct server_intake *intake, const char *data, size_t size) {
+static struct fed feed(struct server *server, struct server_intake *intake, const char *data, size_t size) {
     struct fed fed = {0};
     struct http1_piece piece;
     while (!intake->complete && fed.consumed < size) {

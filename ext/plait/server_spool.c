@@ -24,6 +24,9 @@ enum { THREADS = 4 };
 /* Seconds that the first job may have waited before one more thread is called. */
 static const double PATIENCE = 0.005;
 
+/* Bytes of what is kept at most, each. */
+enum { SPARE = 512 * 1024 };
+
 /* Seconds without a job after which a thread ends. */
 enum { IDLE = 5 };
 
@@ -54,13 +57,25 @@ static int write_all(int file, const char *data, size_t size) {
 static void write_body(struct server_body *body, const char *folder) {
     if (body->file == -1) body->file = open_file(folder);
     body->error = body->file == -1 ? errno : write_all(body->file, body->data, body->kept);
-    free(body->data);
-    body->data = NULL;
-    body->kept = body->capacity = 0;
+    body->kept = 0;
 }
 
-void server_spool(const struct server *server, struct server_connection *connection) {
+/* To ask the system for it each time costs as much as to write it; above all where another thread gives it back. */
+void server_spare(struct server *server, struct server_body *body) {
+    struct server_body spare = {.data = body->data, .capacity = body->capacity, .file = -1};
+    if (server->spare == SERVER_SPARES || body->capacity > SPARE) free(body->data);
+    else if (body->data) server->spares[server->spare++] = spare;
+    body->data = NULL;
+    body->capacity = 0;
+}
+
+void server_free_spare(struct server *server) {
+    if (server->spare > 0) server_free_body(&server->spares[--server->spare]);
+}
+
+void server_spool(struct server *server, struct server_connection *connection) {
     write_body(&connection->intake->body, server->settings.folder);
+    server_spare(server, &connection->intake->body);
 }
 
 /* ---- jobs ---- */
@@ -261,6 +276,7 @@ int server_spool_aside(struct server *server, struct server_connection *connecti
 
 static void come_back(struct server *server, struct job *job) {
     struct server_connection *connection = server_find(server, job->number, job->generation);
+    server_spare(server, &job->body);
     if (!connection) return;
 
     connection->intake->body = job->body;
