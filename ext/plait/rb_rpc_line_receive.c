@@ -62,6 +62,7 @@ static void *receive_now(void *argument) {
  */
 static void receive_without_gvl(struct line *line, struct receive *receive) {
     receive->received = -2;
+    line->habit = 0; /* large ones are asked for as soon as somebody wants them */
     plait_line_wake_first(line);
     line->receiving = true;
     rb_nogvl(receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);

@@ -66,9 +66,13 @@ static void wake_next_due(struct line *line) {
     if (member) plait_line_wake(line, member);
 }
 
+bool plait_line_in_step(const struct line *line) {
+    return line->habit >= SURE && line->crowd >= CROWD && !line->served;
+}
+
 /* He is called before, unless that was not worth it lately: after so many times it is tried again. */
 static struct bell *one_after_next(struct line *line) {
-    if (!line->due) return NULL;
+    if (!line->due || !plait_line_in_step(line)) return NULL;
     if (line->eager >= 0) return line->due->bell;
 
     line->eager++;
@@ -89,10 +93,6 @@ static struct bells next_in_turn(struct line *line) {
     if (!next) return nobody;
 
     return (struct bells){.next = next->bell, .after = one_after_next(line)};
-}
-
-bool plait_line_in_step(const struct line *line) {
-    return line->habit >= SURE && line->crowd >= CROWD && !line->served;
 }
 
 /* One who was woken does not leave: a finalizer that he has to run takes long, say. Or one who left does not come back. */
