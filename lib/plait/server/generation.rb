@@ -51,7 +51,7 @@ module Plait
       end
 
       def load
-        RackupFile.load(@configuration.rackup).tap { Isolation.check(@configuration.options[:on]) }
+        RackupFile.load(@configuration.rackup).tap { Isolation.settle(@configuration.options[:on], &@notice.method(:call)) }
       end
 
       def later(plan)

@@ -58,7 +58,7 @@ module Rackup
           @ended = false
           @drain = options.key?(:drain) ? seconds(options[:drain]) : DRAIN
           settings = settings(options)
-          ::Plait::Server::Isolation.check(settings[:on])
+          ::Plait::Server::Isolation.settle(settings.fetch(:on, :hybrid)) { |line| warn("plait: #{line}") }
           @server = ::Plait::Server.new(app, bind: place(options), **settings)
           yield @server if block_given?
           ending_by_sigterm { @server.run }

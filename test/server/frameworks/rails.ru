@@ -13,7 +13,6 @@ class Application < Rails::Application
   config.secret_key_base = "0123456789abcdef" * 8
   config.logger = Logger.new(File::NULL)
   config.consider_all_requests_local = false
-  config.active_support.isolation_level = :fiber
   config.hosts.clear
   config.action_controller.default_protect_from_forgery = false # nobody here has a page with a form
   config.session_store :cookie_store, key: "_session"
