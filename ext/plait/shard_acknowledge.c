@@ -1,6 +1,10 @@
 /*
  * WAIT: how many replicas have all that the client has written. Which nodes it has written to nobody remembers, nor by what
- * connection: so all masters are asked, each on a connection that has just seen how far it has come (PING), and the least counts.
+ * connection: so all masters are asked, each on a connection that has just seen how far it has come, and the least counts.
+ *
+ * Up to Redis 7 any command sees that, PING too; from 8 on only what goes to the replicas, as SPUBLISH does. (In a cluster that
+ * would have to be a channel of the node's own, which is not made: there WAIT can be too quick with Redis 8.) Servers that know
+ * no SPUBLISH, or don't allow it, say so to nobody.
  */
 #include "shard_plane.h"
 
@@ -10,6 +14,16 @@
 #include <string.h>
 
 enum { WORDS = 160, DIGITS = 18 };
+
+static const char PING[] = "*1\r\n$4\r\nPING\r\n", PUBLISH[] = "*3\r\n$8\r\nSPUBLISH\r\n$5\r\nplait\r\n$0\r\n\r\n";
+
+static bool publishes(const struct shard_call *call) {
+    return !call->worker->shard->settings.cluster;
+}
+
+uint32_t shard_acknowledge_first(const struct shard_call *call) {
+    return publishes(call) ? 2 : 1;
+}
 
 static const double SHARE = 0.8; /* of what a node may be silent for */
 
@@ -39,8 +53,8 @@ void shard_acknowledge(struct shard_call *call) {
         return;
     }
     int size = snprintf(digits, sizeof digits, "%llu", bounded(call->worker, milliseconds));
-    size = snprintf(words, sizeof words, "*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nWAIT\r\n$%zu\r\n%.*s\r\n$%d\r\n%s\r\n", count.size, (int)count.size,
-                    call->data + count.at, size, digits);
+    size = snprintf(words, sizeof words, "%s%s*3\r\n$4\r\nWAIT\r\n$%zu\r\n%.*s\r\n$%d\r\n%s\r\n", PING, publishes(call) ? PUBLISH : "",
+                    count.size, (int)count.size, call->data + count.at, size, digits);
     struct shard_call question = *call;
     question.data = words;
     question.size = (size_t)size;

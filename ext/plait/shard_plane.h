@@ -491,6 +491,9 @@ bool shard_append(struct shard_call *call, struct shard_link *link, const char *
 /* WAIT; all that the client has asked before is answered. */
 void shard_acknowledge(struct shard_call *call);
 
+/* Replies that come before those to WAIT, and are nobody's. */
+uint32_t shard_acknowledge_first(const struct shard_call *call);
+
 /* ---- shard_slots.c ---- */
 
 /* A cluster takes keys of one slot at a time: a part for each. */

@@ -214,7 +214,7 @@ void shard_send_to_all(struct shard_call *call) {
     if (alone) call->client->alone = true;
     for (uint32_t i = 0; i < topology->master_count; i++) {
         struct shard_link *link = master_link(call, request, topology->masters[i], i);
-        if (link && waits) shard_link_skip(link, 1);
+        if (link && waits) shard_link_skip(link, shard_acknowledge_first(call));
         if (link) shard_append(call, link, call->data, call->size);
     }
 }
