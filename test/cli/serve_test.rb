@@ -72,7 +72,7 @@ class ServeCommandTest < Minitest::Test
     File.write(File.join(folder, "cert.pem"), pair.certificate.to_pem)
     File.write(File.join(folder, "key.pem"), pair.key.to_pem)
     result = plait_running("serve", "--bind", "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem") do |pid, _, err|
-      port = wait_until(timeout: 60) { File.read(err)[%r{at tls://127\.0\.0\.1:(\d+)$}, 1] }
+      port = wait_until(timeout: 60) { File.read(err)[%r{at https://127\.0\.0\.1:(\d+)$}, 1] }
       answer = Net::HTTP.start("127.0.0.1", port, use_ssl: true, cert_store: authority.store) { |http| http.get("/a").body }
       assert_equal("HELLO /A", answer)
       Process.kill(:TERM, pid)
