@@ -176,6 +176,7 @@ struct server_connection *server_next(struct server *server) {
 }
 
 void server_give_back(struct server *server, struct server_connection *connection) {
+    if (connection->intake->body.kept == 0) server_spare(server, &connection->intake->body);
     connection->busy = false;
     server_make_ready(server, connection);
 }

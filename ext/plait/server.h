@@ -233,8 +233,11 @@ int server_receive(struct server *server, struct server_connection *connection, 
  */
 int server_spool_aside(struct server *server, struct server_connection *connection);
 
-/* The same here and now. Then server_give_back. */
-void server_spool(struct server *server, struct server_connection *connection);
+/*
+ * The same here and now; then server_give_back. Of the server it only reads the settings, and nobody else touches the
+ * connection, so that others may call any of this meanwhile.
+ */
+void server_spool(const struct server *server, struct server_connection *connection);
 
 /* It is nobody's again, and goes on in its turn. */
 void server_give_back(struct server *server, struct server_connection *connection);

@@ -73,9 +73,8 @@ void server_free_spare(struct server *server) {
     if (server->spare > 0) server_free_body(&server->spares[--server->spare]);
 }
 
-void server_spool(struct server *server, struct server_connection *connection) {
+void server_spool(const struct server *server, struct server_connection *connection) {
     write_body(&connection->intake->body, server->settings.folder);
-    server_spare(server, &connection->intake->body);
 }
 
 /* ---- jobs ---- */
@@ -276,8 +275,7 @@ int server_spool_aside(struct server *server, struct server_connection *connecti
 
 static void come_back(struct server *server, struct job *job) {
     struct server_connection *connection = server_find(server, job->number, job->generation);
-    server_spare(server, &job->body);
-    if (!connection) return;
+    if (!connection) return server_spare(server, &job->body);
 
     connection->intake->body = job->body;
     job->body = (struct server_body){.file = -1};
