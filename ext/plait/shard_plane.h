@@ -360,14 +360,21 @@ void shard_ring(struct shard *shard);
 /* ---- shard_client.c ---- */
 
 void shard_accept(struct shard_worker *worker);
-void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events);
-void shard_client_flush(struct shard_worker *worker, struct shard_client *client);
-
-/* It has something to write. */
-void shard_client_touch(struct shard_worker *worker, struct shard_client *client);
 
 /* Now; replies for it are dropped as they come. */
 void shard_client_close(struct shard_worker *worker, struct shard_client *client);
+
+/* It gets what is on its way, and no more: a part of a reply is among that. */
+void shard_client_cut(struct shard_worker *worker, struct shard_client *client);
+
+/* Closes those that had time enough to do it themselves. Returns whether there are others. */
+bool shard_clients_leave(struct shard_worker *worker);
+
+void shard_bury(struct shard_worker *worker);
+
+/* ---- shard_client_input.c ---- */
+
+void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events);
 
 /* Goes on with those that were paused and need not be any longer. Returns whether there was one. */
 bool shard_resume(struct shard_worker *worker);
@@ -378,7 +385,11 @@ void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_
 /* Those who wait for a connection of their own are looked at from time to time. Returns whether there is one. */
 bool shard_awaiting_check(struct shard_worker *worker);
 
-void shard_bury(struct shard_worker *worker);
+/* ---- shard_client_replies.c ---- */
+
+/* It has something to write. */
+void shard_client_touch(struct shard_worker *worker, struct shard_client *client);
+void shard_client_flush(struct shard_worker *worker, struct shard_client *client);
 
 /* Replies are due in the order of requests. NULL when there is no memory: the client is then closed. */
 struct shard_request *shard_request_new(struct shard_worker *worker, struct shard_client *client);
@@ -396,12 +407,6 @@ void shard_request_take(struct shard_worker *worker, struct shard_request *reque
 
 /* The reply will not come as a whole. */
 void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error);
-
-/* It gets what is on its way, and no more: a part of a reply is among that. */
-void shard_client_cut(struct shard_worker *worker, struct shard_client *client);
-
-/* Closes those that had time enough to do it themselves. Returns whether there are others. */
-bool shard_clients_leave(struct shard_worker *worker);
 
 /* ---- shard_memory.c ---- */
 
