@@ -259,11 +259,11 @@ class ServeOperationsTest < Minitest::Test
     write("plait.rb", "stdout_redirect 'out'\nworkers 1\n")
     serving("-C", "plait.rb") do |pid|
       body
-      wait_until { File.read(path("out")) == "asked\n" }
+      wait_until(what: "a line in #{path("out")}") { File.read(path("out")) == "asked\n" }
       File.rename(path("out"), path("old"))
       Process.kill(:HUP, pid)
-      wait_until { File.exist?(path("out")) }
-      wait_until { body && File.size?(path("out")) }
+      wait_until(what: "the master's new file") { File.exist?(path("out")) }
+      wait_until(what: "the worker's line in it") { body && File.size?(path("out")) }
       Process.kill(:TERM, pid)
     end
   end
