@@ -194,6 +194,27 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  # nginx refuses one that comes before its settings are acknowledged.
+  everywhere("a body waits until the peer has said its settings") do |mechanism|
+    early = Thread::Queue.new
+    greet = Thread::Queue.new
+    peer = HTTP2Peer.handler { |request| request.answer(request.body) }
+    slow = lambda do |socket|
+      greet.pop
+      early << socket.recv(65_536, Socket::MSG_PEEK)
+      peer.call(socket)
+    end
+    connected(slow) do |connection, url|
+      posts = Array.new(3) { |i| mechanism.beside { connection.request("POST", "#{url}/", body: "body #{i}").body } }
+      late = rescued { connection.request("POST", "#{url}/", body: "late", timeouts: Timeouts.new(first_byte: 0.1)) }
+      assert_match(/did not begin to speak HTTP/, late.message)
+      assert_equal([Plait::ReadTimeout, true], [late.class, late.retry_safe?])
+      greet << true
+      assert_equal(["body 0", "body 1", "body 2"], posts.map(&:call))
+      assert_equal([HTTP2Peer::SETTINGS, 8], frame_types(early.pop.delete_prefix("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
+    end
+  end
+
   # [error code] => what is said, and whether nothing was done
   {
     7 => [/REFUSED_STREAM.*nothing of it was done/, true], 2 => [/INTERNAL_ERROR/, false], 8 => [/CANCEL/, false],
@@ -745,6 +766,18 @@ class HTTP2Test < Minitest::Test
       connection&.close
       wait_until { connection.io.closed? }
     end
+  end
+
+  # @param bytes [String] whole frames
+  # @return [Array<Integer>]
+  def frame_types(bytes)
+    types = []
+    until bytes.empty?
+      high, low, type = bytes.unpack("CnC")
+      types << type
+      bytes = bytes.byteslice((9 + (high << 16) + low)..)
+    end
+    types
   end
 
   # @return [Object, Exception]

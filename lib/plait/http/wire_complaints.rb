@@ -18,6 +18,7 @@ module Plait
       # States in which it can't do something else => what is wrong.
       WAITING = { streaming: :streaming, expecting: :expecting, tunnel: :tunnel }.freeze
       PHASES = {
+        greeting: "did not begin to speak HTTP/2",
         send: "did not take the request",
         first_byte: "sent no answer",
         read: "stopped in the middle of its answer"

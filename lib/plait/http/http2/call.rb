@@ -13,13 +13,19 @@ module Plait
       class Call
         include WireComplaints
 
+        # Phases in which it has no stream.
+        UNSENT = %i[greeting place].freeze
+        # Phases in which what comes from the peer lets it go on sending.
+        SENDING = %i[greeting send].freeze
+        private_constant :UNSENT, :SENDING
+
         # @return [Io::Endpoint, String, nil]
         attr_reader :endpoint
         # @return [Answer]
         attr_reader :answer
         # @return [ConditionVariable] signalled when something has changed for it
         attr_reader :changed
-        # @return [Symbol] :place (it waits for a stream), :send, :first_byte or :read
+        # @return [Symbol] :greeting (it waits for the peer's settings), :place (for a stream), :send, :first_byte or :read
         attr_reader :phase
         # @return [Boolean] whether the body is taken while it comes
         attr_reader :streamed
@@ -50,6 +56,12 @@ module Plait
         # @!group What happens to it
 
         # @return [void]
+        def await_greeting = enter(:greeting)
+
+        # @return [void]
+        def await_place = enter(:place)
+
+        # @return [void]
         def opened = enter(:send)
 
         # @return [void]
@@ -77,10 +89,10 @@ module Plait
         # @!group What is known of it
 
         # @return [Boolean] whether it has a stream, and something of it was sent
-        def sent? = @phase != :place
+        def sent? = !UNSENT.include?(@phase)
 
         # @return [Boolean] whether it has something to send
-        def sending? = @phase == :send
+        def sending? = SENDING.include?(@phase)
 
         # @return [Boolean] whether nothing more will come
         def over? = !@error.nil? || @answer.complete?
@@ -140,7 +152,7 @@ module Plait
           seconds =
             case @phase
             when :send, :read then @timeouts&.read
-            when :first_byte then @timeouts&.first_byte
+            when :greeting, :first_byte then @timeouts&.first_byte
             end
           seconds && (@moved + seconds)
         end

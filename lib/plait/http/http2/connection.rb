@@ -155,10 +155,18 @@ module Plait
                    endpoint: @endpoint, timeouts: timeouts, deadline: deadline, streamed: streamed)
         end
 
+        # nginx refuses a stream with a body on a connection on which its settings are not acknowledged yet.
         def ask(call, fields, body)
+          await_greeting(call) if body && !@session.greeted?
           @crew.open(call) { @session.open(call, fields, last: body.nil?) }
           send_body(call, body) if body
           call.sent
+        end
+
+        def await_greeting(call)
+          call.await_greeting
+          @crew.await(call) { @session.greeted? }
+          call.await_place
         end
 
         # Who has answered already wants no more of it.

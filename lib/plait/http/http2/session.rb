@@ -63,6 +63,9 @@ module Plait
         # @return [Boolean] whether the peer has said that it takes no more requests here
         def sent_away? = @draining || false
 
+        # @return [Boolean] whether the peer has said something, its settings first (§3.4)
+        def greeted? = @greeted || false
+
         # @return [Boolean] whether a stream is free
         def place? = !draining? && @client.active_stream_count < streams
 
