@@ -255,6 +255,7 @@ static VALUE run_get(VALUE argument) {
 
 static VALUE run_call(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
+    exchange->whole = true;
     begin(exchange);
     send_by(exchange, plait_wire_send);
     return finished(exchange, plait_wire_receive_whole(exchange));
@@ -287,6 +288,7 @@ static VALUE run_expect_continue(VALUE argument) {
 
 static VALUE run_resume(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
+    exchange->whole = true;
     exchange->wire->state = WIRE_IDLE;
     send_by(exchange, plait_wire_send);
     return finished(exchange, plait_wire_receive_whole(exchange));

@@ -116,6 +116,7 @@ struct exchange {
     bool begun;             /* bytes of the final answer have come */
     bool drained;           /* nothing is left in the kernel: wait before receiving */
     bool ended;             /* the peer sends nothing any more: its end is left in the kernel, whatever else is */
+    bool whole;             /* the answer is had with all of its body */
     bool deaf;              /* while sending: it is of no use to listen any more */
     bool stopped;           /* not all of the request was sent: the answer was there before, or the peer gone */
     bool surplus;           /* a byte has come, and was dropped, that belongs to no answer */

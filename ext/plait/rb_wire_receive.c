@@ -11,7 +11,7 @@
 enum {
     FIRST = 16 * 1024,  /* asked for where an answer begins: the rest of a long body is received in place */
     PART = 4 * 1024,    /* room for what is missing of a head, at least */
-    HEARD = 1024 * 1024, /* taken in while we send */
+    HEARD = 1024 * 1024, /* taken in while we send, of an answer whose body is read piece by piece */
     FILLED = 256 * 1024  /* the longest body that a volley receives: while it does nobody else runs */
 };
 
@@ -188,6 +188,12 @@ void plait_wire_receive_final_head(struct exchange *exchange) {
     }
 }
 
+/* An echo has to be heard to its end, or neither side would get any further. */
+static uint64_t most_heard(const struct exchange *exchange) {
+    uint64_t body = exchange->wire->limits.body;
+    return exchange->whole && body > HEARD ? body : HEARD;
+}
+
 /* An error is not yet one: what came before it is still to be looked at. Who answers with less than 300 wants the rest. */
 void plait_wire_listen(struct exchange *exchange) {
     int events;
@@ -204,7 +210,7 @@ void plait_wire_listen(struct exchange *exchange) {
     }
     plait_wire_add(exchange, to, (size_t)received);
     exchange->stopped = parse_heads(exchange) && exchange->head.status >= 300;
-    exchange->deaf = exchange->size >= HEARD;
+    exchange->deaf = exchange->size >= most_heard(exchange);
     if (exchange->size > 0) keep_data(exchange, &room);
 }
 

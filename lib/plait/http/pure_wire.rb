@@ -42,7 +42,9 @@ module Plait
 
         @endpoint = endpoint
         @phases = phases
-        @parser = HTTP1::ResponseParser.new(limits: limits || HTTP1::Limits.new)
+        limits ||= HTTP1::Limits.new
+        @parser = HTTP1::ResponseParser.new(limits: limits)
+        @most_of_a_whole = [limits.body || Float::INFINITY, HEARD].max
         @state = :idle
         @sent = @received = false
         @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if @stream.tls?)]
@@ -82,7 +84,7 @@ module Plait
       # @raise (see #get)
       def call(head, body, kind, timeouts, deadline)
         exchange(:idle) do
-          send_request(head, body, kind, timeouts, deadline)
+          send_request(head, body, kind, timeouts, deadline, most: @most_of_a_whole)
           whole
         end
       end
@@ -127,6 +129,7 @@ module Plait
       def resume(body)
         exchange(:expecting) do
           become(:idle)
+          @most_heard = @most_of_a_whole
           send_body(body)
           @sent_at = Deadline.now
           whole

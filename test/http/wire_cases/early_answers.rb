@@ -33,12 +33,27 @@ module WireCases
       end
     end
 
-    # What it says is for later, and not all of it is kept until then.
+    # More than the kernel's buffers of both ends hold, so that each has to take what comes to be able to go on.
+    everywhere("an echo is as long as the client allows") do
+      body = Random.new(4).bytes(16_000_000)
+      script = lambda do |peer|
+        peer.head
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n")
+        160.times { peer.say(peer.read(body.bytesize / 160)) }
+        peer.stall
+      end
+      with_wire(script) do |wire|
+        %i[SNDBUF RCVBUF].each { |name| wire.io.to_io.setsockopt(:SOCKET, name, 65_536) }
+        assert_equal([body.hash, true], [post(wire, body).body.hash, wire.reusable?])
+      end
+    end
+
+    # What it says is for later, and no more of it is kept until then than of any answer.
     def test_a_peer_that_talks_instead_of_listening
       skip("needs /proc") unless File.exist?("/proc/self/statm")
       block = ("x" * 1_000_000).freeze
       script = ->(peer) { peer.head && peer.say("HTTP/1.1 200 OK\r\n\r\n") && 200.times { peer.say(block) } }
-      with_wire(script) do |wire|
+      with_wire(script, limits: Plait::Protocols::HTTP1::Limits.new(body: 10_000_000)) do |wire|
         before = resident
         assert_raises(Plait::WriteTimeout) { post(wire, "x" * 20_000_000, timeouts: Timeouts.new(read: 0.5)) }
         assert_operator(resident - before, :<, 80_000_000)

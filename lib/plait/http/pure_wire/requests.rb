@@ -13,7 +13,8 @@ module Plait
       module Requests
         # Bytes up to which a head and its body leave together; more would be copied for nothing.
         SMALL = 16 * 1024
-        # Bytes of an answer that are taken in while we send.
+        # Bytes of an answer that are taken in while we send, when its body is read piece by piece. Of one that is had as a
+        # whole all of them are: an echo has to be heard to its end, or neither side would get any further.
         HEARD = 1024 * 1024
         # Who answers with less wants the rest of the request: it may be an echo.
         REFUSAL = 300
@@ -21,7 +22,7 @@ module Plait
         ONE_WAIT = 3600.0
         METHODS = { 1 => "HEAD", 2 => "CONNECT" }.freeze
         Syntax = Protocols::HTTP1::Syntax
-        private_constant :SMALL, :HEARD, :REFUSAL, :ONE_WAIT, :METHODS, :Syntax
+        private_constant :SMALL, :REFUSAL, :ONE_WAIT, :METHODS, :Syntax
 
         private
 
@@ -36,7 +37,9 @@ module Plait
           "GET #{target} HTTP/1.1\r\n".b << block << "\r\n"
         end
 
-        def send_request(head, body, kind, timeouts, deadline)
+        # @param most [Integer, Float] bytes of the answer that are taken in meanwhile
+        def send_request(head, body, kind, timeouts, deadline, most: HEARD)
+          @most_heard = most
           @sent = @received = @read_out = @stopped = false
           set_clock(timeouts, deadline)
           expect_head(METHODS.fetch(kind & 3, "GET"), kind.anybits?(4))
@@ -118,7 +121,7 @@ module Plait
 
         def hear(count)
           @heard += count
-          @deaf = count.zero? || @heard > HEARD
+          @deaf = count.zero? || @heard > @most_heard
           @stopped = true if final_head_there? && @parser.head.status >= REFUSAL
         end
       end
