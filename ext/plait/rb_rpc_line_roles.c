@@ -349,7 +349,7 @@ static void work(struct line *line, struct member *member) {
         return;
     }
     if ((reads && !others_speak(line)) || line->drainer == member) plait_line_flush(line);
-    if (!NIL_P(line->over)) return;
+    if (!NIL_P(line->over) || satisfied(line, member)) return; /* nobody would wake it for what it has done itself */
     bool writes = drains(line, member);
     if (reads) wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
     else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, nobody);

@@ -32,6 +32,25 @@ module ConnectionCases
       end
     end
 
+    # With nobody else there, who sends reads too; else only the other one does. The peer takes all of it, and says nothing.
+    [false, true].each do |beside|
+      define_method("test_who_sends_much#{" beside a reader" if beside} goes on when all is sent".tr(" ", "_")) do
+        with_pair do |connection, talker|
+          reader = Thread.new { connection.request(:first, []) } if beside
+          id = talker.hear[1] if beside
+          senders = [-> { connection.notify(:m, ["x" * 3_000_000]) }, -> { connection.call(:m, ["x" * 3_000_000]) }]
+          senders.each do |send|
+            sender = Thread.new(&send)
+            wait_until_asleep([sender])
+            assert_equal(3_000_000, talker.hear.last[0].size)
+            assert(sender.join(20), "it has not noticed")
+          end
+          talker.answer(id, 1) if beside
+          assert_equal(1, reader.value) if beside
+        end
+      end
+    end
+
     def test_notifications_that_a_reader_was_to_send_are_sent
       with_pair do |connection, talker|
         reader = Thread.new { connection.request(:first, []) }

@@ -66,10 +66,12 @@ module Plait
         # @api private
         def unsent_left = @dispatcher.unsent(self)
 
-        # What was promised to be sent, and nobody is there who does it.
+        # What was promised to be sent, and nobody is there who does it. At the end of the process no thread can begin any more.
         # @return [void]
         # @api private
         def find_drainer
+          return unless Thread.main.alive?
+
           Thread.new do
             @line.drain
           rescue Error

@@ -86,7 +86,7 @@ module Plait
           return pass if reads && @woken
 
           flush_now if reads || @drainer.equal?(member)
-          return :again if @over
+          return :again if @over || member.satisfied? # nobody would wake it for what it has done itself
 
           events_for(member, reads) || lie_down(member)
         end
