@@ -236,6 +236,18 @@ static VALUE triplet_of(VALUE self, VALUE response) {
     return plait_server_triplet(response);
 }
 
+/*
+ * NativeServer.redirect(descriptor, to): from one moment to the next. IO#reopen, which does this too, raises in the threads that
+ * are about to print, and forgets for a moment that the stream is not to be buffered.
+ */
+static VALUE redirect(VALUE self, VALUE descriptor, VALUE to) {
+    (void)self;
+    while (dup2(NUM2INT(to), NUM2INT(descriptor)) == -1) {
+        if (errno != EINTR && errno != EBUSY) rb_sys_fail("dup2(2)");
+    }
+    return Qnil;
+}
+
 void plait_init_server(VALUE plait) {
     plait_server_init_poll();
     plait_server_init_request();
@@ -245,6 +257,7 @@ void plait_init_server(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeServer");
     rb_define_singleton_method(native, "define_core", define_core, 1);
     rb_define_singleton_method(native, "reason", reason_of, 1);
+    rb_define_singleton_method(native, "redirect", redirect, 2);
     rb_define_singleton_method(native, "triplet", triplet_of, 1);
     plait_server_init_exchange(native);
 }

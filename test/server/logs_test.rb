@@ -38,6 +38,30 @@ class ServerLogsTest < Minitest::Test
     end
   end
 
+  # IO#reopen raises in a thread that is about to print, and leaves the stream buffered for a moment: what is printed then keeps
+  # all that comes after it from the file, until there are 8 KB.
+  def test_who_prints_meanwhile_is_not_disturbed
+    Dir.mktmpdir do |folder|
+      run_in(folder, <<~RUBY)
+        logs = Plait::Server::Logs.new(Plait::Server::Configuration.of({ stdout: "out" }))
+        Thread.abort_on_exception = true
+        over = false
+        printed = [0] * 4
+        printers = Array.new(4) { |one| Thread.new { puts("\#{one} \#{printed[one] += 1}") until over } }
+        100.times do
+          logs.reopen
+          before = printed.sum
+          Thread.pass until printed.sum > before + 4
+        end
+        over = true
+        printers.each(&:join)
+        File.write("lines", "\#{printed.sum} \#{File.readlines("out").uniq.grep(/\\A\\d \\d+\\n\\z/).size}")
+      RUBY
+      printed, written = File.read("#{folder}/lines").split
+      assert_equal(printed, written)
+    end
+  end
+
   def test_what_is_wrong
     configuration = Plait::Server::Configuration.of({ stderr: "no/such/log" })
     error = assert_raises(Plait::UsageError) { Plait::Server::Logs.new(configuration, "/a") }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "access_log"
+require_relative "../native"
 require_relative "../values/errors"
 require_relative "../values/system_reason"
 
@@ -17,6 +18,7 @@ module Plait
         paths = { $stdout => configuration.stdout, $stderr => configuration.stderr }.compact
         @redirections = paths.transform_values { |path| File.expand_path(path, folder) }
         @before = paths.to_h { |stream, _| [stream, stream.dup] }
+        paths.each_key { |stream| unbuffer(stream) }
         redirect { |path, reason| raise UsageError, "the log #{path} can't be opened: #{reason}" }
       end
 
@@ -36,7 +38,7 @@ module Plait
       # Until then what is printed goes where it would go without these files: why there is no server is for who has begun it.
       # @return [void]
       def give_back
-        @before.each { |stream, before| stream.reopen(before) }
+        @before.each { |stream, before| turn(stream, before) }
         settle
       end
 
@@ -59,16 +61,24 @@ module Plait
         AccessLog.new(path, configuration.log_format || :common)
       end
 
-      # By another descriptor: when IO#reopen can't open a path it has closed the stream already (freopen(3)), and whoever
-      # connects next would get its number, and then what is printed.
       def redirect
         @redirections.each do |stream, path|
-          File.open(path, "a") { |file| stream.reopen(file) }
-          stream.sync = true
+          File.open(path, "a") { |file| turn(stream, file) }
         rescue SystemCallError => e
           yield path, SystemReason.of(e)
         end
       end
+
+      # What was printed until now belongs to where it went until now.
+      def unbuffer(stream)
+        stream.sync = true
+        stream.flush
+      end
+
+      # IO#reopen would raise in a thread that prints just now, and buffer what is printed in that moment: that and all that
+      # comes after it would be in no file until there are 8 KB. By the path it would have closed the stream, too, when it
+      # can't open it (freopen(3)), and whoever connects next would get its number, and then what is printed.
+      def turn(stream, file) = NativeServer.redirect(stream.fileno, file.fileno)
 
       def complain(path, reason) = warn("plait: the log #{path} can't be opened anew: #{reason}; it goes on as it was")
 
