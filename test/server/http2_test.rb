@@ -16,6 +16,9 @@ require_relative "http2/bounds"
 require_relative "http2/peers"
 require_relative "http2/raw"
 require_relative "http2/raw_connection"
+# Client and server are in one process here: loaded when first asked for they would be so at the same moment, by two threads, and
+# Ruby 3.1 takes that for a circular require.
+require "plait/http/http2"
 
 # HTTP/2 by TLS, from the peer's bytes to the app and back, on every mechanism.
 module HTTP2Cases
