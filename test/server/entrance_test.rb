@@ -32,6 +32,24 @@ class ServerEntranceTest < Minitest::Test
     socket&.io&.close
   end
 
+  # On a machine that is busy it is the server which takes its time: whoever waits for it has done all that he can.
+  def test_who_waits_for_us_keeps_nobody_out
+    entrance, endpoint = enter(connections: 1)
+    client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
+    client.connect_nonblock(exception: false) # has said hello
+    jobs = Queue.new
+    server = Thread.new { entrance.run { |job| jobs << job } }
+    shake_hands = jobs.pop
+    sleep(Plait::Server::Entrance::PATIENCE * 1.5)
+    worker = Thread.new(&shake_hands)
+    assert_equal("TLSv1.3", client.connect.ssl_version)
+  ensure
+    client.io.close
+    worker&.join
+    entrance.close
+    server.join
+  end
+
   # When there are no descriptors left those that are not needed must not wait for the collector.
   def test_a_connection_that_the_core_does_not_take
     core = Struct.new(:statistics) { def bring(*) = raise(Errno::EMFILE) }.new({ connections: 0 })
@@ -55,10 +73,10 @@ class ServerEntranceTest < Minitest::Test
 
   def descriptors = Dir.children("/proc/self/fd").size
 
-  def enter(core = Core.new([]))
+  def enter(core = Core.new([]), **options)
     tls = Plait::Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
     listener = Plait::Io::Listener.open(Plait::Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
-    options = Plait::Server::Options.build({})
+    options = Plait::Server::Options.build(options)
     [Plait::Server::Entrance::TLS.new(listener, core, [0, 1], options), listener.endpoint]
   end
 end

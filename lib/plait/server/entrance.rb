@@ -83,13 +83,22 @@ module Plait
       # Others wait in the kernel meanwhile. Peers that say nothing must not keep out those who would; what waits for the peer
       # sees the end of it.
       def make_room
-        socket, came = @arriving.first
-        return sleep(LOOK) unless socket && Deadline.now - came > PATIENCE
+        socket = slowest
+        return sleep(LOOK) unless socket
 
         @arriving.delete(socket)
         socket.shutdown
       rescue SystemCallError, IOError
         nil # it is gone by itself
+      end
+
+      # @return [Socket, nil] of the peer that has kept us waiting for longest, and for too long
+      def slowest
+        @arriving.find do |socket, came|
+          break if Deadline.now - came <= PATIENCE
+
+          !unread?(socket)
+        end&.first
       end
 
       def serve_http2(io, address)

@@ -19,6 +19,14 @@ module Plait
 
         def most_arriving = HANDSHAKES[@options.on]
 
+        # Whether the peer has done its part, and nobody has got to it yet: then it is we who are slow, and who is ended for that
+        # comes again.
+        def unread?(socket)
+          socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
+        rescue SystemCallError, IOError
+          true # it is gone; who reads there hears of it
+        end
+
         # Whoever does not speak TLS is gone by it.
         def let_in(socket, &start)
           stream = shake_hands(socket)
