@@ -188,7 +188,9 @@ static VALUE scheduler_transfer(int argc, VALUE *argv, VALUE self, int events) {
     transfer.room = size - offset;
     transfer.minimum = NUM2SIZET(argv[2]);
     if (plait_has_timeout(io)) return rb_block_call(self, id_bounded, 1, &io, move_within, (VALUE)&transfer);
-    return move(&transfer);
+    VALUE result = move(&transfer);
+    if (events == WRITABLE && transfer.room == 0) native->written = transfer.descriptor + 1;
+    return result;
 }
 
 /* io_read(io, buffer, length, offset = 0) */

@@ -22,6 +22,7 @@ struct native {
     VALUE unblock;           /* the class */
     int exposed;             /* Mutex#unlock can be overtaken inside our hook */
     unsigned long waits;     /* part of Scheduler#ticks */
+    int written;             /* 1 + the descriptor to which io_write has just written all that it was given; else 0 */
     struct deadlines deadlines;
     bool sleeps;             /* what asks for kernel_sleep is nothing but sleep, see Compat.mutex_sleep? */
     struct sleepers sleepers;
@@ -33,6 +34,7 @@ struct native *plait_native_in(VALUE self);
 /* The current fiber waits for it. Returns the events that came, or false. */
 static inline VALUE plait_native_await(struct native *native, VALUE io, int events) {
     native->waits++;
+    native->written = 0;
     return plait_selector_wait(native->own, io, plait_descriptor_of(io), events);
 }
 

@@ -218,6 +218,23 @@ class SchedulerWaitsTest < Minitest::Test
     assert_equal("hello\n20\n", result)
   end
 
+  # Ruby writes the line and its end one after the other, and waits in between.
+  def test_lines_stay_whole
+    code = <<~RUBY
+      require "plait/mechanisms/scheduler"
+      Fiber.set_scheduler(Plait::Scheduler.new)
+      10.times { |one| Fiber.schedule { 100.times { |count| puts("\#{one} \#{count}").then { sleep(0) } } } }
+    RUBY
+    lines = Array.new(10) { |one| Array.new(100) { |count| "#{one} #{count}\n" } }.flatten.sort
+    command = [RbConfig.ruby, "-I#{Support::ROOT}/lib", "-e", "$stdout.sync = true; #{code}"]
+    assert_equal(lines, IO.popen(command, &:readlines).sort)
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "out")
+      assert(system(*command, out: path))
+      assert_equal(lines, File.readlines(path).sort)
+    end
+  end
+
   # --- Processes
 
   def test_popen = assert_processes_together(value: "x\n") { IO.popen(["sh", "-c", "sleep #{ONE}; echo x"], &:read) }
