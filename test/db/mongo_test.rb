@@ -24,6 +24,11 @@ class DBMongoTest < Minitest::Test
 
   def pairs = db.with { |client| client[:pairs] }
 
+  # @return [Integer] connections that are lent, that are being made, and that somebody waits for
+  def unavailable
+    db.with { |client| client.cluster.servers.filter_map(&:pool_internal).sum(&:unavailable_connections) }
+  end
+
   def ids(filter, **options) = pairs.find(filter, options).map { |document| document["_id"] }
 
   def self.under_each(name, &block)
@@ -118,6 +123,17 @@ class DBMongoTest < Minitest::Test
     outcomes.each_with_index { |outcome, n| assert_equal((n % 5) + 1, outcome.value) if outcome.ok? }
     assert_equal([Plait::TimeoutError], outcomes.filter_map(&:error).map(&:class).uniq)
     assert_equal(0, db.statistics[:busy])
+    assert_equal(5, db.query(count: "pairs")["n"])
+  end
+
+  # The driver itself counts who was killed while he waits for a place for ever.
+  def test_kills_at_any_moment
+    40.times do
+      threads = Array.new(12) { Thread.new { loop { pairs.find({ _id: 1 }).first } } }
+      sleep(rand * 0.01)
+      threads.each(&:kill).each(&:join)
+      assert_equal([0, 0], [unavailable, db.statistics[:busy]])
+    end
     assert_equal(5, db.query(count: "pairs")["n"])
   end
 
