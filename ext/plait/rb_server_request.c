@@ -8,12 +8,21 @@
 
 #include <ruby/thread.h>
 
-static ID id_call, id_fail, id_finished, id_close;
+static ID id_call, id_fail, id_finished, id_close, id_sent, id_ended;
 static VALUE response_finished_key, queued_key;
 
-/* Signals come to the main thread: elsewhere it was the app that has raised one. */
+static VALUE was_sent(VALUE error) {
+    return rb_funcall(rb_path2class("Plait::Server::Signals"), id_sent, 1, error);
+}
+
+/* Signals come to the main thread: elsewhere it was the app that has raised one. There it may have been, too. */
 static bool is_signal(VALUE error) {
-    return rb_obj_is_kind_of(error, rb_eSignal) && rb_thread_current() == rb_thread_main();
+    if (!rb_obj_is_kind_of(error, rb_eSignal) || rb_thread_current() != rb_thread_main()) return false;
+
+    int failed = 0;
+    bool sent = RTEST(rb_protect(was_sent, error, &failed));
+    rb_set_errinfo(error);
+    return sent || failed != 0;
 }
 
 bool plait_server_is_error(VALUE error) {
@@ -46,20 +55,68 @@ void plait_server_abandon(const struct exchange *exchange) {
     if (connection) server_drop(&exchange->server->engine, connection);
 }
 
+struct leaving {
+    int state;
+    VALUE (*act)(VALUE);
+    VALUE argument;
+};
+
+static VALUE go_on(VALUE state) {
+    rb_jump_tag((int)state);
+    return Qnil;
+}
+
+static VALUE leave(VALUE argument) {
+    const struct leaving *leaving = (const struct leaving *)argument;
+    return rb_ensure(go_on, (VALUE)leaving->state, leaving->act, leaving->argument);
+}
+
+/*
+ * Calls it in the middle of a jump. Ruby keeps what it jumps with aside only during an ensure: with any other call it would be
+ * gone, and to go on then ends the process by a SEGV.
+ */
+static void act_while_leaving(int state, VALUE (*act)(VALUE), VALUE argument) {
+    struct leaving leaving = {.state = state, .act = act, .argument = argument};
+    rb_protect(leave, (VALUE)&leaving, &state);
+}
+
+static VALUE tell_of_end(VALUE argument) {
+    const struct exchange *exchange = (const struct exchange *)argument;
+    return rb_funcall(exchange->server->reply, id_ended, 1, exchange->env);
+}
+
+static VALUE try_to_tell_of_end(VALUE argument) {
+    int failed = 0;
+    return rb_protect(tell_of_end, argument, &failed);
+}
+
+static void answer_failed(const struct exchange *exchange) {
+    struct server_connection *connection = plait_server_connection(exchange);
+    if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
+    else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
+}
+
+/* By Thread#kill, which Ruby tells by a number. */
+static bool is_end_of_thread(VALUE error) {
+    return FIXNUM_P(error);
+}
+
 /* Returns the state to go on with, or 0. */
 static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
     *error = rb_errinfo();
     if (!plait_server_is_error(*error)) {
-        plait_server_abandon(exchange);
-        return state;
+        bool ended = is_end_of_thread(*error);
+        if (!RB_TYPE_P(*error, T_OBJECT)) *error = Qnil;
+        if (!ended) return plait_server_abandon(exchange), state;
+
+        act_while_leaving(state, try_to_tell_of_end, (VALUE)exchange);
+        return answer_failed(exchange), state;
     }
     int failed = 0;
     rb_protect(report, (VALUE)exchange, &failed);
     if (failed != 0 && plait_server_is_error(rb_errinfo())) failed = 0;
     if (failed == 0) rb_set_errinfo(Qnil);
-    struct server_connection *connection = plait_server_connection(exchange);
-    if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
-    else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
+    answer_failed(exchange);
     return failed;
 }
 
@@ -79,14 +136,20 @@ static VALUE call_finished(VALUE argument) {
     return Qnil;
 }
 
+static VALUE try_to_call_finished(VALUE argument) {
+    int failed = 0;
+    rb_protect(call_finished, argument, &failed);
+    if (failed != 0) rb_set_errinfo(Qnil);
+    return Qnil;
+}
+
 static void end_request(struct exchange *exchange, int state, VALUE error) {
     struct ending ending = {.exchange = exchange, .error = error, .callables = rb_hash_lookup(exchange->env, response_finished_key)};
     if (!RB_TYPE_P(ending.callables, T_ARRAY) || RARRAY_LEN(ending.callables) == 0) ending.callables = Qnil;
     if (NIL_P(ending.callables) && NIL_P(exchange->input)) return; /* as mostly */
 
-    int failed = 0;
-    rb_protect(call_finished, (VALUE)&ending, &failed);
-    if (state == 0 && failed != 0) rb_set_errinfo(Qnil);
+    if (state == 0) try_to_call_finished((VALUE)&ending);
+    else act_while_leaving(state, try_to_call_finished, (VALUE)&ending);
 }
 
 int plait_server_perform(struct exchange *exchange) {
@@ -177,6 +240,8 @@ void plait_server_init_request(void) {
     id_fail = rb_intern("fail");
     id_finished = rb_intern("finished");
     id_close = rb_intern("close");
+    id_sent = rb_intern("sent?");
+    id_ended = rb_intern("ended");
     response_finished_key = rb_interned_str_cstr("rack.response_finished");
     rb_gc_register_mark_object(response_finished_key);
     queued_key = rb_interned_str_cstr("plait.queued");

@@ -107,6 +107,22 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
+  # On fibers it is called in the main thread, to which signals come.
+  def test_an_app_that_raises_what_signals_raise
+    write("config.ru", "run ->(env) { raise Object.const_get(env['PATH_INFO'][1..]), 'TERM' }")
+    %w[0 1].product(%w[fibers hybrid threads]).each do |workers, mechanism|
+      result = serving("--workers", workers, "--on", mechanism) do |pid|
+        %w[Interrupt SignalException SystemExit NoMemoryError].each do |name|
+          assert_equal("500", Net::HTTP.get_response("127.0.0.1", "/#{name}", @port).code)
+        end
+        Process.kill(:TERM, pid)
+      end
+      assert_equal(0, result.code)
+      assert_match(/GET .Interrupt: /, result.err)
+      refute_match(/has died/, result.err)
+    end
+  end
+
   def test_who_has_the_pid_file
     version(1)
     serving("--pidfile", "pid", "--workers", "0") do |pid|

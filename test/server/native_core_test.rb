@@ -39,7 +39,7 @@ class NativeCoreTest < Minitest::Test
 
   def test_the_last_worker_is_replaced_as_soon_as_there_is_a_thread
     @refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
-    assert_empty(ask("/exit").rest)
+    assert_equal(500, ask("/exit").hear.status)
     wait_until { @core.statistics.fetch(:workers).zero? }
     caller = ask("/")
     @refused = nil

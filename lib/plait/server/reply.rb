@@ -2,6 +2,7 @@
 
 require_relative "answer"
 require_relative "open_file"
+require_relative "signals"
 require_relative "triplet"
 require_relative "../values/errors"
 
@@ -34,11 +35,11 @@ module Plait
 
       # @param error [Exception] that the app has raised
       # @return [void]
-      def fail(env, error)
-        errors = env["rack.errors"]
-        errors.puts("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}: #{error.full_message(highlight: false)}")
-        errors.flush
-      end
+      def fail(env, error) = complain(env, error.full_message(highlight: false))
+
+      # Says that somebody has ended the thread of a request: there is no error that would.
+      # @return [void]
+      def ended(env) = complain(env, "its thread was ended (Thread#kill, Thread.exit) before it was answered")
 
       # Calls what wants to know that the request is over, the last one first.
       # @return [void]
@@ -51,6 +52,12 @@ module Plait
       end
 
       private
+
+      def complain(env, text)
+        errors = env["rack.errors"]
+        errors.puts("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}: #{text}")
+        errors.flush
+      end
 
       def send_body(answer, headers, body)
         return answer.flush if answer.bodiless?

@@ -147,8 +147,12 @@ module ServerCases
     def test_an_app_that_kills_its_thread
       return if mechanism != :threads
 
-      serve(lint: false) { |env| env["PATH_INFO"] == "/" ? [200, {}, []] : Thread.exit }
-      20.times { assert_empty(connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").rest) }
+      serve(lint: false) do |env|
+        env["rack.response_finished"] << ->(*) { raise "as well" }
+        env["PATH_INFO"] == "/" ? [200, {}, []] : Thread.exit
+      end
+      20.times { assert_equal(500, get("/x").status) }
+      assert_equal("GET /x: its thread was ended (Thread#kill, Thread.exit) before it was answered", @errors.next)
       assert_serves
     end
   end

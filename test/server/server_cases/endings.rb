@@ -59,6 +59,20 @@ module ServerCases
       assert_closed(caller)
     end
 
+    # An error is handled in the middle of that end, which goes on.
+    def test_what_fails_behind_a_request_that_is_ended
+      arrived = Thread::Queue.new
+      serve(lint: false) do |env|
+        env["rack.response_finished"] << ->(*) { raise "boom" }
+        (arrived << true) && sleep
+      end
+      connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      arrived.pop
+      @server.stop(within: 0)
+      assert(@thread.join(20))
+      assert_match(/boom/, @errors.next)
+    end
+
     def test_a_second_one_who_ends_it_may_give_less_time
       arrived = Thread::Queue.new
       serve { (arrived << true) && sleep }
