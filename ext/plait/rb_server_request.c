@@ -7,8 +7,9 @@
 #ifdef __linux__
 
 #include <ruby/thread.h>
+#include <unistd.h>
 
-static ID id_call, id_fail, id_finished, id_close, id_sent, id_ended;
+static ID id_call, id_fail, id_finished, id_close, id_sent, id_end, id_ended;
 static VALUE response_finished_key, queued_key;
 
 static VALUE was_sent(VALUE error) {
@@ -32,15 +33,32 @@ bool plait_server_is_error(VALUE error) {
 }
 
 struct server_connection *plait_server_connection(const struct exchange *exchange) {
+    if (exchange->server->generation != plait_generation()) return NULL; /* a fork: it is its parent's */
+
     const struct server *engine = &exchange->server->engine;
     struct server_connection *connection = server_find(engine, exchange->number, exchange->generation);
     return connection && connection->requests == exchange->serial ? connection : NULL;
 }
 
+static VALUE end_process(VALUE error) {
+    return rb_funcall(rb_path2class("Plait::Server::Stray"), id_end, 1, error);
+}
+
+/* In a fork that came back from the app: connections, epoll and answer are its parent's. */
+static void end_stray(const struct rb_server *server, VALUE error) {
+    if (server->generation == plait_generation()) return;
+
+    int failed = 0;
+    rb_protect(end_process, RB_TYPE_P(error, T_OBJECT) ? error : Qnil, &failed);
+    _exit(1);
+}
+
 static VALUE run_app(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     plait_server_input(exchange);
-    plait_server_respond(exchange, rb_funcallv(exchange->server->app, id_call, 1, &exchange->env));
+    VALUE response = rb_funcallv(exchange->server->app, id_call, 1, &exchange->env);
+    end_stray(exchange->server, Qnil);
+    plait_server_respond(exchange, response);
     return Qnil;
 }
 
@@ -157,6 +175,7 @@ int plait_server_perform(struct exchange *exchange) {
     VALUE error = Qnil;
     struct server_connection *connection;
     rb_protect(run_app, (VALUE)exchange, &state);
+    end_stray(exchange->server, rb_errinfo());
     if (state != 0) {
         state = handle_failure(exchange, state, &error);
     } else if ((connection = plait_server_connection(exchange)) && connection->remainder) {
@@ -165,6 +184,7 @@ int plait_server_perform(struct exchange *exchange) {
         server_finish(&exchange->server->engine, connection, !exchange->close, plait_server_now());
     }
     end_request(exchange, state, error);
+    end_stray(exchange->server, Qnil);
     return state;
 }
 
@@ -241,6 +261,7 @@ void plait_server_init_request(void) {
     id_finished = rb_intern("finished");
     id_close = rb_intern("close");
     id_sent = rb_intern("sent?");
+    id_end = rb_intern("end");
     id_ended = rb_intern("ended");
     response_finished_key = rb_interned_str_cstr("rack.response_finished");
     rb_gc_register_mark_object(response_finished_key);

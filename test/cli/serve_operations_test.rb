@@ -94,8 +94,8 @@ class ServeOperationsTest < Minitest::Test
   # It has all that is the server's, and would take it along.
   def test_a_fork_in_a_request_that_comes_back
     write("config.ru", "run ->(_) { pid = fork; Process.wait(pid) if pid; [200, {}, ['x']] }")
-    %w[0 1].each do |workers|
-      result = serving("--workers", workers, "--on", "fibers", *FILES) do |pid|
+    %w[0 1].product(%w[fibers threads]).each do |workers, mechanism|
+      result = serving("--workers", workers, "--on", mechanism, *FILES) do |pid|
         body
         assert_equal("#{pid}\n", File.read(path("pid")))
         assert_path_exists(path("state"))

@@ -9,6 +9,7 @@ require_relative "server_cases/bad_answers"
 require_relative "server_cases/bad_input"
 require_relative "server_cases/bounds"
 require_relative "server_cases/endings"
+require_relative "server_cases/forks"
 require_relative "server_cases/framing"
 require_relative "server_cases/inputs"
 require_relative "server_cases/requests"
@@ -23,6 +24,7 @@ module ServerCases
   include BadInput
   include Bounds
   include Endings
+  include Forks
   include Framing
   include Inputs
   include Requests

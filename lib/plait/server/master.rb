@@ -10,6 +10,7 @@ require_relative "pid_file"
 require_relative "pulse"
 require_relative "sockets"
 require_relative "state_file"
+require_relative "stray"
 require_relative "support"
 require_relative "surroundings"
 require_relative "workers"
@@ -69,7 +70,7 @@ module Plait
       rescue StandardError
         raise if @process == Process.pid
 
-        raise UsageError, Workers::Life::STRAY
+        raise UsageError, Stray::MESSAGE
       ensure
         clear_up if @process == Process.pid
       end

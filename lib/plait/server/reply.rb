@@ -3,6 +3,7 @@
 require_relative "answer"
 require_relative "open_file"
 require_relative "signals"
+require_relative "stray"
 require_relative "triplet"
 require_relative "../values/errors"
 

@@ -2,6 +2,7 @@
 
 require_relative "request"
 require_relative "whole"
+require_relative "../stray"
 # The last: it would load what is loaded here when it is asked for.
 require_relative "../../../plait"
 
@@ -25,7 +26,16 @@ module Plait
         def call(env)
           return @app.call(env) unless Fiber.current_scheduler && @condition.call(@request.call(env))
 
-          Plait.offload { Whole.of(@app.call(env)) }
+          Plait.offload { whole(env) }
+        end
+
+        private
+
+        def whole(env)
+          process = Process.pid
+          Whole.of(@app.call(env))
+        ensure
+          Stray.end unless process == Process.pid
         end
       end
     end

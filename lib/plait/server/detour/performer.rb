@@ -2,6 +2,7 @@
 
 require_relative "envelope"
 require_relative "frame"
+require_relative "../stray"
 
 module Plait
   class Server
@@ -20,6 +21,7 @@ module Plait
         # Does not return: nothing of the parent's is run at the end.
         # @return [void]
         def live
+          @process = Process.pid
           Process.setproctitle("plait: requests on(:processes)")
           @boot&.call
           while (text = Frame.read(@socket))
@@ -36,7 +38,7 @@ module Plait
 
         def perform(text)
           env = Envelope.unseal(text)
-          response = @app.call(env)
+          response = call_app(env)
           reply(Envelope.answer(response))
         rescue SystemCallError, IOError => e
           @replying ? raise : fail(e)
@@ -45,6 +47,12 @@ module Plait
         ensure
           @replying = false
           finish(env, response, e) if env
+        end
+
+        def call_app(env)
+          @app.call(env)
+        ensure
+          Stray.end unless @process == Process.pid
         end
 
         def reply(text)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "link"
+require_relative "../stray"
 require_relative "../../io/bell"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
@@ -15,8 +16,6 @@ module Plait
         PULSE = 1
         # Of the parent, which are none of ours. Ctrl-C goes to all: the parent tells us.
         IGNORED = %w[INT USR1 USR2 HUP].freeze
-        # Of a process that is none: it came back from a `fork` in a request, with all that is its parent's.
-        STRAY = "a process that the app has forked came back to the server, and is ended: give fork a block, or end it by exit!"
 
         # @return [Integer] whose place among the workers it has, from 0 on
         attr_reader :index
@@ -48,7 +47,7 @@ module Plait
           @plan.on_shutdown.each { |hook| hook.call(@index) } if ours?
           status = 0
         rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, it is the end, and is to be told
-          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{STRAY}")
+          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{Stray::MESSAGE}")
         ensure
           report if ours?
           [$stdout, $stderr].each(&:flush) # exit! would not
