@@ -178,6 +178,13 @@ static VALUE server_close_all(VALUE self) {
     return Qnil;
 }
 
+/* unfinished: how many requests would be cut by the end; some go on without their connection */
+static VALUE server_requests_unfinished(VALUE self) {
+    const struct rb_server *server = plait_server_of(self);
+    uint32_t busy, connections = server_unfinished(&server->engine, &busy);
+    return LONG2NUM((long)connections + server->running - (long)busy);
+}
+
 static void count(VALUE hash, const char *name, uint64_t number) {
     rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM(number));
 }
@@ -218,6 +225,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "retire", server_retire, 0);
     rb_define_method(core, "halt", server_halt, 0);
     rb_define_method(core, "close", server_close_all, 0);
+    rb_define_method(core, "unfinished", server_requests_unfinished, 0);
     rb_define_method(core, "statistics", server_statistics, 0);
     plait_server_define_calls(core);
     plait_server_define_work(core);

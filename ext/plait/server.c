@@ -280,6 +280,17 @@ void server_drain(struct server *server, double now) {
     }
 }
 
+uint32_t server_unfinished(const struct server *server, uint32_t *busy) {
+    uint32_t count = *busy = 0;
+    for (int index = 0; index < server->chunks * CHUNK; index++) {
+        const struct server_connection *chunk = server->table[index / CHUNK], *connection = chunk + index % CHUNK;
+        if (!chunk || connection->number == SERVER_NONE || connection->lingering || connection->queue == SERVER_IDLE) continue;
+        count++;
+        if (connection->busy) (*busy)++;
+    }
+    return count;
+}
+
 /* ---- epoll ---- */
 
 static int register_bell(struct server *server) {

@@ -294,6 +294,9 @@ struct server_connection *server_find(const struct server *server, int number, u
 /* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
 void server_sweep(struct server *server, double now);
 
+/* Connections in the middle of a request or of its answer; `busy`: how many of them a worker has. */
+uint32_t server_unfinished(const struct server *server, uint32_t *busy);
+
 /*
  * Accepts those who have connected already, and nobody else. Closes those between two requests, and each of the others after
  * its request.

@@ -91,6 +91,33 @@ class ServeOperationsTest < Minitest::Test
     assert_match(/^plait: .* the certificate of .* expires at /, result.err)
   end
 
+  ENDLESS = "run ->(env) { File.write('begun', 'x', mode: 'a'); sleep }"
+
+  def test_what_the_end_has_cut_is_told
+    write("config.ru", ENDLESS)
+    %w[0 2].product(%w[fibers threads]).each do |workers, mechanism|
+      result = serving("--workers", workers, "--on", mechanism, "--drain", "0.2") do |pid|
+        begin_for_ever(3)
+        Process.kill(:TERM, pid)
+      end
+      assert_equal("stopped; 3 requests had not ended in time and were cut (see --drain)\n", result.err.lines.last)
+    end
+    result = serving("--workers", "2", "--drain", "0") { |pid| begin_for_ever(0) && Process.kill(:TERM, pid) }
+    assert_equal("stopped\n", result.err.lines.last)
+  end
+
+  def test_what_a_replacement_has_cut_is_told
+    write("config.ru", ENDLESS)
+    cut = "1 request had not ended in time and was cut (see --drain)"
+    result = serving("--workers", "2", "--drain", "0.2", "--grace", "0.2", *FILES) do |pid|
+      begin_for_ever(1)
+      Process.kill(:USR2, pid)
+      wait_until(timeout: 60) { plait("serve", "status", *FILES).out.lines.last == "#{cut}\n" }
+      Process.kill(:TERM, pid)
+    end
+    assert_match(/the process with the app \(pid \d+\) was replaced, and #{Regexp.escape(cut)}$/, result.err)
+  end
+
   # It has all that is the server's, and would take it along.
   def test_a_fork_in_a_request_that_comes_back
     write("config.ru", "run ->(_) { pid = fork; Process.wait(pid) if pid; [200, {}, ['x']] }")
@@ -399,6 +426,14 @@ class ServeOperationsTest < Minitest::Test
       @port = Integer(wait_until(timeout: 30) { File.read(err)[%r{at http://127\.0\.0\.1:(\d+)$}, 1] })
       yield pid
     end
+  end
+
+  # Requests that never end.
+  def begin_for_ever(count)
+    write("begun", "")
+    @sockets = Array.new(count) { TCPSocket.new("127.0.0.1", @port) }
+    @sockets.each { |socket| socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+    wait_until { File.size(path("begun")) == count }
   end
 
   def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))

@@ -56,6 +56,9 @@ module Plait
       # @return [Integer] of workers; 0: this process serves
       attr_reader :count
 
+      # @return [Integer] requests that were not ended in time when it ended, and cut
+      def cut = source&.report&.dig(:counters, :cut) || 0
+
       # Serves until a signal ends it.
       # @yieldparam endpoints [Array<Io::Endpoint>] as soon as it serves
       # @return [void]

@@ -20,6 +20,7 @@ module Plait
     # - `sweep`: ends what takes too long; to be called now and then
     # - `retire`: takes no new connections, and closes each of the others after its next request
     # - `drain`: takes nothing new; `halt`: the workers leave; `close`: closes what is left
+    # - `unfinished`: how many requests were begun and are not answered
     # - `statistics`: a Hash of counts
     class NativeCore
       def inspect = "#<#{self.class}>"

@@ -35,6 +35,7 @@ module Plait
         hybrid = Hybrid.new if options.on == :hybrid
         @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { @core.work } }, options.settings)
         @entrances = []
+        @cut = 0
         listeners.each { |listener| admit_from(listener, options) }
       end
 
@@ -73,8 +74,8 @@ module Plait
         @core.close
       end
 
-      # @return [Hash{Symbol => Integer}]
-      def statistics = @core.statistics
+      # @return [Hash{Symbol => Integer}] `cut:`, requests that were not ended in time when it ended
+      def statistics = @core.statistics.merge!(cut: @cut)
 
       private
 
@@ -117,6 +118,7 @@ module Plait
           sleep(LOOK)
           @core.sweep
         end
+        @cut = @core.unfinished
       end
     end
   end

@@ -51,12 +51,14 @@ module ServerCases
 
     def test_an_app_that_does_not_end_is_ended
       arrived = Thread::Queue.new
-      serve { (arrived << true) && sleep }
+      serve { |env| env["PATH_INFO"] == "/quick" ? [200, {}, []] : (arrived << true) && sleep }
       caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
       arrived.pop
+      2.times { connect.get("/quick") }
       @server.stop(within: 0.1)
       assert(@thread.join(20), "it goes on")
       assert_closed(caller)
+      assert_equal(1, count(:cut))
     end
 
     # An error is handled in the middle of that end, which goes on.

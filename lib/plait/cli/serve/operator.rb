@@ -6,6 +6,7 @@ require_relative "../exit_status"
 require_relative "../../server/pid_file"
 require_relative "../../server/running"
 require_relative "../../server/state_file"
+require_relative "../../server/workers/cut"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 
@@ -127,7 +128,12 @@ module Plait
         def lines(state)
           workers = state["workers"] || []
           ["process #{state["pid"]}, plait #{state["version"]}, #{state["phase"]} for #{age(state)} on #{state["on"]} " \
-           "at #{state["endpoints"].join(", ")}", *(table(workers) unless workers.empty?)]
+           "at #{state["endpoints"].join(", ")}", *(table(workers) unless workers.empty?), *cut(state)]
+        end
+
+        def cut(state)
+          count = state.dig("counters", "cut") || 0
+          Server::Workers::Cut.words(count) if count.positive?
         end
 
         def table(workers)

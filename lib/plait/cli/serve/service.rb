@@ -8,6 +8,7 @@ require_relative "../../server/access_log"
 require_relative "../../server/master"
 require_relative "../../server/options"
 require_relative "../../server/place"
+require_relative "../../server/workers/cut"
 require_relative "../../values/errors"
 require_relative "../../version"
 
@@ -39,7 +40,7 @@ module Plait
           path = @file && File.expand_path(@file) # the server may go to another folder
           master = Server::Master.new(@configuration, notice: notice, reread: -> { configuration(path) })
           master.run { |endpoints| tell(endpoints, master.count) }
-          @terminal.note("stopped")
+          @terminal.note(["stopped", *(Server::Workers::Cut.words(master.cut) if master.cut.positive?)].join("; "))
         end
 
         # @param path [String, nil] of the file with the configuration

@@ -15,6 +15,7 @@ module Plait
           malformed: ["plait_requests_malformed_total", "Requests that broke the protocol."],
           refused: ["plait_requests_refused_total", "Requests answered 503, since too many waited already."],
           expired: ["plait_connections_expired_total", "Connections closed because a time was up."],
+          cut: ["plait_requests_cut_total", "Requests that had not ended in time when their worker ended."],
           exhausted: ["plait_accept_failures_total", "Times that there was no descriptor for a connection."],
           received: ["plait_request_body_bytes_total", "Bytes of requests' bodies."],
           sent: ["plait_response_body_bytes_total", "Bytes of answers' bodies, where the app has said how many."],

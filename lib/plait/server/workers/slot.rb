@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "cut"
 require_relative "tally"
 require_relative "worker"
 require_relative "../../values/deadline"
@@ -99,7 +100,7 @@ module Plait
         def bury(worker)
           worker.close
           @past = Tally.sum([@past, worker.report.fetch(:counters)])
-          return if @retired.delete(worker)
+          return tell_cut(worker) if @retired.delete(worker)
 
           @stillborn = true unless worker.ready?
           @obituary = worker.obituary
@@ -119,6 +120,11 @@ module Plait
           @successor = nil
           @failures += 1
           say("is not replaced: the process for that (pid #{worker.pid}) has died: #{worker.obituary}")
+        end
+
+        def tell_cut(worker)
+          cut = worker.report.fetch(:counters).fetch(:cut, 0)
+          say("(pid #{worker.pid}) was replaced, and #{Cut.words(cut)}") if cut.positive?
         end
 
         # None at first.
