@@ -3,10 +3,12 @@
 require_relative "../test_helper"
 require "rack"
 require "plait/server"
+require_relative "fork_ends"
 require_relative "serving"
 require_relative "../support/fresh_ruby"
 
 class ServerDetourTest < Minitest::Test
+  include ForkEnds
   include Serving
 
   # A body that tells on which threads it was asked and closed.
@@ -49,6 +51,17 @@ class ServerDetourTest < Minitest::Test
       gate << true
       assert_equal("done", aside.hear.body)
       aside.close
+    end
+  end
+
+  # On the thread pool it would wait for work for ever, and in a process it would take that of its parent.
+  %i[threads processes].each do |mechanism|
+    define_method(:"test_a_fork_that_comes_back_is_ended_on_#{mechanism}") do
+      app = ->(_) { (pid = fork) ? [200, {}, [exit_status(pid).to_s]] : [200, {}, ["child"]] }
+      told = errors_of_all do
+        serving_aside(:fibers, app, Plait::Server.on(mechanism) { true }) { |caller| 2.times { assert_equal("1", caller.get.body) } }
+      end
+      assert_equal(2, told.scan("that the app has forked came back to the server, and is ended").size)
     end
   end
 
