@@ -129,6 +129,17 @@ static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE a
     return rb_assoc_new(INT2NUM(number), UINT2NUM(connection->generation));
 }
 
+/* hold(count): descriptors in front of connections that are brought; below 0: they are there no more */
+static VALUE server_hold_some(VALUE self, VALUE count) {
+    server_hold_descriptors(&plait_server_of(self)->engine, NUM2INT(count));
+    return self;
+}
+
+/* room?(count): whether there may be so many descriptors more */
+static VALUE server_has_room_for(VALUE self, VALUE count) {
+    return server_has_room(&plait_server_of(self)->engine, NUM2UINT(count)) ? Qtrue : Qfalse;
+}
+
 /* cut?(ticket): of one that was brought and has ended: whether its last answer was cut, though only its end tells */
 static VALUE server_has_cut(VALUE self, VALUE ticket) {
     int number = NUM2INT(rb_ary_entry(ticket, 0));
@@ -219,6 +230,8 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "initialize", server_initialize, 5);
     rb_define_method(core, "listen", server_listen_to, -1);
     rb_define_method(core, "bring", server_bring_one, 3);
+    rb_define_method(core, "hold", server_hold_some, 1);
+    rb_define_method(core, "room?", server_has_room_for, 1);
     rb_define_method(core, "cut?", server_has_cut, 1);
     rb_define_method(core, "sweep", server_sweep_now, 0);
     rb_define_method(core, "drain", server_begin_to_end, 0);

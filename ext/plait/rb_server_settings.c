@@ -43,6 +43,7 @@ struct server_settings plait_server_settings(VALUE settings) {
     VALUE folder = plait_server_setting(settings, "folder");
     engine.folder = StringValueCStr(folder);
     engine.connections = number_of(settings, "connections");
+    engine.descriptors = number_of(settings, "descriptors");
     engine.requests = number_of(settings, "requests");
     return engine;
 }

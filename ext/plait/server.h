@@ -67,6 +67,7 @@ struct server_settings {
     size_t spool;                  /* bytes of a body that are kept in memory; larger ones go to a file */
     const char *folder;            /* of those files */
     uint32_t connections;          /* at most; others wait in the kernel */
+    uint32_t descriptors;          /* likewise, of connections and of what stands in front of some, see server_hold_descriptors */
     uint32_t requests;             /* on one connection; then it is closed */
 };
 
@@ -148,6 +149,7 @@ struct server {
     struct server_connection **table; /* chunks of connections; one never moves */
     uint32_t count;                   /* connections that are open */
     uint32_t idle;                    /* of them between two requests */
+    uint32_t elsewhere;               /* descriptors of what stands in front of some */
     struct server_list ready;
     struct server_list waiting; /* with a complete request, for a worker */
     uint32_t held;              /* how many wait */
@@ -201,6 +203,12 @@ int server_listen(struct server *server, int listener);
 
 /* Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. */
 struct server_connection *server_bring(struct server *server, int number, int index, double now);
+
+/* Who brings connections has so many descriptors more of his own, or fewer. */
+void server_hold_descriptors(struct server *server, int count);
+
+/* Whether so many further descriptors leave those to the app that are the app's. */
+bool server_has_room(const struct server *server, uint32_t descriptors);
 
 /* Of one that has ended lately: whether it did so in the middle of an answer that only its end was to end. */
 bool server_was_cut(const struct server *server, int number, uint32_t generation);

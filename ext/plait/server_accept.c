@@ -55,10 +55,19 @@ struct server_connection *server_bring(struct server *server, int number, int in
     return connection;
 }
 
+bool server_has_room(const struct server *server, uint32_t descriptors) {
+    return (uint64_t)server->count + server->elsewhere + descriptors <= server->settings.descriptors;
+}
+
+void server_hold_descriptors(struct server *server, int count) {
+    server->elsewhere += (uint32_t)count;
+    if (server->paused && count < 0) server_pause(server, false);
+}
+
 /* Until nobody is left: with a bound the kernel's queue overflows under a burst. */
 void server_accept(struct server *server, int index, double now) {
     while (index < server->listening && server->listeners[index] != SERVER_NONE) {
-        if (server->count >= server->settings.connections) return server_pause(server, true);
+        if (server->count >= server->settings.connections || !server_has_room(server, 1)) return server_pause(server, true);
         if (!accept_one(server, index, now)) return;
     }
 }

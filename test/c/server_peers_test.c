@@ -359,7 +359,7 @@ static void test_a_closed_server_has_nobody_ready(void) {
 
 int main(void) {
     struct server_settings settings = {.limits = http1_default_limits, .waiting = SECONDS, .spool = 1000, .folder = "/tmp",
-                                       .connections = 100, .requests = UINT32_MAX};
+                                       .connections = 100, .descriptors = 1000, .requests = UINT32_MAX};
     for (int queue = 0; queue < SERVER_QUEUES; queue++) settings.seconds[queue] = SECONDS;
     if (server_open(&server, &settings) != 0) return 1;
 

@@ -223,7 +223,7 @@ static void test_ends_while_it_is_spooled(const struct server_settings *settings
 /* With a folder that is on a disk: for one in memory there are no threads. */
 int main(int count, char **arguments) {
     struct server_settings settings = {.limits = http1_default_limits, .waiting = 10, .spool = 1000,
-                                       .folder = count > 1 ? arguments[1] : "/tmp", .connections = 100,
+                                       .folder = count > 1 ? arguments[1] : "/tmp", .connections = 100, .descriptors = 1000,
                                        .requests = UINT32_MAX};
     for (int queue = 0; queue < SERVER_QUEUES; queue++) settings.seconds[queue] = 10;
     test_ends_while_it_is_spooled(&settings);

@@ -14,6 +14,8 @@ class ServerEntranceTest < Minitest::Test
     def bring(*) = tickets.push(tickets.size).last
     def cut?(_ticket) = false
     def statistics = { connections: 0 }
+    def hold(_count) = nil
+    def room?(_count) = true
   end
 
   # As when the server ends just then: a job that was begun may be called off before it runs.
@@ -52,7 +54,8 @@ class ServerEntranceTest < Minitest::Test
 
   # When there are no descriptors left those that are not needed must not wait for the collector.
   def test_a_connection_that_the_core_does_not_take
-    core = Struct.new(:statistics) { def bring(*) = raise(Errno::EMFILE) }.new({ connections: 0 })
+    core = Core.new
+    def core.bring(*) = raise(Errno::EMFILE)
     entrance, endpoint = enter(core)
     server = Thread.new { entrance.run { |job| Thread.new(&job) } }
     GC.disable

@@ -63,22 +63,40 @@ class ServerExhaustionTest < Minitest::Test
     # Each of them takes three.
     define_method(:"test_the_app_has_descriptors_left_among_connections_over_tls_on_#{mechanism}") do
       among_few_descriptors(mechanism) do |server|
+        plain = answered(server.connect)
         served, waiting = callers_over_tls(server, 100)
-        assert_operator(served.size, :>, 50)
+        assert_operator(served.size, :>, 45)
         refute_empty(waiting, "they wait in the kernel")
-        assert_equal([200, 0], [ask_for_a_file(server), server.tell[:exhausted]])
-        served.each { |caller| caller.value.close }
+        assert_equal([200, 0], [plain.send(FILE).hear.status, server.tell[:exhausted]])
+        [plain, *served.map(&:value)].each(&:close)
         waiting.each { |caller| assert_equal("a", Caller.new(caller.value).send(ECHO).hear.body) && caller.value.close }
+      end
+    end
+
+    define_method(:"test_the_app_has_descriptors_left_among_connections_of_both_kinds_on_#{mechanism}") do
+      among_few_descriptors(mechanism) do |server|
+        before = server.tell[:files]
+        secure = Array.new(40) { secure(server.tls_port, "http/1.1") }
+        served, waiting = Array.new(150) { server.connect }.partition { |caller| answered?(caller) }
+        assert_operator(served.size, :>, 50)
+        assert_operator(server.tell[:files] - before, :<=, 210)
+        assert_equal([200, 0], [served.first.send(FILE).hear.status, server.tell[:exhausted]])
+        assert_equal("a", Caller.new(secure.first).send(ECHO).hear.body)
+        secure.each(&:close)
+        waiting.each { |caller| assert_equal(200, caller.hear.status) }
+        [*served, *waiting].each(&:close)
       end
     end
 
     define_method(:"test_the_app_has_descriptors_left_among_streams_on_#{mechanism}") do
       among_few_descriptors(mechanism) do |server|
+        plain = answered(server.connect)
         streams = (0...120).map { |number| request((number * 2) + 1, POST, last: false) }.join
         raw = RawConnection.new(secure(server.tls_port)).write(hello + streams + ping)
         assert_equal(:refused_stream, raw.next(RST_STREAM).error)
         raw.next(PING)
-        assert_equal(200, ask_for_a_file(server))
+        assert_equal(200, plain.send(FILE).hear.status)
+        plain.close
       end
     end
   end
@@ -102,8 +120,8 @@ class ServerExhaustionTest < Minitest::Test
     [served, callers - served]
   end
 
-  # On a connection that is there already.
-  def ask_for_a_file(server) = server.connect.then { |caller| caller.send(FILE).hear.status.tap { caller.close } }
+  # Who is there already is served.
+  def answered(caller) = caller.tap(&:get)
 
   def with_certificate
     Dir.mktmpdir do |folder|
@@ -120,8 +138,8 @@ class ServerExhaustionTest < Minitest::Test
     OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port), context).tap { |socket| socket.sync_close = true }.connect
   end
 
-  def with_server(mechanism, files = nil)
-    LoneServer.run(mechanism, connections: 10_000, **{ files: files }.compact) do |server|
+  def with_server(mechanism, fewer = nil)
+    LoneServer.run(mechanism, connections: 10_000, **{ fewer: fewer }.compact) do |server|
       @lone = server
       yield
     end

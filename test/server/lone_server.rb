@@ -42,6 +42,7 @@ class LoneServer
       end
       [200, {}, [env["rack.input"].read]]
     end
+    fewer = options.delete(:fewer)
     quiet, stress, compact = %i[quiet stress compact].map { |name| options.delete(name) }
     binds = { tcp: "tcp://127.0.0.1:0", ssl: ("ssl://127.0.0.1:0" if cert) }.compact
     server = Plait::Server.new(app, on: on, **options.reject { |name, _| %i[cert key].include?(name) })
@@ -51,6 +52,8 @@ class LoneServer
     end
     $stderr.reopen(File::NULL) if quiet
     thread = server.start
+    sleep(0.01) until server.statistics.any?
+    Process.setrlimit(:NOFILE, fewer) if fewer
     Thread.new { loop { sleep(0.01) && GC.compact } } if compact
     puts(ports.join(" "))
     $stdout.flush
@@ -71,8 +74,8 @@ class LoneServer
   RUBY
 
   # @param mechanism [Symbol]
-  # @param options [Hash] of Plait::Server, and `files:`, of descriptors at most, `quiet:`, `stress:` and `compact:` for the
-  #   collector, `cert:` and `key:`, of files
+  # @param options [Hash] of Plait::Server, and `files:`, of descriptors at most, `fewer:`, which it does not know of, `quiet:`,
+  #   `stress:` and `compact:` for the collector, `cert:` and `key:`, of files
   # @param env [Hash{String => String}] of its process
   # @yieldparam server [LoneServer] until whose end it serves
   def self.run(mechanism, env: {}, **options)

@@ -13,8 +13,10 @@ module Plait
       LOOK = 0.02
       # Seconds that each may take to arrive however many others wait: who then still is not done makes room for them.
       PATIENCE = 1
-      # Descriptors of a connection with a pair of sockets to the core.
+      # Descriptors of a connection with a pair of sockets to the core; or, of HTTP/2, besides those of its streams.
       EACH = 3
+      # Of a stream: a pair of sockets.
+      PAIR = 2
 
       # @param listener [Io::Listener]
       # @param core [NativeCore]
@@ -25,11 +27,10 @@ module Plait
         @core = core
         @number, @http2_number = numbers
         @options = options
-        @descriptors = options.descriptors
         @arriving = {}.compare_by_identity # sockets whose protocol is not known yet: when each came, the oldest first
         @sockets = {}.compare_by_identity # those that are let in, but for whose relay there is
         @relays = {}.compare_by_identity
-        @multiplexed = {}.compare_by_identity
+        @multiplexed = {}.compare_by_identity # connections of HTTP/2: how many lanes of each are counted as descriptors
       end
 
       # Accepts until it is closed.
@@ -37,6 +38,7 @@ module Plait
       # @return [void]
       def run(&start)
         @listener.each do |socket|
+          @core.hold(EACH)
           @sockets[socket] = true
           @arriving[socket] = Deadline.now
           yield -> { let_in(socket, &start) }
@@ -56,6 +58,12 @@ module Plait
       # @return [void]
       def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
 
+      # Counts the descriptors of lanes that have ended no more.
+      # @return [void]
+      def recount
+        @multiplexed.keys.each { |connection| count_lanes(connection) } # rubocop:disable Style/HashEachMethods -- likewise
+      end
+
       # @return [Boolean] whether somebody is in who was not told everything yet
       def busy? = !@multiplexed.empty? || !@relays.empty?
 
@@ -64,17 +72,26 @@ module Plait
       def full?
         connections = @options.connections
         count = @arriving.size
-        count >= most_arriving || (connections && inside + count >= connections) || short?
+        count >= most_arriving || (connections && inside + count >= connections) || short?(EACH)
       end
 
-      # Whether one more would take of the app's descriptors. That of each pair which is the core's is one of its connections;
-      # whose ours is has to be counted only when there may be too many.
-      def short?
-        core = @core.statistics.fetch(:connections)
-        others = @relays.size + (EACH * (@sockets.size + 1))
-        return false if core + core + others <= @descriptors
+      # Whether so many more would take of the app's descriptors. Those of the lanes were counted when they were begun.
+      def short?(count)
+        return false if @core.room?(count)
 
-        core + @multiplexed.keys.sum(&:lanes) + @relays.size + others > @descriptors
+        recount
+        !@core.room?(count)
+      end
+
+      def count_lanes(connection, lanes = connection.lanes)
+        before = @multiplexed[connection] or return
+        @multiplexed[connection] = lanes
+        @core.hold(lanes - before)
+      end
+
+      # One that was let in is no longer in here by itself.
+      def release(socket, held = EACH)
+        @core.hold(-held) if @sockets.delete(socket)
       end
 
       # Of HTTP/2 each counts, and each of its streams.
@@ -102,16 +119,20 @@ module Plait
       end
 
       def serve_http2(io, address)
-        connection = HTTP2::Connection.new(io, @options) { bring_stream(address) }
-        @multiplexed[connection] = true
+        connection = HTTP2::Connection.new(io, @options) { bring_stream(connection, address) }
+        @multiplexed[connection] = 0
         connection.drain if @closed
         connection.run
       ensure
-        @multiplexed.delete(connection)
+        @core.hold(-(@multiplexed.delete(connection) || 0))
       end
 
       # @raise [Errno::EMFILE] then its stream is refused
-      def bring_stream(address) = short? ? raise(Errno::EMFILE) : bring(address, @http2_number).first
+      def bring_stream(connection, address)
+        raise Errno::EMFILE if short?(PAIR)
+
+        bring(address, @http2_number).first.tap { count_lanes(connection, connection.lanes + 1) }
+      end
 
       # @return [Array(UNIXSocket, Object)] our end of a connection to the core, and the core's ticket for it
       def bring(address, number)

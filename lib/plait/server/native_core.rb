@@ -15,6 +15,8 @@ module Plait
     #   accepted, and the number is for `bring`
     # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the core takes a copy of the descriptor.
     #   Returns a ticket
+    # - `hold(count)`: descriptors that are in front of connections which are brought, or below 0: no longer are;
+    #   `room?(count)`: whether so many more may be
     # - `cut?(ticket)`: of one that was brought and has ended, whether its answer was cut where only its end could tell
     # - `begin`: the first worker; `work`: the life of one, until `halt`
     # - `sweep`: ends what takes too long; to be called now and then

@@ -49,7 +49,7 @@ module Plait
       # @return [Hash{Symbol => Object}] as {NativeCore} takes them
       def settings
         names = Protocols::HTTP1::Limits::DEFAULTS.keys
-        to_h.merge(names.zip(limits.to_a).to_h)
+        to_h.merge(names.zip(limits.to_a).to_h, descriptors: descriptors)
       end
 
       private

@@ -45,7 +45,7 @@ module Plait
       def run
         @core.begin
         @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
-        @bell.meanwhile(SWEEP) { @core.sweep }
+        @bell.meanwhile(SWEEP) { sweep }
         drain
         raise @failure if @failure
       ensure
@@ -78,6 +78,11 @@ module Plait
       def statistics = @core.statistics.merge!(cut: @cut)
 
       private
+
+      def sweep
+        @entrances.each(&:recount)
+        @core.sweep
+      end
 
       # A request may go on without its connection: it has taken that over, or its client has left in the middle of it.
       def empty? = @core.statistics.values_at(:connections, :running).sum.zero? && @entrances.none?(&:busy?)

@@ -33,7 +33,7 @@ module Plait
         rescue SystemCallError, IOError
           nil # it is gone
         ensure
-          @sockets.delete(socket)
+          release(socket)
           socket.close
         end
 

@@ -14,6 +14,8 @@ module Plait
       class TLS < Entrance
         # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
         HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
+        # Of a relay's descriptors that which the core counts, as one of its connections.
+        CORES = 1
 
         private
 
@@ -34,14 +36,14 @@ module Plait
           return serve_http2(stream.io, address) if HTTP2.spoken?(stream.io)
 
           relay = relay_to(address, stream)
-          @sockets.delete(socket)
+          release(socket, CORES)
         rescue Error, SystemCallError, IOError
           nil # closed below
         else
           start.call(-> { answer(relay) })
           relay.ask
         ensure
-          @sockets.delete(socket)
+          release(socket)
           socket.close unless relay
         end
 
@@ -53,7 +55,7 @@ module Plait
         def answer(relay)
           relay.answer
         ensure
-          @relays.delete(relay)
+          @core.hold(CORES - EACH) if @relays.delete(relay)
         end
 
         def shake_hands(socket)
