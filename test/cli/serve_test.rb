@@ -53,6 +53,29 @@ class ServeCommandTest < Minitest::Test
     taken&.close
   end
 
+  def test_options_as_puma_has_them
+    File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, [ENV['RACK_ENV']]] }")
+    File.write(File.join(folder, "plait.rb"), "limit 7")
+    words = %w[-p 0 -b tcp://127.0.0.1:0 -w 2 -e staging -t 0:3 -C plait.rb -S state]
+    result = plait_running("serve", *words) do |pid, _, err|
+      port = wait_until(timeout: 60) { File.read(err)[%r{at http://127\.0\.0\.1:\d+, http://0\.0\.0\.0:(\d+)$}, 1] }
+      assert_equal("staging", Net::HTTP.get(URI("http://127.0.0.1:#{port}/")))
+      assert_equal(["threads", 2], JSON.parse(File.read(File.join(folder, "state"))).values_at("on", "count"))
+      Process.kill(:TERM, pid)
+    end
+    assert_match(/serves config\.ru on threads in 2 workers at /, result.err)
+  end
+
+  def test_what_puma_has_and_is_called_otherwise_here
+    { %w[-d] => /--daemon, -d: .* a service manager does that/, %w[-v] => /here it is --access-log -/,
+      %w[--control-url auto] => /here it is --state FILE/, %w[-t 5:x] => /--threads 5:x: MIN:MAX, such as 5:5/,
+      %w[-p 99999] => /--port: 99999 is no port/ }.each do |words, told|
+      result = plait("serve", *words)
+      assert_equal(2, result.code)
+      assert_match(told, result.err)
+    end
+  end
+
   def test_workers_end_with_the_one_that_has_begun_them
     File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, [Process.pid.to_s]] }")
     worker = nil

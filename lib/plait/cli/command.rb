@@ -15,7 +15,8 @@ module Plait
       # What a newcomer has to know, as paragraphs.
       ABOUT = ""
       # Name of an option => its value's name (`banner`), description and default (`desc`, `default`); `type: :boolean`
-      # takes no value, `lazy:` is the value where the option stands alone, `alias:` a short name.
+      # takes no value, `lazy:` is the value where the option stands alone, `alias:` a short name. With `instead:` it is one of
+      # other programs, and this is to be said of it.
       OPTIONS = {}.freeze
       EXAMPLES = {}.freeze
       # How many words it takes besides options.
@@ -40,7 +41,7 @@ module Plait
 
         # Values stay Strings: Thor's own sentences about numbers don't say what would be right.
         def thor_settings(settings)
-          return { type: :boolean, default: settings[:default] } if settings[:type] == :boolean
+          return { type: :boolean, **settings.slice(:default), aliases: settings[:alias] }.compact if settings[:type] == :boolean
 
           { type: :string, lazy_default: settings.fetch(:lazy, ""), default: settings[:default],
             aliases: settings[:alias] }.compact
@@ -60,6 +61,7 @@ module Plait
       # @return [Integer] an exit status
       # @raise [UsageError]
       def run
+        check_options
         check_words
         call
       end
@@ -70,6 +72,11 @@ module Plait
       private
 
       attr_reader :terminal, :words, :options
+
+      def check_options
+        name, settings = self.class::OPTIONS.find { |one, about| about[:instead] && options[one.to_s] }
+        raise UsageError, "#{["--#{name}", *settings[:alias]].join(", ")}: #{settings[:instead]}" if name
+      end
 
       def check_words
         name = self.class.command_name

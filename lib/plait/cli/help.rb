@@ -53,7 +53,8 @@ module Plait
       def explain(command)
         terminal.say(heading("Usage:"), "  plait #{command::USAGE}#{" [options]" unless command::OPTIONS.empty?}", "",
                      *paragraphs(command::ABOUT))
-        section("Options:", command::OPTIONS.to_h { |name, settings| option(name, settings) })
+        own = command::OPTIONS.reject { |_, settings| settings[:instead] }
+        section("Options:", own.to_h { |name, settings| option(name, settings) })
         section("Examples:", command::EXAMPLES)
       end
 

@@ -26,24 +26,34 @@ module Plait
       OPTIONS = {
         config: { banner: "FILE", alias: "-C", desc: "or -C: how to serve, in Ruby (default: config/plait.rb)" },
         on: { banner: "MECHANISM", desc: "threads, fibers or hybrid (default: hybrid)" },
-        bind: { banner: "URL", desc: "where to listen: tcp://HOST:PORT, unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
-                                     "several with commas between them (default: tcp://127.0.0.1:9292)" },
-        workers: { banner: "N", desc: "processes that serve; one that dies is replaced; 0: this process serves; auto: as many " \
-                                      "as there are processors (default: WEB_CONCURRENCY, or auto)" },
+        bind: { banner: "URL", alias: "-b",
+                desc: "or -b: where to listen: tcp://HOST:PORT, unix:///PATH or ssl://HOST:PORT?cert=FILE&key=FILE; " \
+                      "several with commas between them (default: tcp://127.0.0.1:9292)" },
+        port: { banner: "N", alias: "-p", desc: "or -p: to listen at this port of all addresses, as by --bind tcp://0.0.0.0:N" },
+        workers: { banner: "N", alias: "-w",
+                   desc: "or -w: processes that serve; one that dies is replaced; 0: this process serves; auto: as many " \
+                         "as there are processors (default: WEB_CONCURRENCY, or auto)" },
         limit: { banner: "N", desc: "requests that run at once in each (default: 4096; on threads 16)" },
+        threads: { banner: "MIN:MAX", alias: "-t", desc: "or -t, as Puma has it: --on threads --limit MAX" },
         queue: { banner: "N", desc: "requests that wait for that; further ones are answered 503 (default: 1024)" },
         drain: { banner: "SECONDS", desc: "at the end, for what was begun (default: 30)" },
         grace: { banner: "SECONDS", desc: "in which a worker that is replaced answers a last request on each open connection " \
                                           "(default: 5)" },
         pidfile: { banner: "FILE", desc: "that has the number of the process" },
-        state: { banner: "FILE", desc: "that tells how the server is, for plait serve status" },
+        state: { banner: "FILE", alias: "-S", desc: "or -S: that tells how the server is, for plait serve status" },
         "access-log": { banner: "FILE", desc: "a line for each request; - is standard output" },
         "log-format": { banner: "NAME", desc: "common, combined or json (default: common)" },
         metrics: { banner: "URL", desc: "where Prometheus finds /metrics, such as tcp://127.0.0.1:9394" },
         blocking: { banner: "SECONDS", desc: "tell which requests hold up the loop of fibers for longer" },
-        environment: { banner: "NAME", desc: "for RACK_ENV, and RAILS_ENV where that is not set" },
-        directory: { banner: "FOLDER", desc: "to go to first" },
-        json: { type: :boolean, desc: "print the status as JSON, for a program" }
+        environment: { banner: "NAME", alias: "-e", desc: "or -e: for RACK_ENV, and RAILS_ENV where that is not set" },
+        directory: { banner: "FOLDER", alias: "--dir", desc: "to go to first" },
+        json: { type: :boolean, desc: "print the status as JSON, for a program" },
+        daemon: { type: :boolean, alias: "-d", instead: "nothing goes to the background here: a service manager does that, see " \
+                                                        "guides/deploying.md" },
+        quiet: { type: :boolean, alias: "-q", instead: "requests are told only with --access-log" },
+        "log-requests": { type: :boolean, alias: "-v", instead: "here it is --access-log -" },
+        preload: { type: :boolean, instead: "it is so anyhow; preload_app! false in config/plait.rb ends that" },
+        "control-url": { instead: "here it is --state FILE, and plait serve status, restart and stop" }
       }.freeze
       EXAMPLES = {
         "plait serve" => "the config.ru in this folder, at http://127.0.0.1:9292/",

@@ -49,8 +49,8 @@ module Plait
         # @raise [UsageError]
         def configuration(path = @file, notice: self.notice)
           file = path ? Server::ConfigFile.read(path, notice: notice) : {}
-          given = { rackup: @path, binds: binds, on: mechanism, workers: workers, **numbers, **texts,
-                    log_format: log_format, metrics: metrics, blocking: blocking }
+          given = { rackup: @path, binds: binds, on: mechanism || (:threads if threads && !file.key?(:on)), limit: threads,
+                    workers: workers, **numbers.compact, **texts, log_format: log_format, metrics: metrics, blocking: blocking }
           Server::Configuration.of(file, given)
         end
 
@@ -60,8 +60,28 @@ module Plait
         private
 
         def binds
+          places = [*places_to_bind, *port]
+          places unless places.empty?
+        end
+
+        def places_to_bind
           given("bind") do |option, text|
             Arguments.words(option, text).each { |word| named(option) { Server::Place.new(word) } }
+          end
+        end
+
+        def port
+          given("port") do |option, text|
+            "tcp://0.0.0.0:#{Arguments.integer(option, text)}".tap { |word| named(option) { Server::Place.new(word) } }
+          end
+        end
+
+        # How many at most; they are begun when they are needed.
+        def threads
+          given("threads") do |option, text|
+            raise UsageError, "#{option} #{text}: MIN:MAX, such as 5:5" unless text.match?(/\A\d+(:\d+)?\z/)
+
+            Arguments.count(option, text.split(":").last)
           end
         end
 
