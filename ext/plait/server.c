@@ -276,7 +276,7 @@ void server_drain(struct server *server, double now) {
     while (number != SERVER_NONE) {
         struct server_connection *connection = server_at(server, number);
         number = connection->after;
-        see_off(server, connection);
+        if (!connection->busy) see_off(server, connection); /* or a worker is about to write its body to a file */
     }
 }
 
@@ -284,7 +284,8 @@ uint32_t server_unfinished(const struct server *server, uint32_t *busy) {
     uint32_t count = *busy = 0;
     for (int index = 0; index < server->chunks * CHUNK; index++) {
         const struct server_connection *chunk = server->table[index / CHUNK], *connection = chunk + index % CHUNK;
-        if (!chunk || connection->number == SERVER_NONE || connection->lingering || connection->queue == SERVER_IDLE) continue;
+        if (!chunk || connection->number == SERVER_NONE || connection->lingering) continue;
+        if (connection->queue == SERVER_IDLE && !connection->busy) continue;
         count++;
         if (connection->busy) (*busy)++;
     }

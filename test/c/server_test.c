@@ -220,6 +220,32 @@ static void test_ends_while_it_is_spooled(const struct server_settings *settings
     CHECK(count_files() == before);
 }
 
+/* Its body has come with its head: it is still among those that are idle, but a worker has it. */
+static void test_is_drained_while_it_is_spooled(const struct server_settings *settings) {
+    static struct server other;
+    struct server_request request;
+    struct epoll_event events[SERVER_BATCH];
+    int pair[2];
+    memset(&other, 0, sizeof other);
+    CHECK(server_open(&other, settings) == 0);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
+    struct server_connection *connection = server_bring(&other, pair[0], 0, 0);
+    char text[2000] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n";
+    CHECK(connection && send(pair[1], text, sizeof text, 0) == sizeof text);
+    server_take(&other, events, server_sleep(&other, events, 0), 0);
+    CHECK(server_next(&other) == connection);
+    CHECK(server_receive(&other, connection, &request, 0) == SERVER_SPOOL);
+    server_drain(&other, 0);
+    CHECK(connection->number == pair[0] && connection->intake);
+    if (connection->intake) {
+        server_spool(&other, connection);
+        server_give_back(&other, connection);
+    }
+    CHECK(server_next(&other) == connection);
+    server_close(&other);
+    close(pair[1]);
+}
+
 /* With a folder that is on a disk: for one in memory there are no threads. */
 int main(int count, char **arguments) {
     struct server_settings settings = {.limits = http1_default_limits, .waiting = 10, .spool = 1000,
@@ -227,6 +253,7 @@ int main(int count, char **arguments) {
                                        .requests = UINT32_MAX};
     for (int queue = 0; queue < SERVER_QUEUES; queue++) settings.seconds[queue] = 10;
     test_ends_while_it_is_spooled(&settings);
+    test_is_drained_while_it_is_spooled(&settings);
     if (server_open(&server, &settings) != 0) return 1;
 
     for (stream = 0; stream < STREAMS; stream++) {
