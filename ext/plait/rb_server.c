@@ -25,6 +25,7 @@ static void server_mark(void *data) {
     rb_gc_mark(server->spawner);
     rb_gc_mark(server->resting);
     rb_gc_mark(server->called);
+    rb_gc_mark(server->folder);
     rb_gc_mark(server->io);
     rb_gc_mark(server->scheduler);
     for (const struct rb_server_remainder *one = server->remainders; one; one = one->next) rb_gc_mark(one->body);
@@ -60,7 +61,7 @@ static VALUE server_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, struct rb_server, &server_type, server);
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
-    server->io = server->scheduler = server->called = Qnil;
+    server->io = server->scheduler = server->called = server->folder = Qnil;
     server->app = server->reply = server->hybrid = server->spawner = server->resting = Qnil;
     server->generation = plait_generation();
     return self;
@@ -69,7 +70,8 @@ static VALUE server_allocate(VALUE class) {
 /* new(app, reply, hybrid, spawner, settings): the Hash is the caller's to keep, see NativeCore in Ruby */
 static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid, VALUE spawner, VALUE settings) {
     struct rb_server *server = plait_server_of(self);
-    struct server_settings engine = plait_server_settings(settings);
+    server->folder = rb_str_new_frozen(plait_server_setting(settings, "folder"));
+    struct server_settings engine = plait_server_settings(settings, server->folder);
     int error = server_open(&server->engine, &engine);
     if (error != 0) rb_syserr_fail(error, "epoll");
 

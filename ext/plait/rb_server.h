@@ -59,6 +59,7 @@ struct rb_server {
     VALUE called;  /* of these the one that is being transferred to; else nil */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
     struct native *native; /* the scheduler's, if it is ours; else NULL */
+    VALUE folder;  /* of files for bodies: the engine has its bytes, which may not move */
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     struct rb_server_remainder *remainders;
@@ -108,7 +109,7 @@ struct rb_server *plait_server_of(VALUE self);
 
 /* One of the options that a server was made with; what they are for its engine, as far as they are for that. */
 VALUE plait_server_setting(VALUE settings, const char *name);
-struct server_settings plait_server_settings(VALUE settings);
+struct server_settings plait_server_settings(VALUE settings, VALUE folder);
 
 /* NULL when it is gone: closed, or no longer ours. */
 struct server_connection *plait_server_connection(const struct exchange *exchange);

@@ -31,7 +31,7 @@ static struct http1_limits limits_of(VALUE settings) {
     return limits;
 }
 
-struct server_settings plait_server_settings(VALUE settings) {
+struct server_settings plait_server_settings(VALUE settings, VALUE folder) {
     struct server_settings engine = {.limits = limits_of(settings)};
     engine.seconds[SERVER_IDLE] = seconds_of(settings, "idle_timeout");
     engine.seconds[SERVER_HEAD] = seconds_of(settings, "head_timeout");
@@ -40,7 +40,6 @@ struct server_settings plait_server_settings(VALUE settings) {
     engine.seconds[SERVER_LINGER] = 2;
     engine.waiting = seconds_of(settings, "queue_timeout");
     engine.spool = NUM2SIZET(plait_server_setting(settings, "spool"));
-    VALUE folder = plait_server_setting(settings, "folder");
     engine.folder = StringValueCStr(folder);
     engine.connections = number_of(settings, "connections");
     engine.descriptors = number_of(settings, "descriptors");
