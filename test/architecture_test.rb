@@ -42,6 +42,7 @@ class ArchitectureTest < Minitest::Test
       "lib/plait/server/detour/envelope.rb" => "rack.errors of a request in another process",
       "lib/plait/server/detour/performer.rb" => "flushes what the app has printed before it leaves by exit!",
       "lib/plait/server/logs.rb" => "sends them to files",
+      "lib/plait/server/stray.rb" => "a process that leaves by exit! at once says why; nobody else could",
       "lib/plait/server/workers/life.rb" => "flushes what the app has printed before it leaves by exit!, and says why it does",
       "lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",
       "lib/plait/suites/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port",
