@@ -85,6 +85,39 @@ class SidekiqTest < Minitest::Test
     assert_equal([KeyError, RuntimeError, "inner"], [caused.class, caused.cause.class, caused.cause.message])
   end
 
+  def test_a_message_of_bytes_is_read_as_far_as_it_can_be
+    assert_equal("d\u00e9j\u00e0 \uFFFD", collect(%w[bytes], Jobs::Fail).first.error.message)
+  end
+
+  def test_a_job_whose_class_can_not_be_loaded_is_told
+    error = collect([1], Jobs::Broken).first.error
+
+    assert_equal([KeyError, "no API_KEY here"], [error.class, error.message])
+  end
+
+  def test_a_job_that_ends_its_thread_is_told
+    lone do |_, queue|
+      outcome = Plait.map(["exit thread"], on: :sidekiq, on_error: :collect, &Plait.job(Jobs::Fail, queue: queue)).first
+
+      assert_instance_of(Plait::WorkerDied, outcome.error)
+      assert_match(/that ran item 0 ended before it answered/, outcome.error.message)
+    end
+  end
+
+  def test_a_job_that_waits_for_its_own_places_is_refused
+    error = assert_raises(Plait::UsageError) { map(["default"], Jobs::Outer) }
+
+    assert_match(/all wait for ever. Give them a queue of their own/, error.message)
+    lone { |_, queue| assert_equal([[2, 4]], map([queue], Jobs::Outer)) }
+  end
+
+  def test_seconds_that_json_does_not_have_are_taken_as_elsewhere
+    options = { timeout: Float::INFINITY, retries: { count: 1, base: 1/2r, max: Float::INFINITY } }
+
+    assert_equal([2], map([1], Jobs::Double, **options))
+    assert_instance_of(Plait::TimeoutError, in_folder { |folder| collect([folder], Jobs::Wait, timeout: 1/5r) }.first.error)
+  end
+
   def test_exit_is_the_callers_affair
     assert_equal(3, assert_raises(SystemExit) { collect(%w[exit], Jobs::Fail) }.status)
   end

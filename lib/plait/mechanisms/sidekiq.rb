@@ -20,6 +20,7 @@ module Plait
 
       # They need the gem. Sidekiq finds the errands by their name.
       autoload :Errand, File.expand_path("sidekiq/errand", __dir__)
+      autoload :Inline, File.expand_path("sidekiq/inline", __dir__)
       autoload :Run, File.expand_path("sidekiq/run", __dir__)
 
       # @param patience [Watchman::Patience, nil] nil: the usual one
@@ -33,14 +34,16 @@ module Plait
       def unavailable
         require "sidekiq"
         "of the gem sidekiq #{OLDEST} or newer is needed, here is #{::Sidekiq::VERSION}" if too_old?
-      rescue LoadError
-        "it needs the gem sidekiq: add it to the Gemfile (gem \"sidekiq\")"
+      rescue LoadError => e
+        "it needs the gem sidekiq: add it to the Gemfile (gem \"sidekiq\"; #{e.message})"
       end
 
-      # @raise [UsageError] for a block without a name
+      # @raise [UsageError] for a block without a name, or where the jobs would wait for who runs them
       # @raise [ConnectionError] when Redis can't be reached
       def executor(attempt, limit:)
         raise UsageError, nameless unless attempt.body.is_a?(Job)
+        raise UsageError, nested(attempt.body) if Errand.queues_here.include?(attempt.body.queue)
+        return in_tests(attempt) if defined?(::Sidekiq::Testing) && ::Sidekiq::Testing.enabled?
 
         Run.new(attempt.body, attempt.policy, limit, **{ patience: @patience }.compact)
       end
@@ -53,6 +56,20 @@ module Plait
       private
 
       def too_old? = Gem::Version.new(::Sidekiq::VERSION) < Gem::Version.new(OLDEST)
+
+      # Sidekiq's own ways of doing without Redis.
+      def in_tests(attempt)
+        return Inline.executor(attempt) if ::Sidekiq::Testing.inline?
+
+        raise UsageError, "Sidekiq::Testing.fake! keeps jobs and has none run, and their results are waited for here: " \
+                          "call inline! in this test, or disable!, with a Redis and a process of Sidekiq"
+      end
+
+      def nested(job)
+        "a job of on: :sidekiq has others run that wait in the queue #{job.queue.inspect}, from which its own process takes: " \
+          "when as many do so as it has places, all wait for ever. Give them a queue of their own, as in " \
+          "Plait.job(#{job.name}, queue: \"inner\"), from which other processes take"
+      end
 
       def nameless
         "on: :sidekiq runs jobs, which have a name by which other machines find them, and no blocks: make a class with " \

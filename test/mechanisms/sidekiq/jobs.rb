@@ -5,6 +5,9 @@ require "sidekiq"
 
 # Jobs that the tests of `on: :sidekiq` run, here and in processes of Sidekiq.
 module Jobs
+  # Raises when it is loaded, in processes of Sidekiq.
+  autoload :Broken, File.expand_path("broken.rb", __dir__)
+
   class Refused < StandardError
     def initialize(message, _code) = super(message)
   end
@@ -33,6 +36,8 @@ module Jobs
       when "exit" then exit(3)
       when "symbol" then :symbol
       when "binary" then "\xFF".b
+      when "bytes" then raise("d\u00e9j\u00e0 \xFF".b)
+      when "exit thread" then Thread.exit
       else way
       end
     end
@@ -64,6 +69,11 @@ module Jobs
     ensure
       File.write(File.join(folder, "ended-#{Process.pid}-#{rand}"), "")
     end
+  end
+
+  # Has others run.
+  class Outer
+    def call(queue) = Plait.map([1, 2], on: :sidekiq, &Plait.job(Double, queue: queue))
   end
 
   # Fails until it was called as often as it is told.

@@ -3,6 +3,7 @@
 require "json"
 require "securerandom"
 require_relative "../mechanism"
+require_relative "../../values/errors"
 
 module Plait
   module Mechanisms
@@ -15,8 +16,14 @@ module Plait
         LIFE = 60
         # News at once.
         PAGE = 100
+        # Bytes of what was read that may stay in Redis until the next sign of life.
+        MUCH = 4 * 1024 * 1024
         # Seconds that an answer may take beyond the time for which it was waited.
         SLACK = 5
+        LOST = "Redis has lost the results of this run: it was restarted without its data, or flushed, or has evicted them " \
+               "(Sidekiq needs maxmemory-policy noeviction); or this process was stopped for more than #{2 * LIFE} s. Items " \
+               "without a result may have been run".freeze
+        private_constant :LOST
 
         # @return [String] by which workers find it
         attr_reader :id
@@ -29,30 +36,40 @@ module Plait
           @key = "plait:run:#{id}"
           @stream = "#{@key}:news"
           @last = "0"
+          @read = 0
         end
 
         # The caller's.
 
         # @return [void]
         def open
-          transaction do |redis|
+          pipeline do |redis|
             redis.call("SET", @key, "1", "EX", LIFE)
             redis.call("XADD", @stream, "*", "news", "[]")
             redis.call("EXPIRE", @stream, 2 * LIFE)
           end
         end
 
-        # A sign of life, unless nobody wants it any more; forgets what was read.
+        # A sign of life, unless nobody wants it any more; forgets what was read. A Redis that is full allows this, but
+        # not in a transaction.
         # @return [void]
+        # @raise [ConnectionError] what was told is no longer there
         def beat
           return if @revoked
 
-          transaction do |redis|
-            redis.call("SET", @key, "1", "EX", LIFE)
+          wanted, kept, = pipeline do |redis|
+            redis.call("EXPIRE", @key, LIFE)
             redis.call("EXPIRE", @stream, 2 * LIFE)
             redis.call("XTRIM", @stream, "MINID", @last)
           end
+          raise ConnectionError, LOST if kept.zero?
+
+          @read = 0
+          @redis.with { |redis| redis.call("SET", @key, "1", "EX", LIFE) } if wanted.zero?
         end
+
+        # @return [Boolean] whether very much was read since the last sign of life, and takes memory there
+        def heavy? = @read > MUCH
 
         # @param seconds [Float] to wait for any
         # @return [Array<Array>] see {#tell}
@@ -62,6 +79,7 @@ module Plait
           reply = @redis.with { |redis| redis.blocking_call(seconds + SLACK, *command) } or return []
           entries_of(reply).map do |id, (_, news)|
             @last = id
+            @read += news.bytesize
             JSON.parse(news)
           end
         end
@@ -93,7 +111,7 @@ module Plait
 
         private
 
-        def transaction(&block) = @redis.with { |redis| redis.multi(&block) }
+        def pipeline(&block) = @redis.with { |redis| redis.pipelined(&block) }
 
         # By RESP3 a Hash, by RESP2 pairs.
         def entries_of(reply) = reply.is_a?(Hash) ? reply.values.first : reply.first.last

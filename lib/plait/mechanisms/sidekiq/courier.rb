@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "redis"
 require_relative "../mechanism"
 require_relative "../../values/deadline"
 
@@ -13,9 +14,8 @@ module Plait
         TICK = 1.0
         # Seconds between two signs of life.
         BEAT = 10
-        # Seconds for which Redis may be away, and between two attempts meanwhile.
+        # Seconds for which Redis may be away.
         OUTAGE = 30
-        PAUSE = 0.5
 
         # @param channel [Channel]
         # @param deadline [Deadline, nil] at which there is a tick in any case
@@ -56,12 +56,12 @@ module Plait
         def listen
           @channel.listen(patience).each { |news| @news << news }
           @heard = Deadline.now
-          beat if @heard > @beaten + BEAT
+          beat if @heard > @beaten + BEAT || @channel.heavy?
           @news << :tick if @news.empty? # who has news looks then
-        rescue ::RedisClient::ConnectionError
-          raise if Deadline.now > @heard + OUTAGE
+        rescue ::RedisClient::Error => e
+          raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
 
-          sleep(PAUSE)
+          sleep(Redis::PAUSE)
         end
 
         def patience

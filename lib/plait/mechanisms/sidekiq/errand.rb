@@ -5,11 +5,11 @@ require "sidekiq/component"
 require_relative "channel"
 require_relative "overseer"
 require_relative "plain"
+require_relative "redis"
 require_relative "../attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../options"
-require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/job"
 require_relative "../../values/outcome"
@@ -24,16 +24,32 @@ module Plait
 
         sidekiq_options retry: false
 
-        # Seconds for which an answer is tried to be told while Redis is away, and between two attempts.
-        OUTAGE = Channel::LIFE
-        PAUSE = 0.5
+        # Seconds for which an answer is tried to be told while Redis is away, or full. Sidekiq can give no signs of life then
+        # either, and takes this process for dead before: so the caller hears of it in one way or the other.
+        OUTAGE = 2 * Channel::LIFE
+
+        # What a thread of Sidekiq's is one of, while it runs a job of ours.
+        CAPSULE = :plait_sidekiq_capsule
+        private_constant :CAPSULE
 
         class << self
+          # @return [Array<String>] the queues from which who runs this job takes others, too; none outside of one
+          def queues_here = Thread.current.thread_variable_get(CAPSULE)&.queues || []
+
+          # @return [Object] what the block returns
+          def in_capsule(capsule)
+            before = Thread.current.thread_variable_get(CAPSULE)
+            Thread.current.thread_variable_set(CAPSULE, capsule)
+            yield
+          ensure
+            Thread.current.thread_variable_set(CAPSULE, before)
+          end
+
           # @param retries [Retries]
           # @return [Hash{String => Object}]
           # @raise [UnmarshalableError] for what other processes can't know
           def words_of(retries)
-            words = retries.to_h.transform_keys(&:to_s)
+            words = retries.to_h.transform_keys(&:to_s).transform_values { |value| Plain.number(value) }
             words["on"] = words["on"].map { |kind| kind.name || kind }
             Plain.check(words, "retries:")
           end
@@ -50,25 +66,40 @@ module Plait
         # @return [void]
         def perform(order)
           @index = order["index"]
-          @channel = Channel.new(::Sidekiq.default_configuration.redis_pool, order["run"])
-          return unless @channel.wanted?
-
-          Overseer.over(@channel) { |work| tell_outcome(work.call { attempt(order) }) }
-        rescue Interruption
-          tell(["ended", @index])
+          @channel = Channel.new(config.redis_pool, order["run"])
+          run(order) if Redis.patiently(OUTAGE) { @channel.wanted? }
         end
 
         private
 
         def config = ::Sidekiq.default_configuration
 
+        def run(order)
+          Overseer.over(@channel) { |work| tell_outcome(work.call { attempt(order) }) }
+          left = true
+        rescue Interruption
+          left = true
+          tell(["ended", @index])
+        rescue Exception # rubocop:disable Lint/RescueException -- whatever it is, it does not end the thread
+          left = true
+          raise
+        ensure
+          tell(["died", @index, identity]) unless left || process_ends?
+        end
+
+        # Then Sidekiq has put the job back already.
+        def process_ends? = !Thread.main.alive?
+
+        # What goes wrong before the job begins has to be told, too: its class may raise when it is loaded, say.
         def attempt(order)
           options = Options.new(timeout: order["timeout"], retries: self.class.retries_of(order["retries"]))
           attempt = Attempt.new(Job.find(order["job"]), options)
-          attempt.call(@index, order["item"], identity, made: order["made"]) do |number, running|
-            tell(["begun", @index, identity, number]) if running
+          self.class.in_capsule(Thread.current[:sidekiq_capsule]) do
+            attempt.call(@index, order["item"], identity, made: order["made"]) do |number, running|
+              tell(["begun", @index, identity, number]) if running
+            end
           end
-        rescue UsageError => e
+        rescue StandardError, ScriptError => e
           Outcome.new(index: @index, item: order["item"], error: e, attempts: 0)
         end
 
@@ -95,17 +126,7 @@ module Plait
         def facts(outcome) = [identity, outcome.attempts, outcome.duration || 0.0]
 
         # Somebody waits for it.
-        def tell(news)
-          give_up = Deadline.after(OUTAGE)
-          begin
-            @channel.tell(news)
-          rescue ::RedisClient::ConnectionError
-            raise if give_up.expired?
-
-            sleep(PAUSE)
-            retry
-          end
-        end
+        def tell(news) = Redis.patiently(OUTAGE) { @channel.tell(news) }
       end
     end
   end

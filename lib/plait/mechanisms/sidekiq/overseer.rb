@@ -67,8 +67,8 @@ module Plait
             @channels.each { |thread, channel| thread.raise(Interruption.new) if over.include?(channel.id) }
             @channels.delete_if { |_, channel| over.include?(channel.id) }
           end
-        rescue ::RedisClient::Error
-          nil # Redis is away: the next look will tell
+        rescue StandardError
+          nil # Redis is away, or all connections are in use: the next look will tell
         end
       end
     end

@@ -14,6 +14,8 @@ module Plait
                  "id by which the job finds what it needs, say."
         # Arrays in Arrays, as far as JSON takes them.
         DEPTH = 90
+        # In place of endless seconds: thirty years.
+        ENDLESS = 1e9
 
         class << self
           # @param value [Object]
@@ -25,6 +27,10 @@ module Plait
 
             raise UnmarshalableError, "#{culprit}, which can't travel through Sidekiq. #{ADVICE}"
           end
+
+          # @param value [Object]
+          # @return [Object] in place of a number that JSON does not have, a Rational or an endless one, one that will do
+          def number(value) = value.is_a?(Numeric) && !value.is_a?(Integer) ? [value.to_f, ENDLESS].min : value
 
           # @param error [Exception]
           # @return [Hash{String => Object}]
@@ -92,7 +98,12 @@ module Plait
               "backtrace" => description[:backtrace]&.map { |line| text(line) }, "cause" => cause && words(cause) }
           end
 
-          def text(string) = string.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+          # Messages of drivers are UTF-8 as often as not when they say that they are bytes.
+          def text(string)
+            return string.dup.force_encoding(Encoding::UTF_8).scrub if string.encoding == Encoding::BINARY
+
+            string.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+          end
 
           def described(words)
             cause = words["cause"]

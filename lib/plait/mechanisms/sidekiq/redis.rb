@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../mechanism"
+require_relative "../../values/deadline"
 require_relative "../../values/errors"
 
 module Plait
@@ -8,6 +9,11 @@ module Plait
     class Sidekiq < Mechanism
       # The Redis behind Sidekiq.
       module Redis
+        # Seconds between two attempts while it is away.
+        PAUSE = 0.5
+        # What it answers while it starts, is full, or another one becomes the primary.
+        PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS) /
+
         class << self
           # Connections besides those that the program uses for Sidekiq itself, and as it has configured these. (What Sidekiq
           # offers for that would say so in its log at each run.)
@@ -28,6 +34,31 @@ module Plait
           rescue ::RedisClient::Error => e
             raise error(e)
           end
+
+          # Tries again while Redis is away, or can't just now.
+          # @param seconds [Numeric] at most
+          # @yieldreturn [Object]
+          # @return [Object] what the block returns
+          # @raise [RedisClient::Error] it is still away, or this is no such error
+          def patiently(seconds, only: method(:passing?))
+            limit = Deadline.after(seconds)
+            begin
+              yield
+            rescue ::RedisClient::Error => e
+              raise if limit.expired? || !only.call(e)
+
+              sleep(PAUSE)
+              retry
+            end
+          end
+
+          # @param error [Exception]
+          # @return [Boolean] whether it may be over soon
+          def passing?(error) = error.is_a?(::RedisClient::ConnectionError) || PASSING.match?(error.message)
+
+          # @param error [Exception]
+          # @return [Boolean] whether what was to be done was certainly not done, and may be soon
+          def untouched?(error) = error.is_a?(::RedisClient::CannotConnectError) || error.message.start_with?("LOADING ")
 
           # @param cause [Exception]
           # @return [Exception]

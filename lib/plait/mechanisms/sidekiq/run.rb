@@ -24,6 +24,8 @@ module Plait
         POOL = 2
         # Seconds that those who run a cancelled item have for its end.
         GRACE = 5.0
+        # Seconds for which Redis may be away when an item is to be sent.
+        OUTAGE = Courier::OUTAGE
 
         # @param job [Job]
         # @param policy [Options]
@@ -34,12 +36,14 @@ module Plait
           @job = job
           @policy = Options.new(timeout: policy.timeout, deadline: policy.deadline, retries: policy.retries)
           @limit = limit
+          @pid = Process.pid
           @redis = Redis.pool(POOL)
           @channel = Channel.new(@redis)
           @client = ::Sidekiq::Client.new(pool: @redis)
           @watchman = Watchman.new(Census.new(@redis), job.queue, patience)
           @tasks = {}
           @ready = []
+          @terms = terms
           Redis.reached { @channel.open }
           @courier = Courier.new(@channel, @policy.deadline)
         rescue ThreadError => e
@@ -68,7 +72,7 @@ module Plait
 
         # Jobs that nobody has begun stay in their queue, and are passed over there.
         def cancel
-          return [] if @over
+          return [] if @over || forked?
 
           @over = true
           end_what_runs
@@ -78,6 +82,8 @@ module Plait
         end
 
         def close
+          return if forked?
+
           @courier.stop
           @channel.close
         rescue ::RedisClient::Error
@@ -95,15 +101,24 @@ module Plait
           close
         end
 
+        # In a child that was forked in the middle of the run: that is its parent's.
+        def forked? = Process.pid != @pid
+
         def send_off(task)
-          order = { "run" => @channel.id, "index" => task.index, "made" => task.made, "job" => @job.name, "item" => task.item,
-                    "timeout" => @policy.timeout, "retries" => retries }
-          @client.push("class" => Errand, "queue" => @job.queue, "args" => [order], "retry" => false)
+          order = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item }
+          job = { "class" => Errand, "queue" => @job.queue, "args" => [order], "retry" => false }
+          patience = [OUTAGE, *@policy.deadline&.remaining].min
+          sent = Redis.patiently(patience, only: Redis.method(:untouched?)) { @client.push(job) }
+          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{Errand} back: it must yield")) unless sent
         rescue ::RedisClient::Error => e
           raise Redis.error(e)
         end
 
-        def retries = @retries ||= Errand.words_of(@policy.retries)
+        # What all items have in common.
+        def terms
+          { "run" => @channel.id, "job" => @job.name, "timeout" => Plain.number(@policy.timeout),
+            "retries" => Errand.words_of(@policy.retries) }
+        end
 
         def digest(news)
           case news
@@ -123,6 +138,7 @@ module Plait
           when "done" then settle(task, rest.first, value: rest.last)
           when "failed" then settle(task, rest.first, error: Plain.to_error(rest.last))
           when "ended" then hear_of_end(task)
+          when "died" then hear_of_death(task, *rest)
           end
         end
 
@@ -131,6 +147,13 @@ module Plait
           return @tasks.delete(task.index) if @over
 
           lose(task, WorkerDied.new("item #{task.index} was ended, since this process had given no sign of life for a minute"))
+        end
+
+        def hear_of_death(task, worker)
+          return @tasks.delete(task.index) if @over
+
+          lose(task, WorkerDied.new("the thread of Sidekiq's process #{worker} that ran item #{task.index} ended before it " \
+                                    "answered: its job ended it (Thread.exit), or something killed it"))
         end
 
         # By the caller's clock: the worker's is another one.
@@ -142,11 +165,14 @@ module Plait
                                 finished_at: now, worker: worker, **result)
         end
 
+        # (While Redis is away there is nothing to be seen, and the courier knows for how long it may be.)
         def look
           return if @over
           return expire if @policy.deadline&.expired?
 
-          Redis.reached { @watchman.lost(@tasks.each_value) }.each { |task, error| lose(task, error) }
+          @watchman.lost(@tasks.each_value).each { |task, error| lose(task, error) }
+        rescue ::RedisClient::Error => e
+          raise Redis.error(e) unless Redis.passing?(e)
         end
 
         def lose(task, error)

@@ -23,6 +23,7 @@ module Plait
           @patience = patience
           @looked = @served = Deadline.now
           @looked -= patience.look # the first look is at once
+          @dead = []
         end
 
         # @param tasks [Enumerable<Task>]
@@ -53,9 +54,13 @@ module Plait
             "`bundle exec sidekiq -q #{@queue}`, which has loaded the class"
         end
 
+        # A process that ends in peace answers, and then takes its name from the list. So who is missing is taken for dead at
+        # the second look: what he has told was heard in between.
         def of_the_dead(begun)
-          dead = begun.any? ? @census.dead(begun.map(&:worker).uniq) : []
-          lose(begun.select { |task| dead.include?(task.worker) }) do |task|
+          before = @dead
+          @dead = begun.any? ? @census.dead(begun.map(&:worker).uniq) : []
+          gone = @dead & before
+          lose(begun.select { |task| gone.include?(task.worker) }) do |task|
             "Sidekiq's process #{task.worker} gave no sign of life for a minute, before it answered for item #{task.index}"
           end
         end
