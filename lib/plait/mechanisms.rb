@@ -26,6 +26,9 @@ module Plait
       # @return [Array<Symbol>] of those that run any block
       def names = ALL.keys
 
+      # @return [Array<Symbol>] of these, and of those that run nothing but jobs
+      def names_for_jobs = [*names, SIDEKIQ.name]
+
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
       # @return [Mechanism]
       # @raise [UnknownMechanism]

@@ -53,6 +53,9 @@ class ArgumentsTest < Minitest::Test
                  error.message
     error = assert_raises(Plait::UnknownMechanism) { Arguments.mechanisms("--on", "threads+quantum", KNOWN) }
     assert_equal "--on: unknown mechanism \"quantum\". The mechanisms are #{known}.", error.message
+    error = assert_raises(Plait::UsageError) { Arguments.mechanisms("--on", "sidekiq", KNOWN) }
+    assert_match(/sidekiq runs jobs, .* plait compare FILE.rb --on sequence,sidekiq, with body/, error.message)
+    assert_equal [:sidekiq], Arguments.mechanisms("--on", "sidekiq", [*KNOWN, :sidekiq])
   end
 
   def test_at_most_two_compose

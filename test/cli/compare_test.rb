@@ -48,6 +48,12 @@ class CompareCommandTest < Minitest::Test
     assert_match(/^there$/, result.err)
   end
 
+  def test_sidekiq_is_for_bodies_that_are_jobs
+    write("work.rb", "items { [1, 2] }\nbody { |number| number }\n")
+    result = plait("compare", "work.rb", "--on", "sequence,sidekiq", "--rounds", "1", "--no-html")
+    assert_match(/^  sidekiq +(on: :sidekiq runs jobs|.*it needs the gem sidekiq)/, result.out, result.err)
+  end
+
   def test_a_mechanism_that_can_not_run_the_body_is_no_failure
     write("work.rb", "items { [1, 2] }\nbody { |number| -> { number } }\ndigest { |results| results.size.to_s }\n")
     result = plait("compare", "work.rb", "--on", "sequence,processes", "--rounds", "1", "--no-html")

@@ -16,7 +16,7 @@ class DoctorCommandTest < Minitest::Test
     assert_equal [0, ""], [result.code, result.err]
     %w[Ruby Machine Limits Kernel Mechanisms Gems Servers JRuby].each { |group| assert_match(/^#{group}$/, result.out) }
     assert_match(/^  ✓ version +#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}/, result.out)
-    Plait::Mechanisms.names.each { |name| assert_match(/^  [✓✗] #{name} /, result.out) }
+    Plait::Mechanisms.names_for_jobs.each { |name| assert_match(/^  [✓✗] #{name} /, result.out) }
     assert_match(/Plait back/, result.out.lines.last)
   end
 

@@ -13,6 +13,10 @@ module Plait
       # More than this, of whatever, nobody would wait for.
       MOST = 10_000_000
 
+      JOBS_ONLY = "sidekiq runs jobs, which have a name by which other machines find them, and here blocks are run. To measure a " \
+                  "job of yours: plait compare FILE.rb --on sequence,sidekiq, with body(&Plait.job(ThatClass)) in the file"
+      private_constant :JOBS_ONLY
+
       module_function
 
       # @param option [String] as typed, "--rounds", for the message
@@ -97,6 +101,8 @@ module Plait
       end
 
       def unknown_mechanism(option, part, known)
+        raise UsageError, "#{option}: #{JOBS_ONLY}" if part == :sidekiq
+
         raise UnknownMechanism, "#{option}: unknown mechanism \"#{part}\"#{Suggestion.ending(part, known)} " \
                                 "The mechanisms are #{known.join(", ")}."
       end

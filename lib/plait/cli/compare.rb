@@ -24,6 +24,9 @@ module Plait
         \u00a0 on :threads, :fibers              # else every mechanism, or --on
         \u00a0 limit 8, 64                       # else each mechanism's own, or --limit
 
+        A body that is a job, body(&Plait.job(Thumbnail)), can be measured on :sidekiq too, while processes of Sidekiq
+        run that have loaded the class.
+
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
         and saved.

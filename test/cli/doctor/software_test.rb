@@ -13,7 +13,9 @@ require "plait/cli/doctor/ways"
 class DoctorSoftwareTest < Minitest::Test
   Doctor = Plait::CLI::Doctor
   Registry = Struct.new(:mechanisms) do
-    def names = mechanisms.keys
+    def names = mechanisms.keys - %i[jobs]
+
+    def names_for_jobs = mechanisms.keys
 
     def find(name) = mechanisms.fetch(name).call
   end
@@ -66,10 +68,11 @@ class DoctorSoftwareTest < Minitest::Test
     registry = Registry.new({ threads: -> { Mechanism.new(16, nil) }, ractors: lambda {
       Mechanism.new(2, "this Ruby has none")
     },
-                              broken: -> { raise LoadError, "no such file -- x" } })
+                              broken: -> { raise LoadError, "no such file -- x" }, jobs: -> { Mechanism.new(100, nil) } })
     checks = Doctor::Ways.new(registry: registry).checks
-    assert_equal %i[ok missing missing], checks.map(&:status)
-    texts = ["available; 16 at once unless told otherwise", "this Ruby has none", "can't be loaded: no such file -- x"]
+    assert_equal %i[ok missing missing ok], checks.map(&:status)
+    texts = ["available; 16 at once unless told otherwise", "this Ruby has none", "can't be loaded: no such file -- x",
+             "available for jobs (Plait.job), with a Redis and processes of Sidekiq; 100 at once unless told otherwise"]
     assert_equal texts, checks.map(&:text)
   end
 

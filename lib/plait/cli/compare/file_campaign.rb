@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../arguments"
 require_relative "../campaign"
 require_relative "../command"
+require_relative "../../mechanisms"
 require_relative "../../suites"
 require_relative "../../values/errors"
 
@@ -11,6 +13,9 @@ module Plait
       # Measures a user's own file.
       class FileCampaign < Campaign
         private
+
+        # The body may be a job.
+        def mechanisms = given("on") { |text| Arguments.mechanisms("--on", text, Mechanisms.names_for_jobs) }
 
         def workloads
           workload = Suites::UserFile.load(words.first, on: mechanisms, limits: limits)

@@ -11,13 +11,13 @@ module Plait
       class Ways < Examiner
         GROUP = "mechanisms"
 
-        # @param registry [#names, #find] {Mechanisms}
+        # @param registry [#names_for_jobs, #find] {Mechanisms}
         def initialize(registry: Mechanisms, root: "/")
           super(root: root)
           @registry = registry
         end
 
-        def checks = @registry.names.map { |name| examine(name.to_s, name) }
+        def checks = @registry.names_for_jobs.map { |name| examine(name.to_s, name) }
 
         private
 
@@ -26,9 +26,14 @@ module Plait
           reason = mechanism.unavailable
           return missing(label, reason) if reason
 
-          ok(label, mechanism.default_limit, "available; #{mechanism.default_limit} at once unless told otherwise")
+          limit = mechanism.default_limit
+          ok(label, limit, "available#{for_what(name)}; #{limit} at once unless told otherwise")
         rescue LoadError => e
           missing(label, "can't be loaded: #{e.message}")
+        end
+
+        def for_what(name)
+          " for jobs (Plait.job), with a Redis and processes of Sidekiq" unless @registry.names.include?(name)
         end
       end
     end
