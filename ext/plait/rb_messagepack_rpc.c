@@ -16,7 +16,7 @@ enum {
     KEPT = 64 * 1024    /* a buffer with more memory than this is given up when little of it is in use */
 };
 
-static ID id_new, id_limits, id_large;
+static ID id_new, id_limits, id_large, id_bytes, id_bodies, id_marks, id_ambiguous;
 static VALUE kinds[MPRPC_UNKNOWN];
 /* The name that was asked for last: as a rule the next one too. */
 static VALUE last_name = Qnil;
@@ -427,14 +427,25 @@ static VALUE marks_in(const struct parser *parser, const struct mprpc_span *span
     return marks;
 }
 
+/*
+ * As Skeleton.new, but no method of Ruby's: at its end whoever reads could be interrupted, and what he has of somebody else's
+ * answer would be lost.
+ */
+static VALUE skeleton(const struct parser *parser, VALUE bytes, VALUE marks) {
+    static VALUE class;
+    if (!class) rb_gc_register_mark_object(class = rb_path2class("Plait::Protocols::MessagePackRPC::Skeleton"));
+    VALUE skeleton = rb_obj_alloc(class);
+    rb_ivar_set(skeleton, id_bytes, bytes);
+    rb_ivar_set(skeleton, id_bodies, parser->bodies);
+    rb_ivar_set(skeleton, id_marks, marks);
+    rb_ivar_set(skeleton, id_ambiguous, parser->scan.clash ? Qtrue : Qfalse);
+    return skeleton;
+}
+
 static VALUE packed(struct parser *parser, const struct mprpc_span *span) {
     VALUE marks = marks_in(parser, span);
     VALUE bytes = bytes_of(parser, span);
-    if (NIL_P(marks)) return bytes;
-
-    VALUE ambiguous = parser->scan.clash ? Qtrue : Qfalse;
-    VALUE class = rb_path2class("Plait::Protocols::MessagePackRPC::Skeleton");
-    return rb_funcall(class, id_new, 4, bytes, parser->bodies, marks, ambiguous);
+    return NIL_P(marks) ? bytes : skeleton(parser, bytes, marks);
 }
 
 static bool tells(const struct parser *parser, bool response) {
@@ -547,6 +558,10 @@ static void define_names(void) {
     id_new = rb_intern("new");
     id_limits = rb_intern("limits");
     id_large = rb_intern("large");
+    id_bytes = rb_intern("@bytes");
+    id_bodies = rb_intern("@bodies");
+    id_marks = rb_intern("@marks");
+    id_ambiguous = rb_intern("@ambiguous");
     kinds[MPRPC_REQUEST] = ID2SYM(rb_intern("request"));
     kinds[MPRPC_RESPONSE] = ID2SYM(rb_intern("response"));
     kinds[MPRPC_NOTIFICATION] = ID2SYM(rb_intern("notification"));

@@ -116,6 +116,7 @@ struct line {
     bool receiving;           /* somebody receives, without the GVL */
     bool unsent;              /* the peer takes no more now */
     bool taking;              /* messages are being taken in */
+    bool left;                /* who took them in was interrupted: there are more of them than the socket knows of */
     bool intake;              /* requests are being handed on: what is answered meanwhile leaves together */
     bool woken;               /* others were woken: they may have more to say */
     bool released;            /* the socket is closed */

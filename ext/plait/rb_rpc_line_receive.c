@@ -160,10 +160,11 @@ static void hand_on(const struct line *line) {
 
 static VALUE take_messages(VALUE argument) {
     struct line *line = (struct line *)argument;
+    line->left = true;
     for (;;) {
         switch (plait_messagepack_rpc_next_event(line->parser)) {
         case MESSAGEPACK_RPC_MORE:
-        case MESSAGEPACK_RPC_CLOSED: return Qtrue;
+        case MESSAGEPACK_RPC_CLOSED: line->left = false; return Qtrue;
         case MESSAGEPACK_RPC_RESPONSE: take_answer(line); break;
         case MESSAGEPACK_RPC_LARGE: look_at_large(line); break;
         case MESSAGEPACK_RPC_REQUEST:
@@ -205,6 +206,7 @@ static VALUE guarded(struct line *line, VALUE (*run)(VALUE)) {
 void plait_line_take_in(struct line *line) {
     ssize_t received = 1;
     line->taking = true;
+    if (line->left) guarded(line, take_messages);
     for (int turn = 0; turn < TURN && received != 0 && !line->drained && NIL_P(line->over); turn++) {
         received = receive(line);
         if (received != 0) guarded(line, received > 0 ? take_messages : end_input);

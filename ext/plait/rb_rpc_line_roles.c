@@ -489,19 +489,34 @@ static void fail_volleys(const struct end *end) {
     }
 }
 
-void plait_line_finish(struct line *line, VALUE reason) {
-    if (!NIL_P(line->over)) return;
+static VALUE finish(VALUE argument) {
+    const struct end *end = (const struct end *)argument;
+    struct line *line = end->line;
+    if (!NIL_P(line->over)) return Qnil;
 
-    struct end end = {.line = line, .reason = reason};
     VALUE calls = line->calls;
-    line->over = reason;
+    line->over = end->reason;
     line->calls = line->writer = line->parts = Qnil;
     line->unsent = false;
-    if (!NIL_P(calls)) rb_hash_foreach(calls, fail_call, (VALUE)&end);
-    fail_volleys(&end);
+    if (!NIL_P(calls)) rb_hash_foreach(calls, fail_call, argument);
+    fail_volleys(end);
     plait_line_shut(line);
     plait_line_wake_all(line);
     plait_line_release(line);
+    return Qnil;
+}
+
+static VALUE finish_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    return finish(argument);
+}
+
+/* With several calls into Ruby, at the end of each of which who calls this could be interrupted, and leave the others waiting. */
+void plait_line_finish(struct line *line, VALUE reason) {
+    struct end end = {.line = line, .reason = reason};
+    VALUE never = rb_hash_new();
+    rb_hash_aset(never, rb_cObject, ID2SYM(rb_intern("never")));
+    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, finish_uninterrupted, (VALUE)&end);
 }
 
 static void mark_member(const struct member *member) {

@@ -176,8 +176,11 @@ void plait_line_sleep(struct line *line, struct member *member, struct bells oth
 
 void plait_line_wake(const struct line *line, struct member *member) {
     member->woken = true;
-    if (NIL_P(member->scheduler)) plait_bell_ring(member->bell);
-    else rb_fiber_scheduler_unblock(member->scheduler, line->connection, member->fiber);
+    if (NIL_P(member->scheduler)) {
+        plait_bell_ring(member->bell);
+    } else if (!plait_native_unblock(member->scheduler, line->connection, member->fiber)) {
+        rb_fiber_scheduler_unblock(member->scheduler, line->connection, member->fiber);
+    }
 }
 
 void plait_line_let_others_run(const struct member *member) {

@@ -16,7 +16,11 @@ struct volley {
     uint32_t futures;     /* among the results */
 };
 
-static ID id_state, id_outcome, id_future;
+/* What its calls have in common. */
+enum { TERMS = 3 };
+
+static ID terms[TERMS], id_state, id_outcome, id_followed;
+static VALUE future_class;
 static VALUE sym_answered, sym_refused, sym_complete;
 
 /* ---- the object ---- */
@@ -112,10 +116,15 @@ size_t plait_volleys_pending(const struct line *line) {
 
 /* ---- answers ---- */
 
-/* What is large or an error becomes what a call for itself has. */
+/*
+ * What is large or an error becomes what a call for itself has. (No method of Ruby's makes it: whoever reads could be interrupted
+ * at its end, and the answer would be lost.)
+ */
 static VALUE future_for(const struct volley *volley, VALUE parser, VALUE error) {
-    VALUE future = rb_funcall(volley->self, id_future, 0);
+    VALUE future = rb_obj_alloc(future_class);
     VALUE result = plait_messagepack_rpc_result(parser);
+    for (int i = 0; i < TERMS; i++) rb_ivar_set(future, terms[i], rb_attr_get(volley->self, terms[i]));
+    rb_ivar_set(future, id_followed, Qnil);
     rb_ivar_set(future, id_outcome, NIL_P(error) ? result : rb_assoc_new(error, result));
     rb_ivar_set(future, id_state, NIL_P(error) ? sym_answered : sym_refused);
     return future;
@@ -163,11 +172,15 @@ static VALUE volley_size(VALUE self) {
 void plait_init_rpc_volley(VALUE rpc) {
     id_state = rb_intern("@state");
     id_outcome = rb_intern("@outcome");
-    id_future = rb_intern("future");
+    id_followed = rb_intern("@followed");
+    terms[0] = rb_intern("@connection");
+    terms[1] = rb_intern("@method_name");
+    terms[2] = rb_intern("@limit");
     sym_answered = ID2SYM(rb_intern("answered"));
     sym_refused = ID2SYM(rb_intern("refused"));
     sym_complete = ID2SYM(rb_intern("complete"));
-    VALUE volley = rb_define_class_under(rpc, "NativeVolley", rb_const_get(rpc, rb_intern("Future")));
+    rb_gc_register_mark_object(future_class = rb_const_get(rpc, rb_intern("Future")));
+    VALUE volley = rb_define_class_under(rpc, "NativeVolley", future_class);
     rb_define_alloc_func(volley, volley_allocate);
     rb_define_method(volley, "results", volley_results, 0);
     rb_define_method(volley, "futures?", volley_futures, 0);

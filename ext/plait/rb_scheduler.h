@@ -25,6 +25,12 @@ void plait_native_deadline(VALUE scheduler, struct deadline *deadline);
  */
 VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline);
 
+/*
+ * As the hook unblock, from any thread; false: it is not ours. Who calls the hook itself can be interrupted when it returns, in
+ * the middle of what he does for others.
+ */
+bool plait_native_unblock(VALUE scheduler, VALUE blocker, VALUE fiber);
+
 /* Whether plait_native_end_wait works with it. */
 bool plait_native_ends_waits(const struct native *native);
 

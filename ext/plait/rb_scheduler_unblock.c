@@ -49,6 +49,14 @@ static void hand_over(VALUE self, const struct native *native, VALUE blocker, VA
     }
 }
 
+bool plait_native_unblock(VALUE scheduler, VALUE blocker, VALUE fiber) {
+    const struct native *native = plait_native_of(scheduler);
+    if (!native || !native->own) return false;
+
+    hand_over(scheduler, native, blocker, fiber);
+    return true;
+}
+
 /* Once; the loop sees to it that `settle` ends it. */
 static void raise_priority(const struct native *native) {
     VALUE thread = rb_thread_current();

@@ -6,6 +6,7 @@ require_relative "connection_cases/deadlines"
 require_relative "connection_cases/endings"
 require_relative "connection_cases/following"
 require_relative "connection_cases/helpers"
+require_relative "connection_cases/in_the_middle"
 require_relative "connection_cases/interruptions"
 require_relative "connection_cases/large_answers"
 require_relative "connection_cases/order"
@@ -28,6 +29,7 @@ module ConnectionCases
   include Endings
   include Following
   include Helpers
+  include InTheMiddle
   include Interruptions
   include LargeAnswers
   include Order

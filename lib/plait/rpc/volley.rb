@@ -37,10 +37,8 @@ module Plait
 
       private
 
+      # (One that is not small, or an error, is a Future, made in C.)
       def unpacked(result) = result.is_a?(Future) ? result.value : result
-
-      # For an answer that is not small, or an error.
-      def future = Future.new(@connection, @method_name, @limit)
     end
   end
 end

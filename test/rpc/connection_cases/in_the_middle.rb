@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module ConnectionCases
+  # Who reads does so for others as well. He is interrupted just where he calls into Ruby on their behalf: what is theirs reaches
+  # them all the same.
+  module InTheMiddle
+    class Stop < Exception; end # rubocop:disable Lint/InheritException
+
+    # Calls his own thread to an end from within.
+    class Breaker
+      def take(_incoming) = Thread.current.raise(Stop)
+
+      def closed(*) = nil
+    end
+
+    def test_a_reader_is_interrupted_over_a_large_part_of_an_answer
+      with_reader do |connection, talker, reader|
+        other = Thread.new { connection.request(:m, []) }
+        id = talker.hear[1]
+        wait_until_asleep([other])
+        interrupted(reader, :call, :initialize, Plait::Protocols::MessagePackRPC::Skeleton) { talker.answer(id, ["x" * 500_000]) }
+        assert_equal(["x" * 500_000], arrived(other))
+      end
+    end
+
+    def test_a_reader_is_interrupted_over_an_answer_of_a_volley
+      with_reader do |connection, talker, reader|
+        other = Thread.new { connection.volley(:m, [1, 2]).values }
+        ids = talker.hear_many(2).map { |call| call[1] }
+        wait_until_asleep([other])
+        interrupted(reader, :call, :initialize, Plait::RPC::Future) { ids.each { |id| talker.answer(id, ["x" * 20_000]) } }
+        assert_equal([["x" * 20_000]] * 2, arrived(other))
+      end
+    end
+
+    def test_a_reader_is_interrupted_when_he_wakes_a_fiber
+      skip_without_fibers
+      with_reader do |connection, talker, reader|
+        fiber = Thread.new { Plait.run(on: :fibers) { |scope| scope.async { connection.request(:m, []) }.value } }
+        ids = [talker.hear[1]]
+        thread = Thread.new { connection.request(:m, []) }
+        ids << talker.hear[1]
+        wait_until_asleep([fiber, thread])
+        interrupted(reader, :c_call, :unblock) { say_at_once(talker, *ids.map { |id| [1, id, nil, "there"] }) }
+        assert_equal(%w[there there], [arrived(fiber), arrived(thread)])
+      end
+    end
+
+    def test_a_reader_is_interrupted_over_a_request_of_the_peers
+      with_reader(dispatcher: Breaker.new) do |connection, talker|
+        other = Thread.new { connection.request(:m, []) }
+        id = talker.hear[1]
+        wait_until_asleep([other])
+        say_at_once(talker, [0, 1, "asks", []], [1, id, nil, "behind it"])
+        assert_equal("behind it", arrived(other))
+      end
+    end
+
+    def test_who_closes_is_interrupted_over_a_call_that_is_followed
+      with_pair do |connection, talker|
+        connection.follow(connection.call(:followed, [])) { nil }
+        other = Thread.new { assert_raises(Plait::ConnectionClosed) { connection.request(:m, []) } }
+        talker.hear_many(2)
+        wait_until_asleep([other])
+        gate = Queue.new
+        closing = Thread.new { gate.pop && connection.close }
+        closing.report_on_exception = false
+        interrupted(closing, :call, :due, Plait::RPC::Connection::Events) { gate << true }
+        assert_match(/closed/, arrived(other).message)
+        assert_raises(Stop) { closing.join }
+      end
+    end
+
+    private
+
+    def with_reader(**options)
+      with_pair(**options) do |connection, talker|
+        reader = Thread.new do
+          connection.request(:reads, [])
+        rescue Stop
+          nil
+        end
+        talker.hear
+        wait_until_asleep([reader])
+        yield connection, talker, reader
+      ensure
+        reader&.kill&.join
+      end
+    end
+
+    def say_at_once(talker, *messages) = talker.socket.write(messages.map(&:to_msgpack).join)
+
+    def arrived(thread)
+      Support::Waiting.wait_until(what: "the end of a call") { !thread.alive? }
+      thread.value
+    ensure
+      thread.kill
+    end
+
+    # The thread is raised into when it calls that method, if it does.
+    def interrupted(thread, event, method, owner = nil)
+      struck = false
+      trace = TracePoint.new(event) do |call|
+        next if struck || Thread.current != thread || call.method_id != method || (owner && call.defined_class != owner)
+
+        struck = true
+        thread.raise(Stop)
+      end
+      trace.enable
+      yield
+      Support::Waiting.wait_until { thread.status == "sleep" || !thread.alive? }
+      sleep(0.05) # it may read more than once
+    ensure
+      trace.disable
+    end
+  end
+end
