@@ -13,8 +13,8 @@ module Plait
       # More than this, of whatever, nobody would wait for.
       MOST = 10_000_000
 
-      JOBS_ONLY = "sidekiq runs jobs, which have a name by which other machines find them, and here blocks are run. To measure a " \
-                  "job of yours: plait compare FILE.rb --on sequence,sidekiq, with body(&Plait.job(ThatClass)) in the file"
+      JOBS_ONLY = "sidekiq runs jobs, which have a name by which other machines find them, and here blocks are run. To measure " \
+                  "a job of yours: plait compare FILE.rb --on sequence,sidekiq, with body(&Plait.job(ThatClass)) in the file"
       private_constant :JOBS_ONLY
 
       module_function
