@@ -258,6 +258,20 @@ class SidekiqTest < Minitest::Test
     assert_equal(1, logged.scan(error.message).size)
   end
 
+  # From Sidekiq 8.1 on there are no "queues" in what a process writes of itself.
+  def test_a_process_that_tells_its_queues_otherwise
+    redis("SADD", "processes", "newer:1:a")
+    redis("HSET", "newer:1:a", "info", '{"hostname":"newer","pid":1,"identity":"newer:1:a"}', "busy", 0, "beat", 1)
+    Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
+    census = Plait::Mechanisms::Sidekiq::Census.new(nil)
+
+    assert(census.served?("default"))
+    refute(census.served?("another"))
+  ensure
+    redis("SREM", "processes", "newer:1:a")
+    redis("DEL", "newer:1:a")
+  end
+
   def test_a_job_that_the_process_does_not_know_is_told
     Jobs.const_set(:Unknown, Class.new { def call(item) = item })
     error = assert_raises(Plait::UsageError) { map([1], Jobs::Unknown) }

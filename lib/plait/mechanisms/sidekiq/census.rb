@@ -20,12 +20,15 @@ module Plait
         end
 
         # @return [Boolean] whether any process takes jobs from it
-        def served?(queue) = processes.any? { |process| process["queues"].include?(queue) && process["quiet"] != "true" }
+        def served?(queue) = processes.any? { |process| takes_from?(process, queue) && !process.stopping? }
 
         # @return [Boolean] whether jobs wait there
         def waiting?(queue) = @redis.with { |redis| redis.call("LLEN", "queue:#{queue}") }.positive?
 
         private
+
+        # (From 8.1 on what is written of a process has its queues elsewhere: Sidekiq itself knows.)
+        def takes_from?(process, queue) = Array(process.queues).include?(queue)
 
         # (Without the cleaning that others may want to see done.)
         def processes = ::Sidekiq::ProcessSet.new(false)
