@@ -216,6 +216,9 @@ void plait_line_wait(struct line *line, int events, double limit, struct bells o
 void plait_line_sleep(struct line *line, struct member *member, struct bells others);
 void plait_line_wake(const struct line *line, struct member *member);
 
+/* Runs what calls into Ruby for others, and must not be broken off: what is raised into this thread meanwhile comes after it. */
+void plait_line_undisturbed(VALUE (*run)(VALUE), VALUE argument);
+
 /* So that it can be woken. */
 void plait_line_give_bell(struct line *line, struct member *member);
 void plait_line_take_bell(struct line *line, struct member *member);

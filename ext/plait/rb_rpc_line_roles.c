@@ -506,17 +506,9 @@ static VALUE finish(VALUE argument) {
     return Qnil;
 }
 
-static VALUE finish_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
-    (void)unused, (void)argc, (void)argv, (void)blockarg;
-    return finish(argument);
-}
-
-/* With several calls into Ruby, at the end of each of which who calls this could be interrupted, and leave the others waiting. */
 void plait_line_finish(struct line *line, VALUE reason) {
     struct end end = {.line = line, .reason = reason};
-    VALUE never = rb_hash_new();
-    rb_hash_aset(never, rb_cObject, ID2SYM(rb_intern("never")));
-    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, finish_uninterrupted, (VALUE)&end);
+    if (NIL_P(line->over)) plait_line_undisturbed(finish, (VALUE)&end);
 }
 
 static void mark_member(const struct member *member) {

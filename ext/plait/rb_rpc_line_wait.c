@@ -174,12 +174,42 @@ void plait_line_sleep(struct line *line, struct member *member, struct bells oth
     rb_fiber_scheduler_block(member->scheduler, line->connection, seconds);
 }
 
+struct undisturbed {
+    VALUE (*run)(VALUE);
+    VALUE argument;
+};
+
+static VALUE run_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    const struct undisturbed *call = (const struct undisturbed *)argument;
+    return call->run(call->argument);
+}
+
+void plait_line_undisturbed(VALUE (*run)(VALUE), VALUE argument) {
+    struct undisturbed call = {.run = run, .argument = argument};
+    VALUE never = rb_hash_new();
+    rb_hash_aset(never, rb_cObject, ID2SYM(rb_intern("never")));
+    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, run_undisturbed, (VALUE)&call);
+}
+
+struct word {
+    const struct line *line;
+    const struct member *member;
+};
+
+static VALUE unblock(VALUE argument) {
+    const struct word *word = (const struct word *)argument;
+    return rb_fiber_scheduler_unblock(word->member->scheduler, word->line->connection, word->member->fiber);
+}
+
+/* A fiber of somebody else's scheduler is called by a method of Ruby's. */
 void plait_line_wake(const struct line *line, struct member *member) {
     member->woken = true;
     if (NIL_P(member->scheduler)) {
         plait_bell_ring(member->bell);
     } else if (!plait_native_unblock(member->scheduler, line->connection, member->fiber)) {
-        rb_fiber_scheduler_unblock(member->scheduler, line->connection, member->fiber);
+        struct word word = {.line = line, .member = member};
+        plait_line_undisturbed(unblock, (VALUE)&word);
     }
 }
 

@@ -35,15 +35,17 @@ module ConnectionCases
 
     def test_a_reader_is_interrupted_when_he_wakes_a_fiber
       skip_without_fibers
-      with_reader do |connection, talker, reader|
-        fiber = Thread.new { Plait.run(on: :fibers) { |scope| scope.async { connection.request(:m, []) }.value } }
-        ids = [talker.hear[1]]
-        thread = Thread.new { connection.request(:m, []) }
-        ids << talker.hear[1]
-        wait_until_asleep([fiber, thread])
-        interrupted(reader, :c_call, :unblock) { say_at_once(talker, *ids.map { |id| [1, id, nil, "there"] }) }
-        assert_equal(%w[there there], [arrived(fiber), arrived(thread)])
+      interrupted_when_he_wakes(:c_call) { |call| Plait.run(on: :fibers) { |scope| scope.async { call.call }.value } }
+    end
+
+    def test_a_reader_is_interrupted_when_he_wakes_a_fiber_of_another_scheduler
+      skip_without_fibers
+      begin
+        require "async"
+      rescue LoadError
+        skip("the gem async is not installed: bin/setup test peers")
       end
+      interrupted_when_he_wakes(:call) { |call| Sync { |task| task.async { call.call }.wait } }
     end
 
     def test_a_reader_is_interrupted_over_a_request_of_the_peers
@@ -72,6 +74,18 @@ module ConnectionCases
     end
 
     private
+
+    def interrupted_when_he_wakes(event)
+      with_reader do |connection, talker, reader|
+        fiber = Thread.new { yield -> { connection.request(:m, []) } }
+        ids = [talker.hear[1]]
+        thread = Thread.new { connection.request(:m, []) }
+        ids << talker.hear[1]
+        wait_until_asleep([fiber, thread])
+        interrupted(reader, event, :unblock) { say_at_once(talker, *ids.map { |id| [1, id, nil, "there"] }) }
+        assert_equal(%w[there there], [arrived(fiber), arrived(thread)])
+      end
+    end
 
     def with_reader(**options)
       with_pair(**options) do |connection, talker|
