@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
+require_relative "../support/refused_thread"
 require "plait"
 require "etc"
 require "minitest/mock"
@@ -364,6 +365,7 @@ class MisuseTest < Minitest::Test
   #   it raises
   def in_a_poor_process(&block)
     skip("no limit on threads here") unless Process.const_defined?(:RLIMIT_NPROC) && RUBY_PLATFORM.include?("linux")
+    Support::RefusedThread.need_survival
 
     here, there = IO.pipe
     pid = fork { Marshal.dump(answer_of(&block), there).then { exit!(0) } }

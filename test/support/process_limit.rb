@@ -4,6 +4,7 @@ require "minitest"
 require "open3"
 require "rbconfig"
 require_relative "fresh_ruby"
+require_relative "refused_thread"
 require_relative "root"
 
 module Support
@@ -27,13 +28,14 @@ module Support
     # @param processes [Integer] and threads of the program, itself among them
     # @param code [String]
     # @return [FreshRuby::Result]
-    # @raise [Minitest::Skip] where this user can't become another one
+    # @raise [Minitest::Skip] where this user can't become another one, or Ruby does not survive such a limit
     def run(processes, code)
       unless Process.uid.zero? && RUBY_PLATFORM.include?("linux")
         raise Minitest::Skip, "a limit of processes can only be set for a user of its own: run it as root on Linux " \
                               "(sudo bin/test test/mechanisms/processes/refusal_test.rb)"
       end
 
+      RefusedThread.need_survival
       out, err, status = Open3.capture3("timeout", "-k", "1", SECONDS.to_s, RbConfig.ruby, "-I#{ROOT}/lib", "-e",
                                         "#{PREAMBLE}\n#{code}", processes.to_s)
       FreshRuby::Result.new(out: out, err: err, status: status)
