@@ -47,7 +47,7 @@ class ProcessesReadinessTest < Minitest::Test
     assert_no_leaks do
       Async do |task|
         waiting = task.async { Readiness.wait([@reader], [], 60) }
-        task.sleep(0.05)
+        sleep(0.05)
         waiting.stop
       end
     end
