@@ -30,7 +30,7 @@ module Support
     def need_survival
       return if RUBY_ENGINE != "ruby" || RUBY_VERSION < "3.3" || RUBY_VERSION >= "3.4" || survived?
 
-      raise Minitest::Skip, "Ruby #{RUBY_VERSION} stops for ever when the system refuses it a thread (bug 20779 of Ruby; 3.4 goes on)"
+      raise Minitest::Skip, "Ruby #{RUBY_VERSION} stops for ever when it is refused a thread (bug 20779 of Ruby; 3.4 goes on)"
     end
 
     # @return [Boolean] by trying it, without Plait

@@ -41,8 +41,20 @@ module Plait
       # @api private
       def select(readables, writables, seconds)
         return IO.select(readables, writables, nil, seconds) unless scheduler
+        return on_a_thread(readables, writables, seconds) unless scheduler.respond_to?(:offload_pool) # not ours
 
         scheduler.io_select(readables, writables, nil, seconds)
+      end
+
+      # Async's io_select (2.25 to 2.46 at least) waits on a thread as well, but leaves this thread waiting, for ever where there
+      # is no time limit, when the fiber's wait is broken off.
+      # @api private
+      def on_a_thread(readables, writables, seconds)
+        thread = Thread.new { IO.select(readables, writables, nil, seconds) }
+        thread.report_on_exception = false
+        thread.value
+      ensure
+        thread&.kill
       end
 
       # @api private

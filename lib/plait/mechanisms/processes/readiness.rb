@@ -15,7 +15,7 @@ module Plait
         def self.wait(reads, writes, timeout)
           scheduler = Fiber.current_scheduler
           return IO.select(reads, writes, nil, timeout) if scheduler.nil? || timeout.zero?
-          return scheduler.io_select(reads, writes, nil, timeout) if scheduler.respond_to?(:io_select)
+          return scheduler.io_select(reads, writes, nil, timeout) if scheduler.respond_to?(:offload_pool)
 
           on_a_thread(reads, writes, timeout)
         end
@@ -29,7 +29,8 @@ module Plait
         # @return [Object] what the block returns
         def self.undisturbed(&block) = at_once { Thread.handle_interrupt(Object => :never, &block) }
 
-        # Ruby hooks IO.select from 3.2 on, and Async 2.24 has no io_select for it.
+        # Under any scheduler that is not ours. Async has no io_select up to 2.24; later it has one that waits on a thread too,
+        # and leaves this thread behind, with the descriptors it waits for, when the wait is broken off (2.46).
         def self.on_a_thread(reads, writes, timeout)
           thread = Thread.new { IO.select(reads, writes, nil, timeout) }
           thread.report_on_exception = false
