@@ -88,6 +88,16 @@ module HTTP2Peers
     assert_equal("fine", RawConnection.new(plain.call).write(hello + request(1)).next(DATA).payload)
   end
 
+  def test_those_who_leave_without_a_word_take_nobody_along
+    start(->(_) { [200, {}, ["fine"]] }, { head_timeout: 300 }) { |server| server.listen("tcp://127.0.0.1:0", http2: true) }
+    leaving = Socket.tcp("127.0.0.1", port)
+    leaving.close_write
+    assert_equal("", leaving.read)
+    leaving.close
+    @sockets << (plain = Socket.tcp("127.0.0.1", port))
+    assert_equal("fine", RawConnection.new(plain).write(hello + request(1)).next(DATA).payload)
+  end
+
   def test_nothing_is_left_behind
     assert_no_leaks do
       serve { [200, {}, ["fine"]] }

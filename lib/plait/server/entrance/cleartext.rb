@@ -42,7 +42,7 @@ module Plait
           deadline = Deadline.after(@options.head_timeout)
           pause = LOOK
           while socket.wait_readable(deadline&.remaining)
-            bytes = socket.recv(SIGN.bytesize, Socket::MSG_PEEK)
+            bytes = socket.recv(SIGN.bytesize, Socket::MSG_PEEK).to_s # from Ruby 3.3 on its end is nil
             return if bytes.empty? || deadline&.expired?
             return :http2 if bytes == SIGN
             return :http1 unless SIGN.start_with?(bytes)
