@@ -19,7 +19,10 @@ class RPCClientConnectionsTest < Minitest::Test
   end
 
   def test_it_connects_when_it_is_told_to
-    with_client { |client| assert_predicate(client.open, :connected?) }
+    with_client do |client, server|
+      assert_predicate(client.open, :connected?)
+      server.peer # Ruby 3.3 forgets a socket that comes just as somebody closes who accepts it
+    end
   end
 
   def test_those_who_come_together_share_the_connection
