@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
+require_relative "../support/ractor_threads"
 require "plait"
 
 # What a ractor can't see or take: the error says what Ruby refuses, where, and what to do.
@@ -170,6 +171,7 @@ class RactorsIsolationTest < Minitest::Test
   end
 
   def test_what_a_ractor_can_begin
+    Support::RactorThreads.need_to_go_on
     inner = Plait.map(%i[sequence threads], on: :ractors) { |on| Plait.map([1, 2], on: on) { |x| x + 1 } }
     assert_equal([[2, 3]] * 2, inner)
   end

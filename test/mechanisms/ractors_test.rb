@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
+require_relative "../support/ractor_threads"
 require "plait"
 require "tempfile"
 
@@ -197,6 +198,7 @@ class RactorsTest < Minitest::Test
   end
 
   def test_a_hundred_pools_leave_nothing
+    Support::RactorThreads.need_to_go_on
     assert_nothing_left do
       100.times do |turn|
         case turn % 4
