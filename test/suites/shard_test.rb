@@ -34,6 +34,13 @@ class ShardSuiteTest < Minitest::Test
     end
   end
 
+  def test_the_time_of_threads_that_have_ended_counts
+    observed = Plait::Suites::Shard::Observed.new(Process.pid)
+    before = observed.cpu
+    Thread.new { nil until Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) > 0.1 }.join
+    assert_operator(observed.cpu - before, :>=, 0.1)
+  end
+
   def test_figures_of_its_own_are_in_the_report
     report = measure(build(scale: 0.001).last)
     own = report.to_h.fetch(:rows).last.fetch(:own)

@@ -10,10 +10,13 @@ module Plait
         # @param pid [Integer]
         def initialize(pid)
           @pid = pid
+          @clock = (~pid << 3) | 2 # as clock_getcpuclockid(3) makes it
         end
 
-        # @return [Float] seconds of processor time, of all its threads that are alive
-        def cpu = Dir["/proc/#{@pid}/task/*/schedstat"].sum { |file| Integer(File.read(file).split.first) } / 1e9
+        # @return [Float] seconds of processor time, of all its threads. Also of those that have ended, as Redis 8's do: without
+        #   them it would go back.
+        # @raise [SystemCallError] the process is gone
+        def cpu = Process.clock_gettime(@clock)
 
         # @return [Integer] bytes that it holds
         def memory = read("VmRSS")
