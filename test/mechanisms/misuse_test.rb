@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
+require_relative "../support/ractor_threads"
 require_relative "../support/refused_thread"
 require "plait"
 require "etc"
@@ -140,6 +141,7 @@ class MisuseTest < Minitest::Test
 
   # In a process of its own each: what the first leaves behind in Ruby must not be in the second's way.
   def test_every_mechanism_after_every_other
+    Support::RactorThreads.need_to_go_on
     names = %w[sequence threads fibers hybrid ractors processes]
     names.each do |first|
       result = Support::FreshRuby.run(<<~RUBY)
