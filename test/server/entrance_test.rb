@@ -72,7 +72,42 @@ class ServerEntranceTest < Minitest::Test
     server.join
   end
 
+  # What its end has called off does not hear of it where it is, and has something begun: that is not begun any more.
+  %i[threads fibers].each do |mechanism|
+    define_method("test_who_is_let_in_while_the_server_on_#{mechanism}_ends") do
+      server = Plait::Server.new(->(_) { [200, {}, []] }, on: mechanism)
+      endpoint = server.listen("ssl://127.0.0.1:0", tls: Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+      shaken = Thread::Queue.new
+      hold_up(server) { shaken << true }
+      thread = server.start
+      client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect)
+      shaken.pop
+      server.stop(within: 0)
+      wait_until { refused?(endpoint.port) }
+      client.io.close
+      assert(thread.join(20), "it has not ended")
+    end
+  end
+
   private
+
+  # Handshakes that wait until they are called off, and go on.
+  def hold_up(server, &shaken)
+    server.instance_variable_get(:@listeners).first.define_singleton_method(:stream) do |*arguments, **options|
+      super(*arguments, **options).tap do
+        shaken.call
+        sleep
+      rescue Exception # rubocop:disable Lint/RescueException -- what calls it off is none that anybody should rescue
+        nil
+      end
+    end
+  end
+
+  def refused?(port)
+    TCPSocket.new("127.0.0.1", port).close
+  rescue Errno::ECONNREFUSED
+    true
+  end
 
   def descriptors = Dir.children("/proc/self/fd").size
 
