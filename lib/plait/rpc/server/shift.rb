@@ -68,10 +68,11 @@ module Plait
           Door.new(listener, options, @dispatcher, @board, @crew, scores: scores)
         end
 
-        # What fails in here is a mistake of ours: the server must not go on with a part of it missing.
+        # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody
+        # who has not heard yet that he is called off would not be called off itself.
         def start
           @scope.async do
-            yield
+            yield unless @over
           rescue StandardError => e
             @failure ||= e
             @bell.ring(Deadline.after(0))
@@ -95,6 +96,7 @@ module Plait
           @dispatcher.stop
           @crew.dismiss
           @board.close
+          @over = true
           @scope.cancel
         end
       end
