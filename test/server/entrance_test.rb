@@ -97,7 +97,7 @@ class ServerEntranceTest < Minitest::Test
       super(*arguments, **options).tap do
         shaken.call
         sleep
-      rescue Exception # rubocop:disable Lint/RescueException -- what calls it off is none that anybody should rescue
+      rescue Exception # what calls it off is none that anybody should rescue
         nil
       end
     end

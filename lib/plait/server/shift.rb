@@ -104,8 +104,8 @@ module Plait
         @entrances << (listener.tls ? Entrance::TLS : Entrance::Cleartext).new(listener, @core, numbers, options)
       end
 
-      # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody who
-      # has not heard yet that he is called off would not be called off itself.
+      # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody
+      # who has not heard yet that he is called off would not be called off itself.
       def start
         @scope.async do
           yield unless @over
