@@ -93,7 +93,6 @@ class HTTP2Test < Minitest::Test
 
   def test_a_peer_that_allows_few_at_once
     nginx("", http: "http2_max_concurrent_streams 2;") do |connection, url|
-      connection.request("GET", "#{url}/echo/") # its settings have come
       answers = Array.new(50) { |i| Thread.new { connection.request("GET", "#{url}/connection/#{i}").body } }.map(&:value)
       assert_equal((0...50).map { |i| "/connection/#{i}" }, answers.map { |answer| answer.split.first })
     end

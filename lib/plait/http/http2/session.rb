@@ -20,8 +20,9 @@ module Plait
         WIDEN = ["\0\0\x04\x08\0\0\0\0\0".b, [WINDOW - 65_535].pack("N")].join.freeze
         # RST_STREAM with CANCEL (§6.4, §7).
         CANCEL = 8
-        # Streams at once, before the peer has said how many.
-        FIRST_STREAMS = 100
+        # Streams at once, before the peer has said how many: what is beyond that would be refused, and mostly it says so in the
+        # moment in which it could answer the first one.
+        FIRST_STREAMS = 1
         # Streams at once, whatever the peer allows.
         MOST_STREAMS = 256
         # Seconds after which nothing more can come on a stream that we have reset.
