@@ -193,24 +193,28 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  # A peer that allows few would refuse the others.
+  everywhere("one request waits for nobody, the others until the peer has said its settings") do |mechanism|
+    greet, early, peer = slow_to_greet(settings_max_concurrent_streams: 2)
+    connected(peer) do |connection, url|
+      gets = Array.new(10) { |i| mechanism.beside { connection.request("GET", "#{url}/#{i}").status } }
+      mechanism.beside { sleep(0.1) && (greet << true) }.call
+      assert_equal([200] * 10, gets.map(&:call))
+      assert_equal([HTTP2Peer::SETTINGS, 8, HTTP2Peer::HEADERS], early.pop)
+    end
+  end
+
   # nginx refuses one that comes before its settings are acknowledged.
   everywhere("a body waits until the peer has said its settings") do |mechanism|
-    early = Thread::Queue.new
-    greet = Thread::Queue.new
-    peer = HTTP2Peer.handler { |request| request.answer(request.body) }
-    slow = lambda do |socket|
-      greet.pop
-      early << socket.recv(65_536, Socket::MSG_PEEK)
-      peer.call(socket)
-    end
-    connected(slow) do |connection, url|
+    greet, early, peer = slow_to_greet
+    connected(peer) do |connection, url|
       posts = Array.new(3) { |i| mechanism.beside { connection.request("POST", "#{url}/", body: "body #{i}").body } }
       late = rescued { connection.request("POST", "#{url}/", body: "late", timeouts: Timeouts.new(first_byte: 0.1)) }
       assert_match(/did not begin to speak HTTP/, late.message)
       assert_equal([Plait::ReadTimeout, true], [late.class, late.retry_safe?])
       greet << true
       assert_equal(["body 0", "body 1", "body 2"], posts.map(&:call))
-      assert_equal([HTTP2Peer::SETTINGS, 8], frame_types(early.pop.delete_prefix("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
+      assert_equal([HTTP2Peer::SETTINGS, 8], early.pop)
     end
   end
 
@@ -765,6 +769,20 @@ class HTTP2Test < Minitest::Test
       connection&.close
       wait_until { connection.io.closed? }
     end
+  end
+
+  # @return [Array(Thread::Queue, Thread::Queue, #call)] by which it is told to go on, what it then tells: the types of the frames
+  #   that had come before; and a peer that answers with what it was sent
+  def slow_to_greet(**settings)
+    greet = Thread::Queue.new
+    early = Thread::Queue.new
+    peer = HTTP2Peer.handler(**settings) { |request| request.answer(request.body) }
+    slow = lambda do |socket|
+      greet.pop
+      early << frame_types(socket.recv(65_536, Socket::MSG_PEEK).delete_prefix("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+      peer.call(socket)
+    end
+    [greet, early, slow]
   end
 
   # @param bytes [String] whole frames
