@@ -110,6 +110,8 @@ class ScriptedOrigin
     end
   rescue IOError, SystemCallError
     nil
+  rescue OpenSSL::SSL::SSLError => e
+    raise unless e.message.include?("unexpected eof") # a proxy that is faster than the client's goodbye
   ensure
     quietly { (io || raw).close }
   end
