@@ -86,10 +86,11 @@ module Plait
           return pass if reads && @woken
 
           flush_now if reads || @drainer.equal?(member)
-          return :again if @over || member.satisfied? # nobody would wake it for what it has done itself
-
-          events_for(member, reads) || lie_down(member)
+          done?(member) ? :again : events_for(member, reads) || lie_down(member)
         end
+
+        # By what it has just sent itself, perhaps: nobody would wake it for that.
+        def done?(member) = @over || member.satisfied?
 
         # Those who were woken may have more to say.
         def pass
