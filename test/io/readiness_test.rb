@@ -3,9 +3,12 @@
 require_relative "../test_helper"
 require "plait"
 require "plait/io/readiness"
+require_relative "../support/needing_async"
 
 # Waiting for any of several descriptors, in a thread and in the fibers of schedulers.
 class IoReadinessTest < Minitest::Test
+  include Support::NeedingAsync
+
   Readiness = Plait::Io::Readiness
 
   def setup
@@ -54,13 +57,5 @@ class IoReadinessTest < Minitest::Test
         end
       end.wait
     end
-  end
-
-  private
-
-  def need_async
-    require "async"
-  rescue LoadError
-    skip("async is not installed: bin/setup peers")
   end
 end

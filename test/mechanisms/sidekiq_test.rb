@@ -1,27 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/fresh_ruby"
-require_relative "../support/redis_server"
-require_relative "../support/sidekiq_process"
-require "tmpdir"
-
-begin
-  require "sidekiq"
-  require_relative "sidekiq/jobs"
-rescue LoadError
-  nil # the tests say so
-end
+require_relative "sidekiq_cases"
 
 # Many machines: here two processes of Sidekiq on one, and a Redis.
 class SidekiqTest < Minitest::Test
-  JOBS = File.expand_path("sidekiq/jobs.rb", __dir__)
+  include SidekiqCases
 
   # Kept for all tests of the file: a process takes a second to come up.
   class << self
     def redis = @redis ||= Support::RedisServer.start.tap { |server| configure(server.url) }
 
-    def workers = @workers ||= Array.new(2) { Support::SidekiqProcess.start(redis, JOBS) }
+    def workers = @workers ||= Array.new(2) { Support::SidekiqProcess.start(redis, SidekiqCases::JOBS) }
 
     private
 
@@ -32,7 +22,7 @@ class SidekiqTest < Minitest::Test
   end
 
   def setup
-    skip("the gem sidekiq is not installed: bin/setup test drivers") unless defined?(::Sidekiq)
+    need_sidekiq
     self.class.workers
   end
 

@@ -1,28 +1,19 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/fresh_ruby"
-require_relative "../support/redis_server"
-require_relative "../support/sidekiq_process"
-require "tmpdir"
-
-begin
-  require "sidekiq"
-  require_relative "sidekiq/jobs"
-rescue LoadError
-  nil # the tests say so
-end
+require_relative "sidekiq_cases"
 
 # A Redis that goes, forgets or is full while a run is under way, and Sidekiq's own ways of not running a job.
 class SidekiqTroublesTest < Minitest::Test
-  JOBS = File.expand_path("sidekiq/jobs.rb", __dir__)
+  include SidekiqCases
+
   CALLER = <<~RUBY.freeze
     require #{JOBS.dump}
     Sidekiq.default_configuration.logger.level = Logger::WARN
   RUBY
 
   def setup
-    skip("the gem sidekiq is not installed: bin/setup test drivers") unless defined?(::Sidekiq)
+    need_sidekiq
     Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
   end
 

@@ -22,13 +22,7 @@ module WireCases
     # An echo, say: that there is an answer does not mean that the rest is not wanted.
     everywhere("a success that comes early does not end the sending") do
       body = Random.new(3).bytes(6_000_000)
-      script = lambda do |peer|
-        peer.head
-        peer.say("HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n")
-        100.times { peer.say(peer.read(body.bytesize / 100)) }
-        peer.stall
-      end
-      with_wire(script) do |wire|
+      with_wire(echo(body.bytesize, pieces: 100)) do |wire|
         assert_equal([body.hash, true], [post(wire, body).body.hash, wire.reusable?])
       end
     end
@@ -36,13 +30,7 @@ module WireCases
     # More than the kernel's buffers of both ends hold, so that each has to take what comes to be able to go on.
     everywhere("an echo is as long as the client allows") do
       body = Random.new(4).bytes(16_000_000)
-      script = lambda do |peer|
-        peer.head
-        peer.say("HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n")
-        160.times { peer.say(peer.read(body.bytesize / 160)) }
-        peer.stall
-      end
-      with_wire(script) do |wire|
+      with_wire(echo(body.bytesize, pieces: 160)) do |wire|
         %i[SNDBUF RCVBUF].each { |name| wire.io.to_io.setsockopt(:SOCKET, name, 65_536) }
         assert_equal([body.hash, true], [post(wire, body).body.hash, wire.reusable?])
       end
@@ -102,6 +90,16 @@ module WireCases
     end
 
     private
+
+    # A peer that sends back what has come of the body, a piece at a time.
+    def echo(size, pieces:)
+      lambda do |peer|
+        peer.head
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: #{size}\r\n\r\n")
+        pieces.times { peer.say(peer.read(size / pieces)) }
+        peer.stall
+      end
+    end
 
     def expecting(target) = "POST #{target} HTTP/1.1\r\nHost: origin\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
 

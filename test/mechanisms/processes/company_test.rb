@@ -2,9 +2,12 @@
 
 require_relative "../../test_helper"
 require "plait"
+require_relative "../../support/needing_async"
 
 # Pools next to, inside of, and underneath other things.
 class ProcessesCompanyTest < Minitest::Test
+  include Support::NeedingAsync
+
   def map(items, **options, &block) = Plait.map(items, on: :processes, **options, &block)
 
   def test_pools_in_several_threads
@@ -125,11 +128,5 @@ class ProcessesCompanyTest < Minitest::Test
     map(1..4, limit: 2) { |x| x }
 
     assert_equal(3, $?.exitstatus) # rubocop:disable Style/SpecialGlobalVars
-  end
-
-  def need_async
-    require "async"
-  rescue LoadError
-    skip("async is not installed: bin/setup peers")
   end
 end

@@ -3,8 +3,11 @@
 require_relative "../../test_helper"
 require "plait"
 require "plait/mechanisms/processes/readiness"
+require_relative "../../support/needing_async"
 
 class ProcessesReadinessTest < Minitest::Test
+  include Support::NeedingAsync
+
   Readiness = Plait::Mechanisms::Processes::Readiness
 
   def setup
@@ -66,11 +69,5 @@ class ProcessesReadinessTest < Minitest::Test
       end
     end.join
     raise failure if failure
-  end
-
-  def need_async
-    require "async"
-  rescue LoadError
-    skip("async is not installed: bin/setup peers")
   end
 end
