@@ -59,32 +59,9 @@ module Support
       Room.new(name: "ext", uses: [], libraries: [], never: [])
     ].to_h { |room| [room.name, room] }.freeze
 
-    # The gems that each room brings along, with those they bring.
-    GEMS = {
-      "protocols" => %w[msgpack http-2 base64],
-      "mechanisms" => %w[io-event timeout],
-      # Of Ruby's own, which other gems may bring in newer versions.
-      "atomic_file" => %w[securerandom],
-      "io" => %w[openssl],
-      "http" => %w[net-http net-protocol securerandom uri],
-      "db" => %w[uri],
-      "suites" => %w[net-http net-protocol uri],
-      "lab" => %w[memory_profiler json bigdecimal],
-      "cli" => %w[thor tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width io-console]
-    }.freeze
-
     module_function
 
     # @return [Boolean] whether a file of the one room may know a file of the other
     def may_use?(room, other) = room == other || %w[version native].include?(other) || ROOMS.fetch(room).uses.include?(other)
-
-    # @return [Array<String>] the rooms that come along when a file of this room is loaded
-    def reach(room, seen = [room])
-      ROOMS.fetch(room).uses.each { |other| reach(other, seen << other) unless seen.include?(other) }
-      seen | %w[version native ext]
-    end
-
-    # @return [Array<String>] the gems that may come along
-    def gems(room) = reach(room).flat_map { |other| GEMS.fetch(other, []) }
   end
 end
