@@ -59,6 +59,9 @@ class OriginTest < Minitest::Test
     wait_until { origin.stats[:in_flight] == 20 }
     assert_equal 20, origin.stats[:peak_in_flight]
     sockets.each(&:close)
+    wait_until { origin.stats[:in_flight].zero? }
+    get("/")
+    assert_equal 20, origin.stats[:peak_in_flight], "a peak does not fall"
     @origin.stop
   end
 

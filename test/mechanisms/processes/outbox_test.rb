@@ -12,10 +12,13 @@ class ProcessesOutboxTest < Minitest::Test
   def teardown = [@reader, @writer].each(&:close)
 
   def test_small_parts_are_one_write
+    writes = 0
+    @writer.define_singleton_method(:write_nonblock) { |*arguments, **options| super(*arguments, **options).tap { writes += 1 } }
     @outbox << +"one" << +"two" << +"three"
     @outbox.flush
 
     assert_predicate(@outbox, :empty?)
+    assert_equal(1, writes)
     assert_equal("onetwothree", @reader.readpartial(100))
   end
 

@@ -30,7 +30,7 @@ module Support
       RUBY
 
       # The features that come along with one file, and nothing else.
-      FEATURES = <<~'RUBY'
+      FEATURES = <<~RUBY
         require "json"
         before = $LOADED_FEATURES.dup
         require ARGV.first
