@@ -36,7 +36,10 @@ module Support
       end
 
       def finished?
-        @status ||= Process.waitpid2(@pid, Process::WNOHANG)&.last
+        @status ||= begin
+          before = children_cpu
+          Process.waitpid2(@pid, Process::WNOHANG)&.last.tap { @cpu = children_cpu - before }
+        end
         !@status.nil?
       end
 
@@ -54,11 +57,13 @@ module Support
         seconds = self.seconds
         kill
         remarks = [*crash, *@leftovers.clear]
-        Result.new(name: @name, output: File.read(output_path).scrub, seconds: seconds, remarks: remarks,
+        Result.new(name: @name, output: File.read(output_path).scrub, seconds: seconds, cpu: @cpu, remarks: remarks,
                    run: tally["run"] + remarks.size, failed: tally["failed"] + remarks.size, skipped: tally["skipped"])
       end
 
       private
+
+      def children_cpu = Process.times.then { |times| times.cutime + times.cstime }
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 

@@ -33,7 +33,8 @@ module Support
         print_skips
         print_files("unsteady, a fault to be found (they failed, and passed when they were run once more):", @unsteady)
         print_files("failed:", failed)
-        @out.puts("", *remarks, "#{sum(&:passed)} passed, #{sum(&:failed)} failed, #{sum { _1.skipped.size }} skipped")
+        @out.puts("", *remarks, format("%.0f s of CPU", sum(&:cpu)),
+                  "#{sum(&:passed)} passed, #{sum(&:failed)} failed, #{sum { _1.skipped.size }} skipped")
       end
 
       private
@@ -45,8 +46,8 @@ module Support
       end
 
       def line(result)
-        format("%-6s %-48s %4d tests, %d failed, %d skipped, %.1f s", result.ok? ? "ok" : "FAILED", result.name,
-               result.run, result.failed, result.skipped.size, result.seconds)
+        format("%-6s %-48s %4d tests, %d failed, %d skipped, %.1f s, CPU %.1f s", result.ok? ? "ok" : "FAILED", result.name,
+               result.run, result.failed, result.skipped.size, result.seconds, result.cpu)
       end
 
       def print_skips
