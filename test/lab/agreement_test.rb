@@ -26,10 +26,31 @@ class LabAgreementTest < Minitest::Test
     assert_equal(["fibers", ["threads"]], Lab::Agreement.new(rows).mismatches.first.to_a[1, 2])
   end
 
-  def test_a_row_may_disagree_with_itself
-    unsteady = Lab::Row.new(cell(:threads), [measurement(1.0), measurement(1.0, results: digest_of(0))])
-    assert_equal(["threads"], Lab::Agreement.new([row(:sequence, 1.0), unsteady]).mismatches.first.differing)
+  # `sleep` returns 0 or 1: which, depends on the second in which it begins.
+  def test_results_that_change_from_run_to_run_are_told_and_not_refused
+    rows = [unsteady(:sequence), unsteady(:threads), row(:fibers, 1.0, 1.0)]
+    agreement = Lab::Agreement.new(rows)
+    assert(agreement.agreed?(nil))
+    assert(rows.all? { |row| agreement.comparable?(row) })
+    assert_match(/\Athe results of sequence, threads differ from run to run.*returns 0 or 1\)\z/, agreement.notices.join)
   end
+
+  def test_a_row_that_changes_where_the_sequence_does_not_is_not_ranked
+    steady, racing = row(:sequence, 2.0, 2.0), unsteady(:threads)
+    agreement = Lab::Agreement.new([steady, racing])
+    assert(agreement.agreed?(nil))
+    assert_equal([true, false], [steady, racing].map { |row| agreement.comparable?(row) })
+    assert_match(/so threads may have a race and are not ranked\z/, agreement.notices.join)
+    assert_predicate(report(steady, racing).rows.first, :fastest?)
+    assert_equal("–", report(steady, racing).tables.first.rows.last.last)
+  end
+
+  def test_a_row_that_is_steadily_wrong_is_refused_beside_one_that_changes
+    agreement = Lab::Agreement.new([row(:sequence, 1.0, 1.0), unsteady(:threads), row(:fibers, 1.0, 1.0, results: digest_of(0))])
+    assert_equal([["fibers"]], agreement.mismatches.map(&:differing))
+  end
+
+  def unsteady(on) = Lab::Row.new(cell(on), [measurement(1.0), measurement(1.0, results: digest_of(0))])
 
   def test_each_group_is_for_itself
     rows = [row(:sequence, 1.0, group: "a"), row(:sequence, 1.0, group: "b", results: digest_of("other")),

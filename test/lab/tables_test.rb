@@ -12,7 +12,7 @@ class LabTablesTest < Minitest::Test
                     row(:fibers, 3.0, 3.2, limit: 8)).tables
     assert_equal(["sleeping: time", "sleeping: time of one item", "sleeping: allocated per item"], tables.map(&:title))
     speed = tables.first
-    assert_equal(["", "time", "min – max", "n", "naps/s", "CPU", "peak memory", "compared"], speed.columns)
+    assert_equal(["", "time", "min – max", "n", "naps/s", "CPU", "peak RSS", "compared"], speed.columns)
     assert_equal([["sequence", "10.0 s", "9.00 s – 11.0 s", "3", "0.30", "1.00 s", "1.00 MB", "3.28 ×"],
                   ["threads (limit 8)", "3.05 s", "3.00 s – 3.10 s", "2", "0.98", "305 ms", "1.00 MB", "fastest"],
                   ["fibers (limit 8)", "3.10 s", "3.00 s – 3.20 s", "2", "0.97", "310 ms", "1.00 MB", "tie (1.02 ×)"]],
@@ -63,10 +63,17 @@ class LabTablesTest < Minitest::Test
 
   def test_what_is_unknown_is_a_dash_and_its_reason_a_note
     bare = row(:sequence, 3.0, memory: "there is no fork here")
-    bare.trials.first.peak = nil
+    bare.trials.first.peak = bare.trials.first.peak_source = nil
     tables = report(bare, row(:threads, 3.0, memory: allocations(scope: "not all"))).tables
     assert_equal("–", tables.first.rows.first[6])
     assert_equal(["threads: not all", "sequence: there is no fork here"], tables.last.notes)
+  end
+
+  def test_rss_and_pss_have_columns_of_their_own
+    sampled = row(:processes, 3.0).tap { |one| one.trials.first.peak_source = :sampled_processes }
+    speed = report(row(:threads, 2.0), sampled).tables.first
+    assert_equal(["peak RSS", "peak PSS of all processes"], speed.columns[6, 2])
+    assert_equal([["1.00 MB", "–"], ["–", "1.00 MB"]], speed.rows.map { |cells| cells[6, 2] })
   end
 
   def test_a_workload_may_have_tables_and_words_of_its_own

@@ -51,6 +51,13 @@ class LabVerdictTest < Minitest::Test
     refute_match(/blocks/, verdict(row(:sequence, 10.0, 10.1), row(:threads, 9.0, 9.1), row(:fibers, 9.9, 10.2)).join)
   end
 
+  # Zlib on eight processors: threads win, and nothing waits.
+  def test_computing_without_the_gvl_is_not_taken_for_a_blocked_loop
+    rows = { sequence: [10.0, 10.1], threads: [1.3, 1.4], fibers: [9.9, 10.2] }
+    told = verdict(*rows.map { |on, walls| row(on, *walls, cpu: 9.9) })
+    refute_match(/blocks the event loop/, told.join)
+  end
+
   def test_a_busy_machine_is_told
     busy = row(:sequence, 2.0, 2.1, cpu: 1.0).tap { |one| one.trials.each { |trial| trial.delay = 0.9 } }
     told = verdict(busy, row(:threads, 1.0, 1.1))

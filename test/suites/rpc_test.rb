@@ -56,12 +56,12 @@ class RpcSuiteTest < Minitest::Test
 
   def test_figures
     cells = %w[Local Sync].to_h { |way| [way, cell(way, parts: [[0, 16]] * 4)] }
-    rows = [row(cells["Local"], 0.4, 0.8), row(cells["Sync"], 1.2)]
+    rows = [row(cells["Local"], 0.4, 0.6, 2.0), row(cells["Sync"], 1.2)]
     tables = Rpc::ClassicTables.new(rows, { "1 MB" => 1, "2 MB" => 2 }, cells.invert.compare_by_identity, "Local")
     seconds, rates, deviations, shares = tables.all.map(&:rows)
     assert_equal([["Local", "150 ms"], ["Sync", "300 ms"]], seconds)
     assert_equal([["Local", "6.67", "6.67"], ["Sync", "3.33", "3.33"]], rates)
-    assert_equal([["Local", "70.7 ms"], ["Sync", "–"]], deviations)
+    assert_equal([["Local", "218 ms"], ["Sync", "–"]], deviations)
     assert_equal([["Local", "1.00", "1.00"], ["Sync", "0.50", "0.50"]], shares)
     assert_equal({ "Local" => 1.0, "Sync" => 0.5 }, tables.averages.transform_values { |share| share.round(6) })
   end

@@ -2,6 +2,7 @@
 
 require_relative "grid"
 require_relative "paragraph"
+require_relative "../lab/tables"
 
 module Plait
   module CLI
@@ -9,7 +10,7 @@ module Plait
     class Presentation
       # Columns that go first where the terminal is narrow, then the rate.
       LEAST = ["n", "items counted", "GC runs", "retained strings", "retained objects", "retained bytes",
-               "strings", "objects", "90 %", "peak memory", "min – max", "CPU"].freeze
+               "strings", "objects", "90 %", *Plait::Lab::Tables::PEAKS.values, "min – max", "CPU"].freeze
       # Prose is read best in lines no longer than this.
       WIDEST_PROSE = 110
 

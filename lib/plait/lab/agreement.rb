@@ -4,7 +4,8 @@ require_relative "mismatch"
 
 module Plait
   module Lab
-    # Holds the results of rows against each other, before anybody looks at their speed.
+    # Holds the results of rows against each other, before any speed is shown. A row may differ from itself, from round to
+    # round: `sleep` returns 0 or 1 (whole seconds), and a body with a race gives what it gives. That is told, not refused.
     class Agreement
       # @param rows [Array<Row>]
       def initialize(rows)
@@ -14,15 +15,45 @@ module Plait
       # @return [Array<Mismatch>] at most one for each group
       def mismatches = @mismatches ||= @rows.group_by(&:group).filter_map { |group, rows| mismatch(group, rows) }
 
-      # @return [Boolean] the rows of this group gave the same results in every round
+      # @return [Boolean] no row of this group gave, in all its rounds, other results than the row it is held against
       def agreed?(group) = mismatches.none? { |mismatch| mismatch.group == group }
+
+      # @return [Boolean] its results are as steady as those of the row it is held against
+      def comparable?(row) = !suspects.include?(row)
+
+      # @return [Array<String>] a sentence for each group with rows that differ from round to round
+      def notices = @rows.group_by(&:group).filter_map { |group, rows| notice(group, rows) }
 
       private
 
+      def notice(group, rows)
+        moving = rows.reject { |row| steady?(row) }
+        return if moving.empty?
+
+        "#{"#{group}: " if group}the results of #{moving.map(&:label).join(", ")} differ from run to run, so they are not " \
+          "compared: end the body with a value that every run gives (sleep returns 0 or 1)#{suspicion(moving)}"
+      end
+
+      def suspicion(moving)
+        racing = (moving & suspects).map(&:label)
+        "; those of other mechanisms don't, so #{racing.join(", ")} may have a race and are not ranked" if racing.any?
+      end
+
+      # @return [Array<Row>] unsteady ones, held against a steady one
+      def suspects
+        @suspects ||= @rows.group_by(&:group).values.flat_map do |rows|
+          steady?(reference_of(rows)) ? rows.reject { |row| steady?(row) } : []
+        end
+      end
+
+      def steady?(row) = row.measurements.map { |measurement| measurement.results.digest }.uniq.one?
+
       def mismatch(group, rows)
         reference = reference_of(rows)
+        return unless steady?(reference)
+
         expected = reference.measurements.first.results
-        strays = rows.filter_map { |row| stray(row, expected) }
+        strays = rows.select { |row| steady?(row) }.filter_map { |row| stray(row, expected) }
         describe(group, reference, expected, strays) unless strays.empty?
       end
 
@@ -37,8 +68,8 @@ module Plait
       end
 
       def stray(row, expected)
-        other = row.measurements.map(&:results).find { |results| results.digest != expected.digest }
-        [row.label, other] if other
+        other = row.measurements.first.results
+        [row.label, other] unless other.digest == expected.digest
       end
 
       def describe(group, reference, expected, strays)

@@ -14,7 +14,7 @@ module Plait
       # Tells each row which one it is compared with.
       # @return [void]
       def apply
-        contenders = @rows.select { |row| row.measured? && @agreement.agreed?(row.group) }
+        contenders = @rows.select { |row| row.measured? && @agreement.agreed?(row.group) && @agreement.comparable?(row) }
         contenders.group_by(&:group).each_value do |group|
           fastest = group.min_by { |row| row.wall.median }
           group.each { |row| row.fastest = fastest }

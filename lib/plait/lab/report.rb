@@ -45,9 +45,9 @@ module Plait
         @rounds_done = rounds_done
         @interrupted = interrupted
         @error = error
-        @notes = notes
         @environment = environment
         @agreement = Agreement.new(rows)
+        @notes = notes + @agreement.notices
         Ranking.new(rows, @agreement).apply
       end
 

@@ -67,6 +67,9 @@ module Plait
       # @return [Statistics, nil] bytes above what the process held before the run
       def peak = statistics(:peak)
 
+      # @return [Symbol, nil] the meter of {#peak}: :resident (RSS) or :sampled_processes (PSS)
+      def peak_source = measurements.filter_map(&:peak_source).first
+
       # @return [Statistics, nil]
       def gc_runs = statistics(:gc_runs)
 

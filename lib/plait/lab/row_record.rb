@@ -21,7 +21,7 @@ module Plait
       # @return [Hash]
       def to_h
         { label: @row.label, engine: engine, on: @row.on, limit: @row.limit, group: @row.group, n: @row.n, items: items,
-          **figures, own: own, latency_s: latency, allocated_per_item: @row.allocations&.to_h, **judgement,
+          **figures, peak_source: @row.peak_source, own: own, latency_s: latency, allocated_per_item: @row.allocations&.to_h, **judgement,
           first_error: first_error, failed: @row.failed? }
       end
 

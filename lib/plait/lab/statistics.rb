@@ -66,6 +66,15 @@ module Plait
         overlap?(other) || close?(other)
       end
 
+      # Those that can't be told apart from the first of them.
+      # @param ranked [Array<Object>] the best first, by its median
+      # @yieldreturn [Statistics] of one
+      # @return [Array<Object>] at least one
+      def self.leaders(ranked)
+        best = yield(ranked.first)
+        ranked.select { |one| one.equal?(ranked.first) || yield(one).tie?(best) }
+      end
+
       # @return [Hash]
       def to_h = { median: median, min: min, max: max, n: n }
 

@@ -7,7 +7,9 @@ module Plait
   module Lab
     # A report as tables of text: differing results first, then speed, latency, memory and what could not be measured.
     class Tables
-      SPEED = ["", "time", "min – max", "n", "%s/s", "CPU", "peak memory", "compared"].freeze
+      # One meter a column: the resident set of one process and the proportional share of several can't be compared.
+      PEAKS = { resident: "peak RSS", sampled_processes: "peak PSS of all processes" }.freeze
+      SPEED = ["", "time", "min – max", "n", "%s/s", "CPU", *PEAKS.values, "compared"].freeze
       LATENCY = ["", "median", "90 %", "99 %", "longest"].freeze
       MEMORY = ["", "bytes", "objects", "strings", "retained bytes", "retained objects", "retained strings",
                 "items counted", "GC runs"].freeze
@@ -47,18 +49,22 @@ module Plait
       end
 
       def speed(group, rows)
-        columns = SPEED.map { |column| column.sub("%s", @report.workload.unit) }
-        Table.new(title("time", group), columns, rows.map { |row| speed_row(row) })
+        peaks = PEAKS.slice(*rows.map(&:peak_source))
+        columns = (SPEED - (PEAKS.values - peaks.values)).map { |column| column.sub("%s", @report.workload.unit) }
+        Table.new(title("time", group), columns, rows.map { |row| speed_row(row, peaks.keys) })
       end
 
-      def speed_row(row)
+      def speed_row(row, peaks)
         wall = row.wall
         spread = wall.n > 1 ? "#{Quantity.seconds(wall.min)} – #{Quantity.seconds(wall.max)}" : Quantity::UNKNOWN
         [row.label, Quantity.seconds(wall.median), spread, wall.n.to_s, Quantity.number(row.rate.median),
-         Quantity.seconds(row.cpu.median), Quantity.bytes(row.peak&.median), compared(row)]
+         Quantity.seconds(row.cpu.median), *peaks.map { |source| peak(row, source) }, compared(row)]
       end
 
+      def peak(row, source) = Quantity.bytes((row.peak.median if row.peak_source == source))
+
       def compared(row)
+        return Quantity::UNKNOWN unless row.fastest
         return "fastest#{single(row)}" if row.fastest?
 
         times = Quantity.times(row.ratio)

@@ -96,14 +96,20 @@ module Plait
         ", the rest is computing; #{list(parallel)} kept more than one processor at work"
       end
 
-      # Waiting that threads overlap and fibers don't is waiting in a call that the event loop never hears of.
+      # Waiting that threads overlap and fibers don't is waiting in a call that the event loop never hears of. Where the work
+      # computes, threads win by processors: C that computes without the GVL.
       def blocked_loop(rows)
         reference, threads, fibers = %i[sequence threads fibers].map { |name| quickest(rows, name) }
-        return unless reference && threads && fibers
+        return unless reference && threads && fibers && waits?(rows)
         return unless threads < reference / 2 && fibers > reference * 0.8
 
         "Threads overlap the waits and fibers don't: something in the work blocks the event loop. Wrapping that call " \
           "in Plait.offload, or on: :hybrid, may help."
+      end
+
+      def waits?(rows)
+        share = rows.find { |row| row.on == :sequence }.waiting_share
+        share.nil? || share > MOSTLY_COMPUTING
       end
 
       # @return [Float, nil] seconds

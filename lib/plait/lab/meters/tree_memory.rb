@@ -14,6 +14,8 @@ module Plait
         DUTY = 0.02
         # Seconds until the first look, so that short runs are seen as well.
         FIRST_PAUSE = 0.02
+        # Looks: with fewer, a peak between two of them is missed more often than not, and "0 B" is what is left.
+        ENOUGH = 3
 
         # @return [Boolean]
         def self.supported? = File.readable?("/proc/self/smaps_rollup")
@@ -42,9 +44,9 @@ module Plait
         # @return [Float] seconds until the next look
         def pause = [@due - Deadline.now, 0.001].max
 
-        # @return [Hash] peak in bytes above the base, and peak_source; both nil when the run was too short to be seen
+        # @return [Hash] peak in bytes above the base, and peak_source; both nil when the run was too short for ENOUGH looks
         def figures
-          return { peak: nil, peak_source: nil } if @samples.nil? || @samples.zero?
+          return { peak: nil, peak_source: nil } if @samples.nil? || @samples < ENOUGH
 
           { peak: @peak - @base, peak_source: :sampled_processes }
         end

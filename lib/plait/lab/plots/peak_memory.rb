@@ -10,8 +10,10 @@ module Plait
       # How much memory each row took at its height.
       class PeakMemory < Kind
         TITLE = "Peak memory"
-        CAPTION = "The most memory that was held at once, above what the process held when it was forked: of " \
-                  "several processes, all of them together, looked at now and then. Less is better."
+        CAPTION = "The most memory that was held at once, above what the process held when it was forked. RSS is the " \
+                  "resident memory of one process, as the kernel kept it. PSS is the sum of all processes of the row, " \
+                  "shared pages counted once, looked at now and then: compare it with PSS alone. Less is better."
+        METERS = { resident: "RSS", sampled_processes: "PSS" }.freeze
 
         private
 
@@ -26,14 +28,14 @@ module Plait
 
         def value(row, divisor)
           sizes = %i[median min max].to_h { |part| [part, row.peak.public_send(part) / divisor.to_f] }
-          record(row, **sizes, n: row.peak.n, shown: Quantity.bytes(row.peak.median))
+          record(row, **sizes, n: row.peak.n, shown: "#{Quantity.bytes(row.peak.median)} #{METERS.fetch(row.peak_source)}")
         end
 
         def sizes(peak) = [peak.median, peak.min, peak.max].map { |size| Quantity.bytes(size) }
 
         def table
-          rows = shown.map { |row| [name(row), *sizes(row.peak)] }
-          Table.new(TITLE, ["", "median", "least", "most"], rows)
+          rows = shown.map { |row| [name(row), METERS.fetch(row.peak_source), *sizes(row.peak)] }
+          Table.new(TITLE, ["", "meter", "median", "least", "most"], rows)
         end
       end
     end

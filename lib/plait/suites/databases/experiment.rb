@@ -30,15 +30,23 @@ module Plait
         end
 
         # @param rows [Array<Lab::Row>]
-        # @return [Array<String>] who answers most in each table, and whether the pool was what limited it
+        # @return [Array<String>] which lines answer most in each table, and whether the pool limits the first of them
         def verdict(rows)
           rows.select(&:measured?).group_by { |row| @lines.fetch(row.cell).table }.map do |title, some|
-            best = some.max_by { |row| row.rate.median }
-            "#{title}: #{@lines.fetch(best.cell).name} answers most, #{number(best.rate.median)} requests/s#{limit(best)}."
+            best = some.sort_by { |row| -row.rate.median }
+            "#{title}: #{leaders(best)} most, #{number(best.first.rate.median)} requests/s#{limit(best.first)}#{hint(some)}."
           end
         end
 
         private
+
+        # Rows that can't be told apart are named together.
+        def leaders(ranked)
+          names = Lab::Statistics.leaders(ranked, &:rate).map { |row| @lines.fetch(row.cell).name }
+          "#{names.join(", ")} #{names.one? ? "answers" : "answer"}"
+        end
+
+        def hint(rows) = rows.any? { |row| row.n == 1 } ? " (one round: a hint)" : ""
 
         def line(row)
           report, figures = latest(row)

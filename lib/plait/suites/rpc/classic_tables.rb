@@ -52,7 +52,7 @@ module Plait
         def row(way, group) = @rows[way].find { |row| row.group == group && row.measured? }
 
         # Each trial moves it several times, where it is small.
-        def seconds(row) = row.wall.mean / times(row)
+        def seconds(row) = row.wall.median / times(row)
 
         def times(row) = row.cell.items.sum { |_, count| count }.fdiv(@sizes.fetch(row.group) * Blocks::PER_MEGABYTE)
 

@@ -40,11 +40,19 @@ module Plait
         def measured(rows) = rows.select(&:measured?).group_by(&:group)
 
         def sentence(group, ways)
-          quick = ways.min_by { |row| row.wall.median }
-          small = ways.min_by { |row| row.peak.median }
-          "#{group}: #{name_of(quick)} takes least time, #{quantity.seconds(quick.wall.median)}; #{name_of(small)} grows " \
-            "least, by #{quantity.bytes(small.peak.median)}."
+          quick = ways.sort_by { |row| row.wall.median }
+          small = ways.sort_by { |row| row.peak.median }
+          "#{group}: #{best(quick, :wall, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
+            "#{best(small, :peak, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
         end
+
+        # Rows that can't be told apart are named together.
+        def best(ranked, figure, one, many)
+          leaders = Lab::Statistics.leaders(ranked, &figure)
+          "#{leaders.map { |row| name_of(row) }.join(", ")} #{leaders.one? ? one : many}"
+        end
+
+        def hint(rows) = rows.any? { |row| row.n == 1 } ? " (one round: a hint)" : ""
 
         def comparison(group, ways)
           return unless @against && (ratio = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.wall.median] })))
