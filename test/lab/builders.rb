@@ -26,7 +26,8 @@ module LabBuilders
 
   def measurement(wall, cpu: wall / 10, results: digest_of(2, 4, 6), **rest)
     Lab::Measurement.new(label: "x", items: 3, wall: wall, cpu: cpu, latencies: [wall / 3] * 3, timeline: timeline,
-                         errors: 0, gc_runs: 1, gc_time: 0.001, objects: 30, peak: 1_000_000, peak_source: :resident, results: results, **rest)
+                         errors: 0, gc_runs: 1, gc_time: 0.001, objects: 30, peak: 1_000_000, peak_source: :resident,
+                         results: results, **rest)
   end
 
   def allocations(**rest)

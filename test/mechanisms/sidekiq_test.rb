@@ -226,15 +226,52 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_an_item_that_vanished_from_its_queue_is_told
+  # Its process was killed between taking and beginning it. Others' jobs in the queue don't hide that.
+  def test_an_item_that_was_taken_and_not_begun_is_sent_again
     outcomes = nil
     logged_by_sidekiq do
-      run = Thread.new { run_with_short_patience([1], Jobs::Double, "nobodys", unserved: 60) }
-      wait_until { redis("LLEN", "queue:nobodys") == 1 }
-      redis("DEL", "queue:nobodys")
+      run = Thread.new { run_with_short_patience([1], Jobs::Double, "busy", unserved: 120) }
+      taken = take_from("busy")
+      redis("LPUSH", "queue:busy", JSON.generate("class" => "Other", "enqueued_at" => Time.now.to_f + 3600))
+      wait_until { redis("LLEN", "queue:busy") == 2 }
+      redis("LPUSH", "queue:busy", taken) # the copy that counts no more
+      redis("LREM", "queue:busy", 0, redis("LINDEX", "queue:busy", -1))
+      Support::SidekiqProcess.start(self.class.redis, JOBS, queue: "busy", concurrency: 1) { outcomes = run.value }
+    end
+
+    assert_equal([2], outcomes.map(&:value))
+  end
+
+  def test_a_copy_that_another_one_has_replaced_does_not_run
+    in_folder do |folder|
+      lone do |worker, queue|
+        run = nil
+        logged_by_sidekiq do
+          worker.stop
+          run = Thread.new { run_with_short_patience([folder], Jobs::Wait, queue, unserved: 120) }
+          taken = take_from(queue)
+          wait_until { redis("LLEN", "queue:#{queue}") == 1 }
+          redis("RPUSH", "queue:#{queue}", taken)
+          worker.start
+          wait_until { redis("LLEN", "queue:#{queue}").zero? && begun(folder) == 1 }
+          File.write(File.join(folder, "go"), "")
+
+          assert_equal(["gone on"], run.value.map(&:value))
+        end
+        assert_equal(1, begun(folder))
+      end
+    end
+  end
+
+  def test_an_item_that_is_never_begun_is_told
+    outcomes = nil
+    logged_by_sidekiq do
+      run = Thread.new { run_with_short_patience([1], Jobs::Double, "nobodys", unserved: 120) }
+      3.times { take_from("nobodys") }
       outcomes = run.value
     end
 
+    assert_instance_of(Plait::WorkerDied, outcomes.first.error)
     assert_match(/took item 0 from its queue and has not begun it/, outcomes.first.error.message)
   end
 
@@ -392,10 +429,17 @@ class SidekiqTest < Minitest::Test
     config.logger = before
   end
 
+  # As a process that is killed right then.
+  def take_from(queue)
+    taken = nil
+    wait_until { taken = redis("RPOP", "queue:#{queue}") }
+    taken
+  end
+
   # Looks often, and takes for dead at once what Sidekiq gives a minute.
   def run_with_short_patience(items, job, queue, unserved: 30, **options)
     Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
-    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0.1, unserved, 0.5)
+    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0.1, unserved, 0.5, 0)
     mechanism = Plait::Mechanisms::Sidekiq.new(patience: patience)
     policy = Plait::Mechanisms::Options.new(on_error: unserved < 30 ? :raise : :collect, **options)
     Plait::Mechanisms::Coordinator.new(mechanism, items, policy, Plait.job(job, queue: queue)).map

@@ -48,6 +48,76 @@ class SidekiqTroublesTest < Minitest::Test
     end
   end
 
+  # It has the queue and the run, and not the signs of life of Sidekiq's processes: these come within ten seconds.
+  def test_a_redis_that_has_forgotten_the_processes_ends_no_run
+    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, 30, 60, 3600)
+    census = Struct.new(:served) do
+      def dead(identities) = identities
+      def served?(_queue) = served
+    end
+    watchman = Plait::Mechanisms::Sidekiq::Watchman.new(census.new(true), "default", patience)
+    begun, waiting = Array.new(2) { |index| Plait::Mechanisms::Sidekiq::Task.new(index, nil) }
+    begun.attempt("a", 1)
+
+    3.times { assert_empty(watchman.lost([begun, waiting])) }
+  end
+
+  # While Redis is away there is nothing to be seen: that time does not count.
+  def test_a_queue_counts_as_unserved_from_the_first_look_that_finds_no_process
+    unserved = 0.2
+    census = Struct.new(:nothing) { def served?(_queue) = false }
+    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, unserved, 60, 0)
+    watchman = Plait::Mechanisms::Sidekiq::Watchman.new(census.new, "q", patience)
+    task = Plait::Mechanisms::Sidekiq::Task.new(0, nil)
+    sleep(unserved)
+    logger = ::Sidekiq.default_configuration.logger
+
+    logger.stub(:warn, nil) { assert_empty(watchman.lost([task])) }
+    sleep(unserved)
+    assert_raises(Plait::UnsupportedError) { watchman.lost([task]) }
+  end
+
+  # The answer to a push was lost: it may have arrived or not.
+  def test_a_push_that_broke_off_is_made_again_and_counts_once
+    with_worker do |redis|
+      told = run_beside(redis, <<~RUBY)
+        class Sidekiq::Client
+          alias push_and_answer push
+          def push(job)
+            push_and_answer(job).tap { raise RedisClient::ReadTimeoutError, "gone" if (@pushed = @pushed.to_i + 1) == 2 }
+          end
+        end
+        p Plait.map(1..5, on: :sidekiq, &Plait.job(Jobs::Double))
+      RUBY
+
+      assert_equal("[2, 4, 6, 8, 10]\n", told.out, told.err)
+    end
+  end
+
+  # The client's own timeouts are longer than the test waits.
+  SILENT = <<~RUBY
+    Sidekiq.configure_client { |config| config.redis = { timeout: 300 } }
+    stop = -> { Process.kill(:STOP, Integer(ENV.fetch("REDIS_PID"))) }
+    report = ->(&run) do
+      run.call
+    rescue Plait::DeadlineExceeded => e
+      puts e.message
+    end
+  RUBY
+
+  def test_a_deadline_holds_while_redis_does_not_answer
+    Support::RedisServer.start do |redis|
+      told = run_beside(redis, SILENT + <<~RUBY, "REDIS_PID" => redis.pid.to_s)
+        source = Enumerator.new { |items| items << 1; stop.call; items << 2 }
+        report.call { Plait.map(source, on: :sidekiq, deadline: 0.5, &Plait.job(Jobs::Double)) }
+        report.call { Plait.map([1], on: :sidekiq, deadline: 0.5, &Plait.job(Jobs::Double)) }
+      RUBY
+      Process.kill(:CONT, redis.pid)
+
+      assert_match(/deadline passed.*\nthe deadline passed before Sidekiq's Redis answered/, told.out, told.err)
+    end
+  end
+
   def test_a_redis_that_has_lost_the_results_is_told
     with_redis do |_, channel, client|
       channel.open
@@ -101,7 +171,7 @@ class SidekiqTroublesTest < Minitest::Test
 
   # It has answered, and then ended: its answer may be on the way at the first look.
   def test_a_process_is_dead_when_it_is_missed_twice
-    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, 30, 60)
+    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, 30, 60, 0)
     census = Struct.new(:gone) { def dead(identities) = identities & gone }.new(["a"])
     watchman = Plait::Mechanisms::Sidekiq::Watchman.new(census, "default", patience)
     tasks = %w[a b].map.with_index { |worker, index| Plait::Mechanisms::Sidekiq::Task.new(index, nil).tap { |task| task.attempt(worker, 1) } }
@@ -166,7 +236,9 @@ class SidekiqTroublesTest < Minitest::Test
     end
   end
 
-  def run_beside(redis, script) = Support::FreshRuby.run(CALLER + script, env: { "REDIS_URL" => redis.url })
+  def run_beside(redis, script, env = {})
+    Support::FreshRuby.run(CALLER + script, env: { "REDIS_URL" => redis.url, **env })
+  end
 
   def with_redis
     Support::RedisServer.start do |redis|

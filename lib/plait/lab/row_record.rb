@@ -21,8 +21,8 @@ module Plait
       # @return [Hash]
       def to_h
         { label: @row.label, engine: engine, on: @row.on, limit: @row.limit, group: @row.group, n: @row.n, items: items,
-          **figures, peak_source: @row.peak_source, own: own, latency_s: latency, allocated_per_item: @row.allocations&.to_h, **judgement,
-          first_error: first_error, failed: @row.failed? }
+          **figures, peak_source: @row.peak_source, own: own, latency_s: latency,
+          allocated_per_item: @row.allocations&.to_h, **judgement, first_error: first_error, failed: @row.failed? }
       end
 
       # @return [Hash{String => Object}] the same, one value a field

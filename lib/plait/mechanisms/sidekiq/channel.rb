@@ -8,7 +8,8 @@ require_relative "../../values/errors"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # What a run has in Redis: a key that is there as long as its results are wanted, and a stream with the news of its items.
+      # What a run has in Redis: a key that is there as long as its results are wanted (a hash that names the replaced copies
+      # of its items), and a stream with the news of its items.
       # Both go by themselves soon after a caller that was killed. A stream, since what is read from it stays until that has
       # arrived; what is popped from a list is lost with its connection.
       class Channel
@@ -43,8 +44,8 @@ module Plait
 
         # @return [void]
         def open
+          want
           pipeline do |redis|
-            redis.call("SET", @key, "1", "EX", LIFE)
             redis.call("XADD", @stream, "*", "news", "[]")
             redis.call("EXPIRE", @stream, 2 * LIFE)
           end
@@ -65,8 +66,13 @@ module Plait
           raise ConnectionError, LOST if kept.zero?
 
           @read = 0
-          @redis.with { |redis| redis.call("SET", @key, "1", "EX", LIFE) } if wanted.zero?
+          want if wanted.zero?
         end
+
+        # A copy of an item that is not taken from its queue yet must not run any more.
+        # @param copy [String] see {#wanted?}
+        # @return [void]
+        def replace(copy) = @redis.with { |redis| redis.call("HSET", @key, copy, "replaced") }
 
         # @return [Boolean] whether very much was read since the last sign of life, and takes memory there
         def heavy? = @read > MUCH
@@ -100,8 +106,12 @@ module Plait
 
         # A worker's.
 
-        # @return [Boolean]
-        def wanted? = @redis.with { |redis| redis.call("EXISTS", @key) }.positive?
+        # @param copy [String, nil] of an item, as {Run} names it
+        # @return [Boolean] whether the run is, and no other copy has replaced this one
+        def wanted?(copy = nil)
+          wanted, replaced = @redis.with { |redis| redis.call("HMGET", @key, "wanted", *copy) }
+          !wanted.nil? && replaced.nil?
+        end
 
         # @param news [Array] of plain values; unless the run is over
         # @return [void]
@@ -110,6 +120,13 @@ module Plait
         end
 
         private
+
+        def want
+          pipeline do |redis|
+            redis.call("HSET", @key, "wanted", "1")
+            redis.call("EXPIRE", @key, LIFE)
+          end
+        end
 
         def pipeline(&block) = @redis.with { |redis| redis.pipelined(&block) }
 

@@ -2,6 +2,7 @@
 
 require_relative "redis"
 require_relative "../mechanism"
+require_relative "../time_limit"
 require_relative "../../values/deadline"
 
 module Plait
@@ -18,13 +19,13 @@ module Plait
         OUTAGE = 30
 
         # @param channel [Channel]
-        # @param deadline [Deadline, nil] at which there is a tick in any case
+        # @param deadline [Deadline, nil] there is a tick at this moment, whatever Redis does
         # @return [Courier] at work
         def initialize(channel, deadline)
           @channel = channel
-          @deadline = deadline
           @news = Thread::Queue.new
           @beaten = @heard = Deadline.now
+          @alarm = Thread.new { ring(deadline) } if deadline
           @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # whatever its caller holds back
         end
 
@@ -33,17 +34,30 @@ module Plait
 
         def any? = !@news.empty?
 
+        # @param seconds [Float, nil] that a silent Redis may hold it up; then the thread ends by itself
         # @return [void]
-        def stop
+        def stop(seconds = nil)
           @over = true
-          @channel.knock
-        rescue StandardError
-          nil # Redis is away: it sees that it is over
-        ensure
-          @thread.join
+          @alarm&.kill&.join
+          knock(seconds)
+          @thread.join(seconds)
         end
 
         private
+
+        def knock(seconds)
+          seconds ? TimeLimit.enforce(seconds) { @channel.knock } : @channel.knock
+        rescue StandardError
+          nil # Redis is away: the thread sees that it is over
+        end
+
+        # Also while Redis is silent.
+        def ring(deadline)
+          sleep(deadline.remaining)
+          @news << :tick
+        rescue ClosedQueueError
+          nil
+        end
 
         def carry
           listen until @over
@@ -54,7 +68,7 @@ module Plait
         end
 
         def listen
-          @channel.listen(patience).each { |news| @news << news }
+          @channel.listen(TICK).each { |news| @news << news }
           @heard = Deadline.now
           beat if @heard > @beaten + BEAT || @channel.heavy?
           @news << :tick if @news.empty? # who has news looks then
@@ -62,11 +76,6 @@ module Plait
           raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
 
           sleep(Redis::PAUSE)
-        end
-
-        def patience
-          left = @deadline&.remaining
-          left&.positive? ? [TICK, left].min : TICK
         end
 
         def beat

@@ -67,7 +67,7 @@ module Plait
         def perform(order)
           @index = order["index"]
           @channel = Channel.new(config.redis_pool, order["run"])
-          run(order) if Redis.patiently(OUTAGE) { @channel.wanted? }
+          run(order) if Redis.patiently(OUTAGE) { @channel.wanted?(order["copy"]) }
         end
 
         private

@@ -12,7 +12,7 @@ module Plait
         # Seconds between two attempts while it is away.
         PAUSE = 0.5
         # What it answers while it starts, is full, or another one becomes the primary.
-        PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS) /
+        PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN) /
 
         class << self
           # Connections besides those that the program uses for Sidekiq itself, and as it has configured these. (What Sidekiq

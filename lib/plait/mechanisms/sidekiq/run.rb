@@ -11,6 +11,7 @@ require_relative "watchman"
 require_relative "../executor"
 require_relative "../mechanism"
 require_relative "../options"
+require_relative "../time_limit"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
@@ -26,6 +27,10 @@ module Plait
         GRACE = 5.0
         # Seconds for which Redis may be away when an item is to be sent.
         OUTAGE = Courier::OUTAGE
+        # Seconds that Redis has for the end of a run whose deadline has passed.
+        LEAVE = 0.25
+        # Copies of an item that are taken and never begun: then the item is what ends its processes.
+        COPIES = 3
 
         # @param job [Job]
         # @param policy [Options]
@@ -44,10 +49,12 @@ module Plait
           @tasks = {}
           @ready = []
           @terms = terms
-          Redis.reached { @channel.open }
+          in_time { Redis.reached { @channel.open } }
           @courier = Courier.new(@channel, @policy.deadline)
         rescue ThreadError => e
           raise UnsupportedError, "the system gives no thread to wait for Sidekiq's answers (#{e.message}): see ulimit -u"
+        ensure
+          @redis&.shutdown(&:close) unless @courier
         end
 
         def room? = @tasks.size < @limit
@@ -84,9 +91,9 @@ module Plait
         def close
           return if forked?
 
-          @courier.stop
-          @channel.close
-        rescue ::RedisClient::Error
+          @courier.stop(leave)
+          in_time(leave) { @channel.close }
+        rescue ::RedisClient::Error, DeadlineExceeded
           nil # what is left there goes by itself
         ensure
           @redis.shutdown(&:close)
@@ -104,15 +111,46 @@ module Plait
         # In a child that was forked in the middle of the run: that is its parent's.
         def forked? = Process.pid != @pid
 
+        # A Redis that is silent (a machine that is gone, a firewall) keeps its caller for the client's own timeouts, tried again.
+        def in_time(seconds = @policy.deadline&.remaining, &block)
+          return yield unless seconds
+
+          TimeLimit.enforce(seconds, DeadlineExceeded, &block)
+        rescue DeadlineExceeded
+          raise DeadlineExceeded, "the deadline passed before Sidekiq's Redis answered"
+        end
+
+        # @return [Float, nil] seconds; nil: as long as it takes
+        def leave = @policy.deadline&.remaining&.clamp(LEAVE, nil)
+
         def send_off(task)
-          order = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item }
-          job = { "class" => Errand, "queue" => @job.queue, "args" => [order], "retry" => false }
           patience = [OUTAGE, *@policy.deadline&.remaining].min
-          sent = Redis.patiently(patience, only: Redis.method(:untouched?)) { @client.push(job) }
-          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{Errand} back: it must yield")) unless sent
+          sent = in_time { Redis.patiently(patience) { push(task) } }
+          return task.sent if sent
+
+          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{Errand} back: it must yield"))
         rescue ::RedisClient::Error => e
           raise Redis.error(e)
+        rescue DeadlineExceeded => e
+          fail_with(task, e)
         end
+
+        # Where the answer to a push was lost, the copy that may have arrived does not count.
+        def push(task)
+          order = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item, "copy" => copy_of(task) }
+          @client.push("class" => Errand, "queue" => @job.queue, "args" => [order], "retry" => false)
+        rescue ::RedisClient::Error => e
+          replace(task) unless Redis.untouched?(e)
+          raise
+        end
+
+        def replace(task)
+          before = copy_of(task)
+          task.copy_again
+          Redis.patiently(OUTAGE) { @channel.replace(before) }
+        end
+
+        def copy_of(task) = "#{task.index}/#{task.copy}"
 
         # What all items have in common.
         def terms
@@ -170,9 +208,17 @@ module Plait
           return if @over
           return expire if @policy.deadline&.expired?
 
-          @watchman.lost(@tasks.each_value).each { |task, error| lose(task, error) }
+          @watchman.lost(@tasks.each_value).each { |task, error| task.begun? ? lose(task, error) : send_again(task, error) }
         rescue ::RedisClient::Error => e
           raise Redis.error(e) unless Redis.passing?(e)
+        end
+
+        # It has not run: another copy does no harm.
+        def send_again(task, error)
+          return fail_with(task, error) if task.copy + 1 >= COPIES
+
+          replace(task)
+          send_off(task)
         end
 
         def lose(task, error)
@@ -183,7 +229,7 @@ module Plait
         end
 
         def expire
-          Redis.reached { @channel.revoke }
+          revoke(LEAVE)
           error = DeadlineExceeded.new("the deadline passed before Sidekiq had an answer")
           @tasks.each_value.to_a.each { |task| fail_with(task, error) }
         end
@@ -193,12 +239,21 @@ module Plait
           @ready << Outcome.new(index: task.index, item: task.item, error: error, attempts: task.attempts, worker: task.worker)
         end
 
+        # @return [Boolean] whether Redis has heard it
+        def revoke(seconds)
+          in_time(seconds) { @channel.revoke }
+          true
+        rescue ::RedisClient::Error, DeadlineExceeded
+          false # workers see within a minute that the run gives no sign of life
+        end
+
         def end_what_runs
-          Redis.reached { @channel.revoke }
+          return unless revoke(leave)
+
           limit = Deadline.after(GRACE)
           digest(@courier.take) while @tasks.each_value.any?(&:begun?) && !limit.expired?
         rescue ConnectionError
-          nil # nobody can be told, or heard: they see it when Redis is there again
+          nil # no worker can be told, or heard: they see it when Redis is there again
         end
 
         def unstoppable(task)

@@ -20,13 +20,22 @@ module Plait
         attr_reader :worker
         # @return [Float] monotonic seconds at which it was sent
         attr_reader :sent_at
+        # @return [Integer] copies sent before this one
+        attr_reader :copy
 
         def initialize(index, item)
           @index = index
           @item = item
-          @made = @attempts = 0
-          @sent_at = Deadline.now
+          @made = @attempts = @copy = 0
+          sent
         end
+
+        # @return [void]
+        def sent = @sent_at = Deadline.now
+
+        # The copies sent so far do not count any more.
+        # @return [void]
+        def copy_again = @copy += 1
 
         def begun? = !@worker.nil?
 
@@ -43,14 +52,13 @@ module Plait
           return unless @worker == worker
 
           @worker = nil
-          @sent_at = Deadline.now
+          sent
         end
 
         # Makes it ready for another one.
         def reset
           @made = @attempts = [@attempts, @made + 1].max
           @worker = nil
-          @sent_at = Deadline.now
         end
       end
     end
