@@ -40,7 +40,7 @@ class LabTreeMemoryTest < Minitest::Test
       meter.figures[:peak]
     end
     assert_equal([nil, nil], peaks.first(2))
-    assert_kind_of(Integer, peaks.last)
+    assert_operator(peaks.last, :<, 10_000_000, "what was held before does not count")
   end
 
   private
