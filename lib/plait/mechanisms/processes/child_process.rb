@@ -5,6 +5,7 @@ require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "descriptors"
+require_relative "file_buffers"
 require_relative "forking"
 require_relative "readiness"
 require_relative "refusal"
@@ -156,8 +157,14 @@ module Plait
             Thread.handle_interrupt(Interruption => :immediate) { yield theirs }
             status = 0
           ensure
-            exit!(status)
+            leave(status)
           end
+        end
+
+        def leave(status)
+          FileBuffers.write_out
+        ensure
+          exit!(status)
         end
 
         # Ruby has flushed the standard streams before it forked; unbuffered, what bodies print comes in whole lines and

@@ -3,6 +3,7 @@
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../../values/deadline"
+require_relative "file_buffers"
 
 module Plait
   module Mechanisms
@@ -28,11 +29,11 @@ module Plait
           # @raise [SystemCallError] Errno::EAGAIN when the system gives no process
           # @raise [ThreadError] when it gives not even a thread, which counts as much
           def call(patience: PATIENCE, &child)
-            flush
+            copied = flush
             watcher = watch(Thread.current, patience)
             Thread.handle_interrupt(Refused => :never) do
               # Ruby's sleep is the one place where it waits: a fork that has succeeded just now is not lost.
-              Thread.handle_interrupt(Refused => :on_blocking) { Process.fork(&child) }
+              Thread.handle_interrupt(Refused => :on_blocking) { branch(copied, &child) }
             ensure
               end_watch(watcher)
             end
@@ -50,7 +51,17 @@ module Plait
           private
 
           # As Ruby does before it forks: there, waiting for their readers would look like a refusal.
-          def flush = [$stdout, $stderr].each(&:flush)
+          def flush
+            [$stdout, $stderr].each(&:flush)
+            FileBuffers.flush
+          end
+
+          def branch(copied)
+            Process.fork do
+              FileBuffers.drop(copied)
+              yield
+            end
+          end
 
           # @return [Thread]
           def watch(forker, patience)

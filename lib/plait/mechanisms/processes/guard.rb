@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "child_process"
+require_relative "file_buffers"
 
 module Plait
   module Mechanisms
@@ -49,6 +51,7 @@ module Plait
         def leave
           return unless @stopped
 
+          Thread.handle_interrupt(Interruption => :never) { FileBuffers.write_out } # its cause may still be on its way
           trap("TERM", "SYSTEM_DEFAULT")
           Process.kill(:TERM, Process.pid)
           sleep
