@@ -27,6 +27,8 @@ module Plait
         Join, ConditionWait, MutexSleep, Priority, # of waits
         External, Resume, Fork # of fibers
       ].freeze
+      LOCK = Thread::Mutex.new
+      private_constant :LOCK
 
       class << self
         # @return [Scheduler, nil] the current fiber's, if it is ours
@@ -36,11 +38,12 @@ module Plait
         end
 
         # With the first scheduler, not before: a program that has none keeps its Ruby as it was.
+        # A thread that is killed meanwhile leaves the rest to the next one, so every mend can be installed twice.
         def install
           return if @installed
 
+          alone { MENDS.each(&:install) unless @installed }
           @installed = true
-          MENDS.each(&:install)
         end
 
         # @return [Boolean] whether {MutexSleep} is there
@@ -51,6 +54,16 @@ module Plait
 
         # @return [Boolean] whether the current fiber is the one that its thread began with
         def root? = Root.current?
+
+        private
+
+        # Not by `synchronize`: a signal handler may call it, and may have interrupted the thread that is in here.
+        def alone
+          Thread.pass until LOCK.try_lock || (nested = LOCK.owned?)
+          yield
+        ensure
+          LOCK.unlock if LOCK.owned? && !nested
+        end
       end
     end
   end

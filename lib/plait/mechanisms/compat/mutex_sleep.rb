@@ -7,7 +7,7 @@ module Plait
       # then hides the interruption behind a ThreadError.
       module MutexSleep
         def self.install
-          @installed = Mutex.instance_method(:sleep).source_location.nil?
+          @installed ||= Mutex.instance_method(:sleep).source_location.nil?
           Mutex.prepend(self) if @installed
         end
 

@@ -11,11 +11,16 @@ module Plait
         def self.install
           return unless RUBY_VERSION < "3.3"
 
-          Thread.alias_method(:plait_priority=, :priority=)
-          Thread.send(:private, :plait_priority=)
+          keep_original unless Thread.private_method_defined?(:plait_priority=)
           Thread.prepend(self)
           Thread.singleton_class.prepend(InheritedPriority)
         end
+
+        def self.keep_original
+          Thread.alias_method(:plait_priority=, :priority=)
+          Thread.send(:private, :plait_priority=)
+        end
+        private_class_method :keep_original
 
         def priority=(priority)
           @plait_priority = nil
