@@ -8,6 +8,7 @@ end
 require_relative "compat"
 require_relative "../native"
 require_relative "offload"
+require_relative "scheduler/ending"
 require_relative "scheduler/errand"
 require_relative "scheduler/inbox"
 require_relative "scheduler/interrupt"
@@ -29,6 +30,7 @@ module Plait
   # Each turn: run what is ready, for {SLICE} seconds at most; poll the descriptors; fire the timers. Fibers switch by
   # `transfer`, between themselves and the fiber that created the scheduler.
   class Scheduler
+    include Ending
     include IoHooks
     include ThreadHooks
     include Waiting
@@ -44,9 +46,6 @@ module Plait
 
     LOADING = Mutex.new
     private_constant :LOADING
-
-    # Seconds that fibers have, once the loop was broken, before they are abandoned.
-    GRACE = 2.0
 
     # Seconds that one poll may last: selectors take no time that is much longer (milliseconds in an int).
     LONGEST_POLL = 3_600
@@ -75,6 +74,7 @@ module Plait
       @raised = []
       attach if Native.available?
       @live = 0
+      @fibers = {}.compare_by_identity
       @ticks = 0
       @rooted = Mechanisms::Compat.root?
       @watchdog = Watchdog.for(self, blocking, threshold)
@@ -146,7 +146,7 @@ module Plait
     # Called by one of its fibers: raises the exception in whoever turns the loop.
     # @api private
     def escalate(exception)
-      @failure ||= exception
+      @failure ||= exception unless @ending
       look_again
     end
 
@@ -173,33 +173,6 @@ module Plait
 
     # @api private
     def slice_left? = Deadline.now < @slice_end
-
-    # Ends the loop: runs what is left, then frees the descriptors and threads.
-    #
-    # What has broken out of it before (an interrupt of its thread) may have taken a fiber or a job with it, for which it would
-    # wait for ever: what is left then has {GRACE} seconds.
-    # @return [void]
-    def close
-      return if closed? || abandoned?
-
-      @torn ? run_out : run
-    ensure
-      release
-    end
-    alias scheduler_close close
-
-    # @return [Boolean]
-    def closed? = @selector.nil?
-
-    # Gives up without running anything: the child of a fork must not run its parent's fibers.
-    # @api private
-    def abandon
-      @abandoned = true
-      release
-    end
-
-    # @return [Boolean]
-    def abandoned? = @abandoned
 
     # Runs the block on the thread pool of this loop; the current fiber waits for it.
     # @return [Object] what the block returns
@@ -233,11 +206,6 @@ module Plait
       nil # a signal: its handler may have readied something
     end
 
-    def run_out
-      limit = Deadline.now + GRACE
-      run_until(GRACE) { idle? || Deadline.now > limit }
-    end
-
     def raise_failure
       failure = @failure
       @failure = nil
@@ -269,17 +237,5 @@ module Plait
     # @return [Boolean] whether the program's own code was entered here without a fiber in between: only then does a
     #   fiber that ends return to the loop by itself
     def rooted? = @rooted
-
-    def release
-      selector = @selector
-      return unless selector
-
-      @selector = nil
-      settle unless @raised.empty?
-      @watchdog&.stop
-      @strands.close(finish: rooted? && Fiber.current.equal?(@loop))
-      @offload_pool&.close
-      selector.close
-    end
   end
 end

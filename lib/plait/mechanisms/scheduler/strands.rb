@@ -28,16 +28,22 @@ module Plait
         @reenter = reenter
         @jobs = []
         @idle = []
-        @count = 0
+        @alive = {}.compare_by_identity
       end
 
       # @return [Integer] fibers alive
-      attr_reader :count
+      def count = @alive.size
       # @return [Array] what the native loop looks at; always the same object
       attr_reader :jobs
 
       # @return [Boolean] whether a fiber waits for a job
       def idle? = !@idle.empty?
+
+      # @return [Array<Fiber>] those that have a job
+      def busy = @alive.keys - @idle
+
+      # @return [Boolean] whether all jobs are
+      def over? = @jobs.empty? && @alive.size == @idle.size
 
       # @return [Boolean] whether a job waits for a fiber
       def pending? = !@jobs.empty?
@@ -66,32 +72,31 @@ module Plait
 
       private
 
-      def starved? = @idle.empty? && @count >= Strands.capacity
+      def starved? = @idle.empty? && count >= Strands.capacity
 
       def start(job)
         strand = Fiber.new(blocking: false) { |first| live(first) }
-        @count += 1
         strand.transfer(job)
       rescue FiberError => e
         # Before its first instruction: the kernel had no memory map left for its stack.
         raise unless e.message.include?("set a guard page") || e.message.include?("alloc")
 
-        @count -= 1
         @jobs.unshift(job)
-        if @count.zero?
-          raise UnsupportedError, "this process can't have more than #{@count} fibers (#{e.message}); " \
+        if count.zero?
+          raise UnsupportedError, "this process can't have more than #{count} fibers (#{e.message}); " \
                                   "ask for a smaller limit:, or raise vm.max_map_count"
         end
       end
 
       def live(job)
+        @alive[Fiber.current] = true
         while job
           job.run
           forget_locals
           job = (@jobs.shift if @scheduler.slice_left?) || park
         end
       ensure
-        @count -= 1
+        @alive.delete(Fiber.current)
       end
 
       def park

@@ -172,12 +172,12 @@ module Plait
 
       def live(block)
         @live += 1
+        @fibers[Fiber.current] = true
         block.call
       rescue Exception => e # rubocop:disable Lint/RescueException -- an error belongs to the loop's caller
-        raise if rooted?
-
-        @failure = e
+        failed(e)
       ensure
+        @fibers.delete(Fiber.current)
         finished
         @loop.transfer unless rooted?
       end
