@@ -40,6 +40,7 @@ module Plait
         complete = false
         feed
         collect while @pending.positive?
+        cut_off(Executor::LEFT_BEHIND) unless @executor.await_rest(@options.deadline)
         complete = true
       ensure
         shut(complete)
@@ -92,7 +93,7 @@ module Plait
         cut_off
       end
 
-      def cut_off = (raise DeadlineExceeded, OVERDUE if @options.on_error == :raise)
+      def cut_off(reason = OVERDUE) = (raise DeadlineExceeded, reason if @options.on_error == :raise)
 
       def in_a_loop? = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
 

@@ -4,6 +4,8 @@ module Plait
   module Mechanisms
     # Runs the items of one call. It is driven by one caller, the {Coordinator}.
     class Executor
+      LEFT_BEHIND = "the deadline passed while fibers still ran that blocks had left behind; they were cancelled"
+
       # Takes from the system what that many items at once need.
       # @raise [ThreadError] when it does not give it
       def prepare(_count) = nil
@@ -32,6 +34,11 @@ module Plait
       # @return [Outcome]
       def take = raise(NotImplementedError)
 
+      # Waits for what the bodies have started and left behind; called once all items are over, and none was cancelled.
+      # @param deadline [Deadline, nil]
+      # @return [Boolean] false when the deadline has passed meanwhile
+      def await_rest(_deadline) = true
+
       # Ends what is in flight: `ensure` blocks run, and are waited for.
       # @return [Array<Outcome>] what had finished and was not taken
       def cancel = []
@@ -41,7 +48,7 @@ module Plait
       #   the enumerator.
       def remains = nil
 
-      # Frees everything; called last, once, however the run ended.
+      # Frees everything, and cancels what the bodies have left behind; called last, once, however the run ended.
       # @return [void]
       def close; end
     end

@@ -33,7 +33,7 @@ module Plait
       def scope(options:, &block)
         return Scope::Fibered.open(options: options, &block) if Fiber.current_scheduler
 
-        own.run(**loop_options) { Scope::Fibered.open(options: options, &block) }
+        own.run(deadline: options.deadline, **loop_options) { Scope::Fibered.open(options: options, &block) }
       end
 
       private

@@ -35,6 +35,19 @@ module Plait
           outcome
         end
 
+        # @raise [Exception] what has broken the loop
+        def await_rest(deadline)
+          return true if @loop.idle?
+
+          @loop_thread.report_when_idle
+          report = deadline ? TimeLimit.enforce(deadline.remaining) { @finished.pop } : @finished.pop
+          report.is_a?(Exception) ? raise(report) : true
+        rescue TimeoutError => e
+          raise if e.equal?(report)
+
+          false
+        end
+
         def cancel
           @settling = true
           @loop.soon { interrupt_all }

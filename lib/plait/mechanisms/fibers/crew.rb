@@ -15,12 +15,16 @@ module Plait
         GRACE = 2.0
 
         # Runs a block in a fiber on a loop of its own, for {Plait.run}. What ends the wait for it ends the block.
+        # @param deadline [Deadline, nil] for fibers that the block leaves behind
         # @return [Object] what the block returns
-        def self.run(**options)
+        def self.run(deadline: nil, **options)
           crew = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
           crew.submit(0, nil)
           outcome = crew.take
-          outcome.value!
+          value = outcome.value!
+          raise DeadlineExceeded, LEFT_BEHIND unless crew.await_rest(deadline)
+
+          value
         rescue UncaughtThrowError => e
           throw(e.tag, e.value) # to a `catch` around the run, which its fiber can't see
         ensure

@@ -37,10 +37,21 @@ module Plait
 
         def interrupt(...) = @loop.interrupt(...)
 
+        def await_rest(deadline)
+          return true if @own.nil? || @loop.idle?
+
+          late = false
+          alarm = @loop.after(deadline.remaining) { late = true } if deadline
+          @loop.run_until { @loop.idle? || late }
+          @loop.idle?
+        ensure
+          alarm&.cancel
+        end
+
         def close
           return unless @own
 
-          @loop.abandon unless @runs.empty? && (@supply.nil? || @supply.over?)
+          @runs.empty? && (@supply.nil? || @supply.over?) ? @loop.stop : @loop.abandon
           Fiber.set_scheduler(nil)
         end
 

@@ -32,6 +32,14 @@ module Plait
           @thread&.kill unless @loop
         end
 
+        # Has it put something into the queue once no fiber is left.
+        def report_when_idle
+          @loop.soon do
+            @reporting = true
+            @loop.look_again
+          end
+        end
+
         # Ends it, and whatever may still be in flight.
         def close
           @runs.empty? ? @loop.soon { @over = true } : @thread.kill
@@ -48,14 +56,20 @@ module Plait
         ensure
           begun.close
           @finished.close
-          own&.abandon unless @runs.empty?
+          @runs.empty? ? own&.stop : own&.abandon
           Fiber.set_scheduler(nil)
         end
 
         # The stacks of idle fibers hold what they last ran: the block sees the enumerator, whose end nobody would notice.
         def rest(own)
-          own.run_until { @over || (@runs.empty? && own.fibers_to_spare?) }
+          own.run_until { @over || (@runs.empty? && own.fibers_to_spare?) || (@reporting && own.idle?) }
           own.end_spare_fibers if @runs.empty?
+          report if @reporting && own.idle?
+        end
+
+        def report
+          @reporting = false
+          @finished << true
         end
 
         # What breaks the loop ends the run, whose fibers then want the loop for their `ensure` parts.
