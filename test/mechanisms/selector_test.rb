@@ -352,8 +352,8 @@ class SelectorTest < Minitest::Test
       $stdout.sync = true
       Fiber.set_scheduler(Plait::Scheduler.new)
       Fiber.schedule { $stdin.read(1) }
-      Fiber.schedule { puts("ready") }
       begin
+        Fiber.schedule { puts("ready") }
         Fiber.scheduler.run
       rescue Interrupt
         puts("interrupted")
