@@ -79,7 +79,7 @@ static int find_or_add(struct epoll_set *set, int number, struct descriptor **fo
     return 0;
 }
 
-void epoll_set_each(const struct epoll_set *set, void (*each)(struct descriptor *, void *), void *argument) {
+void epoll_set_each(const struct epoll_set *set, void (*each)(const struct descriptor *, void *), void *argument) {
     for (int chunk = 0; chunk < set->chunks; chunk++) {
         if (!set->table[chunk]) continue;
         for (int at = 0; at < CHUNK; at++) each(&set->table[chunk][at], argument);
@@ -157,10 +157,10 @@ void epoll_set_forget(struct epoll_set *set, int number) {
     if (descriptor && descriptor->registered != 0 && !descriptor->first) unregister(set, descriptor, number);
 }
 
-void epoll_set_doubt(struct epoll_set *set) {
+void epoll_set_doubt(struct epoll_set *set, bool (*sure)(const struct descriptor *)) {
     for (int number = 0; number < set->chunks * CHUNK; number++) {
         struct descriptor *descriptor = epoll_set_find(set, number);
-        if (descriptor) descriptor->owner = 0;
+        if (descriptor && !(sure && sure(descriptor))) descriptor->owner = 0;
     }
 }
 
@@ -319,7 +319,7 @@ int epoll_set_sleep(const struct epoll_set *set, struct epoll_event *events, con
 #ifdef HAVE_EPOLL_PWAIT2
     if (timeout && (timeout->tv_sec != 0 || timeout->tv_nsec != 0)) {
         int count = epoll_pwait2(set->epoll, events, EPOLL_SET_BATCH, timeout, NULL);
-        if (count != -1 || errno != ENOSYS) return count; /* before Linux 5.11 */
+        if (count != -1 || (errno != ENOSYS && errno != EPERM)) return count; /* before Linux 5.11; filtered */
     }
 #endif
     return epoll_wait(set->epoll, events, EPOLL_SET_BATCH, milliseconds(timeout));

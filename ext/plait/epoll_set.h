@@ -10,6 +10,7 @@
 
 #ifdef __linux__
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -63,7 +64,7 @@ void epoll_set_free(struct epoll_set *set);
 size_t epoll_set_size(const struct epoll_set *set);
 
 /* Every number that was waited for, and many that were not. */
-void epoll_set_each(const struct epoll_set *set, void (*each)(struct descriptor *, void *), void *argument);
+void epoll_set_each(const struct epoll_set *set, void (*each)(const struct descriptor *, void *), void *argument);
 
 /* Adds a wait: its descriptor and events are set. It will be in `ready` when it is over. */
 int epoll_set_add(struct epoll_set *set, struct interest *interest, uintptr_t owner);
@@ -77,8 +78,8 @@ void epoll_set_remove(struct interest *interest);
 /* A descriptor is about to be closed: takes back what the kernel would go on reporting if others have the file open too. */
 void epoll_set_forget(struct epoll_set *set, int descriptor);
 
-/* Every owner may have got another file (by dup2(2), say). */
-void epoll_set_doubt(struct epoll_set *set);
+/* Every owner may have got another file (by dup2(2), say), but those of which `sure` is true. NULL: none is. */
+void epoll_set_doubt(struct epoll_set *set, bool (*sure)(const struct descriptor *));
 
 /* Moves the waits for what is always ready to `ready`. */
 void epoll_set_serve(struct epoll_set *set);

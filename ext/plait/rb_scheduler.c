@@ -173,6 +173,7 @@ static VALUE scheduler_attach(VALUE self) {
     native->inbox = rb_iv_get(self, "@inbox");
     native->entries = rb_iv_get(native->inbox, "@entries");
     native->raised = rb_iv_get(self, "@raised");
+    native->slice = NUM2DBL(rb_iv_get(self, "@slice"));
     native->unblock = rb_path2class("Plait::Scheduler::Unblock");
     native->deadlines.alarm = Qnil;
     native->exposed = rb_method_boundp(rb_cThread, rb_intern("plait_priority="), 0);

@@ -20,6 +20,7 @@ struct native {
     VALUE entries;
     VALUE raised;            /* its @raised: threads with a longer time slice */
     VALUE unblock;           /* the class */
+    double slice;            /* its @slice */
     int exposed;             /* Mutex#unlock can be overtaken inside our hook */
     unsigned long waits;     /* part of Scheduler#ticks */
     int written;             /* 1 + the descriptor to which io_write has just written all that it was given; else 0 */

@@ -50,15 +50,12 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
     return rb_ensure(doze, (VALUE)&nap, rise, (VALUE)&nap);
 }
 
-/* Seconds of a turn after which no further one is woken, as Scheduler::SLICE. */
-static const double SLICE = 0.004;
-
 /* Those who were due when it began: who sleeps again meanwhile has to wait for the others. */
 void plait_native_wake_sleepers(struct native *native) {
     const struct sleeper *first = sleepers_first(&native->sleepers);
     if (!first) return;
 
-    double now = plait_now(), until = now + SLICE;
+    double now = plait_now(), until = now + native->slice;
     while ((first = sleepers_first(&native->sleepers)) && first->at <= now) {
         struct nap *nap = (struct nap *)first;
         sleepers_remove(&native->sleepers, &nap->sleeper);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <ruby/io.h>
 #include <ruby/thread.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 static ID id_transfer, id_wait, id_closed;
+static VALUE key_state, state_marking;
 static VALUE process_status;
 
 struct selector {
@@ -23,7 +25,10 @@ struct selector {
     VALUE loop;               /* the fiber that turns */
     VALUE pushed;             /* what other threads want transferred to */
     int asleep;               /* without the GVL, or about to be */
+    double slice;             /* seconds of a turn after which no further fiber is begun */
     unsigned long reopenings; /* of which it has heard */
+    size_t collections;       /* of garbage, of which it has heard */
+    bool marking;             /* the last of them was not past its marking then */
 };
 
 /* A fiber that waits; it lies on that fiber's stack. */
@@ -77,7 +82,31 @@ static void doubt_after_reopening(struct selector *selector) {
     if (selector->reopenings == reopenings) return;
 
     selector->reopenings = reopenings;
-    epoll_set_doubt(&selector->set);
+    epoll_set_doubt(&selector->set, NULL);
+}
+
+/* ---- garbage: another IO can come to lie at the same address, with the same number and another file ---- */
+
+static bool waited_for(const struct descriptor *descriptor) {
+    const struct fiber_wait *newest = (const struct fiber_wait *)descriptor->first;
+    return newest && newest->io == (VALUE)descriptor->owner;
+}
+
+/*
+ * No mark keeps an IO that no fiber waits for, so that Ruby closes it when nobody has it any longer: the next one with its
+ * number asks the kernel. What was noted during marking is not sure either, but is in use until that is over.
+ */
+static void doubt_after_collection(struct selector *selector) {
+    size_t collections = rb_gc_count();
+    bool new = collections != selector->collections;
+    if (!new && !selector->marking) return;
+
+    bool marking = rb_gc_latest_gc_info(key_state) == state_marking;
+    if (!new && marking) return;
+
+    selector->collections = collections;
+    selector->marking = marking;
+    epoll_set_doubt(&selector->set, waited_for);
 }
 
 /* ---- the object ---- */
@@ -90,16 +119,9 @@ static void mark_list(const struct interest *interest) {
     }
 }
 
-/*
- * An IO that nobody has any longer is closed by Ruby: so that no mark keeps it, it owns nothing from here on unless a fiber
- * waits for it, and whoever waits next asks the kernel. Else another IO could come to lie at its address, with the same
- * number and another file.
- */
-static void mark_descriptor(struct descriptor *descriptor, void *unused) {
+static void mark_descriptor(const struct descriptor *descriptor, void *unused) {
     (void)unused;
     mark_list(descriptor->first);
-    const struct fiber_wait *newest = (const struct fiber_wait *)descriptor->first;
-    if (!newest || newest->io != (VALUE)descriptor->owner) descriptor->owner = 0;
 }
 
 static void selector_mark(void *data) {
@@ -143,10 +165,11 @@ static VALUE selector_allocate(VALUE class) {
     return self;
 }
 
-/* new(loop): the fiber that will turn */
-static VALUE selector_initialize(VALUE self, VALUE loop) {
+/* new(loop, slice): the fiber that will turn, and as Scheduler::SLICE */
+static VALUE selector_initialize(VALUE self, VALUE loop, VALUE slice) {
     struct selector *selector = selector_of(self);
     selector->loop = loop;
+    selector->slice = NUM2DBL(slice);
     selector->pushed = rb_ary_new();
     int error = epoll_set_open(&selector->set);
     if (error != 0) rb_syserr_fail(error, "epoll");
@@ -181,6 +204,7 @@ VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, i
     struct fiber_wait wait = {.interest = {.descriptor = descriptor, .events = events},
                               .selector = selector, .fiber = rb_fiber_current(), .io = io};
     doubt_after_reopening(selector);
+    doubt_after_collection(selector);
     int error = epoll_set_add(&selector->set, &wait.interest, (uintptr_t)io);
     if (error != 0) rb_syserr_fail(error, "epoll_ctl");
     return rb_ensure(leave, (VALUE)&wait, stop_waiting, (VALUE)&wait);
@@ -216,7 +240,7 @@ static void add_waiting(const struct interest *interest, const struct question *
     }
 }
 
-static void ask_descriptor(struct descriptor *descriptor, void *question) {
+static void ask_descriptor(const struct descriptor *descriptor, void *question) {
     if (descriptor->first) add_waiting(descriptor->first, question);
 }
 
@@ -347,12 +371,9 @@ static long run_pushed(const struct selector *selector) {
 }
 
 /*
- * Seconds of a turn after which no further fiber is begun, as with the ready ones of Plait::Scheduler::SLICE: when many have
- * got their answers at once and each has much to do with it, timers and others come in between.
+ * Returns how many. What time does not allow is for the next turn: when many have got their answers at once and each has
+ * much to do with it, timers and others come in between.
  */
-static const double SLICE = 0.004;
-
-/* Returns how many. What time does not allow is for the next turn. */
 static int run_ready(struct selector *selector, double until) {
     int count = 0;
     struct interest *interest;
@@ -416,13 +437,13 @@ static void run_events(struct selector *selector, const struct epoll_event *even
 
 void plait_selector_turn(struct selector *selector, double seconds) {
     struct epoll_event events[EPOLL_SET_BATCH];
-    double until = plait_now() + SLICE;
+    double until = plait_now() + selector->slice;
     epoll_set_serve(&selector->set);
     long busy = run_pushed(selector) + run_ready(selector, until);
     int count = look(selector, events);
     if (count == 0 && busy == 0 && seconds != 0) {
         count = sleep_without_gvl(selector, events, seconds);
-        until = plait_now() + SLICE;
+        until = plait_now() + selector->slice;
     }
     if (count > 0) run_events(selector, events, count, until);
 }
@@ -460,12 +481,14 @@ void plait_init_selector(VALUE plait) {
     id_transfer = rb_intern("transfer");
     id_wait = rb_intern("wait");
     id_closed = rb_intern("closed?");
+    key_state = ID2SYM(rb_intern("state"));
+    state_marking = ID2SYM(rb_intern("marking"));
     process_status = rb_path2class("Process::Status");
     rb_gc_register_mark_object(process_status);
 
     VALUE selector = rb_define_class_under(plait, "NativeSelector", rb_cObject);
     rb_define_alloc_func(selector, selector_allocate);
-    rb_define_method(selector, "initialize", selector_initialize, 1);
+    rb_define_method(selector, "initialize", selector_initialize, 2);
     rb_define_method(selector, "close", selector_close, 0);
     rb_define_method(selector, "select", selector_select, 1);
     rb_define_method(selector, "io_wait", selector_io_wait, 3);

@@ -64,8 +64,8 @@ module Plait
       Mechanisms::Compat.install
       @loop = Fiber.current
       @thread = Thread.current
-      @selector = open_selector
       @slice = slice
+      @selector = open_selector
       @timers = Timers.new
       @strands = Strands.new(self) { @loop.transfer }
       @ready = []
@@ -188,7 +188,7 @@ module Plait
     # scheduler, so that what never needs one (and JRuby) does without. By one thread at a time: two that load them at once
     # find each other's half.
     def open_selector
-      return NativeSelector.new(@loop) if defined?(NativeSelector)
+      return NativeSelector.new(@loop, @slice) if defined?(NativeSelector)
 
       LOADING.synchronize { require "io/event" }
       epoll = IO::Event::Selector.const_defined?(:EPoll) && IO::Event::Selector::EPoll
@@ -228,9 +228,10 @@ module Plait
 
     def run_jobs
       @slice_end = Deadline.now + (@slice * START_SLICES)
-      while @strands.runnable? && slice_left?
+      while @strands.runnable?
         @ticks += 1
         @strands.dispatch
+        break unless slice_left?
       end
     end
 

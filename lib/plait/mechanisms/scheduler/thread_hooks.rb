@@ -103,7 +103,7 @@ module Plait
 
         @ticks += 1
         @selector.process_wait(Fiber.current, pid, flags)
-      rescue Errno::ENOSYS, Errno::EINVAL # a kernel before Linux 5.3
+      rescue Errno::ENOSYS, Errno::EPERM, Errno::EINVAL # a kernel before Linux 5.3, or a filter of system calls
         offload { Process::Status.wait(pid, flags) }
       end
 
