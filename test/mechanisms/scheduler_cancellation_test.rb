@@ -337,6 +337,22 @@ class SchedulerCancellationTest < Minitest::Test
     assert_operator(slept, :>=, 0.05)
   end
 
+  # Else a fiber that can't be raised into yet; its error would be lost.
+  def test_an_interrupted_fiber_that_ends_by_an_error_as_of_ruby
+    error = assert_raises(FiberError) do
+      with_scheduler do |scheduler|
+        fiber = Fiber.schedule do
+          sleep
+        rescue Cancelled
+          raise FiberError, "attempt to raise a resuming fiber"
+        end
+        scheduler.interrupt(fiber, Cancelled)
+      end
+    end
+
+    assert_match(/resuming/, error.message)
+  end
+
   private
 
   # @return [Array] what happened

@@ -11,7 +11,7 @@ class SchedulerSliceTest < Minitest::Test
   LONG = 60
 
   WAYS = {
-    reading: ->(going_on) do
+    reading: lambda do |going_on|
       writers = []
       fibers { |reader, writer| (writers << writer) && reader.readpartial(1).then(&going_on) }
       writers.each { |writer| writer.syswrite("x") }
@@ -42,7 +42,7 @@ class SchedulerSliceTest < Minitest::Test
       Fiber.set_scheduler(scheduler = Plait::Scheduler.new(slice: slice))
       self.class.class_exec(->(*) { counts[-1] += 1 }, &way)
       hold_up(0.01)
-      scheduler.run_until(0) { counts << 0 && scheduler.idle? }
+      scheduler.run_until(0) { (counts << 0) && scheduler.idle? }
     end.join
     counts
   end

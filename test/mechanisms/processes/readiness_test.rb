@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../test_helper"
+require "minitest/mock"
 require "plait"
 require "plait/mechanisms/processes/readiness"
 require_relative "../../support/needing_async"
@@ -30,6 +31,15 @@ class ProcessesReadinessTest < Minitest::Test
           -> { (order << :writing) && @writer.write("!") })
 
     assert_equal([:waiting, :writing, 1], order)
+  end
+
+  def test_no_thread_for_a_scheduler_of_others
+    refused = ->(*) { raise ThreadError, "can't create Thread: Resource temporarily unavailable" }
+    error = assert_raises(ThreadError) do
+      Thread.stub(:new, refused) { Plait::Mechanisms::Processes::Readiness.send(:on_a_thread, [], [], 0) }
+    end
+
+    assert_match(/can't create Thread/, error.message)
   end
 
   def test_without_a_scheduler = scenario

@@ -19,8 +19,8 @@ module Plait
         LOOK = 0.02
         # Seconds that Ruby has for its next try, where nothing goes on without the process.
         PATIENCE = 1.2
-        # What the top of its backtrace says while Ruby waits for its next try.
-        ASLEEP = /_fork'\z/
+        # Where Ruby waits for its next try.
+        ASLEEP_IN = "_fork"
 
         class << self
           # @param patience [Numeric] seconds to go on trying
@@ -73,7 +73,7 @@ module Plait
             end
           end
 
-          def asleep?(forker) = forker.stop? && ASLEEP.match?(forker.backtrace&.first.to_s)
+          def asleep?(forker) = forker.stop? && forker.backtrace_locations(0, 1)&.first&.base_label == ASLEEP_IN
 
           # What it has raised too late is dropped.
           def end_watch(watcher)

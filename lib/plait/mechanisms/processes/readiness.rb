@@ -36,7 +36,7 @@ module Plait
           thread.report_on_exception = false
           thread.value
         ensure
-          thread.kill
+          thread&.kill
         end
         private_class_method :on_a_thread
       end

@@ -36,11 +36,13 @@ module Plait
           # Ruby would declare any Proc shareable that isn't Ruby code, whatever it holds: `&list.method(:push)` would
           # change one list from all ractors at once.
           def of_method(block)
-            known = block.inspect.include?("(&:") || fixed_receiver?(block)
-            raise UnshareableError, Explanation::OPAQUE_BLOCK unless known
+            raise UnshareableError, Explanation::OPAQUE_BLOCK unless of_symbol?(block) || fixed_receiver?(block)
 
             new(::Ractor.make_shareable(block.dup), keep_self: true)
           end
+
+          # No method written in C takes "one argument and more".
+          def of_symbol?(block) = block.lambda? && block.arity == -2
 
           def fixed_receiver?(block)
             ::Ractor.shareable?(block.binding.receiver)

@@ -17,7 +17,8 @@ module Plait
                "or use on: :processes"
         LOAD = "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call"
 
-        # What Ruby says => what to do. Read from the top; the first that matches counts.
+        # What Ruby says => what to do. Read from the top; the first that matches counts. Ruby has one class for all these
+        # reasons. The texts are those of Ruby 3.1 to 4.0; without a match the advice is {OTHERWISE}.
         ADVICE = {
           /outer variables? \((?<name>.+?)\)/ =>
             "Put %<name>s into the items (items.map { |item| [item, …] }), or into a constant frozen by " \
@@ -45,7 +46,7 @@ module Plait
             "object made in the block, or use on: :processes"
         }.freeze
 
-        # What a body meets at run time in a ractor, and nowhere else.
+        # What a body meets at run time in a ractor, and nowhere else. Without a match its error stays as it is.
         AT_RUN_TIME = /non-main ractor|not main ractor|un-?shareable proc|for (?:#<ractor:#\d|an instance of ractor)/i
         # A file that a ractor may not load fails at whatever its first lines touch.
         LOADING = /in [`'](?:Kernel#)?require(?:_relative)?'/

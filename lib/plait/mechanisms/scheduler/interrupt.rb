@@ -43,11 +43,14 @@ module Plait
         @fiber = nil
         Mechanisms::Compat.innermost(fiber).raise(*@arguments)
       rescue FiberError => e
-        raise unless e.message.include?("resuming fiber")
+        raise unless fiber.alive? && refused?(e)
 
         @fiber = fiber
         scheduler.arm(self, RETRY_AFTER)
       end
+
+      # @return [Boolean] whether the error is of Fiber#raise above, and not one that the fiber has died of
+      def refused?(error) = error.backtrace_locations&.first&.path == __FILE__
     end
   end
 end

@@ -75,12 +75,13 @@ module Plait
       def starved? = @idle.empty? && count >= Strands.capacity
 
       def start(job)
-        strand = Fiber.new(blocking: false) { |first| live(first) }
+        begun = false
+        strand = Fiber.new(blocking: false) { |first| (begun = true) && live(first) }
         strand.transfer(job)
       rescue FiberError => e
-        # Before its first instruction: the kernel had no memory map left for its stack.
-        raise unless e.message.include?("set a guard page") || e.message.include?("alloc")
+        raise if begun
 
+        # The kernel had no memory map left for its stack.
         @jobs.unshift(job)
         if count.zero?
           raise UnsupportedError, "this process can't have more than #{count} fibers (#{e.message}); " \
