@@ -19,6 +19,17 @@ class ServerWorkersTest < Minitest::Test
     end
   end
 
+  def test_what_the_app_writes_to_a_file_that_was_open_before
+    Dir.mktmpdir do |folder|
+      @log = File.open("#{folder}/log", "a")
+      pids = nil
+      serving(:threads) { |server| pids = seen(server, 2) }
+      @log.close
+
+      assert_empty(pids - File.readlines("#{folder}/log").map(&:to_i))
+    end
+  end
+
   def test_what_was_begun_is_answered
     serving(:threads, within: 20) do |server|
       caller = connect(server).send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -188,6 +199,7 @@ class ServerWorkersTest < Minitest::Test
         sleep(0.01) until File.exist?("#{folder}/go")
       end
       exit!(3) if env["PATH_INFO"] == "/exit"
+      @log&.puts(Process.pid)
       @grown = "x" * (200 << 20) if env["PATH_INFO"] == "/grow"
       [200, {}, [Process.pid.to_s]]
     end

@@ -3,6 +3,7 @@
 require_relative "envelope"
 require_relative "frame"
 require_relative "../stray"
+require_relative "../../mechanisms/processes/file_buffers"
 
 module Plait
   class Server
@@ -30,7 +31,7 @@ module Plait
         rescue SystemCallError, IOError
           nil # nobody wants to know any more
         ensure
-          [$stdout, $stderr].each(&:flush)
+          Mechanisms::Processes::FileBuffers.write_out
           Process.exit!(0)
         end
 

@@ -3,6 +3,7 @@
 require_relative "link"
 require_relative "../stray"
 require_relative "../../io/bell"
+require_relative "../../mechanisms/processes/file_buffers"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 
@@ -50,7 +51,7 @@ module Plait
           ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{Stray::MESSAGE}")
         ensure
           report if ours?
-          [$stdout, $stderr].each(&:flush) # exit! would not
+          Mechanisms::Processes::FileBuffers.write_out # exit! would not
           Process.exit!(status)
         end
 
