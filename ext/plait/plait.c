@@ -33,6 +33,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_placement(plait);
     plait_init_pool(plait);
     plait_init_sqlite(plait);
+    plait_init_state(plait);
     plait_init_response();
     plait_init_wire(plait);
     plait_init_rpc_line(plait);

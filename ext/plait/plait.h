@@ -24,10 +24,18 @@ void plait_init_selector(VALUE plait);
 void plait_init_shard(VALUE plait);
 void plait_init_server(VALUE plait);
 void plait_init_sqlite(VALUE plait);
+void plait_init_state(VALUE plait);
 void plait_init_wire(VALUE plait);
 
 /* Counts the forks that led to this process: a connection belongs to the process that made it. */
 unsigned plait_generation(void);
+
+/*
+ * Whether the last item, task or request has left anything at the current fiber and thread (lib/plait/mechanisms/state.rb);
+ * `own`: what the fiber has by itself, or nil.
+ */
+bool plait_state_left(VALUE own);
+VALUE plait_state_own(void);
 
 /* Monotonic seconds. */
 static inline double plait_now(void) {

@@ -79,6 +79,7 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid,
     rb_update_max_fd(server->engine.bell);
     server->app = app;
     server->reply = reply;
+    server->inheriting = RTEST(rb_attr_get(reply, rb_intern("@storage")));
     server->hybrid = hybrid;
     server->spawner = spawner;
     server->resting = rb_ary_new();

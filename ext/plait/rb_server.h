@@ -76,6 +76,7 @@ struct rb_server {
     bool wanted;   /* since it has begun to look: once more */
     bool polling;  /* somebody waits for all connections */
     bool stopped;
+    bool inheriting; /* requests have a copy of some fiber storage */
     bool moving;   /* there are requests that `hybrid` would move */
 };
 

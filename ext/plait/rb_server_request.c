@@ -9,7 +9,7 @@
 #include <ruby/thread.h>
 #include <unistd.h>
 
-static ID id_call, id_fail, id_finished, id_close, id_sent, id_end, id_ended;
+static ID id_call, id_fail, id_finished, id_close, id_sent, id_end, id_ended, id_forget;
 static VALUE response_finished_key, queued_key;
 
 static VALUE was_sent(VALUE error) {
@@ -170,6 +170,17 @@ static void end_request(struct exchange *exchange, int state, VALUE error) {
     else act_while_leaving(state, try_to_call_finished, (VALUE)&ending);
 }
 
+static VALUE forget(VALUE server) {
+    return rb_funcall(((const struct rb_server *)server)->reply, id_forget, 0);
+}
+
+/* The next request here sees nothing of what this one has left at the fiber and the thread. Returns the state to go on with. */
+static int forget_request(struct rb_server *server, int state) {
+    if (state != 0 || !(server->inheriting || plait_state_left(plait_state_own()))) return state;
+    rb_protect(forget, (VALUE)server, &state);
+    return state;
+}
+
 int plait_server_perform(struct exchange *exchange) {
     int state = 0;
     VALUE error = Qnil;
@@ -185,7 +196,7 @@ int plait_server_perform(struct exchange *exchange) {
     }
     end_request(exchange, state, error);
     end_stray(exchange->server, Qnil);
-    return state;
+    return forget_request(exchange->server, state);
 }
 
 static bool is_last(const struct rb_server *server, const struct server_connection *connection) {
@@ -263,6 +274,7 @@ void plait_server_init_request(void) {
     id_sent = rb_intern("sent?");
     id_end = rb_intern("end");
     id_ended = rb_intern("ended");
+    id_forget = rb_intern("forget");
     response_finished_key = rb_interned_str_cstr("rack.response_finished");
     rb_gc_register_mark_object(response_finished_key);
     queued_key = rb_interned_str_cstr("plait.queued");

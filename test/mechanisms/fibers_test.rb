@@ -292,13 +292,6 @@ class FibersTest < Minitest::Test
     end
   end
 
-  def test_the_thread_variable_stays
-    Thread.current.thread_variable_set(:plait_test, 1)
-    assert_equal([1, 1], Plait.map([1, 2], on: :fibers) { Thread.current.thread_variable_get(:plait_test) })
-  ensure
-    Thread.current.thread_variable_set(:plait_test, nil)
-  end
-
   def test_few_fibers_for_many_short_jobs
     fibers = Plait.map(1..1_000, on: :fibers, limit: 8) { |n| (sleep(0) if (n % 10).zero?).then { Fiber.current } }
     assert_operator(fibers.uniq.size, :<=, 9)

@@ -2,6 +2,7 @@
 
 require_relative "interruption"
 require_relative "options"
+require_relative "state"
 require_relative "time_limit"
 require_relative "../values/deadline"
 require_relative "../values/errors"
@@ -22,6 +23,7 @@ module Plait
         @policy = policy
         @timed = policy.timed?
         @retrying = policy.retries.count.positive?
+        @storage = State.storage
       end
 
       # Starts what a first call would.
@@ -34,6 +36,7 @@ module Plait
       # @return [Outcome] with the error of the body, if there was one; only an {Interruption} passes through
       def call(index, item, worker = nil, made: 0)
         hold(made) if made.positive?
+        State.inherit(@storage) if @storage
         started = Deadline.now
         attempts = made
         begin

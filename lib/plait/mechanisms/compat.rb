@@ -14,6 +14,7 @@ require_relative "compat/priority"
 require_relative "compat/resume"
 require_relative "compat/root"
 require_relative "compat/select"
+require_relative "compat/shared_thread"
 require_relative "compat/whole_fifo"
 
 module Plait
@@ -25,7 +26,7 @@ module Plait
       MENDS = [
         WholeFifo, Fifo, Select, KernelSelect, Lock, Close, IOTimeout, # of IO
         Join, ConditionWait, MutexSleep, Priority, # of waits
-        External, Resume, Fork # of fibers
+        External, Resume, Fork, SharedThread # of fibers
       ].freeze
       LOCK = Thread::Mutex.new
       private_constant :LOCK
@@ -40,6 +41,7 @@ module Plait
         # With the first scheduler, not before: a program that has none keeps its Ruby as it was.
         # A thread that is killed meanwhile leaves the rest to the next one, so every mend can be installed twice.
         def install
+          SharedThread.install_late
           return if @installed
 
           alone { MENDS.each(&:install) unless @installed }

@@ -4,6 +4,7 @@ require_relative "attempt"
 require_relative "interruption"
 require_relative "no_thread"
 require_relative "options"
+require_relative "state"
 require_relative "time_limit"
 require_relative "scope/task"
 require_relative "scope/waiting"
@@ -39,6 +40,7 @@ module Plait
 
     def initialize(options)
       @options = options
+      @storage = Mechanisms::State.storage
       @limit = Array(options.limit).reduce(:*)
       @attempt = Mechanisms::Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
       clear
@@ -92,6 +94,7 @@ module Plait
 
     # Called by the subclass where the task runs.
     def perform(task)
+      Mechanisms::State.inherit(@storage)
       value = @attempt ? attempt(task) : task.block.call(*task.arguments)
       returned = true
     rescue Mechanisms::Interruption => e

@@ -3,6 +3,7 @@
 require_relative "executor"
 require_relative "mechanism"
 require_relative "scope/inline"
+require_relative "state"
 
 module Plait
   module Mechanisms
@@ -28,7 +29,7 @@ module Plait
         def take
           index, item = @next
           @next = nil
-          @attempt.call(index, item, 0)
+          State.apart { @attempt.call(index, item, 0) }
         end
       end
     end

@@ -5,6 +5,7 @@ require_relative "open_file"
 require_relative "signals"
 require_relative "stray"
 require_relative "triplet"
+require_relative "../mechanisms/state"
 require_relative "../values/errors"
 
 module Plait
@@ -14,6 +15,14 @@ module Plait
       # @param options [Options]
       def initialize(options)
         @options = options
+        @storage = Mechanisms::State.storage
+      end
+
+      # After a request, where its app was called: the next one finds nothing of it.
+      # @return [void]
+      def forget
+        Mechanisms::State.clear(Mechanisms::State::Own.current)
+        Mechanisms::State.inherit(@storage)
       end
 
       # Sends an answer, piece by piece, and closes its body.

@@ -4,6 +4,7 @@ require_relative "../../values/errors"
 require_relative "../compat"
 require_relative "../mechanism"
 require_relative "../scheduler"
+require_relative "../state"
 
 module Plait
   module Mechanisms
@@ -11,14 +12,21 @@ module Plait
       # Somebody else's Fiber::Scheduler, with the few verbs of ours that a crew needs.
       class Foreign
         # @return [Scheduler, Foreign]
-        def self.adapt(scheduler) = scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
+        def self.adapt(scheduler)
+          Compat.install
+          scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
+        end
 
         def initialize(scheduler)
-          Compat.install
           @scheduler = scheduler
         end
 
-        def spawn(job) = Fiber.schedule { job.run }
+        def spawn(job)
+          Fiber.schedule do
+            State.begin_fiber
+            job.run
+          end
+        end
 
         def finished; end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../interruption"
+require_relative "../state"
 require_relative "../../values/errors"
 
 module Plait
@@ -14,6 +15,7 @@ module Plait
         # @param stop [#call, nil] ends a call in C that no interruption reaches
         def initialize(block, stop = nil)
           @block = block
+          @storage = State.storage
           @stop = stop
           @done = Thread::Queue.new # a fiber that pops it waits in its scheduler
           @lock = Mutex.new
@@ -25,6 +27,7 @@ module Plait
 
           begin
             @error = WorkerDied.new("the thread of an offloaded block was killed before the block had ended")
+            State.inherit(@storage)
             @value = Thread.handle_interrupt(Interruption => :immediate) { @block.call }
             @error = nil
           rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the fiber

@@ -4,6 +4,7 @@ require "etc"
 require_relative "job"
 require_relative "../interruption"
 require_relative "../no_thread"
+require_relative "../state"
 require_relative "../../values/errors"
 
 module Plait
@@ -76,6 +77,7 @@ module Plait
         end
 
         def work
+          State.clear # a thread inherits the storage of the fiber that starts it
           while (job = next_job)
             run(job)
             # An interruption that came too late for its job must not hit the next one. Ruby must not be asked for its class:
@@ -100,6 +102,7 @@ module Plait
         def run(job)
           job.run
         ensure
+          State.clear
           @lock.synchronize { @outstanding -= 1 }
         end
 

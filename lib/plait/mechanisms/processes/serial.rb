@@ -6,6 +6,7 @@ require_relative "answers"
 require_relative "execution"
 require_relative "guard"
 require_relative "intake"
+require_relative "../state"
 
 module Plait
   module Mechanisms
@@ -45,6 +46,7 @@ module Plait
         def work
           while (index, made, payload = @intake.next)
             outcome = @execution.call(index, made, payload, 0)
+            State.clear
             break if @guard.stopped?
 
             @answers.answer(outcome)

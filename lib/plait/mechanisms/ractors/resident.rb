@@ -7,6 +7,7 @@ require_relative "timed_attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../processes/portable_error"
+require_relative "../state"
 
 module Plait
   module Mechanisms
@@ -65,6 +66,7 @@ module Plait
 
         def work
           while (_, index, arguments, made = interruptible { next_job })
+            State.clear
             report = report_of(interruptible { attempt(index, arguments, made) })
             break if @told # and the block has swallowed it: nobody waits for its report any more
 

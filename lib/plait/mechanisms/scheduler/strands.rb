@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../state"
 require_relative "../../values/errors"
 
 module Plait
@@ -7,6 +8,9 @@ module Plait
     # Runs jobs on fibers that are used again: a fiber is two memory maps and 13 kB, a job that never waits needs none of
     # its own. A strand that has finished a job takes the next from the queue without going through the loop.
     class Strands
+      State = Mechanisms::State
+      private_constant :State
+
       # Room under the kernel's vm.max_map_count for the program's own maps.
       SPARE_MAPS = 4_096
       MAPS_PER_FIBER = 2
@@ -91,9 +95,10 @@ module Plait
 
       def live(job)
         @alive[Fiber.current] = true
+        own = State.begin_fiber
         while job
           job.run
-          forget_locals
+          own = State.clear(own)
           job = (@jobs.shift if @scheduler.slice_left?) || park
         end
       ensure
@@ -103,13 +108,6 @@ module Plait
       def park
         @idle << Fiber.current
         @reenter.call
-      end
-
-      # Thread#[] is a fiber's own; the next job must not see it.
-      def forget_locals
-        thread = Thread.current
-        names = thread.keys
-        names.each { |name| thread[name] = nil } unless names.empty?
       end
     end
   end

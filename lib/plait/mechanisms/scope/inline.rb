@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scope"
+require_relative "../state"
 
 module Plait
   class Scope
@@ -9,7 +10,7 @@ module Plait
       private
 
       def start(task)
-        perform(task)
+        Mechanisms::State.apart { perform(task) }
         abort_if_failed if @failure
       end
 

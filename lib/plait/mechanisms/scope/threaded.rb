@@ -52,6 +52,7 @@ module Plait
       end
 
       def run(task)
+        Mechanisms::State.clear # a thread inherits the storage of the fiber that starts it: maybe of a task
         synchronize { task.runner = Thread.current unless task.withdrawn? }
         return finish(task, nil, CancelledError.new) unless task.runner
 

@@ -29,20 +29,20 @@ module Plait
         OUTAGE = 2 * Channel::LIFE
 
         # What a thread of Sidekiq's is one of, while it runs a job of ours.
-        CAPSULE = :plait_sidekiq_capsule
+        CAPSULE = :@plait_sidekiq_capsule
         private_constant :CAPSULE
 
         class << self
           # @return [Array<String>] the queues from which who runs this job takes others, too; none outside of one
-          def queues_here = Thread.current.thread_variable_get(CAPSULE)&.queues || []
+          def queues_here = Thread.current.instance_variable_get(CAPSULE)&.queues || []
 
           # @return [Object] what the block returns
           def in_capsule(capsule)
-            before = Thread.current.thread_variable_get(CAPSULE)
-            Thread.current.thread_variable_set(CAPSULE, capsule)
+            before = Thread.current.instance_variable_get(CAPSULE)
+            Thread.current.instance_variable_set(CAPSULE, capsule)
             yield
           ensure
-            Thread.current.thread_variable_set(CAPSULE, before)
+            Thread.current.instance_variable_set(CAPSULE, before)
           end
 
           # @param retries [Retries]

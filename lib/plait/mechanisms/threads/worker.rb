@@ -2,6 +2,7 @@
 
 require_relative "../interruption"
 require_relative "../mechanism"
+require_relative "../state"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
 
@@ -53,6 +54,7 @@ module Plait
         private
 
         def work(number, queue, finished)
+          State.clear # a thread inherits the storage of the fiber that starts it
           while (task = queue.pop)
             perform(number, task, finished)
             task = nil
@@ -69,6 +71,7 @@ module Plait
           outcome = Thread.handle_interrupt(IMMEDIATE) do
             attempt.call(index, item, number, made: made) { |current, _| attempts = current }
           end
+          State.clear
           finished << outcome
           over = true
         rescue Interruption

@@ -4,6 +4,7 @@ require_relative "envelope"
 require_relative "frame"
 require_relative "../stray"
 require_relative "../../mechanisms/processes/file_buffers"
+require_relative "../../mechanisms/state"
 
 module Plait
   class Server
@@ -27,6 +28,7 @@ module Plait
           @boot&.call
           while (text = Frame.read(@socket))
             perform(text)
+            Mechanisms::State.clear
           end
         rescue SystemCallError, IOError
           nil # nobody wants to know any more

@@ -1,0 +1,70 @@
+/*
+ * Whether an item, task or request has left anything at its fiber and thread: the quick part of lib/plait/mechanisms/state.rb,
+ * which is asked after each.
+ */
+#include "plait.h"
+
+static ID id_keys, id_storage, id_variables, id_execution_state, id_thread_variables, id_own, id_current;
+static bool storage; /* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does */
+
+static bool is_used(VALUE own) {
+    return !RHASH_EMPTY_P(rb_attr_get(own, id_variables)) || !NIL_P(rb_attr_get(own, id_execution_state));
+}
+
+static int see_thread_variable(VALUE name, VALUE value, VALUE left) {
+    (void)name;
+    if (NIL_P(value)) return ST_CONTINUE; /* Ruby keeps the names of those that were removed */
+    *(bool *)left = true;
+    return ST_STOP;
+}
+
+/* Ours stay. Thread variables are in a Hash, in one without an @. */
+static int see_instance_variable(ID name, VALUE value, st_data_t left) {
+    if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, see_thread_variable, (VALUE)left);
+    else if (strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
+    return *(bool *)left ? ST_STOP : ST_CONTINUE;
+}
+
+static bool is_left_at(VALUE object) {
+    bool left = false;
+    rb_ivar_foreach(object, see_instance_variable, (st_data_t)&left);
+    return left;
+}
+
+static bool is_left_in_storage(VALUE fiber, VALUE own) {
+    VALUE entries = rb_funcall(fiber, id_storage, 0);
+    return !NIL_P(entries) && RHASH_SIZE(entries) > (NIL_P(own) ? 0 : 1);
+}
+
+bool plait_state_left(VALUE own) {
+    VALUE thread = rb_thread_current(), fiber = rb_fiber_current();
+    if (RARRAY_LEN(rb_funcall(thread, id_keys, 0)) > 0) return true;
+    if (is_left_at(fiber)) return true;
+    if (NIL_P(own) ? is_left_at(thread) : is_used(own)) return true;
+    return storage && is_left_in_storage(fiber, own);
+}
+
+VALUE plait_state_own(void) {
+    if (!storage) return rb_attr_get(rb_fiber_current(), id_own);
+    return rb_funcall(rb_path2class("Plait::Mechanisms::State::Own"), id_current, 0);
+}
+
+/* left?(own) */
+static VALUE left_p(VALUE self, VALUE own) {
+    (void)self;
+    return plait_state_left(own) ? Qtrue : Qfalse;
+}
+
+void plait_init_state(VALUE plait) {
+    id_keys = rb_intern("keys");
+    id_storage = rb_intern("storage");
+    id_variables = rb_intern("@variables");
+    id_execution_state = rb_intern("@execution_state");
+    id_own = rb_intern("@plait_own");
+    id_current = rb_intern("current");
+    id_thread_variables = rb_intern("locals");
+    storage = rb_respond_to(rb_const_get(rb_cObject, rb_intern("Fiber")), rb_intern("[]"));
+    rb_ext_ractor_safe(true);
+    rb_define_singleton_method(rb_define_module_under(plait, "NativeState"), "left?", left_p, 1);
+    rb_ext_ractor_safe(false);
+}

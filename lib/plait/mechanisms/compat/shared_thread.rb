@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../state/own"
+
+module Plait
+  module Mechanisms
+    module Compat
+      # Fibers of one thread have the same thread variables, where I18n (before Ruby 3.2), Mongoid and Typhoeus keep what belongs
+      # to one request. In a fiber that runs an item, those of the current thread are the item's, see {State::Own}.
+      module SharedThread
+        Own = State::Own
+
+        # Of the current thread; those of other threads are Ruby's.
+        module Variables
+          def thread_variable_get(name)
+            (own = Own.of(self)) ? own.variables[Own.key(name)] : super
+          end
+
+          def thread_variable_set(name, value)
+            (own = Own.of(self)) ? own.variables.store(Own.key(name), value) : super
+          end
+
+          def thread_variable?(name)
+            (own = Own.of(self)) ? !own.variables[Own.key(name)].nil? : super
+          end
+
+          def thread_variables = (own = Own.of(self)) ? own.variables.keys : super
+        end
+
+        # Ruby 3.1, which has no fiber storage: the fibers that an item begins have what is the item's.
+        module Inheritance
+          def initialize(...)
+            super
+            own = Own.current
+            @plait_own = own if own
+          end
+        end
+
+        # What ActiveSupport keeps at the thread where its isolation level is :thread.
+        module ExecutionState
+          def [](name) = (own = plait_own) ? own.execution_state&.[](name) : super
+
+          def []=(name, value)
+            (own = plait_own) ? (own.execution_state ||= {})[name] = value : super
+          end
+
+          def key?(name) = (own = plait_own) ? own.execution_state&.key?(name) || false : super
+
+          def delete(name) = (own = plait_own) ? own.execution_state&.delete(name) : super
+
+          def clear = (own = plait_own) ? own.execution_state = nil : super
+
+          private
+
+          def plait_own = isolation_level == :thread ? Own.current : nil
+        end
+
+        class << self
+          def install
+            Thread.prepend(Variables)
+            Fiber.prepend(Inheritance) unless Fiber.respond_to?(:[])
+          end
+
+          # ActiveSupport may be loaded after the first scheduler.
+          def install_late
+            return unless defined?(::ActiveSupport::IsolatedExecutionState)
+
+            state = ::ActiveSupport::IsolatedExecutionState.singleton_class
+            state.prepend(ExecutionState) unless state.include?(ExecutionState)
+          end
+        end
+      end
+    end
+  end
+end

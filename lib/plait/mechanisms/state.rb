@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "state/own"
+require_relative "state/snapshot"
+require_relative "../native"
+
+module Plait
+  module Mechanisms
+    # What code keeps at the current thread and fiber: fiber locals, thread variables, fiber storage (Ruby 3.2 and later), and
+    # instance variables of the two objects, where ActiveSupport keeps the state of a request. A worker runs many items, tasks
+    # and requests: each finds nothing of an earlier one.
+    #
+    # A worker calls {clear} after each item, and {begin_fiber} before the first if it shares its thread.
+    module State
+      # Fiber#storage= warns that it is experimental; entries of the current fiber can be set one by one.
+      STORAGE = Fiber.respond_to?(:[])
+
+      class << self
+        # The current fiber becomes a worker that shares its thread with other fibers.
+        # @return [Own] for {clear}
+        def begin_fiber
+          own = Own.begin
+          forget_storage if STORAGE
+          own
+        end
+
+        # Removes what the last item has left. In a thread that runs one item at a time `own` is nil.
+        # @param own [Own, nil] of the current fiber
+        # @return [Own, nil] for the next call
+        def clear(own = nil)
+          left?(own) ? wipe(own) : own
+        end
+
+        # @return [Hash, nil] what items of the current fiber inherit of its storage; nil: nothing
+        def storage
+          entries = Fiber.current.storage&.except(Own::KEY) if STORAGE
+          entries unless entries.nil? || entries.empty?
+        end
+
+        # Gives the current item copies of these entries.
+        # @param storage [Hash, nil] see {storage}
+        def inherit(storage) = storage&.each { |name, value| Fiber[name] = value }
+
+        # Runs an item in the fiber of its caller, whose state is the same afterwards.
+        # @return [Object] what the block returns
+        def apart
+          own = Own.current
+          left?(own) ? before = Snapshot.new : bare = true
+          before&.forget_execution_state
+          yield
+        ensure
+          bare ? clear(own) : before&.restore
+        end
+
+        private
+
+        if Native.available?
+          def left?(own) = NativeState.left?(own)
+        else
+          def left?(own)
+            thread = Thread.current
+            fiber = Fiber.current
+            return true unless thread.keys.empty? && others(fiber).empty?
+            return true if own ? own.used? : !(others(thread).empty? && no_variables?(thread))
+
+            STORAGE && foreign_storage?(fiber)
+          end
+        end
+
+        # Ruby keeps the names of those that are nil.
+        def no_variables?(thread) = thread.thread_variables.none? { |name| thread.thread_variable?(name) }
+
+        def foreign_storage?(fiber)
+          storage = fiber.storage
+          !storage.nil? && storage.any? { |name, _| name != Own::KEY }
+        end
+
+        def others(object) = object.instance_variables.reject { |name| name.start_with?("@plait_") }
+
+        def wipe(own)
+          thread = Thread.current
+          thread.keys.each { |name| thread[name] = nil }
+          forget_variables(Fiber.current)
+          forget_storage if STORAGE
+          return (own.used? ? Own.begin : own) if own
+
+          forget_variables(thread)
+          thread.thread_variables.each { |name| thread.thread_variable_set(name, nil) }
+          nil
+        end
+
+        def forget_variables(object) = others(object).each { |name| object.remove_instance_variable(name) }
+
+        def forget_storage
+          Fiber.current.storage&.each_key { |name| Fiber[name] = nil unless name == Own::KEY }
+        end
+      end
+    end
+  end
+end
