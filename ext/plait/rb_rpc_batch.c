@@ -34,7 +34,7 @@ struct batch {
 };
 
 static ID id_respond, id_answered, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running, id_incoming;
-static ID id_object, id_method, id_least, id_most, id_named, id_doubt;
+static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
 static VALUE batch_class, callable_class, delayed_class;
 
 /* ---- the object ---- */
@@ -142,6 +142,7 @@ struct run {
     VALUE handler;
     VALUE name;     /* the method that was looked up last, */
     VALUE callable; /* and what was found, or nil */
+    VALUE own;      /* of the fiber, see plait_state_left */
     size_t number;  /* of the request that is run */
     bool busy;      /* it is */
     bool slow;      /* the last one was */
@@ -206,6 +207,12 @@ static void finish_one(struct run *run) {
     run->batch->finished++;
 }
 
+/* The next one sees nothing of what the method has left at the fiber and the thread. */
+static void forget(struct run *run) {
+    rb_thread_local_aset(rb_thread_current(), id_running, Qnil);
+    if (plait_state_left(run->own)) run->own = rb_funcall(run->handler, id_forget, 0);
+}
+
 /* Of the method: what it takes to send a large answer is no reason to take it for a slow one. */
 static VALUE timed_call(struct run *run, VALUE token) {
     VALUE value = call(run->callable, token);
@@ -241,6 +248,7 @@ static VALUE run_some(VALUE argument) {
             return incoming_of(batch, run->number);
         }
         answer(run, timed_call(run, request->params));
+        forget(run);
         finish_one(run);
         more = go_on(run);
     }
@@ -254,6 +262,7 @@ static VALUE rescued(VALUE argument, VALUE error) {
 
     VALUE incoming = incoming_of(run->batch, run->number);
     if (!RTEST(rb_funcall(run->handler, id_rescued, 2, incoming, error))) rb_exc_raise(error);
+    forget(run);
     finish_one(run);
     if (!NIL_P(run->callable)) rb_funcall(run->callable, id_took, 1, DBL2NUM(plait_now() - run->began));
     return Qnil;
@@ -277,6 +286,7 @@ static VALUE abandon(VALUE argument) {
 VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
     struct batch *batch = batch_of(self);
     struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler, .name = Qnil, .callable = Qnil};
+    run.own = plait_state_own();
     run.began = run.since = plait_now();
     run.sent = run.line->sent;
     VALUE left = rb_ensure(run_rescued, (VALUE)&run, abandon, (VALUE)&run);
@@ -353,6 +363,7 @@ static void load_names(void) {
     id_abandon = rb_intern("abandon");
     id_took = rb_intern("took");
     id_running = rb_intern("plait_rpc_incoming");
+    id_forget = rb_intern("forget");
     id_object = rb_intern("@object");
     id_method = rb_intern("@method");
     id_least = rb_intern("@least");

@@ -12,6 +12,7 @@ require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
 require_relative "server_cases/security"
 require_relative "server_cases/service"
+require_relative "server_cases/state"
 require_relative "talker"
 
 # What a server does on every mechanism; who includes it says `mechanism`. Peers are sockets in the hands of the test.
@@ -26,6 +27,7 @@ module ServerCases
   include Misbehaviour
   include Nesting
   include Security
+  include State
 
   RPC = Plait::RPC
 

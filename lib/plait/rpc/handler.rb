@@ -5,6 +5,7 @@ require_relative "error_format"
 require_relative "exposure"
 require_relative "refusal"
 require_relative "streaming/service"
+require_relative "../mechanisms/state"
 require_relative "../values/deadline"
 
 module Plait
@@ -32,6 +33,15 @@ module Plait
         @methods = Exposure.of(object, methods: methods).merge(extra, @streams&.requests || {}).freeze
         @format = ErrorFormat.fetch(errors)
         @on_error = on_error
+        @storage = Mechanisms::State.storage
+      end
+
+      # After a method, where it has run: the next one finds nothing of what it has left at its fiber and thread.
+      # @return [Mechanisms::State::Own, nil] of the fiber, from now on
+      def forget
+        own = Mechanisms::State.clear(Mechanisms::State::Own.current)
+        Mechanisms::State.inherit(@storage)
+        own
       end
 
       # @return [Callable, nil]

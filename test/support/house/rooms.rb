@@ -26,7 +26,8 @@ module Support
 
     # A fan-out is a crew of fibers of its own, under the mechanisms' rules for errors, deadlines and cancellation. A server has
     # a loop with a watchdog, and forks as they do where the system gives no process.
-    MECHANICS = { "http" => %w[mechanisms], "server" => %w[mechanisms] }.freeze
+    # The methods of a peer leave nothing to each other, as items do.
+    MECHANICS = { "http" => %w[mechanisms], "server" => %w[mechanisms], "rpc" => %w[mechanisms] }.freeze
 
     BELOW = %w[values mechanisms face].freeze
 

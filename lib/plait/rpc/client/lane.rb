@@ -23,6 +23,7 @@ module Plait
           @lock = Lock.new
           @queue = []
           @sleepers = []
+          @members = {}.compare_by_identity # fibers that work
           @size = 0
         end
 
@@ -41,7 +42,7 @@ module Plait
         # Runs the block, which waits for an answer of the peer: meanwhile another thread may work in this one's place.
         # @return [Object] the block's value
         def aside
-          return yield unless Thread.current[:plait_rpc_lane].equal?(self)
+          return yield unless @lock.exclusively { @members.key?(Fiber.current) }
 
           grow(1)
           begin
@@ -89,7 +90,7 @@ module Plait
 
         # Who made this thread holds interrupts back; methods don't.
         def at_work(&work)
-          Thread.current[:plait_rpc_lane] = self
+          @lock.exclusively { @members[Fiber.current] = true }
           Thread.handle_interrupt(Object => :immediate, &work)
         ensure
           retire
@@ -97,6 +98,7 @@ module Plait
 
         def retire
           @lock.exclusively do
+            @members.delete(Fiber.current)
             @size -= 1
             staff
           end

@@ -55,6 +55,7 @@ module Plait
           @limit = limit
           @start = start
           @bench = Bench.new(lock)
+          @members = {}.compare_by_identity # fibers that work
           @running = @size = @done = @aside = 0
         end
 
@@ -71,7 +72,7 @@ module Plait
         # Of one worker: it returns when there is nothing to do for long, or all is over.
         # @return [void]
         def work
-          Thread.current[:plait_rpc_crew] = self
+          @lock.exclusively { @members[Fiber.current] = true }
           @bench.arrived
           current = nil
           while (duty = next_duty(current))
@@ -80,7 +81,7 @@ module Plait
           end
           left = true
         ensure
-          Thread.current[:plait_rpc_crew] = nil
+          @lock.exclusively { @members.delete(Fiber.current) }
           replace(current) unless left
         end
 
@@ -210,6 +211,8 @@ module Plait
           Survival.of { @runner.run(incoming, callable) }
         rescue Exception # rubocop:disable Lint/RescueException
           raise if @over
+        ensure
+          @runner.handler.forget
         end
 
         # It may take long: what is to be sent leaves, and somebody else leads.

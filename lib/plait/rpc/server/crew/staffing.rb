@@ -32,7 +32,7 @@ module Plait
           # Runs the block, which waits for an answer of somebody else: meanwhile another one may work in one's place.
           # @return [Object] the block's value
           def aside
-            return yield unless Thread.current[:plait_rpc_crew].equal?(self)
+            return yield unless @lock.exclusively { @members.key?(Fiber.current) }
 
             step_aside(1)
             begin
