@@ -44,8 +44,12 @@ module Contracts
     end
 
     def test_nor_what_one_that_failed_has_left
-      2.times { map(NAMES, on_error: :skip) { |name| (Thread.current[:plait_test] = name) && raise("no") } }
-      assert_equal([nil], map(NAMES) { |_| Thread.current[:plait_test] }.uniq)
+      outcomes = map(NAMES.zip([true, false].cycle), on_error: :collect) do |name, fails|
+        before = Thread.current[:plait_test]
+        Thread.current[:plait_test] = name
+        fails ? raise(before.inspect) : before.inspect
+      end
+      assert_equal(["nil"], outcomes.map { |outcome| outcome.value || outcome.error.message }.uniq)
     end
 
     def test_a_task_sees_nothing_that_an_earlier_one_has_left
