@@ -4,11 +4,11 @@
  */
 #include "plait.h"
 
-static ID id_keys, id_storage, id_variables, id_execution_state, id_thread_variables, id_own, id_current;
+static ID id_keys, id_storage, id_variables, id_shared, id_execution_state, id_thread_variables, id_own, id_current;
 static bool storage; /* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does */
 
 static bool is_used(VALUE own) {
-    return !RHASH_EMPTY_P(rb_attr_get(own, id_variables)) || !NIL_P(rb_attr_get(own, id_execution_state));
+    return RTEST(rb_attr_get(own, id_shared)) || !RHASH_EMPTY_P(rb_attr_get(own, id_variables)) || !NIL_P(rb_attr_get(own, id_execution_state));
 }
 
 static int see_thread_variable(VALUE name, VALUE value, VALUE left) {
@@ -58,6 +58,7 @@ static VALUE left_p(VALUE self, VALUE own) {
 void plait_init_state(VALUE plait) {
     id_keys = rb_intern("keys");
     id_storage = rb_intern("storage");
+    id_shared = rb_intern("@shared");
     id_variables = rb_intern("@variables");
     id_execution_state = rb_intern("@execution_state");
     id_own = rb_intern("@plait_own");

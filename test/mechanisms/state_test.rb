@@ -137,10 +137,23 @@ class StateTest < Minitest::Test
     assert_equal(NAMES.map { |name| [name, name, name] }, seen)
   end
 
+  # What is set there is not for the item that runs in the same fiber by then.
+  def test_a_fiber_that_outlives_its_item
+    seen = Plait.run(on: :fibers, limit: 1) do |scope|
+      gate = Queue.new
+      scope.async { Fiber.schedule { gate.pop && Thread.current.thread_variable_set(:plait_test, 1) } && nil }.wait
+      scope.async { (gate << 1) && sleep(0.01) && Thread.current.thread_variable_get(:plait_test) }.value
+    end
+    assert_nil(seen)
+  end
+
   def test_threads_that_an_item_begins_have_their_own
     seen = Plait.map(NAMES, on: :fibers, limit: 2) do |name|
       Thread.current.thread_variable_set(:plait_test, name)
-      Thread.new { Thread.current.thread_variable_get(:plait_test).tap { Thread.current.thread_variable_set(:plait_test, 5) } }.value
+      Thread.new do
+        thread = Thread.current
+        thread.thread_variable_get(:plait_test).tap { thread.thread_variable_set(:plait_test, 5) }
+      end.value
     end
     assert_equal([nil], seen.uniq)
   end

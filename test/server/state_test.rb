@@ -1,19 +1,25 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "active_support"
-require "active_support/isolated_execution_state"
-require "active_support/code_generator"
-require "active_support/current_attributes"
-require "i18n"
+begin
+  require "active_support"
+  require "active_support/isolated_execution_state"
+  require "active_support/code_generator"
+  require "active_support/current_attributes"
+  require "i18n"
+rescue LoadError
+  nil # these gems are not installed: bin/setup drivers
+end
 require "net/http"
 require "plait/http"
 require "plait/server"
 
 # What an app finds at the current thread and fiber: nothing of another request.
 class ServerStateTest < Minitest::Test
-  class Current < ActiveSupport::CurrentAttributes
-    attribute :user
+  if defined?(ActiveSupport::CurrentAttributes)
+    class Current < ActiveSupport::CurrentAttributes
+      attribute :user
+    end
   end
 
   MECHANISMS = %i[threads fibers hybrid].freeze
@@ -29,6 +35,7 @@ class ServerStateTest < Minitest::Test
   end
 
   def test_nor_do_requests_at_the_same_time_see_each_other
+    need_gems
     MECHANISMS.product(%i[fiber thread]).each do |mechanism, level|
       with_isolation(level) do
         serve(mechanism, method(:attribute)) do |url|
@@ -40,6 +47,7 @@ class ServerStateTest < Minitest::Test
   end
 
   def test_by_http2_too
+    need_gems
     MECHANISMS.each do |mechanism|
       serve(mechanism, method(:attribute), http2: true) do |url|
         client = Plait::HTTP::Client.new(http2: :prior_knowledge)
@@ -52,6 +60,7 @@ class ServerStateTest < Minitest::Test
   end
 
   def test_a_locale_is_that_of_its_request
+    need_gems
     I18n.available_locales = %i[en de fr it]
     locales = I18n.available_locales - [:en]
     MECHANISMS.each do |mechanism|
@@ -80,15 +89,30 @@ class ServerStateTest < Minitest::Test
     end
   end
 
+  def test_a_request_inherits_a_copy_of_the_fiber_storage
+    skip("Ruby #{RUBY_VERSION} has none") unless Fiber.respond_to?(:[])
+    Fiber[:plait_caller] = "caller"
+    take = ->(_) { answer(Fiber[:plait_caller].to_s).tap { Fiber[:plait_caller] = nil } }
+    MECHANISMS.each do |mechanism|
+      serve(mechanism, take) { |url| 3.times { assert_equal("caller", Plait::HTTP.get(url).body, mechanism) } }
+    end
+  ensure
+    Fiber[:plait_caller] = nil if Fiber.respond_to?(:[])
+  end
+
   private
+
+  def need_gems
+    skip("the gems active_support and i18n are not installed: bin/setup drivers") unless defined?(Current) && defined?(I18n)
+  end
 
   def remember(env)
     name = env["QUERY_STRING"]
     thread = Thread.current
     fiber = Fiber.current
-    seen = [thread[:user], thread.thread_variable_get(:user), fiber.instance_variable_get(:@user), Current.user]
+    seen = [thread[:user], thread.thread_variable_get(:user), fiber.instance_variable_get(:@user)]
     seen << Fiber[:user] if Fiber.respond_to?(:[])
-    thread[:user] = Current.user = name
+    thread[:user] = name
     thread.thread_variable_set(:user, name)
     fiber.instance_variable_set(:@user, name)
     Fiber[:user] = name if Fiber.respond_to?(:[])

@@ -10,9 +10,9 @@ module Support
     GROUPS = {
       "development" => /["'](?:rake|rbs|rubocop|simplecov|yard)["']/,
       "classic" => %r{["']msgpack[-/]rpc["']},
-      "drivers" => %r{["'](?:action_controller/railtie|active_record|active_support|async|brotli|faraday|http-2|http/2|mongo|msgpack|mysql2|
-                            net/http/persistent|net-http-persistent|pg|redis-client|redis_client|roda|sequel|sidekiq|
-                            sinatra/base|sqlite3|trilogy|webmock)["']|\b(?:Async|Brotli|Faraday|Sync|WebMock)\b}x,
+      "drivers" => %r{["'](?:action_controller/railtie|active_record|active_support|async|brotli|faraday|http-2|http/2|mongo|
+                            msgpack|mysql2|net/http/persistent|net-http-persistent|pg|redis-client|redis_client|roda|sequel|
+                            sidekiq|sinatra/base|sqlite3|trilogy|webmock)["']|\b(?:Async|Brotli|Faraday|Sync|WebMock)\b}x,
       "jruby" => /\bJRuby\b/
     }.freeze
     # What is there in every case: without it there is no extension.

@@ -14,6 +14,8 @@ module Plait
     module State
       # Fiber#storage= warns that it is experimental; entries of the current fiber can be set one by one.
       STORAGE = Fiber.respond_to?(:[])
+      # What begins the names of instance variables that stay.
+      OURS = "@plait_"
 
       class << self
         # The current fiber becomes a worker that shares its thread with other fibers.
@@ -44,13 +46,15 @@ module Plait
         # Runs an item in the fiber of its caller, whose state is the same afterwards.
         # @return [Object] what the block returns
         def apart
-          own = Own.current
-          left?(own) ? before = Snapshot.new : bare = true
+          Own.current || left?(nil) ? before = Snapshot.new : bare = true
           before&.forget_execution_state
           yield
         ensure
-          bare ? clear(own) : before&.restore
+          bare ? clear : before&.restore
         end
+
+        # @return [Array<Symbol>] instance variables that are not ours
+        def others(object) = object.instance_variables.reject { |name| name.start_with?(OURS) }
 
         private
 
@@ -68,14 +72,12 @@ module Plait
         end
 
         # Ruby keeps the names of those that are nil.
-        def no_variables?(thread) = thread.thread_variables.none? { |name| thread.thread_variable?(name) }
+        def no_variables?(thread) = thread.thread_variables.all? { |name| thread.thread_variable_get(name).nil? }
 
         def foreign_storage?(fiber)
           storage = fiber.storage
           !storage.nil? && storage.any? { |name, _| name != Own::KEY }
         end
-
-        def others(object) = object.instance_variables.reject { |name| name.start_with?("@plait_") }
 
         def wipe(own)
           thread = Thread.current

@@ -38,6 +38,7 @@ module Plait
 
       # After a method, where it has run: the next one finds nothing of what it has left at its fiber and thread.
       # @return [Mechanisms::State::Own, nil] of the fiber, from now on
+      # @api private
       def forget
         own = Mechanisms::State.clear(Mechanisms::State::Own.current)
         Mechanisms::State.inherit(@storage)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../state/own"
+require_relative "../state"
 
 module Plait
   module Mechanisms
@@ -8,7 +8,9 @@ module Plait
       # Fibers of one thread have the same thread variables, where I18n (before Ruby 3.2), Mongoid and Typhoeus keep what belongs
       # to one request. In a fiber that runs an item, those of the current thread are the item's, see {State::Own}.
       module SharedThread
+        State = Mechanisms::State
         Own = State::Own
+        private_constant :State, :Own
 
         # Of the current thread; those of other threads are Ruby's.
         module Variables
@@ -27,12 +29,13 @@ module Plait
           def thread_variables = (own = Own.of(self)) ? own.variables.keys : super
         end
 
-        # Ruby 3.1, which has no fiber storage: the fibers that an item begins have what is the item's.
+        # Fibers that an item begins have what is the item's: by fiber storage, or on Ruby 3.1 by this.
         module Inheritance
           def initialize(...)
             super
-            own = Own.current
-            @plait_own = own if own
+            own = Own.current or return
+            own.share
+            @plait_own = own unless State::STORAGE
           end
         end
 
@@ -58,7 +61,7 @@ module Plait
         class << self
           def install
             Thread.prepend(Variables)
-            Fiber.prepend(Inheritance) unless Fiber.respond_to?(:[])
+            Fiber.prepend(Inheritance)
           end
 
           # ActiveSupport may be loaded after the first scheduler.

@@ -3,6 +3,7 @@
 require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../scope"
+require_relative "../state"
 require_relative "body"
 
 module Plait

@@ -51,13 +51,18 @@ module Plait
         def initialize
           @thread = Thread.current
           @variables = {}
+          @shared = false
         end
 
         # @return [Boolean] whether it is of the current thread
         def here? = @thread.equal?(Thread.current)
 
-        # @return [Boolean] whether an item has left something
-        def used? = !(@variables.empty? && @execution_state.nil?)
+        # Another fiber has it, too, which may live longer than the item.
+        # @return [void]
+        def share = @shared = true
+
+        # @return [Boolean] whether the next item needs a new one
+        def used? = @shared || !(@variables.empty? && @execution_state.nil?)
       end
     end
   end

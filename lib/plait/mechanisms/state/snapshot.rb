@@ -51,7 +51,7 @@ module Plait
 
         def variables = @thread.thread_variables.to_h { |name| [name, @thread.thread_variable_get(name)] }
 
-        def attributes(object) = object.instance_variables.to_h { |name| [name, object.instance_variable_get(name)] }
+        def attributes(object) = State.others(object).to_h { |name| [name, object.instance_variable_get(name)] }
 
         def storage = State.storage || {}
 
