@@ -21,7 +21,7 @@ static int see_thread_variable(VALUE name, VALUE value, VALUE left) {
 /* Ours stay. Thread variables are in a Hash, in one without an @. */
 static int see_instance_variable(ID name, VALUE value, st_data_t left) {
     if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, see_thread_variable, (VALUE)left);
-    else if (strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
+    else if (name != id_own && strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
     return *(bool *)left ? ST_STOP : ST_CONTINUE;
 }
 
@@ -55,6 +55,12 @@ static VALUE left_p(VALUE self, VALUE own) {
     return plait_state_left(own) ? Qtrue : Qfalse;
 }
 
+/* bare?: whether nothing is here at all, nor an Own */
+static VALUE bare_p(VALUE self) {
+    (void)self;
+    return NIL_P(plait_state_own()) && !plait_state_left(Qnil) ? Qtrue : Qfalse;
+}
+
 void plait_init_state(VALUE plait) {
     id_keys = rb_intern("keys");
     id_storage = rb_intern("storage");
@@ -66,6 +72,8 @@ void plait_init_state(VALUE plait) {
     id_thread_variables = rb_intern("locals");
     storage = rb_respond_to(rb_const_get(rb_cObject, rb_intern("Fiber")), rb_intern("[]"));
     rb_ext_ractor_safe(true);
-    rb_define_singleton_method(rb_define_module_under(plait, "NativeState"), "left?", left_p, 1);
+    VALUE native = rb_define_module_under(plait, "NativeState");
+    rb_define_method(native, "left?", left_p, 1);
+    rb_define_method(native, "bare?", bare_p, 0);
     rb_ext_ractor_safe(false);
 }

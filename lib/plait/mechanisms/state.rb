@@ -17,6 +17,8 @@ module Plait
       # What begins the names of instance variables that stay.
       OURS = "@plait_"
 
+      extend NativeState if Native.available?
+
       class << self
         # The current fiber becomes a worker that shares its thread with other fibers.
         # @return [Own] for {clear}
@@ -46,7 +48,7 @@ module Plait
         # Runs an item in the fiber of its caller, whose state is the same afterwards.
         # @return [Object] what the block returns
         def apart
-          Own.current || left?(nil) ? before = Snapshot.new : bare = true
+          bare? ? bare = true : before = Snapshot.new
           before&.forget_execution_state
           yield
         ensure
@@ -58,9 +60,9 @@ module Plait
 
         private
 
-        if Native.available?
-          def left?(own) = NativeState.left?(own)
-        else
+        unless Native.available?
+          def bare? = Own.current.nil? && !left?(nil)
+
           def left?(own)
             thread = Thread.current
             fiber = Fiber.current
