@@ -43,6 +43,8 @@ struct http1_limits {
 
 enum { HTTP1_LARGEST_HEAD = (1 << 24) - 1 };
 
+#define HTTP1_UNSAID UINT32_MAX
+
 /* body 1 GiB, start_line 8 KiB, head 64 KiB, headers 128, interim 32, chunk_extensions 16 KiB, trailer 16 KiB */
 extern const struct http1_limits http1_default_limits;
 
@@ -157,7 +159,10 @@ const struct http1_rule *http1_rule(ptrdiff_t result);
     X(ORIGIN, "origin", 'o', 'n', 6)                                                                                      \
     X(AUTHORIZATION, "authorization", 'a', 'n', 13)                                                                       \
     X(IF_MODIFIED_SINCE, "if-modified-since", 'i', 'e', 17)                                                               \
-    X(IF_NONE_MATCH, "if-none-match", 'i', 'h', 13)
+    X(IF_NONE_MATCH, "if-none-match", 'i', 'h', 13)                                                                       \
+    X(WWW_AUTHENTICATE, "www-authenticate", 'w', 'e', 16)                                                                 \
+    X(PROXY_AUTHENTICATE, "proxy-authenticate", 'p', 'e', 18)                                                             \
+    X(PERSISTENT_AUTH, "persistent-auth", 'p', 'h', 15)
 
 /* HTTP1_FIELD_HOST …; fits the bits of `seen`. */
 enum http1_known {
@@ -218,6 +223,8 @@ struct http1_head {
     uint32_t at;                /* state: bytes that need not be scanned again */
     uint32_t line;              /* state: where the current line begins */
     uint32_t interims;          /* state: 1xx so far */
+    uint32_t kept_for;          /* responses: seconds for which the peer keeps an idle connection, or HTTP1_UNSAID */
+    uint32_t kept_times;        /* responses: further requests that the peer takes on the connection, or HTTP1_UNSAID */
     uint16_t status;            /* responses */
     uint8_t role;               /* enum http1_role */
     uint8_t request;            /* enum http1_request_kind, bits */
@@ -233,6 +240,7 @@ struct http1_head {
     bool close;                 /* Connection has close */
     bool keep_alive;            /* Connection has keep-alive */
     bool names_upgrade;         /* Connection has upgrade */
+    bool logged_in;             /* responses: the connection belongs to one user, see Persistence in Ruby */
 };
 
 /* Once for a connection; neither limits nor table are copied. */

@@ -1,6 +1,8 @@
 /* Where the message ends (RFC 9112 §6.3), and what becomes of the connection (§9.3). */
 #include "http1_framing.h"
 
+#include <string.h>
+
 #include "http1_syntax.h"
 
 enum { SWITCHING_PROTOCOLS = 101, NO_CONTENT = 204, NOT_MODIFIED = 304 };
@@ -96,6 +98,54 @@ static void read_connection(struct http1_head *head, const char *data, const str
     }
 }
 
+/* "timeout=5": the number, where it is one of 1 to 9 digits. */
+static void read_number(const char *data, const struct http1_element *element, const char *name, uint32_t *number) {
+    size_t size = strlen(name), end = element->at + element->size, from = element->at + size + 1;
+    if (end <= from || end - from > 9 || data[from - 1] != '=' || !http1_same_word(data + element->at, size, name)) return;
+    if (http1_run(data, from, end, CLASS_DIGIT) != end) return;
+
+    *number = 0;
+    for (; from < end; from++) *number = *number * 10 + (uint32_t)(data[from] - '0');
+}
+
+static void read_keep_alive(struct http1_head *head, const char *data, const struct http1_header *header) {
+    struct http1_element element;
+    for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
+        read_number(data, &element, "timeout", &head->kept_for);
+        read_number(data, &element, "max", &head->kept_times);
+    }
+}
+
+/* Whether a scheme is offered that logs in a connection, and not a request (RFC 4559 §6). */
+static bool offers_login(const char *data, const struct http1_header *header) {
+    struct http1_element element;
+    for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
+        size_t size = 0;
+        while (size < element.size && !http1_is_space(data[element.at + size])) size++;
+        const char *scheme = data + element.at;
+        if (http1_same_word(scheme, size, "negotiate") || http1_same_word(scheme, size, "ntlm")) return true;
+    }
+    return false;
+}
+
+static int judge_response_field(struct http1_head *head, const char *data, const struct http1_header *header) {
+    switch (header->known) {
+    case HTTP1_FIELD_KEEP_ALIVE:
+        read_keep_alive(head, data, header);
+        break;
+    case HTTP1_FIELD_WWW_AUTHENTICATE:
+    case HTTP1_FIELD_PROXY_AUTHENTICATE:
+        head->logged_in |= offers_login(data, header);
+        break;
+    case HTTP1_FIELD_PERSISTENT_AUTH:
+        head->logged_in |= !http1_same_word(data + header->value_at, header->value_size, "false");
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
 static int judge_host(const struct http1_head *head, const char *data, const struct http1_header *header,
                       size_t *error_at) {
     *error_at = header->name_at;
@@ -124,7 +174,8 @@ int http1_judge_field(struct http1_head *head, const char *data, const struct ht
         read_connection(head, data, header);
         return 0;
     default:
-        return head->role == HTTP1_REQUEST ? judge_request_field(head, data, header, error_at) : 0;
+        return head->role == HTTP1_REQUEST ? judge_request_field(head, data, header, error_at)
+                                           : judge_response_field(head, data, header);
     }
 }
 
@@ -145,7 +196,8 @@ static enum http1_framing response_framing(const struct http1_head *head) {
 }
 
 static bool persists(const struct http1_head *head) {
-    if (head->framing == HTTP1_UNTIL_CLOSE || head->framing == HTTP1_TUNNEL || head->close) return false;
+    bool ends = head->framing == HTTP1_UNTIL_CLOSE || head->framing == HTTP1_TUNNEL;
+    if (ends || head->close || head->logged_in || head->kept_for == 0 || head->kept_times == 0) return false;
     return head->minor == 1 || head->keep_alive;
 }
 

@@ -24,6 +24,8 @@ static void begin(struct http1_head *head, uint8_t request, uint32_t interims) {
         .role = head->role,
         .request = request,
         .interims = interims,
+        .kept_for = HTTP1_UNSAID,
+        .kept_times = HTTP1_UNSAID,
     };
     *head = fresh;
 }

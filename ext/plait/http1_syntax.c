@@ -154,7 +154,7 @@ struct known_field {
 };
 
 /* Perfect for the fields of HTTP1_KNOWN_FIELDS: two in one slot are a warning of the compiler (-Woverride-init). */
-#define SLOT(first, last, size) (((size) + (first) * 3 + (last) * 14) & 127)
+#define SLOT(first, last, size) (((size) + (first) * 7 + (last) * 31) & 127)
 
 static const struct known_field known_fields[128] = {
 #define KNOWN_FIELD(constant, name, first, last, size) [SLOT(first, last, size)] = {name, size, HTTP1_FIELD_##constant},

@@ -124,6 +124,18 @@ static VALUE head_persistent(VALUE self) {
     return native_head_of(self)->head.persistent ? Qtrue : Qfalse;
 }
 
+static VALUE unless_unsaid(uint32_t number) {
+    return number == HTTP1_UNSAID ? Qnil : UINT2NUM(number);
+}
+
+static VALUE head_kept_for(VALUE self) {
+    return unless_unsaid(native_head_of(self)->head.kept_for);
+}
+
+static VALUE head_kept_times(VALUE self) {
+    return unless_unsaid(native_head_of(self)->head.kept_times);
+}
+
 static VALUE head_interim(VALUE self) {
     return native_head_of(self)->head.interim ? Qtrue : Qfalse;
 }
@@ -187,6 +199,8 @@ static void define_head(VALUE http1) {
     rb_define_method(native_head_class, "framing", head_framing, 0);
     rb_define_method(native_head_class, "content_length", head_content_length, 0);
     rb_define_method(native_head_class, "persistent?", head_persistent, 0);
+    rb_define_method(native_head_class, "kept_for", head_kept_for, 0);
+    rb_define_method(native_head_class, "kept_times", head_kept_times, 0);
     rb_define_method(native_head_class, "interim?", head_interim, 0);
     rb_define_method(native_head_class, "upgrade?", head_upgrade, 0);
     rb_define_method(native_head_class, "expect_continue?", head_expect_continue, 0);

@@ -60,7 +60,8 @@ static VALUE wire_allocate(VALUE class) {
     wire->pending = wire->response = wire->trailer = wire->url = wire->unsent = Qnil;
     wire->prefix = wire->block = wire->filling.body = Qnil;
     wire->limits = http1_default_limits;
-    wire->first_byte = wire->read = wire->total = wire->ends = INFINITY;
+    wire->first_byte = wire->read = wire->total = wire->ends = wire->kept_for = wire->kept_until = INFINITY;
+    wire->uses_left = HTTP1_UNSAID;
     wire->generation = plait_generation();
     wire->descriptor = -1;
     wire->state = WIRE_CLOSED;
@@ -368,7 +369,8 @@ static VALUE wire_read_piece(VALUE self) {
 }
 
 bool plait_wire_reusable(const struct wire *wire) {
-    return wire->state == WIRE_IDLE && !wire->busy && wire->generation == plait_generation();
+    if (wire->state != WIRE_IDLE || wire->busy || wire->generation != plait_generation()) return false;
+    return isinf(wire->kept_until) || plait_now() < wire->kept_until;
 }
 
 static VALUE wire_reusable(VALUE self) {

@@ -33,6 +33,9 @@ enum wire_state {
     WIRE_CLOSED
 };
 
+/* A further bit of the kind of a request: it logs in the connection, which has no other request after it. */
+enum { WIRE_TO_LOG_IN = 8 };
+
 /* A body of a known length, on its way into its String. */
 struct filling {
     VALUE body;
@@ -68,6 +71,8 @@ struct wire {
     double total;
     double ends;                 /* monotonic seconds by which the exchange must be over, or INFINITY */
     double started;              /* monotonic seconds: when the exchange began */
+    double kept_for;             /* seconds for which the peer keeps it idle, less a margin, or INFINITY */
+    double kept_until;           /* monotonic seconds after which it is not used again, or INFINITY */
     double until;                /* of what was launched: the caller's deadline, or INFINITY */
     double sent_at;
     double first_at;             /* of its answer; 0: nothing has come */
@@ -76,10 +81,11 @@ struct wire {
     size_t pending_at;           /* bytes of `pending` that are consumed */
     uint64_t ticket;             /* what the last volley knows it by, see rb_volley.h */
     unsigned generation;         /* of processes: it is of use in the one that made it */
+    uint32_t uses_left;          /* requests that the peer still takes, or HTTP1_UNSAID */
     int descriptor;              /* of the socket, while somebody waits for it */
     unsigned moves;              /* of bytes, see plait_wire_keep_pace */
     uint8_t state;               /* enum wire_state */
-    uint8_t kind;                /* of the request: enum http1_request_kind, bits */
+    uint8_t kind;                /* of the request: enum http1_request_kind and WIRE_TO_LOG_IN, bits */
     uint8_t framing;             /* of the body that is read piece by piece: enum http1_framing */
     bool tls;
     bool busy;                   /* an exchange is under way */
@@ -142,7 +148,7 @@ enum wire_wait { WAIT_TO_SEND, WAIT_FOR_ANSWER, WAIT_FOR_MORE, WAIT_TO_CONTINUE 
 
 struct wire *plait_wire_of(VALUE self);
 
-/* Whether it is between two exchanges, and this process's. */
+/* Whether it is between two exchanges, this process's, and its peer still keeps it. */
 bool plait_wire_reusable(const struct wire *wire);
 
 /* Closes it, whoever is in an exchange. */

@@ -1,6 +1,7 @@
 /* The bodies of answers, whole or piece by piece. One whose length is known is received into the String that the caller gets. */
 #include "rb_wire_receive.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -50,6 +51,7 @@ static void end_answer(struct exchange *exchange, VALUE response) {
     wire->persistent = usable && !has_rest(exchange);
     wire->pending = Qnil;
     wire->state = wire->persistent ? WIRE_IDLE : WIRE_CLOSED;
+    if (!isinf(wire->kept_for)) wire->kept_until = plait_now() + wire->kept_for;
 }
 
 static double positive(double seconds) {

@@ -268,13 +268,22 @@ bool plait_wire_await_continue(struct exchange *exchange) {
     return exchange->head_size > 0;
 }
 
+/* The margin is for a request that is on its way when the time ends: twin of Persistence.margin. */
+static void note_keeping(struct wire *wire, const struct http1_head *head) {
+    uint32_t seconds = head->kept_for;
+    if (seconds != HTTP1_UNSAID) wire->kept_for = seconds > 2 ? seconds - 1.0 : seconds / 2.0;
+    if (wire->uses_left != HTTP1_UNSAID) wire->uses_left--;
+    if (head->kept_times < wire->uses_left) wire->uses_left = head->kept_times;
+}
+
 VALUE plait_wire_begin_response(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     size_t size = (size_t)exchange->head_size;
     VALUE response = plait_response_new(&exchange->head, exchange->data, size, exchange->url, &wire->last_head);
     if (!wire->told) plait_response_set(response, RESPONSE_PHASES, wire->phases);
     wire->told = true;
-    wire->persistent = exchange->head.persistent;
+    note_keeping(wire, &exchange->head);
+    wire->persistent = exchange->head.persistent && wire->uses_left > 0 && !(wire->kind & WIRE_TO_LOG_IN);
     plait_wire_consume(exchange, size);
     int broken = http1_body_start(&wire->body, &exchange->head);
     if (broken) plait_wire_raise_broken(exchange, broken, exchange->consumed);

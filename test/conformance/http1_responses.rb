@@ -299,6 +299,27 @@ module Conformance # rubocop:disable Metrics/ModuleLength -- a table
     good "close and keep-alive", ok("Content-Length: 0", "Connection: keep-alive, close", version: "1.0"), persistent: false
     good "keep-alive in HTTP/1.1", ok("Content-Length: 0", "Connection: keep-alive"), persistent: true
 
+    good "an idle time and a number", ok("Content-Length: 0", "Keep-Alive: timeout=5, max=100"),
+         persistent: true, kept_for: 5, kept_times: 100
+    good "an idle time in capitals, among others", ok("Content-Length: 0", "Keep-Alive: x, TIMEOUT=15 ,max=1"),
+         persistent: true, kept_for: 15, kept_times: 1
+    good "idle times in two fields", ok("Content-Length: 0", "Keep-Alive: timeout=5, max=3", "Keep-Alive: timeout=7"),
+         persistent: true, kept_for: 7, kept_times: 3
+    good "idle times that are none", ok("Content-Length: 0", "Keep-Alive: timeout=5s, timeout=-1, timeout=, xtimeout=3"),
+         persistent: true, kept_for: nil, kept_times: nil
+    good "an idle time of too many digits", ok("Content-Length: 0", "Keep-Alive: timeout=1234567890, max="), kept_for: nil
+    good "no idle time at all", ok("Content-Length: 0", "Keep-Alive: timeout=0"), persistent: false, kept_for: 0
+    good "no further request", ok("Content-Length: 0", "Keep-Alive: max=0"), persistent: false, kept_times: 0
+
+    # ---- connections that are logged in: RFC 4559 §6
+    good "a login is offered", ok("Content-Length: 0", "WWW-Authenticate: Negotiate", status: "401 No"), persistent: false
+    good "a login goes on", ok("Content-Length: 0", "WWW-Authenticate: NTLM TlRMTVNTUAAC"), persistent: false
+    good "a login among others", ok("Content-Length: 0", "WWW-Authenticate: Basic realm=\"a\",\tNTLM,x"), persistent: false
+    good "a login at a proxy", ok("Content-Length: 0", "Proxy-Authenticate: negotiate abc=="), persistent: false
+    good "a login that stays", ok("Content-Length: 0", "Persistent-Auth: true"), persistent: false
+    good "a login that does not stay", ok("Content-Length: 0", "Persistent-Auth: FALSE"), persistent: true
+    good "other schemes", ok("Content-Length: 0", "WWW-Authenticate: Basic realm=\"NTLM\", Negotiated x"), persistent: true
+
     # ---- ends
     good "closed before the response", "", eof: true, ends: :closed
     bad "an end in the version", "HTTP/1<!>", :truncated_head, eof: true

@@ -99,6 +99,73 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
+  # Whoever has such a connection next is taken for the user who has logged in on it (RFC 4559 §6).
+  LOGINS = {
+    "Authorization" => [{ headers: { "Authorization" => "Negotiate YII=" } }, []],
+    "Proxy-Authorization" => [{ headers: { "proxy-authorization" => "ntlm TlRM" } }, []],
+    "auth" => [{ auth: "NTLM TlRM" }, []],
+    "a challenge" => [{}, ["WWW-Authenticate: Basic realm=\"a\", Negotiate"]],
+    "a proxy's challenge" => [{}, ["Proxy-Authenticate: NTLM"]],
+    "Persistent-Auth" => [{}, ["Persistent-Auth: true"]]
+  }.freeze
+
+  def test_one_that_a_user_has_logged_in_is_for_no_other_call
+    LOGINS.each do |how, (request, fields)|
+      with_origin("/x" => always("x", fields: fields)) do |client, origin|
+        url = origin.url("/x")
+        3.times { client.get(url, **request) }
+        client.get(url, **request) { |response| response.each_piece { nil } }
+        client.request(:head, url, **request)
+        client.fan_out([{ url: url, **request }] * 3, limit: 1)
+        client.get(origin.url("/other"))
+        assert_equal(8, origin.requests.first(8).map(&:connection).uniq.size, how)
+        assert_equal(9, origin.connections, how)
+      end
+    end
+  end
+
+  def test_one_that_the_client_itself_logs_in_is_used_once
+    [{ auth: "Negotiate YII=" }, { headers: { "Authorization" => "NTLM TlRM" } }].each do |options|
+      with_origin(**options) do |client, origin|
+        3.times { client.get(origin.url("/x")) }
+        client.fan_out([origin.url("/x")] * 20, limit: 4)
+        Plait.map(1..5, on: :threads) { client.get(origin.url("/x")) }
+        assert_equal(28, origin.connections)
+      end
+    end
+  end
+
+  # On the shelf, in the pool, in a stream and in a fan-out's lane.
+  def test_an_idle_one_is_not_used_once_its_server_gives_it_up
+    with_origin("/x" => always("x", fields: ["Keep-Alive: timeout=1, max=100"])) do |client, origin|
+      url = origin.url("/x")
+      40.times { client.get(url) }
+      assert_equal(1, origin.connections)
+      [-> { client.get(url) }, -> { client.get(url) { |answer| answer.each_piece { nil } } }, -> { client.fan_out([url]) },
+       -> { client.post(url, body: "y") }].each.with_index(2) do |call, number|
+        sleep(0.6)
+        call.call
+        assert_equal(number, origin.connections)
+      end
+    end
+  end
+
+  def test_the_next_request_of_a_slow_fan_out_has_a_new_one
+    with_origin("/x" => always("x", fields: ["Keep-Alive: timeout=1"])) do |client, origin|
+      urls = Enumerator.new { |out| 3.times { sleep(0.6).then { out << origin.url("/x") } } }
+      assert_equal(%w[x x x], client.fan_out(urls, limit: 1).map(&:body))
+      assert_equal(3, origin.connections)
+    end
+  end
+
+  def test_one_has_no_more_requests_than_its_server_takes
+    with_origin("/x" => always("x", fields: ["Keep-Alive: timeout=60, max=4"])) do |client, origin|
+      40.times { client.get(origin.url("/x")) }
+      client.fan_out([origin.url("/x")] * 40, limit: 2)
+      assert_operator(origin.requests.map(&:connection).tally.values.max, :<=, 5)
+    end
+  end
+
   def test_a_closed_client_says_so
     with_origin do |client, origin|
       client.get(origin.url("/x"))

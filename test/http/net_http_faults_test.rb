@@ -310,6 +310,15 @@ class NetHTTPFaultsTest < Minitest::Test
     end
   end
 
+  def test_a_connection_that_an_answer_calls_logged_in_is_for_no_other_session
+    ["WWW-Authenticate: Negotiate oYG=", "Persistent-Auth: true", "Keep-Alive: max=0"].each do |field|
+      origin("/x" => ->(io, _) { io.write(answer("x", fields: [field])) }) do |origin|
+        2.times { assert_equal("x", Net::HTTP.get(origin.url("/x"))) }
+        assert_equal([2, 0], [origin.connections, NetHTTP.statistics.idle], field)
+      end
+    end
+  end
+
   def test_an_answer_before_the_body_ends_the_connection
     origin("/big" => ->(io, _) { io.write(answer("no", status: "413 Too Large")) }) do |origin|
       request = Net::HTTP::Put.new("/big", "Expect" => "100-continue", "Content-Type" => "a/b")

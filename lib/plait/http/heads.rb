@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../protocols/http1/persistence"
 require_relative "../protocols/http1/serializer"
 require_relative "auth"
 require_relative "codings"
@@ -30,7 +31,8 @@ module Plait
       def block(origin)
         return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.key?(name) }
 
-        Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin)).to_s.freeze
+        fields = Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin))
+        fields.to_s.freeze unless Protocols::HTTP1::Persistence.login_in_request? { |name| fields[name] }
       end
 
       # @param request [Request]

@@ -47,6 +47,7 @@ module Plait
         @most_of_a_whole = [limits.body || Float::INFINITY, HEARD].max
         @state = :idle
         @sent = @received = false
+        @uses_left = @kept_for = @kept_until = Float::INFINITY
         @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if @stream.tls?)]
         @guard = Mutex.new
         @pid = Process.pid
@@ -77,7 +78,8 @@ module Plait
 
       # @param head [String] whole
       # @param body [nil, String, #each] what follows it, framed already; what is yielded by `each` are Strings
-      # @param kind [Integer] bits: 1 HEAD, 2 CONNECT, 4 with a field Upgrade
+      # @param kind [Integer] bits: 1 HEAD, 2 CONNECT, 4 with a field Upgrade, 8 with a login for the connection, which takes
+      #   no other request after it
       # @param timeouts [Timeouts, nil]
       # @param deadline [Float, nil] monotonic seconds
       # @return [Response] whole
@@ -138,8 +140,10 @@ module Plait
 
       # @!group State
 
-      # @return [Boolean] whether another request may be sent
-      def reusable? = @state == :idle && !@guard.locked? && ours?
+      # @return [Boolean] whether another request may be sent: also whether the peer still keeps the connection
+      def reusable?
+        @state == :idle && !@guard.locked? && ours? && (@kept_until == Float::INFINITY || Deadline.now < @kept_until)
+      end
 
       # Looks at an idle connection, by one system call. One that is of no use is closed.
       # @return [Boolean] whether the peer has closed it, or has sent what nobody asked for

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "http1/limits"
+require_relative "http1/persistence"
 require_relative "http1/request_parser"
 require_relative "http1/response_parser"
 require_relative "http1/serializer"

@@ -60,6 +60,37 @@ module WireCases
       end
     end
 
+    def test_a_connection_is_not_used_for_longer_than_its_peer_keeps_it
+      ways.each do |how, way|
+        with_wire(ANSWER[OK.sub("\r\n", "\r\nKeep-Alive: timeout=1\r\n")]) do |wire|
+          way.call(wire)
+          assert_predicate(wire, :reusable?, how)
+          wait_until { !wire.reusable? }
+          assert_equal([true, "hello"], [wire.stale?, get(wire).body], how)
+        end
+      end
+    end
+
+    def test_a_connection_is_not_used_more_often_than_its_peer_takes_requests
+      { [2, 2, 2] => [true, true, false], [9, 1, 9] => [true, true, false], [1, nil] => [true, false] }.each do |said, usable|
+        bytes = said.map { |number| number ? OK.sub("\r\n", "\r\nKeep-Alive: max=#{number}\r\n") : OK }
+        ways.each do |how, way|
+          with_wire(->(peer) { bytes.each { |answer| peer.head && peer.say(answer) } && peer.stall }) do |wire|
+            assert_equal(usable, said.map { way.call(wire) && wire.reusable? }, "#{said} #{how}")
+          end
+        end
+      end
+    end
+
+    def test_a_connection_that_a_request_logs_in_has_no_other
+      with_wire(ANSWER[OK]) { |wire| assert_equal([true, true], [wire.call(HEAD, nil, 8, PATIENT, nil).ok?, wire.closed?]) }
+      with_wire(ANSWER[OK]) do |wire|
+        wire.open(HEAD, nil, 8, PATIENT, nil)
+        nil while wire.read_piece
+        assert_predicate(wire, :closed?)
+      end
+    end
+
     # The answer ends where a receive may end, and the rest is still in the kernel.
     def test_what_nobody_asked_for_behind_a_receive_that_was_full
       bytes = "HTTP/1.1 200 OK\r\nContent-Length: 65494\r\n\r\n#{"x" * 65_494}"

@@ -14,8 +14,8 @@ module Transcript
   end
 
   # What is compared of a head.
-  HEAD = %i[version status reason request_method target framing content_length persistent? interim? upgrade?
-            expect_continue? size to_a bytes].freeze
+  HEAD = %i[version status reason request_method target framing content_length persistent? kept_for kept_times interim?
+            upgrade? expect_continue? size to_a bytes].freeze
 
   module_function
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../protocols/http1"
 require_relative "../upload"
 
 module Plait
@@ -10,7 +11,8 @@ module Plait
         # Bits of a wire's `kind`.
         KINDS = { "HEAD" => 1, "CONNECT" => 2 }.freeze
         UPGRADE = 4
-        private_constant :KINDS, :UPGRADE
+        TO_LOG_IN = 8
+        private_constant :KINDS, :UPGRADE, :TO_LOG_IN
 
         # @return [Request]
         attr_reader :request
@@ -40,7 +42,9 @@ module Plait
         # @raise [UsageError, LocalProtocolError]
         def head
           target = @route.forwarded? ? @request.url.to_s : @request.url.target
-          @client.heads.whole(@request, target, fields)
+          all = fields
+          @login = Protocols::HTTP1::Persistence.login_in_request? { |name| all[name] }
+          @client.heads.whole(@request, target, all)
         end
 
         # @return [Headers] all that go out with it: the client's, too
@@ -50,8 +54,10 @@ module Plait
         # @return [String, Upload, nil]
         def body = @upload&.body
 
-        # @return [Integer] see {Wire#call}
-        def kind = KINDS.fetch(@request.method, 0) | (@request.headers.key?("upgrade") ? UPGRADE : 0)
+        # @return [Integer] of the {head} that was made last, see {Wire#call}
+        def kind
+          KINDS.fetch(@request.method, 0) | (@request.headers.key?("upgrade") ? UPGRADE : 0) | (@login ? TO_LOG_IN : 0)
+        end
 
         # @return [Boolean] whether the body is to wait for the server's word (RFC 9110 §10.1.1)
         def expecting? = !@upload.nil? && @request.headers["expect"].to_s.casecmp?("100-continue")

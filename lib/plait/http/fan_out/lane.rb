@@ -120,6 +120,7 @@ module Plait
 
         # @return [Response, nil]
         def ask(url, pilot, deadline)
+          release if @wire && !launched? && !@wire.reusable? # its peer does not keep it any longer
           take(deadline) unless @wire
           return if pilot && may_launch? && launch(url, pilot, deadline)
           return @wire.conclude if launched?

@@ -20,7 +20,7 @@ module Plait
           @io = io
           @pid = Process.pid
           @idle_since = Deadline.now
-          @kept_for = Float::INFINITY
+          @kept_for = @uses_left = Float::INFINITY
         end
 
         # @return [Boolean] whether a request has been answered on it
@@ -31,10 +31,14 @@ module Plait
 
         # Notes that an exchange on it is over.
         # @param kept_for [Numeric, nil] seconds for which the peer has said it keeps it
-        def rest(kept_for = nil)
+        # @param kept_times [Integer, nil] further requests that the peer has said it takes
+        # @return [Boolean] whether the peer keeps it at all
+        def rest(kept_for = nil, kept_times = nil)
           @used = true
           @idle_since = Deadline.now
           @kept_for = kept_for if kept_for
+          @uses_left = [@uses_left - 1, kept_times].compact.min
+          @uses_left.positive? && @kept_for.positive?
         end
 
         # @param limit [Numeric] seconds

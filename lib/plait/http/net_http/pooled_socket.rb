@@ -49,12 +49,12 @@ module Plait
 
         # Ends an exchange whose answer has been read to its end.
         # @param kept_for [Numeric, nil] seconds for which the peer keeps the connection
+        # @param kept_times [Integer, nil] further requests that the peer takes
         # @param bound [Boolean] whether the connection belongs to whoever has logged in on it
         # @return [void]
-        def end_exchange(kept_for: nil, bound: false)
-          return close if unfit?
+        def end_exchange(kept_for: nil, kept_times: nil, bound: false)
+          return close if unfit? || !@connection.rest(kept_for, kept_times)
 
-          @connection.rest(kept_for)
           @bound ||= bound
           @complete = !@bound
           @pool.rest(@lease) if @complete

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../../protocols/http1/persistence"
+
 module Plait
   module HTTP
     module NetHTTP
       # What a request and its answer tell about their connection, beyond what Net::HTTP looks at.
       module Reuse
-        # Those log a connection in, and not a request (RFC 4559 §6).
-        BOUND = /(?:\A|,)\s*(?:NTLM|Negotiate)\b/i
+        RULES = Protocols::HTTP1::Persistence
+        private_constant :RULES
 
         module_function
 
@@ -21,15 +23,14 @@ module Plait
 
         # @return [Boolean] whether the connection belongs to whoever has logged in on it
         def bound?(request, response)
-          answer = { "401" => "www-authenticate", "407" => "proxy-authenticate" }[response.code]
-          [request["authorization"], request["proxy-authorization"], answer && response[answer]].any?(BOUND)
+          RULES.login_in_request? { |name| request[name] } || RULES.login_in_answer? { |name| response[name] }
         end
 
-        # @return [Numeric, nil] seconds for which the peer says it keeps the connection, less those a request is under way
-        def kept_for(response)
-          seconds = response["keep-alive"]&.[](/\btimeout=(\d{1,9})/i, 1)&.to_i
-          seconds && [seconds - 1, seconds / 2.0].max
-        end
+        # @return [Float, nil] seconds for which the peer says it keeps the connection, less a margin
+        def kept_for(response) = RULES.margin(RULES.kept("timeout", response["keep-alive"]))
+
+        # @return [Integer, nil] further requests that the peer takes on it
+        def kept_times(response) = RULES.kept("max", response["keep-alive"])
       end
     end
   end

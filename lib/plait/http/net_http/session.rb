@@ -84,7 +84,7 @@ module Plait
           return @socket.close unless Reuse.safe?(req, res)
 
           NetHTTP.tls_sessions[@socket.lease.key] = @ssl_session if @ssl_session
-          @socket.end_exchange(kept_for: Reuse.kept_for(res), bound: Reuse.bound?(req, res))
+          @socket.end_exchange(kept_for: Reuse.kept_for(res), kept_times: Reuse.kept_times(res), bound: Reuse.bound?(req, res))
         end
 
         private

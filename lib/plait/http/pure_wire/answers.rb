@@ -81,8 +81,16 @@ module Plait
           head = @parser.head
           return response.tap { become(:tunnel) } if head.framing == :tunnel
 
-          become(head.persistent? && !@stopped && nothing_left? ? :idle : :closed)
+          note_keeping(head)
+          usable = head.persistent? && @uses_left.positive? && !@login
+          become(usable && !@stopped && nothing_left? ? :idle : :closed)
           response
+        end
+
+        def note_keeping(head)
+          @uses_left = [@uses_left - 1, head.kept_times].compact.min
+          @kept_for = HTTP1::Persistence.margin(head.kept_for) || @kept_for
+          @kept_until = Deadline.now + @kept_for
         end
 
         def nothing_left? = @parser.rest.empty? && (@drained || !@stream.stale?)

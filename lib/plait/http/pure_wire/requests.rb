@@ -20,9 +20,10 @@ module Plait
         REFUSAL = 300
         # Seconds of a wait that has no end: then comes the next one.
         ONE_WAIT = 3600.0
+        TO_LOG_IN = 8
         METHODS = { 1 => "HEAD", 2 => "CONNECT" }.freeze
         Syntax = Protocols::HTTP1::Syntax
-        private_constant :SMALL, :REFUSAL, :ONE_WAIT, :METHODS, :Syntax
+        private_constant :SMALL, :REFUSAL, :ONE_WAIT, :TO_LOG_IN, :METHODS, :Syntax
 
         private
 
@@ -41,6 +42,7 @@ module Plait
         def send_request(head, body, kind, timeouts, deadline, most: HEARD)
           @most_heard = most
           @sent = @received = @read_out = @stopped = false
+          @login = kind.anybits?(TO_LOG_IN)
           set_clock(timeouts, deadline)
           expect_head(METHODS.fetch(kind & 3, "GET"), kind.anybits?(4))
           send_parts(head, body)

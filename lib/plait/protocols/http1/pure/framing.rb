@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../persistence"
 require_relative "../syntax"
 require_relative "../../broken"
 
@@ -34,7 +35,7 @@ module Plait
             when "content-length" then tunnel? || judge_length(field)
             when "transfer-encoding" then tunnel? || judge_codings(field)
             when "connection" then @options.concat(field.elements.map { |element| element.text.downcase })
-            else judge_request_field(field) if @exchange.request?
+            else @exchange.request? ? judge_request_field(field) : judge_response_field(field)
             end
             @seen[field.key] ||= field
           end
@@ -63,9 +64,16 @@ module Plait
 
           def persistent?
             return false if %i[close tunnel].include?(kind) || @options.include?("close")
+            return false if @logged_in || kept_for == 0 || kept_times == 0
 
             @start.minor == 1 || @options.include?("keep-alive")
           end
+
+          # @return [Integer, nil] seconds
+          def kept_for = @kept&.first
+
+          # @return [Integer, nil] requests
+          def kept_times = @kept&.last
 
           def interim? = !@exchange.request? && @start.status < 200 && @start.status != 101
 
@@ -139,6 +147,13 @@ module Plait
             when "host" then judge_host(field)
             when "expect" then @expect_continue ||= @start.minor == 1 && field.value.casecmp?("100-continue")
             end
+          end
+
+          def judge_response_field(field)
+            if field.key == "keep-alive"
+              @kept = %w[timeout max].zip(@kept.to_a).map { |name, before| Persistence.kept(name, field.value) || before }
+            end
+            @logged_in ||= Persistence.login_in_answer? { |name| field.value if name == field.key }
           end
 
           def judge_host(field)

@@ -48,6 +48,12 @@ module Plait
           # @return [Boolean] whether the connection can be used again after this message
           def persistent? = @framing.persistent?
 
+          # @return [Integer, nil] seconds for which a peer keeps an idle connection
+          def kept_for = @framing.kept_for
+
+          # @return [Integer, nil] further requests that a peer takes on the connection
+          def kept_times = @framing.kept_times
+
           # @return [Boolean] 1xx: another head follows
           def interim? = @framing.interim?
 
