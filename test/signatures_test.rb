@@ -13,7 +13,7 @@ class SignaturesTest < Minitest::Test
   # Plait::Scheduler is built on.
   NOT_IN_THE_FACE = %i[
     AtomicFile CLI Io Native NativeConnect NativeHTTP NativeMalloc NativeRPC NativeScheduler NativeSelector NativeServer
-    NativeShard NativeState Protocols
+    NativeShard NativeState Protocols Secrets
   ].freeze
 
   SIGNATURES.modules(File.join(Support::ROOT, "lib")).each do |signed|

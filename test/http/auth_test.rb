@@ -31,6 +31,24 @@ class HTTPAuthTest < Minitest::Test
     end
   end
 
+  def test_a_request_can_do_without_the_clients
+    with_origin("/r" => redirect("/x"), auth: { bearer: "client" }) do |client, origin|
+      url = origin.url("/r")
+      client.get(url, auth: false)
+      client.get(url.sub("//", "//user:password@"), auth: false)
+      client.get(url, headers: { "authorization" => nil })
+      client.fan_out([{ url: url, auth: false }])
+      client.get(url, auth: false) { |response| response.each_piece { nil } }
+      assert_equal([nil], origin.requests.map { |request| request["authorization"] }.uniq)
+      client.get(url, auth: nil)
+      assert_equal("Bearer client", origin.requests.last["authorization"])
+    end
+    with_origin(headers: { "Authorization" => "by hand" }) do |client, origin|
+      client.get(origin.url("/x"), auth: false)
+      assert_nil(origin.requests.last["authorization"])
+    end
+  end
+
   def test_a_request_has_its_own_before_the_url_before_the_client
     with_origin(auth: { bearer: "client" }) do |client, origin|
       host = "127.0.0.1:#{origin.port}"

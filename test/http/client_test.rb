@@ -63,6 +63,21 @@ class HTTPClientTest < Minitest::Test
 
   # ---- what is sent ----
 
+  def test_nil_takes_a_field_of_the_client_away
+    with_origin("/r" => redirect("/x"), headers: { "X-Of-Client" => "1", accept: nil }, cookies: true) do |client, origin|
+      client.settings.cookies.add(origin.url("/"), "a=1")
+      without = { "User-Agent" => nil, x_of_client: nil, "Cookie" => nil, "Accept-Encoding" => nil, "Content-Type" => nil }
+      client.get(origin.url("/r"), headers: without)
+      client.post(origin.url("/x"), json: 1, headers: HTTP::Headers.new(without))
+      client.fan_out([{ url: origin.url("/x"), headers: without }])
+      assert_equal([%w[host]] * 2 + [%w[host content-length], %w[host]], origin.requests.map { |r| r.fields.map(&:first) })
+      client.get(origin.url("/x"))
+      assert_equal(%w[host user-agent accept-encoding x-of-client cookie], origin.requests.last.fields.map(&:first))
+      assert_raises(Plait::Error) { client.get(origin.url("/x"), headers: { "Host" => nil }) }
+    end
+    assert_raises(Plait::UsageError) { HTTP.get("http://127.0.0.1/", headers: false) }
+  end
+
   def test_sends_each_default_field_once
     with_origin(headers: { "X-Of-Client" => "1", "User-Agent" => "mine" }) do |client, origin|
       client.get(origin.url("/plain"))

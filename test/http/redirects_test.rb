@@ -42,6 +42,32 @@ class HTTPRedirectsTest < Minitest::Test
     end
   end
 
+  def test_a_call_may_follow_none_and_try_once
+    busy = always("later", status: "503 Later")
+    with_origin("/r" => redirect("/x"), "/busy" => busy, retries: { count: 2, base: 0.001 }) do |client, origin|
+      [false, 0].each do |none|
+        assert_equal(302, client.get(origin.url("/r"), redirects: none).status)
+        client.get(origin.url("/r"), redirects: none) { |response| assert_equal(302, response.status) }
+        assert_equal(302, Plait::HTTP.get(origin.url("/r"), redirects: none).status)
+        assert_equal(503, client.get(origin.url("/busy"), retries: none).status)
+      end
+      assert_equal([0, 2], [origin.count("/x"), origin.count("/busy")])
+      [nil, true, 10].each { |some| assert_equal(200, client.get(origin.url("/r"), redirects: some).status) }
+      assert_equal([503, 5], [client.get(origin.url("/busy"), retries: nil).status, origin.count("/busy")])
+      ["no", -1, 1.5, Object].each do |bad|
+        %i[redirects retries].each { |name| assert_raises(Plait::UsageError) { client.get(origin.url("/x"), name => bad) } }
+      end
+      assert_raises(Plait::UsageError) { client.get(origin.url("/x"), retries: true) }
+    end
+  end
+
+  def test_a_location_with_a_password_is_not_shown
+    with_origin("/post" => redirect("http://u:s3cret@127.0.0.1/", status: "307 There")) do |client, origin|
+      error = assert_raises(Plait::RedirectError) { client.post(origin.url("/post"), body: %w[a b].each) }
+      refute_match(/s3cret/, error.message)
+    end
+  end
+
   def test_what_is_no_redirect_is_given_out
     { "/300" => "300 Multiple Choices", "/304" => "304 Not Modified", "/305" => "305 Use Proxy" }.each do |path, status|
       with_origin(path => redirect("/x", status: status)) do |client, origin|

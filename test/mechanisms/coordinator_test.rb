@@ -73,6 +73,15 @@ class CoordinatorTest < Minitest::Test
     assert_match(/item 0: a #<Class/, failing(broken).message)
   end
 
+  def test_messages_show_plain_items_without_their_passwords
+    { "http://u:s3cret@h/?a" => '"http://…@h/?a"', URI("http://u:s3cret@h/b") => "http://…@h/b", 1.5 => "1.5", :a => ":a",
+      nil => "nil", { password: "s3cret" } => "Hash of 1", %w[s3cret] => "Array of 1", "token=s3cret" => '"token=…"',
+      Struct.new(:password).new("s3cret") => /a #<Class/, "x" * 5_000 => /\A"x{76}\.\.\.\z/ }.each do |item, shown|
+      text = failing(item).message[/\(item 0: (.*)\)\z/, 1]
+      shown.is_a?(Regexp) ? assert_match(shown, text) : assert_equal(shown, text)
+    end
+  end
+
   def test_a_hundred_thousand_items_without_growing
     %i[sequence threads fibers].each do |on|
       sizes = []

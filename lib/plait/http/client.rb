@@ -96,8 +96,8 @@ module Plait
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param redirects [Object, nil] instead of the client's, as in {#initialize}
-      # @param retries [Object, nil] instead of the client's, as in {#initialize}
+      # @param redirects [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
+      # @param retries [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
       # @param about [Hash] see {Request#initialize}: headers, query, body, json, form, multipart, auth, timeout, allow_body
       # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
       #   an exception or `break` closes the connection; what the block leaves unread is dropped.
@@ -115,8 +115,8 @@ module Plait
       def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
         request = Request.from(request, base: @settings.base)
         exchange = Exchange.new(self, request, timeouts: timeouts, deadline: deadline,
-                                               redirects: redirects ? Redirects.from(redirects) : @settings.redirects,
-                                               retries: retries ? Retries.from(retries) : @settings.retries)
+                                               redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
+                                               retries: retries.nil? ? @settings.retries : Retries.from(retries))
         block ? exchange.stream(&block) : exchange.call
       end
 

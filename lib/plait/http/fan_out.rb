@@ -40,7 +40,7 @@ module Plait
         @options = build(options)
         raise Ractors.refusal if Array(on).include?(:ractors)
 
-        @on = on || (:threads if Mechanisms.find(:fibers).unavailable)
+        @on = on.nil? ? (:threads if Mechanisms.find(:fibers).unavailable) : on
         @per_origin = check_per_origin(per_origin)
         @done = 0
       end

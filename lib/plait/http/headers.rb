@@ -12,11 +12,12 @@ module Plait
 
       # The one list field whose values can't be joined (RFC 9110 §5.3).
       SET_COOKIE = "set-cookie"
+      NONE = [].freeze
       Syntax = Protocols::HTTP1::Syntax
-      private_constant :Syntax
+      private_constant :NONE, :Syntax
 
-      # @param fields [Headers, Hash, Enumerable<Array(String, String)>, nil] a value may be an Array of values; nil ones are
-      #   left out
+      # @param fields [Headers, Hash, Enumerable<Array(String, String)>, nil] a value may be an Array of values; nil
+      #   removes a field of that name from what this is merged into
       # @return [Headers] the same object when it is one
       def self.from(fields) = fields.is_a?(Headers) ? fields : new(fields)
 
@@ -29,9 +30,10 @@ module Plait
       # @raise [UsageError]
       def initialize(fields = nil)
         @pairs = []
-        return unless fields
+        return if fields.nil?
         raise UsageError, "headers: takes a Hash or pairs, not #{fields.class}" unless fields.respond_to?(:each)
 
+        @removed = fields.removed if fields.is_a?(Headers)
         fields.each { |pair| add(*checked_pair(pair)) }
       end
 
@@ -60,6 +62,7 @@ module Plait
       # @return [self]
       # @raise [UsageError]
       def add(name, values)
+        @removed = removed | [checked_name(name)] if values.nil?
         Array(values).compact.each { |value| @pairs << [checked_name(name), checked_value(name, value)].freeze }
         self
       end
@@ -87,8 +90,7 @@ module Plait
         return dup unless fields
 
         added = Headers.from(fields)
-        names = fields.is_a?(Hash) ? fields.keys : added.map(&:first)
-        names.each_with_object(dup) { |name, merged| merged.delete(name) }.concat(added)
+        [*added.map(&:first), *added.removed].each_with_object(dup) { |name, merged| merged.delete(name) }.concat(added)
       end
 
       # @yieldparam name [String]
@@ -134,8 +136,17 @@ module Plait
         "#<#{self.class} #{@pairs.map { |name, value| "#{name}: #{secret?(name) ? "…" : value.inspect}" }.join("; ")}>"
       end
 
+      # @return [Boolean] whether it has a field of that name, or removes one
+      # @api private
+      def mentions?(name) = key?(name) || removed.any? { |own| own.casecmp?(name) }
+
+      # @return [Array<String>] names whose fields are to be removed from what this is merged into
+      # @api private
+      def removed = @removed || NONE
+
       # @api private
       def concat(other)
+        @removed = removed | other.removed unless other.removed.empty?
         @pairs.concat(other.to_a)
         self
       end

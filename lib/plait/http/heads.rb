@@ -29,7 +29,7 @@ module Plait
       # @param origin [Origin]
       # @return [String, nil] all lines but the first of a plain GET; nil when they are not the same each time
       def block(origin)
-        return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.key?(name) }
+        return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.mentions?(name) }
 
         fields = Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin))
         fields.to_s.freeze unless Protocols::HTTP1::Persistence.login_in_request? { |name| fields[name] }
@@ -50,15 +50,15 @@ module Plait
       # @raise [UsageError]
       def fields(request, upload: nil, trusted: true, extra: {})
         fields = defaults(request, trusted).merge(request.headers).merge(framing(request, upload))
-        fields.add("Content-Type", upload.content_type) if upload&.content_type && !fields.key?("content-type")
-        extra.each { |name, value| fields.add(name, value) unless fields.key?(name) }
+        fields.add("Content-Type", upload.content_type) if upload&.content_type && !request.headers.mentions?("content-type")
+        extra.each { |name, value| fields.add(name, value) unless fields.key?(name) || request.headers.mentions?(name) }
         fields
       end
 
       # @param request [Request]
       # @return [Boolean] whether compressed bodies were asked for by us, and not by the caller
       def decode?(request)
-        @options.compression && !request.headers.key?("accept-encoding") && !@options.headers.key?("accept-encoding")
+        @options.compression && [request, @options].none? { |given| given.headers.mentions?("accept-encoding") }
       end
 
       private
@@ -66,7 +66,7 @@ module Plait
       def defaults(request, trusted)
         fields = Headers.new("Host" => request.origin.host_header).merge(trusted ? @fields : @bare)
         fields.delete("Accept-Encoding") if decode?(request) && part?(request.headers)
-        return fields.set("Authorization", Auth.header(request.auth)) if request.auth
+        return fields.set("Authorization", Auth.header(request.auth)) unless request.auth.nil?
 
         trusted ? fields.merge(authorization(request.origin)) : fields
       end

@@ -74,7 +74,7 @@ module Plait
         @retries = Retries.from(retries)
         @redirects = Redirects.from(redirects)
         @proxy = proxy && Proxy.parse(proxy)
-        @tls = tls.respond_to?(:handshake) ? tls : check(:tls, tls || {}, TLS)
+        @tls = tls.respond_to?(:handshake) ? tls : check(:tls, tls.nil? ? {} : tls, TLS)
         @cookies = cookies == true ? CookieJar.new : jar(cookies)
         @compression = compression
         @auth = auth
@@ -100,7 +100,7 @@ module Plait
         return limits if limits.is_a?(Protocols::HTTP1::Limits)
 
         given = check(:limits, limits, Protocols::HTTP1::Limits::DEFAULTS.keys)
-        Protocols::HTTP1::Limits.new(**given, **(max_body ? { body: max_body } : {}))
+        Protocols::HTTP1::Limits.new(**given, **(max_body.nil? ? {} : { body: max_body }))
       end
 
       def check(name, given, known)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
+require_relative "../values/secrets"
 require_relative "request"
 require_relative "url"
 
@@ -105,7 +106,7 @@ module Plait
       end
 
       def refuse_body(request, response)
-        raise RedirectError.new("#{at(request, response)} sends us to #{response["location"]} with the same body, which can't " \
+        raise RedirectError.new("#{at(request, response)} sends us to #{location(response)} with the same body, which can't " \
                                 "be sent again: give it as a String, a file or another IO that can rewind", response: response)
       end
 
@@ -118,7 +119,7 @@ module Plait
       end
 
       def build(request, method, url, body)
-        auth = request.auth if url.origin == request.origin
+        auth = request.auth if url.origin == request.origin || request.auth == false
         Request.new(method, url, headers: headers(request, url, method), body: body, auth: auth, timeout: request.timeout,
                                  allow_body: true)
       end
@@ -126,13 +127,15 @@ module Plait
       def headers(request, url, method)
         left = method == request.method ? [] : ABOUT_BODY
         left += [*CREDENTIALS, "host"] if url.origin != request.origin
-        request.headers.reject { |name, _| left.include?(name.downcase) }
+        left.each_with_object(request.headers.dup) { |name, headers| headers.delete(name) }
       end
 
       def too_many(request, response)
-        "#{at(request, response)} sends us to #{response["location"]}, but #{@limit} redirects were followed already " \
+        "#{at(request, response)} sends us to #{location(response)}, but #{@limit} redirects were followed already " \
           "(redirects: #{@limit})"
       end
+
+      def location(response) = Secrets.hide(response["location"])
 
       def at(request, response) = "#{request.method} #{request.url} (#{response.status})"
     end

@@ -65,23 +65,23 @@ module Plait
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
       # @param base [URL, nil] what a relative URL is relative to
-      # @param headers [Headers, Hash, nil]
+      # @param headers [Headers, Hash, nil] nil for a field removes what the client would send
       # @param query [Hash, String, nil] added to the URL's
       # @param content [Hash] one of these
       # @option content [String, #read, #each, nil] :body
       # @option content [Object, nil] :json sent as JSON
       # @option content [Hash, Array, nil] :form sent as application/x-www-form-urlencoded
       # @option content [Hash, Array, nil] :multipart sent as multipart/form-data
-      # @param auth [Object, nil] see {Auth.header}; otherwise what the URL says
+      # @param auth [Object, false, nil] see {Auth.header}; nil: what the URL says, or the client; false: none
       # @param timeout [Numeric, Hash, Timeouts, nil]
       # @param allow_body [Boolean] for a GET or HEAD with a body, which servers may ignore or refuse (RFC 9110 §9.3.1)
       # @raise [UsageError]
       def initialize(method, url, base: nil, headers: nil, query: nil, auth: nil, timeout: nil, allow_body: false, **content)
         @method = checked_method(method)
         @url = URL.parse(url, base: base)
-        @url = @url.with_query(encoded(query)) if query
+        @url = @url.with_query(encoded(query)) unless query.nil?
         @headers = Headers.new(headers)
-        @auth = auth || @url.userinfo
+        @auth = auth.nil? ? @url.userinfo : auth
         @timeout = timeout
         @body = body_of(content)
         refuse_body if @body && !allow_body && BODILESS.include?(@method)
@@ -156,7 +156,7 @@ module Plait
       end
 
       def typed(type)
-        @headers.add("Content-Type", type) unless @headers.key?("Content-Type")
+        @headers.add("Content-Type", type) unless @headers.mentions?("Content-Type")
       end
 
       def refuse_body

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
+require_relative "../values/secrets"
 require_relative "origin"
 
 module Plait
@@ -12,7 +13,7 @@ module Plait
       # RFC 3986, appendix B
       PARTS = %r{\A(?:(?<scheme>[^:/?\#]+):)?(?://(?<authority>[^/?\#]*))?(?<path>[^?\#]*)
                  (?:\?(?<query>[^\#]*))?(?:\#(?<fragment>.*))?\z}mx
-      AUTHORITY = /\A(?:(?<userinfo>[^@\\]*)@)?(?:\[(?<ipv6>[^\]]*)\]|(?<host>[^:\[\]]*))(?::(?<port>\d*))?\z/
+      AUTHORITY = /\A(?:(?<userinfo>.*)@)?(?:\[(?<ipv6>[^\]]*)\]|(?<host>[^:\[\]]*))(?::(?<port>\d*))?\z/m
       HOST = /\A(?!-)(?:[a-z0-9_.~!$&'()*+,;=-]|%\h\h)+\z/i
       IPV6 = /\A\h*:[\h:.]*(?:%[\w.~-]+)?\z/
       # Browsers send | ^ { } " as they are, and so does this.
@@ -22,9 +23,7 @@ module Plait
       NAMES = { " " => "a space", "\n" => "a line feed", "\r" => "a carriage return", "\t" => "a tab" }.freeze
       # Bytes; no name is longer (RFC 1035 §2.3.4).
       LONGEST_HOST = 255
-      # A user and a password, and one with a byte in it that should have been encoded, and ends the authority for us.
-      SECRET = %r{//(?:[^/?\#]*|[^/?\#@:\[]+:(?!\d*(?:[/?\#]|\z))[^@]*)@}
-      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :FORBIDDEN_IN_QUERY, :NAMES, :LONGEST_HOST, :SECRET
+      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :FORBIDDEN_IN_QUERY, :NAMES, :LONGEST_HOST
 
       class << self
         # @param url [String, URL, URI]
@@ -75,7 +74,7 @@ module Plait
           possible = parts[:ipv6] ? IPV6.match?(host) : HOST.match?(host)
           raise UsageError, "#{safe(text)}: #{host.inspect} can't be a host; #{FORMS}" unless possible
 
-          [host, port(text, parts[:port]), userinfo(parts[:userinfo])]
+          [host, port(text, parts[:port]), userinfo(text, parts[:userinfo])]
         end
 
         def port(text, digits)
@@ -85,16 +84,21 @@ module Plait
           raise UsageError, "#{safe(text)} names port #{digits}; ports go from 1 to 65535"
         end
 
-        def userinfo(text)
-          return unless text
+        # What ends it is the last @; other parsers of URLs take the first one, or a backslash, for the end.
+        def userinfo(text, userinfo)
+          return unless userinfo
 
-          text.split(":", 2).map { |word| decode(word) }.then { |user, password| [user.to_s, password.to_s] }
+          place = userinfo.index(/[@\\]/)
+          code = { "@" => "%40", "\\" => "%5C" }.fetch(userinfo[place]) if place
+          raise UsageError, "#{safe(text)} has a user or password with #{userinfo[place]} in it: write #{code}" if code
+
+          userinfo.split(":", 2).map { |word| decode(word) }.then { |user, password| [user.to_s, password.to_s] }
         end
 
         def decode(word) = word.b.gsub(/%\h\h/) { |byte| byte[1, 2].hex.chr }.force_encoding(Encoding::UTF_8)
 
-        # Passwords are not for logs.
-        def safe(text) = text.sub(SECRET, text.encoding == Encoding::BINARY ? "//...@" : "//…@").inspect
+        # Also without a scheme, where a user seems to be one.
+        def safe(text) = Secrets.hide(text).sub(%r{\A[^/?\#]*@}, "...@").inspect
 
         def build(scheme, authority, parts)
           host, port, userinfo = authority

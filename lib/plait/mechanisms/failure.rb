@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/deadline"
+require_relative "../values/secrets"
 
 module Plait
   # Extends the exception that ends a run: it keeps its own class, so that `rescue KeyError` works, and says which item
@@ -11,10 +12,10 @@ module Plait
     SKIP_TO_S_FOR_SUPER_LOOKUP = true
     private_constant :SKIP_TO_S_FOR_SUPER_LOOKUP
 
-    # Elements of a collection that are worth the time of `inspect`.
-    FEW = 20
+    # Characters of an item in a message, and those that are looked at for it.
     LONGEST = 80
-    private_constant :FEW, :LONGEST
+    SEEN = 4096
+    private_constant :LONGEST, :SEEN
 
     # @return [Object] the item whose block raised
     attr_reader :item
@@ -53,15 +54,23 @@ module Plait
     # Classes with a message of their own don't ask to_s for it.
     def message = placed(super)
 
+    # Only plain values: the `inspect` of other objects may show passwords, or take its time.
     # @api private
     def self.shorten(item)
-      item = item[0, LONGEST] if item.instance_of?(String)
-      return "#{item.class} of #{item.size}" if (item.instance_of?(Array) || item.instance_of?(Hash)) && item.size > FEW
-
-      text = readable(item.inspect)
-      text.length > LONGEST ? "#{text[0, LONGEST - 3]}..." : text
+      case item
+      when nil, true, false, Symbol, Numeric, Module then cut(item.inspect)
+      when String then cut(Secrets.hide(readable(item[0, SEEN])).inspect)
+      when Array, Hash then "#{item.class} of #{item.size}"
+      else item.respond_to?(:userinfo) ? cut(Secrets.hide(item.to_s)) : "a #{item.class}" # a URI has one
+      end
     rescue StandardError, ScriptError, SystemStackError
       "a #{item.class}"
+    end
+
+    # @api private
+    def self.cut(text)
+      text = readable(text)
+      text.length > LONGEST ? "#{text[0, LONGEST - 3]}..." : text
     end
 
     # @api private
