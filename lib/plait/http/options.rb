@@ -74,7 +74,7 @@ module Plait
         @retries = Retries.from(retries)
         @redirects = Redirects.from(redirects)
         @proxy = proxy && Proxy.parse(proxy)
-        @tls = tls.respond_to?(:handshake) ? tls : check(:tls, tls.nil? ? {} : tls, TLS)
+        @tls = tls_of(tls)
         @cookies = cookies == true ? CookieJar.new : jar(cookies)
         @compression = compression
         @auth = auth
@@ -94,6 +94,12 @@ module Plait
         return cookies || nil if !cookies || (cookies.respond_to?(:add) && cookies.respond_to?(:header_for))
 
         raise UsageError, "cookies: takes true, or a Plait::HTTP::CookieJar, not #{cookies.inspect}"
+      end
+
+      def tls_of(tls)
+        return tls if tls.respond_to?(:handshake)
+
+        tls.nil? ? {} : check(:tls, tls, TLS)
       end
 
       def limits_of(limits, max_body)

@@ -7,8 +7,8 @@ module Plait
     # A user and a password of a URL. The second form has a byte that ends the authority: it should be percent-encoded.
     USERINFO = %r{//(?:[^/?\#]*|[^/?\#@:\[]+:(?!\d*(?:[/?\#]|\z))[^@]{0,1024})@}
     # A value behind a name that says what it is: in a query, in JSON, in a header, in a Ruby hash.
-    NAMED = /((?:passw|pwd|secret|token|authorization|credential|api[_-]?key|access[_-]?key)[\w-]{0,40}["']?\s{0,9}(?:=>|[:=])\s{0,9}["']?
-             (?:(?:basic|bearer|digest|negotiate|ntlm)\s{1,9})?)[^\s"'&,;}]+/ix
+    NAMED = /((?:passw|pwd|secret|token|authorization|credential|api[_-]?key|access[_-]?key)[\w-]{0,40}
+             ["']?\s{0,9}(?:=>|[:=])\s{0,9}["']?(?:(?:basic|bearer|digest|negotiate|ntlm)\s{1,9})?)[^\s"'&,;}]+/ix
     private_constant :USERINFO, :NAMED
 
     # @param text [String] in an encoding that has ASCII
