@@ -460,6 +460,10 @@ static VALUE wire_limits(VALUE self) {
     return plait_wire_of(self)->limits_value;
 }
 
+static VALUE wire_timeouts(VALUE self) {
+    return plait_wire_of(self)->timeouts;
+}
+
 static void define_wire(VALUE http) {
     VALUE wire = rb_define_class_under(http, "NativeWire", rb_cObject);
     rb_define_alloc_func(wire, wire_allocate);
@@ -482,6 +486,7 @@ static void define_wire(VALUE http) {
     rb_define_method(wire, "endpoint", wire_endpoint, 0);
     rb_define_method(wire, "phases", wire_phases, 0);
     rb_define_private_method(wire, "limits", wire_limits, 0);
+    rb_define_private_method(wire, "timeouts", wire_timeouts, 0);
     plait_define_wire_launch(wire);
     plait_define_volley(http);
 }

@@ -26,15 +26,16 @@ module Plait
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
       def get(url, options = nil, &block)
-        options ? request(:get, url, **options, &block) : client.get(url, &block)
+        options ? request(:get, url, options, &block) : client.get(url, &block)
       end
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
+      # @param options [Hash, nil] the keywords, as one Hash
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def request(method, url, **options, &block)
-        with_client(options, OF_CLIENTS) { |client, about| client.request(method, url, **about, &block) }
+      def request(method, url, options = nil, **more, &block)
+        with_client({ **more, **keywords(options) }, OF_CLIENTS) { |client, about| client.request(method, url, **about, &block) }
       end
 
       # Sends many requests at once. See {Client#fan_out}; options of the client, see {Client#initialize}, give it a client of
@@ -42,8 +43,9 @@ module Plait
       # @yieldparam response [Response, Outcome]
       # @return [Array<Response, Outcome>, nil]
       # @raise (see Client#fan_out)
-      def fan_out(requests, **options, &block)
-        with_client(options, Options::NAMES - [:timeout]) { |client, about| client.fan_out(requests, **about, &block) }
+      def fan_out(requests, options = nil, **more, &block)
+        names = Options::NAMES - [:timeout]
+        with_client({ **more, **keywords(options) }, names) { |client, about| client.fan_out(requests, **about, &block) }
       end
 
       # @return [Client] the one behind these calls

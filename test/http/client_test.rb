@@ -45,6 +45,21 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  def test_options_are_keywords_or_one_hash
+    with_origin("/r" => redirect("/x")) do |client, origin|
+      [client, HTTP].each do |http|
+        (%i[get head] + %i[post put patch delete options]).each do |verb|
+          http.public_send(verb, origin.url("/x"), { headers: { "X-A" => verb } })
+          assert_equal([verb.to_s, verb.to_s.upcase], origin.requests.last.then { |request| [request["x-a"], request.verb] })
+          assert_match(/body:/, assert_raises(Plait::UsageError) { http.public_send(verb, origin.url("/x"), "text") }.message)
+        end
+        assert_equal("PUT /x y", http.request(:put, origin.url("/x"), { body: "y" }).body)
+        assert_equal(302, http.request(:get, origin.url("/r"), { redirects: false }).status)
+        assert_equal(["GET /x "], http.fan_out([origin.url("/x")], { limit: 1 }, on_error: :collect).map { |one| one.value.body })
+      end
+    end
+  end
+
   def test_options_of_a_client_give_a_call_of_the_module_one_of_its_own
     ScriptedOrigin.open do |origin|
       assert_equal("GET /a/x ", HTTP.get("x", base: origin.url("/a/"), proxy: false).body)
@@ -454,6 +469,19 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  def test_errors_of_a_body_that_comes_in_pieces_name_its_url
+    zipped = Zlib.gzip("x" * 1000)
+    short, broken = [zipped[0...-5], "no gzip"].map { |body| always(body, fields: ["Content-Encoding: gzip"]) }
+    cut = ->(io, _request) { io.write(answer("half", length: 8)) && false }
+    with_origin("/short" => short, "/broken" => broken, "/cut" => cut) do |client, origin|
+      %w[/short /broken /cut].each do |path|
+        error = assert_raises(Plait::RemoteProtocolError) { client.get(origin.url(path)) { |response| response.each_piece { nil } } }
+        assert_includes(error.message, "GET #{origin.url(path)}")
+        assert_equal(1, origin.count(path))
+      end
+    end
+  end
+
   def test_errors_of_the_block_are_its_own_and_nothing_is_repeated
     with_origin(retries: 3) do |client, origin|
       error = Plait::ConnectionClosed.new("of the block", retry_safe: true)
@@ -486,6 +514,37 @@ class HTTPClientTest < Minitest::Test
       wait_until { origin.open_connections <= 2 }
       assert_idle(client)
       assert_equal("GET /x ", client.get(origin.url("/x"), timeout: 60).body)
+    end
+  end
+
+  def test_timeouts_name_the_option_that_has_set_the_time
+    slow = ->(_io, _) { sleep }
+    half = ->(io, _) { io.write(answer("half", length: 8)) && sleep }
+    with_origin("/slow" => slow, "/half" => half, pool: { per_key: 1 }) do |client, origin|
+      [["/slow", { first_byte: 0.05, total: 60 }, "first_byte: 0.05"], ["/slow", 0.05, "total: 0.05"],
+       ["/half", { read: 0.05, total: 60 }, "read: 0.05"], ["/half", 0.05, "total: 0.05"]].each do |path, seconds, option|
+        [-> { client.get(origin.url(path), timeout: seconds) }, -> { client.fan_out([origin.url(path)], timeout: seconds) },
+         -> { client.get(origin.url(path), timeout: seconds) { |response| response.each_piece { nil } } }].each do |call|
+          assert_includes(assert_raises(Plait::TimeoutError, &call).message, "timeout: {#{option}}")
+        end
+      end
+    end
+  end
+
+  def test_a_connection_that_does_not_come_in_time_names_its_option
+    never = Object.new
+    def never.resolve(*, deadline:) = sleep(deadline.remaining) && raise(Plait::ConnectTimeout, "late")
+    HTTP::Client.open(connector: { resolver: never }, proxy: false) do |client|
+      { { connect: 0.05 } => "timeout: {connect: 0.05}", 0.05 => "timeout: {total: 0.05}" }.each do |timeout, option|
+        error = assert_raises(Plait::ConnectTimeout) { client.get("http://never.test/", timeout: timeout) }
+        assert_includes(error.message, option)
+      end
+    end
+    with_origin("/slow" => ->(_io, _) { sleep }, pool: { per_key: 1, wait: 0.05 }) do |client, origin|
+      busy = Thread.new { client.get(origin.url("/slow")) }.tap { |thread| thread.report_on_exception = false }
+      wait_until { origin.requests.any? }
+      assert_includes(assert_raises(Plait::PoolTimeout) { client.get(origin.url("/x")) }.message, "pool: {wait: 0.05}")
+      busy.kill.join
     end
   end
 

@@ -100,9 +100,41 @@ class HTTPRedirectsTest < Minitest::Test
 
   def test_a_circle_is_seen_at_once
     with_origin("/a" => redirect("/b"), "/b" => redirect("/a")) do |client, origin|
-      error = assert_raises(Plait::TooManyRedirects) { client.get(origin.url("/a")) }
+      error = assert_raises(Plait::RedirectError) { client.get(origin.url("/a")) }
       assert_match(/circle/, error.message)
+      refute_kind_of(Plait::TooManyRedirects, error)
       assert_equal(2, origin.requests.size)
+    end
+  end
+
+  def test_a_redirect_to_itself_is_called_that
+    with_origin("/a" => redirect("/a#again")) do |client, origin|
+      error = assert_raises(Plait::RedirectError) { client.get(origin.url("/a#b")) }
+      assert_match(/sends us to itself/, error.message)
+      refute_kind_of(Plait::TooManyRedirects, error)
+      assert_equal(1, origin.requests.size)
+    end
+  end
+
+  # RFC 9110 §10.2.2
+  def test_a_fragment_is_never_sent_and_stays_with_the_last_url
+    with_origin("/a" => redirect("/b"), "/c" => redirect("/b#own")) do |client, origin|
+      calls = { "plain" => ->(url) { client.get(url) }, "request" => ->(url) { client.get(url, {}) },
+                "stream" => ->(url) { client.get(url, &:itself) }, "fan_out" => ->(url) { client.fan_out([url])[0] },
+                "fan_out of a request" => ->(url) { client.fan_out([{ url: url }])[0] } }
+      calls.each do |how, call|
+        { "/b#f" => "/b#f", "/a#f" => "/b#f", "/c#f" => "/b#own", "/b" => "/b", "/a" => "/b" }.each do |asked, last|
+          assert_equal(origin.url(last), call.call(origin.url(asked)).url, how)
+        end
+      end
+      assert_empty(origin.requests.map(&:target).grep(/#/))
+    end
+  end
+
+  def test_a_proxy_hears_of_no_fragment
+    ScriptedOrigin.open do |proxy|
+      HTTP::Client.open(proxy: proxy.url) { |client| assert_equal("http://a.test/b#c", client.get("http://a.test/b#c").url) }
+      assert_equal(["http://a.test/b"], proxy.requests.map(&:target))
     end
   end
 

@@ -182,6 +182,22 @@ class HTTPRetriesTest < Minitest::Test
     end
   end
 
+  def test_a_coded_body_that_is_cut_is_asked_for_again
+    zipped = Zlib.gzip("all of it")
+    bodies = [zipped[0...-4], "no gzip", zipped]
+    coded = ->(io, _request) { io.write(answer(bodies.shift || zipped, fields: ["Content-Encoding: gzip"])) }
+    with_origin("/x" => coded, retries: { count: 2, base: 0.001 }) do |client, origin|
+      assert_equal(["all of it", 3], [client.get(origin.url("/x")).body, origin.count("/x")])
+      bodies = [zipped[0...-4]]
+      assert_equal(["all of it"], client.fan_out([origin.url("/x")]).map(&:body))
+      bodies = [zipped[0...-4]]
+      error = assert_raises(Plait::TruncatedError) { client.post(origin.url("/x"), body: "twice?") }
+      assert_includes(error.message, "POST #{origin.url("/x")}")
+      bodies = [zipped[0...-4]]
+      assert_raises(Plait::TruncatedError) { client.get(origin.url("/x"), retries: 0) }
+    end
+  end
+
   def test_a_status_that_says_later
     with_origin("/x" => failing(2, &unavailable), retries: quick(2)) do |client, origin|
       assert_equal("fine at last", client.get(origin.url("/x")).body)

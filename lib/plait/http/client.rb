@@ -83,7 +83,7 @@ module Plait
 
       # GET. A plain one takes the short way: nothing is made but the response.
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] see {#request}
+      # @param options [Hash, nil] see {#request}; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see #request)
       def get(url, options = nil, &block)
@@ -91,11 +91,12 @@ module Plait
           route = @routes.plain(url)
           return straight(route, url) if route
         end
-        request(:get, url, **(options || {}), &block)
+        request(:get, url, options, &block)
       end
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
+      # @param options [Hash, nil] the keywords, as one Hash
       # @param redirects [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
       # @param retries [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
       # @param about [Hash] see {Request#initialize}: headers, query, body, json, form, multipart, auth, timeout, allow_body
@@ -105,7 +106,9 @@ module Plait
       # @raise [UsageError, LocalProtocolError] for what can't be sent: nothing was
       # @raise [ConnectionError, TimeoutError, RemoteProtocolError] for what went wrong on the way
       # @raise [RedirectError]
-      def request(method, url, redirects: nil, retries: nil, **about, &block)
+      def request(method, url, options = nil, redirects: nil, retries: nil, **about, &block)
+        return request(method, url, redirects: redirects, retries: retries, **about, **keywords(options), &block) if options
+
         perform(Request.new(method, url, base: @settings.base, **about), redirects: redirects, retries: retries, &block)
       end
 
@@ -128,6 +131,7 @@ module Plait
       #
       # @param requests [Enumerable<String, URI, Request, Hash>] may be lazy and endless: it is read as far as room becomes
       #   free; a Hash has `url:` and what else {Request#initialize} takes
+      # @param options [Hash, nil] the keywords, as one Hash
       # @param limit [Integer, Array<Integer>, nil] requests in flight at most, each on a connection of its own; nil: 64 on
       #   fibers and threads, else what the mechanism does by itself
       # @param timeout [Numeric, Hash, nil] for each request, instead of the client's
@@ -143,7 +147,9 @@ module Plait
       # @return [Array<Response, Outcome>] in the order of the requests; with a block: nil
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
       # @raise [UsageError]
-      def fan_out(requests, limit: nil, timeout: nil, **how, &block)
+      def fan_out(requests, options = nil, limit: nil, timeout: nil, **how, &block)
+        return fan_out(requests, limit: limit, timeout: timeout, **how, **keywords(options), &block) if options
+
         FanOut.new(self, requests, limit: limit, timeouts: Timeouts.from(timeout, @timeouts), **how).run(&block)
       end
 

@@ -74,12 +74,19 @@ module Plait
       private
 
       def conclude(response)
-        while (pause = judge(response))
+        while (pause = judge(response) || decode(response))
           sleep(pause)
           response = attempt
         end
-        decoding(response)&.apply(response)
         settle(response)
+      end
+
+      # @return [Numeric, nil] seconds until the next attempt, where the body is broken; nil: the response is for the caller
+      def decode(response)
+        decoding(response)&.apply(response)
+        nil
+      rescue RemoteProtocolError => e
+        @attempts.again?(e, @message) ? 0 : raise(told(e))
       end
 
       # Sends the message until there is a response to it, or no use in trying.
@@ -132,7 +139,7 @@ module Plait
 
       def streamed(wire, head, consumer)
         response = identify(wire.open(head, @message.body, @message.kind, @timeouts, @deadline))
-        source = StreamedBody.new(wire, response, decoding(response))
+        source = StreamedBody.new(wire, response, decoding(response)) { |error| told(error) }
         again = judge(response)
         value = hand_over(response, source, consumer) unless again
         finished = true
@@ -166,11 +173,11 @@ module Plait
 
       # With cookies the same question may have another answer the next time.
       def refuse_circle(following, response)
-        asked = [*@history, response].map { |earlier| [earlier.request.method, earlier.url] }
+        asked = [*@history, response].map { |earlier| [earlier.request.method, earlier.request.url.to_s] }
         return if jar || !asked.include?([following.method, following.url.to_s])
 
-        raise TooManyRedirects.new("#{@message} (#{response.status}) sends us in a circle: #{following.url} was asked before",
-                                   response: response)
+        where = asked.last.last == following.url.to_s ? "to itself" : "in a circle: #{following.url} was asked before"
+        raise RedirectError.new("#{@message} (#{response.status}) sends us #{where}", response: response)
       end
 
       def jar = @client.settings.cookies
@@ -178,7 +185,7 @@ module Plait
       def decoding(response) = Decoding.for(@client, @message.request, response)
 
       def identify(response)
-        response.url ||= @message.request.url.to_s
+        response.url ||= @message.request.url.whole
         response.request = @message.request
         response
       end
@@ -197,7 +204,13 @@ module Plait
         about.empty? ? error : error.exception("#{error.message} (#{about})")
       end
 
-      def advice(error) = error.is_a?(ConnectTimeout) ? "; timeout: {connect: #{@timeouts.connect}}" : ""
+      # @return [String] the option that has ended the wait for a connection; those of an exchange are told by its wire
+      def advice(error)
+        return "" unless error.is_a?(ConnectTimeout) || error.is_a?(PoolTimeout)
+        return "; #{@timeouts.option(:total)}" if @deadline && Deadline.now >= @deadline
+
+        error.is_a?(PoolTimeout) ? "; pool: {wait: #{@client.settings.pool[:wait]}}" : "; #{@timeouts.option(:connect)}"
+      end
     end
   end
 end

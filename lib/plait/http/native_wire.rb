@@ -23,7 +23,7 @@ module Plait
       # @param started [Float] monotonic seconds
       def late(phase, started)
         @started = started
-        super(nil, phase)
+        super(phase, timeouts, !ends.nil? && Deadline.now >= ends)
       end
 
       # @param rule [Symbol]

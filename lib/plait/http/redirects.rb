@@ -87,7 +87,7 @@ module Plait
         locations = response.headers.get_all("location").uniq
         raise RedirectError.new("#{at(request, response)} has #{locations.size} Locations", response: response) if locations[1]
 
-        URL.parse(encoded(locations.first), base: request.url)
+        URL.parse(encoded(locations.first), base: request.url).inherit(request.url)
       rescue UsageError => e
         raise RedirectError.new("#{at(request, response)} sends us to what is no URL of ours: #{e.message}", response: response)
       end

@@ -49,6 +49,14 @@ module Plait
       # @return [Hash{Symbol => Float, nil}]
       def to_h = DEFAULTS.to_h { |name, _| [name, public_send(name)] }
 
+      # @param name [Symbol]
+      # @return [String] the option as it is written; total: where it has none, the time is up by a deadline
+      # @api private
+      def option(name)
+        seconds = public_send(name)
+        seconds ? "timeout: {#{name}: #{seconds}}" : "deadline:"
+      end
+
       # @return [Boolean]
       def ==(other) = other.is_a?(Timeouts) && to_h == other.to_h
       alias eql? ==

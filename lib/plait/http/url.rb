@@ -175,6 +175,17 @@ module Plait
         self.class.new(@origin, @path, query, fragment: @fragment, userinfo: @userinfo)
       end
 
+      # @param other [URL] which has led here by a redirect
+      # @return [URL] with the other's fragment, if it has none (RFC 9110 §10.2.2)
+      def inherit(other)
+        return self if @fragment || other.fragment.nil?
+
+        self.class.new(@origin, @path, @query, fragment: other.fragment, userinfo: @userinfo)
+      end
+
+      # @return [String] without user and password; what is sent has no fragment
+      def whole = @fragment ? "#{self}##{@fragment}" : to_s
+
       # @return [String] without user, password and fragment
       def to_s = "#{@origin.prefix}#{@target}"
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../values/errors"
+
 module Plait
   # See {Client}.
   module HTTP
@@ -7,40 +9,50 @@ module Plait
     # their own.
     module Verbs
       # @param url [String, URI, URL]
-      # @param options [Hash] as of `request`
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def head(url, **options, &block) = request(:head, url, **options, &block)
+      def head(url, options = nil, **more, &block) = request(:head, url, options, **more, &block)
 
       # @param url [String, URI, URL]
-      # @param options [Hash] as of `request`
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def post(url, **options, &block) = request(:post, url, **options, &block)
+      def post(url, options = nil, **more, &block) = request(:post, url, options, **more, &block)
 
       # @param url [String, URI, URL]
-      # @param options [Hash] as of `request`
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def put(url, **options, &block) = request(:put, url, **options, &block)
+      def put(url, options = nil, **more, &block) = request(:put, url, options, **more, &block)
 
       # @param url [String, URI, URL]
-      # @param options [Hash] as of `request`
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def patch(url, **options, &block) = request(:patch, url, **options, &block)
+      def patch(url, options = nil, **more, &block) = request(:patch, url, options, **more, &block)
 
       # @param url [String, URI, URL]
-      # @param options [Hash] as of `request`
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def delete(url, **options, &block) = request(:delete, url, **options, &block)
+      def delete(url, options = nil, **more, &block) = request(:delete, url, options, **more, &block)
 
       # @param url [String, URI, URL]
-      # @param options [Hash] as of `request`
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: what the block returns
       # @raise (see Client#request)
-      def options(url, **options, &block) = request(:options, url, **options, &block)
+      def options(url, options = nil, **more, &block) = request(:options, url, options, **more, &block)
+
+      private
+
+      # @return [Hash]
+      # @raise [UsageError]
+      def keywords(options)
+        return options.to_h if options.nil? || options.is_a?(Hash)
+
+        raise UsageError, "options are a Hash or keywords, not #{options.class}; a body goes by body:, json:, form: or multipart:"
+      end
     end
   end
 end

@@ -60,7 +60,7 @@ module Plait
           stub.raise_error_if_any
           tell(signature, stub, real_request: false)
           Response.build(status: stub.status.first, reason: stub.status.last, headers: headers_of(stub), body: stub.body.b,
-                         url: request.url.to_s)
+                         url: request.url.whole)
         end
 
         def headers_of(stub)

@@ -2,6 +2,7 @@
 
 require_relative "../values/deadline"
 require_relative "../values/errors"
+require_relative "timeouts"
 
 module Plait
   module HTTP
@@ -23,6 +24,8 @@ module Plait
         first_byte: "sent no answer",
         read: "stopped in the middle of its answer"
       }.freeze
+      # Phases whose time the option `read` does not set.
+      OPTIONS = { greeting: :first_byte, first_byte: :first_byte }.freeze
 
       private
 
@@ -33,13 +36,14 @@ module Plait
                                      "percent-encode the others (RFC 9112 §3.2)", rule: :target)
       end
 
-      # @param error [Exception, nil] of the stream
-      # @param limit [String, nil] the option that set the time, as it is written
-      def late(error, phase = @phase, limit = nil)
+      # @param timeouts [Timeouts, nil]
+      # @param whole [Boolean] whether the time for the whole is over
+      def late(phase, timeouts, whole)
         kind = phase == :send ? WriteTimeout : ReadTimeout
+        option = (timeouts || Timeouts::DEFAULT).option(whole ? :total : OPTIONS.fetch(phase, :read))
         seconds = format("%g", (Deadline.now - @started).round(3))
-        said = "#{peer} #{PHASES.fetch(phase)} in time (#{seconds} s after the request began; #{limit || "see timeout:"})"
-        kind.new(said, endpoint: endpoint || error&.endpoint, retry_safe: sent? ? nil : true)
+        kind.new("#{peer} #{PHASES.fetch(phase)} in time (#{seconds} s after the request began; #{option})",
+                 endpoint: endpoint, retry_safe: sent? ? nil : true)
       end
 
       # @param failure [Exception, nil] of the socket; nil: the input ended

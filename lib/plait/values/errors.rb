@@ -35,7 +35,7 @@
 #   ├── RemoteError              the peer of a call has answered with an error: its #error is what it sent
 #   ├── HTTPError                the server answered that it has no success for us: its #response is the answer
 #   ├── RedirectError            a redirect can't be followed: its #response is the redirect
-#   │   └── TooManyRedirects     there are more of them than the option redirects: allows, or they go in a circle
+#   │   └── TooManyRedirects     there are more of them than the option redirects: allows
 #   ├── WriteError               a report can't be written; what was measured is still there
 #   │
 #   │   Those of one room stand in its files:

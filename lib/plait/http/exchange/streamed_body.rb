@@ -15,22 +15,29 @@ module Plait
         # @param wire [Wire] on which the response was opened
         # @param response [Response]
         # @param decoding [Decoding, nil]
-        def initialize(wire, response, decoding)
+        # @yieldparam error [Error] that ends the body
+        # @yieldreturn [Error] the one that is raised instead
+        def initialize(wire, response, decoding, &tell)
           @wire = wire
           @response = response
           @decoder = decoding&.decoder(response)
+          @tell = tell
         end
 
         # @yieldparam piece [String]
         # @return [void]
         # @raise [UsageError] when the block that was given the response is over
-        def each(&block)
+        def each
           raise UsageError, "the body of this response can only be read within the block that was given the response" if @over
 
-          while (piece = @wire.read_piece)
-            @decoder ? @decoder.decode(piece, &block) : yield(piece)
+          ours = true
+          receive do |piece|
+            ours = false
+            yield(piece)
+            ours = true
           end
-          @decoder&.finish
+        rescue Error => e
+          raise ours ? @tell.call(e) : e
         end
 
         # Nobody reads it any more.
@@ -51,6 +58,13 @@ module Plait
         end
 
         private
+
+        def receive(&block)
+          while (piece = @wire.read_piece)
+            @decoder ? @decoder.decode(piece, &block) : yield(piece)
+          end
+          @decoder&.finish
+        end
 
         def drain
           Mechanisms::TimeLimit.enforce(PATIENCE) { skip(SMALL) }

@@ -158,7 +158,7 @@ module Plait
         end
 
         def too_late
-          return late(nil, @phase) unless @phase == :place
+          return late(@phase, @timeouts, !@ends.nil? && Deadline.now >= @ends) unless @phase == :place
 
           PoolTimeout.new("#{peer} has no stream free for #{@name}: it allows no more at once", endpoint: @endpoint)
         end

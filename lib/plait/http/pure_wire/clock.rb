@@ -35,8 +35,7 @@ module Plait
         # @param at [Float] the limit that was reached
         # @return [TimeoutError]
         def too_late(phase, at)
-          option = phase == :first_byte ? :first_byte : :read
-          late(nil, phase, at == @ends ? "the time for all of it" : "timeout: {#{option}: #{@timeouts.public_send(option)}}")
+          late(phase, @timeouts, at == @ends)
         end
       end
     end
