@@ -158,6 +158,26 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
+  # RFC 6874: the zone chooses the interface, and is no business of the server.
+  def test_an_address_with_a_zone
+    loopback = Socket.getifaddrs.find { |one| one.addr&.ipv6_loopback? } or skip("no IPv6")
+    ScriptedOrigin.open({}, host: "::1") do |origin|
+      HTTP::Client.open(proxy: false) do |client|
+        url = origin.url("/x", host: "[::1%25#{loopback.ifindex}]")
+        responses = [client.get(url), client.get(url, {}), *client.fan_out([url, { url: url }])]
+        assert_equal([url], responses.map(&:url).uniq)
+        assert_equal([["/x", "[::1]:#{origin.port}"]], origin.requests.map { |request| [request.target, request["host"]] }.uniq)
+      end
+    end
+  end
+
+  def test_a_proxy_hears_of_no_zone
+    ScriptedOrigin.open do |proxy|
+      HTTP::Client.open(proxy: proxy.url) { |client| client.get("http://[fe80::1%251]/x?y") }
+      assert_equal([["http://[fe80::1]/x?y", "[fe80::1]"]], proxy.requests.map { |request| [request.target, request["host"]] })
+    end
+  end
+
   def test_one_has_no_more_requests_than_its_server_takes
     with_origin("/x" => always("x", fields: ["Keep-Alive: timeout=60, max=4"])) do |client, origin|
       40.times { client.get(origin.url("/x")) }

@@ -3,6 +3,8 @@
 require_relative "../test_helper"
 require_relative "../support/nginx_server"
 require_relative "raw_server"
+require_relative "scripted_origin"
+require_relative "../io/certificates"
 require "socket"
 require "zlib"
 
@@ -107,6 +109,36 @@ class FaradayTest < Minitest::Test
     assert_raises(Plait::UsageError) { api.get("/hello", nil, "X-Tell" => "a\r\nb: c") }
   end
 
+  def test_bind_is_the_address_from_which_it_connects
+    ScriptedOrigin.open({ "/from" => ->(io, _) { io.write(ScriptedOrigin.answer(io.remote_address.ip_address)) } }) do |origin|
+      from = connect(origin.url)
+      assert_equal("127.0.0.2", from.get("/from") { |request| request.options.bind = { host: "127.0.0.2" } }.body)
+      assert_equal("127.0.0.1", from.get("/from").body)
+    end
+  end
+
+  def test_verify_hostname_is_for_the_name_alone
+    authority = Certificates::Authority.new
+    serving(authority) do |url|
+      ssl = { cert_store: authority.store }
+      assert_raises(Faraday::SSLError) { secure(url, **ssl).get("/x") }
+      api = secure(url, **ssl, verify_hostname: false)
+      2.times { assert_equal("GET /x ", api.get("/x").body) }
+      assert_raises(Faraday::SSLError) { secure(url, cert_store: Certificates::Authority.new.store, verify_hostname: false).get("/x") }
+    end
+  end
+
+  def test_what_it_does_not_have_is_refused
+    { { bind: { host: "127.0.0.1", port: 5 } } => /bind with a port/, { write_timeout: 3 } => /write_timeout \(3\)/,
+      { timeout: 5, write_timeout: 3 } => /read_timeout \(5\)/ }.each do |options, message|
+      assert_match(message, assert_raises(Plait::UsageError) { api.get("/hello") { |r| r.options.update(options) } }.message)
+    end
+    assert_equal(200, api.get("/hello") { |request| request.options.update(timeout: 9, write_timeout: 9) }.status)
+    { verify_depth: 2, version: :TLSv1_2, max_version: :TLS1_2 }.each do |name, value|
+      assert_match(/#{name}/, assert_raises(Plait::UsageError) { secure("https://127.0.0.1:1", name => value).get("/") }.message)
+    end
+  end
+
   def test_nothing_is_left
     api.get("/hello")
     adapter = api.builder.app.app
@@ -127,6 +159,16 @@ class FaradayTest < Minitest::Test
   end
 
   def unused_port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
+
+  def secure(url, **ssl) = Faraday.new(url, ssl: ssl) { |builder| builder.adapter(:plait) }
+
+  # By a certificate for another name.
+  def serving(authority)
+    leaf = authority.issue("DNS:other.test")
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(leaf.certificate, leaf.key)
+    ScriptedOrigin.open({}, tls: context) { |origin| yield origin.url }
+  end
 
   # Answers with the request.
   def with_echo

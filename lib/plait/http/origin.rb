@@ -12,13 +12,13 @@ module Plait
 
       # @return [Symbol] :http or :https
       attr_reader :scheme
-      # @return [String] a name or an address, IPv6 without brackets, in lower case
+      # @return [String] a name or an address, IPv6 without brackets, in lower case, with its zone: "fe80::1%eth0"
       attr_reader :host
       # @return [Integer]
       attr_reader :port
       # @return [String] "http://host" or "http://host:81": how URLs begin that belong to it
       attr_reader :prefix
-      # @return [String] for the field Host: "host" or "host:81"
+      # @return [String] for the field Host: "host" or "host:81"; a zone is no business of the peer (RFC 6874 §4)
       attr_reader :host_header
       # @return [Io::Endpoint]
       attr_reader :endpoint
@@ -30,10 +30,11 @@ module Plait
       # @param port [Integer, nil]
       def initialize(scheme, host, port = nil)
         @scheme = scheme
-        @host = host.downcase.freeze
+        address, zone = host.include?(":") ? host.split("%", 2) : host
+        @host = [address.downcase, zone].compact.join("%").freeze # the name of an interface keeps its letters
         @port = port || PORTS.fetch(scheme)
-        @host_header = authority.freeze
-        @prefix = "#{scheme}://#{@host_header}".freeze
+        @host_header = authority(address.downcase).freeze
+        @prefix = "#{scheme}://#{zone ? authority([address.downcase, zone].join("%25")) : @host_header}".freeze
         @endpoint = tls? ? Io::Endpoint.tls(@host, @port) : Io::Endpoint.tcp(@host, @port)
         @hash = @prefix.hash
         freeze
@@ -54,8 +55,8 @@ module Plait
 
       private
 
-      def authority
-        host = @host.include?(":") ? "[#{@host}]" : @host
+      def authority(host)
+        host = "[#{host}]" if host.include?(":")
         @port == PORTS.fetch(@scheme) ? host : "#{host}:#{@port}"
       end
     end

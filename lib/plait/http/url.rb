@@ -16,6 +16,7 @@ module Plait
       AUTHORITY = /\A(?:(?<userinfo>.*)@)?(?:\[(?<ipv6>[^\]]*)\]|(?<host>[^:\[\]]*))(?::(?<port>\d*))?\z/m
       HOST = /\A(?!-)(?:[a-z0-9_.~!$&'()*+,;=-]|%\h\h)+\z/i
       IPV6 = /\A\h*:[\h:.]*(?:%[\w.~-]+)?\z/
+      ZONE = /%(?:25)?(?=.)/ # RFC 6874 §2; a bare % is what people write
       # Browsers send | ^ { } " as they are, and so does this.
       FORBIDDEN = /[^\x21-\x7e]/
       FORBIDDEN_IN_QUERY = /[^\x21-\x7e]|\#/n
@@ -23,7 +24,7 @@ module Plait
       NAMES = { " " => "a space", "\n" => "a line feed", "\r" => "a carriage return", "\t" => "a tab" }.freeze
       # Bytes; no name is longer (RFC 1035 §2.3.4).
       LONGEST_HOST = 255
-      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :FORBIDDEN, :FORBIDDEN_IN_QUERY, :NAMES, :LONGEST_HOST
+      private_constant :PARTS, :AUTHORITY, :HOST, :IPV6, :ZONE, :FORBIDDEN, :FORBIDDEN_IN_QUERY, :NAMES, :LONGEST_HOST
 
       class << self
         # @param url [String, URL, URI]
@@ -67,7 +68,7 @@ module Plait
 
         def authority(text, authority)
           parts = AUTHORITY.match(authority) or raise UsageError, "#{safe(text)}: the host is malformed; #{FORMS}"
-          host = parts[:ipv6] || parts[:host]
+          host = parts[:ipv6]&.sub(ZONE, "%") || parts[:host]
           raise UsageError, "#{safe(text)} has no host; #{FORMS}" if host.empty?
           raise UsageError, "a URL has a host of #{host.bytesize} bytes; no name is that long" if host.bytesize > LONGEST_HOST
 

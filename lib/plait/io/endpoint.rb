@@ -99,6 +99,9 @@ module Plait
       # @return [Boolean] whether the host is an IPv6 address
       def ipv6? = !unix? && @host.include?(":")
 
+      # @return [String, nil] the host as its peer knows it: the zone of an IPv6 address is ours (RFC 6874 §1)
+      def host_without_zone = ipv6? ? @host[/\A[^%]*/] : @host
+
       # @return [String] "example.org:80", "[::1]:80" or a path
       def name = @path || "#{ipv6? ? "[#{@host}]" : @host}:#{@port}"
 
@@ -132,7 +135,7 @@ module Plait
 
         numeric.to_sockaddr if literal?
       rescue ArgumentError, SocketError => e # too long a path; [1:2]
-        raise UsageError, "#{self}: #{e.message}"
+        raise UsageError, "#{self}: #{@host&.include?("%") ? "this machine has no such network interface" : e.message}"
       end
 
       # Never asks a name server.

@@ -41,10 +41,9 @@ module Plait
         # @return [String] whole
         # @raise [UsageError, LocalProtocolError]
         def head
-          target = @route.forwarded? ? @request.url.to_s : @request.url.target
           all = fields
           @login = Protocols::HTTP1::Persistence.login_in_request? { |name| all[name] }
-          @client.heads.whole(@request, target, all)
+          @client.heads.whole(@request, @route.forwarded? ? absolute_target : @request.url.target, all)
         end
 
         # @return [Headers] all that go out with it: the client's, too
@@ -71,6 +70,8 @@ module Plait
         def to_s = "#{@request.method} #{@request.url}"
 
         private
+
+        def absolute_target = "#{@request.url.scheme}://#{@request.origin.host_header}#{@request.url.target}"
 
         def extra
           cookies = @client.settings.cookies&.header_for(@request.url)

@@ -74,8 +74,18 @@ module Plait
 
         # `timeout` is Faraday's word for each phase, not for the whole.
         def timeouts(request)
+          check_write_timeout(request)
           { connect: request_timeout(:open, request), read: request_timeout(:read, request),
             first_byte: request_timeout(:read, request) }.compact
+        end
+
+        # `read` is for what is sent, too.
+        def check_write_timeout(request)
+          write, read = %i[write read].map { |kind| request_timeout(kind, request) }
+          return if write.nil? || write == read
+
+          raise UsageError, "the adapter :plait has one time for sending and receiving: give Faraday's write_timeout " \
+                            "(#{write}) and read_timeout (#{read.inspect}) the same value"
         end
 
         def save(env, response, body, finished: true)

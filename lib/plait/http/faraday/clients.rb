@@ -11,8 +11,10 @@ module Plait
         # Faraday has middleware for these, and an application has chosen them or not.
         LEFT_TO_FARADAY = { redirects: 0, retries: 0, cookies: nil }.freeze
         TLS = { ca_file: :ca_file, ca_path: :ca_path, cert_store: :cert_store, client_key: :key, min_version: :min_version,
-                ciphers: :ciphers, hostname: :hostname }.freeze
-        private_constant :LEFT_TO_FARADAY, :TLS
+                ciphers: :ciphers, hostname: :hostname, private_key: :key, verify_hostname: :verify_hostname }.freeze
+        # What Faraday takes and a client of ours does not have => what to do instead.
+        MISSING = { verify_depth: "leave it out", version: "use min_version", max_version: "leave it out" }.freeze
+        private_constant :LEFT_TO_FARADAY, :TLS, :MISSING
 
         # @param options [Hash] of {Client#initialize}
         def initialize(options)
@@ -23,8 +25,9 @@ module Plait
 
         # @param env [Faraday::Env]
         # @return [Client]
+        # @raise [UsageError] for what it does not have
         def fetch(env)
-          options = { tls: tls(env.ssl), proxy: proxy(env.request.proxy) }.compact
+          options = { tls: tls(env.ssl), proxy: proxy(env.request.proxy), connector: connector(env.request.bind) }.compact
           @lock.synchronize { @clients[options] ||= Client.new(**@options, **options) }
         end
 
@@ -39,12 +42,22 @@ module Plait
         def tls(ssl)
           return if ssl.nil? || ssl.empty?
 
+          MISSING.each { |name, advice| refuse("ssl: #{name}", advice) unless ssl[name].nil? }
           options = TLS.filter_map { |theirs, ours| [ours, ssl[theirs]] unless ssl[theirs].nil? }.to_h
           options[:verify] = false if ssl.disable? || ssl.verify_mode == 0
-          certificate, *chain = ssl.client_cert
+          certificate, *chain = ssl.client_cert || ssl.certificate
           options.update(certificate: certificate, chain: chain) if certificate
           options unless options.empty?
         end
+
+        def connector(bind)
+          return if bind.nil?
+
+          refuse("request: bind with a port", "give its host alone") if bind[:port].to_i.positive?
+          { **@options.fetch(:connector, {}), local_address: bind[:host] }
+        end
+
+        def refuse(what, advice) = raise(UsageError, "the adapter :plait has no option for Faraday's #{what}: #{advice}")
 
         # Without one in Faraday there is none: it has looked at the environment itself.
         def proxy(proxy)

@@ -28,6 +28,7 @@ module Plait
         end
 
         # @param verify [Boolean] false trusts anybody; a CA of one's own belongs into ca_file
+        # @param verify_hostname [Boolean] false trusts a certificate for any name that a trusted CA has issued
         # @param ca_file [String, nil] certificates to trust, instead of the system's
         # @param ca_path [String, nil] a folder of such, prepared by `openssl rehash`
         # @param cert_store [OpenSSL::X509::Store, nil] instead of both
@@ -38,13 +39,15 @@ module Plait
         # @param hostname [String, nil] whom to ask for and to expect, where it isn't the host connected to
         # @param sessions [Integer] endpoints whose sessions are kept
         # @raise [UsageError]
-        def initialize(verify: true, ca_file: nil, ca_path: nil, cert_store: nil, alpn: nil, min_version: :TLS1_2,
-                       certificate: nil, key: nil, chain: [], ciphers: nil, hostname: nil, sessions: 256)
+        def initialize(verify: true, verify_hostname: true, ca_file: nil, ca_path: nil, cert_store: nil, alpn: nil,
+                       min_version: :TLS1_2, certificate: nil, key: nil, chain: [], ciphers: nil, hostname: nil, sessions: 256)
           # Nobody is to be trusted for an option that happens to be nil.
-          raise UsageError, "verify: is true or false, not #{verify.inspect}" unless [true, false].include?(verify)
-
+          { verify: verify, verify_hostname: verify_hostname }.each do |name, value|
+            raise UsageError, "#{name}: is true or false, not #{value.inspect}" unless [true, false].include?(value)
+          end
           @hostname = hostname
           @verify = verify
+          @any_name = !verify_hostname
           @sessions = Sessions.new(sessions) if sessions.positive?
           @context = OpenSSL::SSL::SSLContext.new
           offer(min_version, ciphers, alpn)
@@ -60,7 +63,7 @@ module Plait
         # @return [Socket]
         # @raise [CertificateError, TLSError, ConnectTimeout]
         def handshake(socket, endpoint, deadline: nil)
-          check = Thread.current[CURRENT] = Check.new(@hostname || endpoint.host)
+          check = Thread.current[CURRENT] = Check.new(@hostname || endpoint.host_without_zone)
           secure = prepare(socket, endpoint, check.name)
           Handshake.run(secure, :connect_nonblock, endpoint, deadline)
           confirm(secure, endpoint, check) if @verify && secure.session_reused? # OpenSSL then checks nothing
@@ -101,6 +104,7 @@ module Plait
         # Within the handshake, before our own certificate is shown; OpenSSL's own way knows no literal addresses.
         def right_name?(verdict)
           return true if verdict.error_depth.positive?
+          return judged(verdict, true) if @any_name
 
           right = OpenSSL::SSL.verify_certificate_identity(verdict.current_cert, Thread.current[CURRENT].name)
           verdict.error = Rejection::WRONG_NAME unless right
@@ -108,7 +112,7 @@ module Plait
         end
 
         def confirm(secure, endpoint, check)
-          return if OpenSSL::SSL.verify_certificate_identity(secure.peer_cert, check.name)
+          return if @any_name || OpenSSL::SSL.verify_certificate_identity(secure.peer_cert, check.name)
 
           raise Rejection.new(endpoint, check.name, Rejection::WRONG_NAME, secure.peer_cert).error
         end
