@@ -199,6 +199,32 @@ class HTTPCookieJarTest < Minitest::Test
     assert_sent("a=1", "http://h10.test/")
   end
 
+  # Those of other domains are not looked at, and nothing else is different.
+  def test_a_request_has_all_that_fit_it_and_no_others
+    random = Random.new(7)
+    hosts = %w[a.test b.a.test c.b.a.test b.test xa.test 127.0.0.1 localhost x.localhost]
+    1_000.times do |number|
+      host = hosts.sample(random: random)
+      domain = host.split(".").last(1 + random.rand(3)).join(".")
+      limits = [("Domain=#{domain}" if random.rand < 0.5), ("Max-Age=#{random.rand(9) - 1}" if random.rand < 0.3)]
+      set("http://#{host}/p/p/", ["c#{random.rand(5)}=#{number}", "Path=/#{"p/" * random.rand(3)}", *limits.compact].join("; "))
+      clock.now += 1 if (number % 20).zero?
+      url = Plait::HTTP::URL.parse("http://#{hosts.sample(random: random)}/#{"p/" * random.rand(3)}")
+      fit = jar.select { |cookie| cookie.for?(url) }.sort_by { |cookie| [-cookie.path.size, cookie.created] }
+      assert_equal(fit.map(&:pair), jar.header_for(url).to_s.split("; "), url.to_s)
+    end
+  end
+
+  def test_more_cookies_than_there_may_be
+    4_000.times do |number|
+      host = "h#{number % 2_000}.test"
+      set("http://#{host}/", "c#{number}=1")
+      assert_includes(jar.header_for("http://#{host}/"), "c#{number}=1")
+    end
+    assert_equal(CookieJar::TOTAL, jar.size)
+    assert_equal(CookieJar::TOTAL, jar.each.to_a.uniq.size)
+  end
+
   def test_threads_share_one
     threads = Array.new(8) do |number|
       Thread.new { 200.times { |i| jar.add("http://h#{number}.test/", "a=#{i}") && jar.header_for("http://h#{number}.test/") } }

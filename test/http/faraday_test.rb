@@ -134,7 +134,7 @@ class FaradayTest < Minitest::Test
       assert_match(message, assert_raises(Plait::UsageError) { api.get("/hello") { |r| r.options.update(options) } }.message)
     end
     assert_equal(200, api.get("/hello") { |request| request.options.update(timeout: 9, write_timeout: 9) }.status)
-    { verify_depth: 2, version: :TLSv1_2, max_version: :TLS1_2 }.each do |name, value|
+    { verify_depth: 2, version: "TLSv1_2", max_version: "TLS1_2" }.each do |name, value|
       assert_match(/#{name}/, assert_raises(Plait::UsageError) { secure("https://127.0.0.1:1", name => value).get("/") }.message)
     end
   end

@@ -4,6 +4,7 @@ require_relative "cookie_jar/cookie"
 require_relative "cookie_jar/file_format"
 require_relative "cookie_jar/matching"
 require_relative "cookie_jar/set_cookie"
+require_relative "cookie_jar/store"
 require_relative "url"
 require_relative "../values/errors"
 
@@ -30,7 +31,7 @@ module Plait
         @public_suffix = public_suffix || ->(domain) { !domain.include?(".") }
         @clock = clock
         @lock = Mutex.new
-        @cookies = {}
+        @store = Store.new(PER_DOMAIN, TOTAL)
         @created = 0
       end
 
@@ -51,7 +52,7 @@ module Plait
       # @return [String, nil] the value of Cookie; nil when there is none
       def header_for(url)
         url = URL.parse(url)
-        found = @lock.synchronize { live.select { |cookie| cookie.for?(url) }.each { |cookie| cookie.used_at = tick } }
+        found = @lock.synchronize { fitting(url).each { |cookie| @store.use(cookie) } }
         return if found.empty?
 
         found.sort_by { |cookie| [-cookie.path.bytesize, cookie.created] }.map(&:pair).join("; ")
@@ -75,7 +76,7 @@ module Plait
 
       # @return [self]
       def clear
-        @lock.synchronize { @cookies.clear }
+        @lock.synchronize { @store.clear }
         self
       end
 
@@ -97,7 +98,7 @@ module Plait
       # @raise [SystemCallError]
       def load(path)
         cookies = FileFormat.read(path)
-        @lock.synchronize { cookies.each { |cookie| store(cookie) } }
+        @lock.synchronize { cookies.each { |cookie| keep_as(tick, cookie) } }
         self
       end
 
@@ -111,44 +112,37 @@ module Plait
       # The order of what happens in one moment too.
       def tick = @created += 1
 
-      def keep(cookie, url)
-        old = @cookies[cookie.key]
-        return if shields?(cookie, url)
+      def fitting(url)
+        moment = now
+        @store.near(url.host).select { |cookie| cookie.for?(url) && !cookie.expired?(moment) }
+      end
 
-        cookie.created = old.created if old # §5.3, step 11
-        cookie.expired?(now) ? @cookies.delete(cookie.key) : store(cookie)
+      def keep(cookie, url)
+        old = @store.find(cookie.key)
+        return if shields?(cookie, url)
+        return keep_as(old&.created || tick, cookie) unless cookie.expired?(now) # §5.3, step 11
+
+        @store.remove(old) if old
+      end
+
+      def keep_as(created, cookie)
+        cookie.created = created
+        @store.put(cookie.freeze, now)
       end
 
       # An answer that anybody on the way could have written doesn't replace what came by TLS (RFC 6265bis §5.7, step 10).
       def shields?(cookie, url)
-        url.scheme != :https && live.any? do |other|
-          other.secure && other.name == cookie.name && Matching.path?(cookie.path, other.path) &&
+        moment = now
+        url.scheme != :https && @store.secure(cookie.name).any? do |other|
+          !other.expired?(moment) && Matching.path?(cookie.path, other.path) &&
             (Matching.domain?(other.domain, cookie.domain) || Matching.domain?(cookie.domain, other.domain))
         end
       end
 
-      def store(cookie)
-        cookie.created ||= tick
-        cookie.used_at ||= tick
-        @cookies[cookie.key] = cookie
-        evict(cookie.domain)
-      end
-
       def live
-        moment = now
-        @cookies.delete_if { |_, cookie| cookie.expired?(moment) }
-        @cookies.values
+        @store.drop_expired(now)
+        @store.to_a
       end
-
-      # §5.3: those that are expired, then of a domain that has too many, then of all; the least recently used first.
-      def evict(domain)
-        live if @cookies.size > TOTAL
-        own = @cookies.values.select { |cookie| cookie.domain == domain }
-        drop_one(own) if own.size > PER_DOMAIN
-        drop_one(@cookies.values) if @cookies.size > TOTAL
-      end
-
-      def drop_one(cookies) = @cookies.delete(cookies.min_by(&:used_at).key)
     end
   end
 end

@@ -21,7 +21,8 @@ module Plait
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
       POOL = { per_key: 16_384, max: 16_384, max_idle: nil, idle_timeout: 30, wait: 60 }.freeze
       # What {Io::TLS::Client} takes, which is not loaded before it is needed.
-      TLS = %i[verify verify_hostname ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname sessions].freeze
+      TLS = %i[verify verify_hostname ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname
+               sessions].freeze
       # What {Io::Connector} takes from here.
       CONNECTOR = %i[resolver stagger nodelay keepalive local_address].freeze
       AGENT = "plait/#{VERSION}".freeze

@@ -15,8 +15,7 @@ module Plait
       # @!attribute http_only [Boolean] nothing to us: kept for who reads the file
       # @!attribute host_only [Boolean] not for the names below its domain
       # @!attribute created [Integer] the order in which they came
-      # @!attribute used_at [Integer] the order in which they were used
-      Cookie = Struct.new(:name, :value, :domain, :path, :expires, :secure, :http_only, :host_only, :created, :used_at,
+      Cookie = Struct.new(:name, :value, :domain, :path, :expires, :secure, :http_only, :host_only, :created,
                           keyword_init: true) do
         # @return [Array<String>] what makes a cookie the same one
         def key = [domain, path, name, host_only]

@@ -42,12 +42,16 @@ module Plait
         def tls(ssl)
           return if ssl.nil? || ssl.empty?
 
-          MISSING.each { |name, advice| refuse("ssl: #{name}", advice) unless ssl[name].nil? }
-          options = TLS.filter_map { |theirs, ours| [ours, ssl[theirs]] unless ssl[theirs].nil? }.to_h
-          options[:verify] = false if ssl.disable? || ssl.verify_mode == 0
-          certificate, *chain = ssl.client_cert || ssl.certificate
-          options.update(certificate: certificate, chain: chain) if certificate
+          ssl = ssl.to_h.compact
+          MISSING.each { |name, advice| refuse("ssl: #{name}", advice) if ssl.key?(name) }
+          options = { **ssl.slice(*TLS.keys).transform_keys(TLS), **identity(ssl) }
+          options[:verify] = false if ssl[:verify] == false || ssl[:verify_mode] == 0
           options unless options.empty?
+        end
+
+        def identity(ssl)
+          certificate, *chain = ssl[:client_cert] || ssl[:certificate]
+          certificate ? { certificate: certificate, chain: chain } : {}
         end
 
         def connector(bind)
