@@ -15,7 +15,8 @@ class SecretsTest < Minitest::Test
 
   def test_passwords_are_hidden
     HIDDEN.each { |text, shown| assert_equal(shown, Plait::Secrets.hide(text)) }
-    assert_equal("//...@h \xFF".b, Plait::Secrets.hide("//u:s3cret@h \xFF".b))
+    assert_equal("//...@h \xFF".b, Plait::Secrets.hide("//u:s3cret@h \xFF"))
+    assert_kind_of(String, Plait::Secrets.hide("wide".encode("UTF-16LE")))
   end
 
   def test_other_text_stays

@@ -204,7 +204,7 @@ module Plait
         about.empty? ? error : error.exception("#{error.message} (#{about})")
       end
 
-      # @return [String] the option that has ended the wait for a connection; those of an exchange are told by its wire
+      # @return [String] the option that has ended the wait for a connection; of an exchange its wire names the option
       def advice(error)
         return "" unless error.is_a?(ConnectTimeout) || error.is_a?(PoolTimeout)
         return "; #{@timeouts.option(:total)}" if @deadline && Deadline.now >= @deadline

@@ -94,7 +94,7 @@ module Plait
       def jar(cookies)
         return cookies || nil if !cookies || (cookies.respond_to?(:add) && cookies.respond_to?(:header_for))
 
-        raise UsageError, "cookies: takes true, or a Plait::HTTP::CookieJar, not #{cookies.inspect}"
+        raise UsageError, "cookies: takes true, or a Plait::HTTP::CookieJar, not #{cookies.class}"
       end
 
       def tls_of(tls)
@@ -111,7 +111,7 @@ module Plait
       end
 
       def check(name, given, known)
-        raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.inspect}" unless given.is_a?(Hash)
+        raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.class}" unless given.is_a?(Hash)
 
         unknown = given.keys - known
         return given if unknown.empty?

@@ -169,7 +169,7 @@ module Plait
       # @raise [UsageError] for what can't be in one
       def with_query(text)
         place = text.b.index(FORBIDDEN_IN_QUERY)
-        raise UsageError, "#{text.inspect} can't be a query: see character #{place + 1}; a Hash is encoded" if place
+        raise UsageError, "#{Secrets.hide(text).inspect} can't be a query: see character #{place + 1}; a Hash is encoded" if place
 
         query = [@query, text].compact.reject(&:empty?).join("&")
         query = @query if query.empty?

@@ -2,6 +2,7 @@
 
 require_relative "../values/deadline"
 require_relative "../values/errors"
+require_relative "../values/secrets"
 require_relative "timeouts"
 
 module Plait
@@ -32,7 +33,7 @@ module Plait
       def misuse!(what) = raise(UsageError, "the connection to #{peer} #{MISUSES.fetch(what)}")
 
       def bad_target!(target)
-        raise LocalProtocolError.new("#{target.inspect} can't be asked for: a target has visible ASCII characters only, " \
+        raise LocalProtocolError.new("#{Secrets.hide(target).inspect} can't be asked for: a target has visible ASCII characters only, " \
                                      "percent-encode the others (RFC 9112 §3.2)", rule: :target)
       end
 

@@ -12,7 +12,7 @@ module Plait
     SKIP_TO_S_FOR_SUPER_LOOKUP = true
     private_constant :SKIP_TO_S_FOR_SUPER_LOOKUP
 
-    # Characters of an item in a message, and those that are looked at for it.
+    # Characters of an item in a message, and characters that are read for it.
     LONGEST = 80
     SEEN = 4096
     private_constant :LONGEST, :SEEN

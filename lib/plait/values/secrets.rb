@@ -11,9 +11,10 @@ module Plait
              ["']?\s{0,9}(?:=>|[:=])\s{0,9}["']?(?:(?:basic|bearer|digest|negotiate|ntlm)\s{1,9})?)[^\s"'&,;}]+/ix
     private_constant :USERINFO, :NAMED
 
-    # @param text [String] in an encoding that has ASCII
+    # @param text [String]
     # @return [String] the text without passwords, as far as their form or their name shows them
     def self.hide(text)
+      text = text.b unless text.valid_encoding? && text.encoding.ascii_compatible?
       mask = text.encoding == Encoding::UTF_8 ? "…" : "..."
       text.gsub(USERINFO) { "//#{mask}@" }.gsub(NAMED) { "#{Regexp.last_match(1)}#{mask}" }
     end

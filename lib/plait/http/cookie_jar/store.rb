@@ -100,7 +100,7 @@ module Plait
           index.delete(name) if index[name].empty?
         end
 
-        # RFC 6265 §5.3: those that are expired, then of a domain that has too many, then of all; the least recently used first.
+        # RFC 6265 §5.3: expired cookies first, then of a domain with too many, then of all, the least recently used one.
         def trim(domain, now)
           own = @domains[domain]
           drop_expired(now) if own.size > @per_domain || size > @total

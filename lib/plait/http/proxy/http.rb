@@ -56,8 +56,9 @@ module Plait
         private
 
         def tunnel(stream, target, deadline, handshake)
-          fields = [["Host", target.name], ["Proxy-Authorization", @authorization]].select(&:last)
-          stream.write(Protocols::HTTP1::Serializer.request("CONNECT", target.name, fields), deadline: deadline)
+          place = target.name.sub(target.host, target.host_without_zone)
+          fields = [["Host", place], ["Proxy-Authorization", @authorization]].select(&:last)
+          stream.write(Protocols::HTTP1::Serializer.request("CONNECT", place, fields), deadline: deadline)
           head = answer(stream, deadline)
           return if head.status.between?(200, 299)
 

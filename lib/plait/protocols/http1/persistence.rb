@@ -36,7 +36,7 @@ module Plait
 
         # A request that is on its way when the time ends would be lost.
         # @param seconds [Integer, nil] for which the peer says it keeps an idle connection
-        # @return [Float, nil] those in which a request may begin
+        # @return [Float, nil] seconds in which a request may begin
         def margin(seconds) = seconds && [seconds - 1.0, seconds / 2.0].max
       end
     end
