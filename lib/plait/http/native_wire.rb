@@ -2,6 +2,7 @@
 
 require_relative "../native"
 require_relative "../protocols/http1"
+require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "native_response"
 require_relative "wire_complaints"

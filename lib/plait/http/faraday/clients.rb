@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../http"
+require_relative "../../values/errors"
 
 module Plait
   module HTTP
