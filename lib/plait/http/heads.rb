@@ -32,7 +32,7 @@ module Plait
         return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.mentions?(name) }
 
         fields = Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin))
-        fields.to_s.freeze unless Protocols::HTTP1::Persistence.login_in_request? { |name| fields[name] }
+        fields.to_s.freeze unless Protocols::HTTP1::Persistence.login_in_request?(fields)
       end
 
       # @param request [Request]
@@ -49,7 +49,7 @@ module Plait
       # @return [Headers] all that go out with it
       # @raise [UsageError]
       def fields(request, upload: nil, trusted: true, extra: {})
-        fields = defaults(request, trusted).merge(request.headers).merge(framing(request, upload))
+        fields = frame(defaults(request, trusted).merge(request.headers), request, upload)
         fields.add("Content-Type", upload.content_type) if upload&.content_type && !request.headers.mentions?("content-type")
         extra.each { |name, value| fields.add(name, value) unless fields.key?(name) || request.headers.mentions?(name) }
         fields
@@ -83,11 +83,12 @@ module Plait
 
       # How long the body is, is not for callers to say: the next request would begin somewhere else. Where a body could be,
       # the peer is told that there is none (RFC 9110 §8.6).
-      def framing(request, upload)
-        return { "Content-Length" => nil, "Transfer-Encoding" => "chunked" } if upload&.chunked?
+      def frame(fields, request, upload)
+        fields.delete("Content-Length").delete("Transfer-Encoding")
+        return fields.add("Transfer-Encoding", "chunked") if upload&.chunked?
 
         size = upload ? upload.size : (0 if BODY_EXPECTED.include?(request.method))
-        { "Content-Length" => size&.to_s, "Transfer-Encoding" => nil }
+        size ? fields.add("Content-Length", size.to_s) : fields
       end
     end
   end

@@ -111,7 +111,7 @@ module Plait
       end
 
       def check(name, given, known)
-        raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.class}" unless given.is_a?(Hash)
+        raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.inspect}" unless given.is_a?(Hash)
 
         unknown = given.keys - known
         return given if unknown.empty?

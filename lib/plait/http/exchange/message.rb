@@ -42,7 +42,7 @@ module Plait
         # @raise [UsageError, LocalProtocolError]
         def head
           all = fields
-          @login = Protocols::HTTP1::Persistence.login_in_request? { |name| all[name] }
+          @login = Protocols::HTTP1::Persistence.login_in_request?(all)
           @client.heads.whole(@request, @route.forwarded? ? absolute_target : @request.url.target, all)
         end
 

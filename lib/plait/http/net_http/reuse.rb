@@ -23,7 +23,7 @@ module Plait
 
         # @return [Boolean] whether the connection belongs to whoever has logged in on it
         def bound?(request, response)
-          RULES.login_in_request? { |name| request[name] } || RULES.login_in_answer? { |name| response[name] }
+          RULES.login_in_request?(request.each_header) || RULES.login_in_answer? { |name| response[name] }
         end
 
         # @return [Float, nil] seconds for which the peer says it keeps the connection, less a margin

@@ -14,10 +14,11 @@ module Plait
 
         module_function
 
-        # @yieldparam name [String] of a field
-        # @yieldreturn [String, nil] its value
+        # @param fields [Enumerable<Array(String, String)>]
         # @return [Boolean] whether a request logs in the connection: no other user may have it afterwards
-        def login_in_request? = CREDENTIALS.any? { |name| LOGIN.match?(yield(name).to_s) }
+        def login_in_request?(fields)
+          fields.any? { |name, value| CREDENTIALS.any? { |own| own.casecmp?(name) } && LOGIN.match?(value) }
+        end
 
         # @yieldparam name [String] of a field
         # @yieldreturn [String, nil] its value
