@@ -33,8 +33,8 @@ module Plait
       def misuse!(what) = raise(UsageError, "the connection to #{peer} #{MISUSES.fetch(what)}")
 
       def bad_target!(target)
-        raise LocalProtocolError.new("#{Secrets.hide(target).inspect} can't be asked for: a target has visible ASCII characters " \
-                                     "only, percent-encode the others (RFC 9112 §3.2)", rule: :target)
+        raise LocalProtocolError.new("#{Secrets.hide(target).inspect} can't be asked for: a target has visible ASCII " \
+                                     "characters only, percent-encode the others (RFC 9112 §3.2)", rule: :target)
       end
 
       # @param timeouts [Timeouts, nil]
