@@ -2,6 +2,7 @@
 
 require "timeout"
 require_relative "attempt"
+require_relative "executor"
 require_relative "failure"
 require_relative "interruption"
 require_relative "last_will"

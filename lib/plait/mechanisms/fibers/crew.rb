@@ -4,6 +4,7 @@ require_relative "../attempt"
 require_relative "../executor"
 require_relative "../mechanism"
 require_relative "../options"
+require_relative "../../values/errors"
 require_relative "run"
 
 module Plait

@@ -51,8 +51,11 @@ module Plait
         def close
           return unless @own
 
-          @runs.empty? && (@supply.nil? || @supply.over?) ? @loop.stop : @loop.abandon
-          Fiber.set_scheduler(nil)
+          begin
+            @runs.empty? && (@supply.nil? || @supply.over?) ? @loop.stop : @loop.abandon
+          ensure
+            Fiber.set_scheduler(nil)
+          end
         end
 
         private
