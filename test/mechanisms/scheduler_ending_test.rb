@@ -133,6 +133,32 @@ class SchedulerEndingTest < Minitest::Test
     assert_match(/a fiber that was cancelled with its event loop raised RuntimeError: later/, told)
   end
 
+  # A job of the loop, whose fiber is used again.
+  Job = Struct.new(:scheduler, :body) do
+    def run
+      body.call
+    rescue Plait::Mechanisms::Interruption
+      nil
+    ensure
+      scheduler.finished
+    end
+  end
+
+  def test_a_job_that_ends_before_its_cancellation_arrives
+    queue = Thread::Queue.new
+    ended = false
+    thread = in_thread do
+      scheduler = Fiber.scheduler
+      scheduler.spawn(Job.new(scheduler, -> { sleep_then { queue << true } }))
+      scheduler.spawn(Job.new(scheduler, -> { queue.pop && (ended = true) }))
+      scheduler.run_until(0) { queue.num_waiting == 1 }
+      raise KeyError
+    end
+
+    assert_raises(KeyError) { thread.join(60) }
+    assert(ended)
+  end
+
   def test_without_an_error_they_are_waited_for
     ended = nil
     in_thread { Fiber.schedule { sleep(0.05).then { ended = :in_order } } }.join(60)

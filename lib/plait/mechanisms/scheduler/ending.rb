@@ -63,13 +63,16 @@ module Plait
         @ending = true
         @failure = nil
         limit = Deadline.now + GRACE
-        cancel_each(@fibers.keys, limit) { @fibers.empty? }
-        cancel_each(@strands.busy, limit) { @strands.over? }
+        cancel_each(@fibers.keys) { |fiber| @fibers.key?(fiber) }
+        run_until(GRACE) { @fibers.empty? || Deadline.now > limit }
+        cancel_each(@strands.busy) { |fiber| @strands.busy?(fiber) }
+        run_until(GRACE) { @strands.over? || Deadline.now > limit }
       end
 
-      def cancel_each(fibers, limit)
-        fibers.each { |fiber| interrupt(fiber, Mechanisms::Interruption, "its event loop ends") }
-        run_until(GRACE) { yield || Deadline.now > limit }
+      # @yieldparam fiber [Fiber]
+      # @yieldreturn [Boolean] whether it still has something to do
+      def cancel_each(fibers)
+        fibers.each { |fiber| interrupt(fiber, Mechanisms::Interruption, "its event loop ends") { yield fiber } }
       end
 
       # A fiber has ended by an error.

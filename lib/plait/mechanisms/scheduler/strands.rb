@@ -46,6 +46,9 @@ module Plait
       # @return [Array<Fiber>] those that have a job
       def busy = @alive.keys - @idle
 
+      # @return [Boolean] whether this one has a job
+      def busy?(strand) = @alive.key?(strand) && !@idle.include?(strand)
+
       # @return [Boolean] whether all jobs are
       def over? = @jobs.empty? && @alive.size == @idle.size
 
