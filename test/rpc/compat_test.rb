@@ -60,6 +60,52 @@ class RPCCompatTest < Minitest::Test
     assert_equal(["[1, 2, 3]", *refused], result.lines.map(&:chomp))
   end
 
+  # Both servers, with methods that a gem adds to every object.
+  def test_no_method_of_a_gem_can_be_called
+    skip("ActiveSupport is not installed: bin/setup test development") unless Gem.loaded_specs.key?("activesupport")
+    result = script(<<~RUBY)
+      alias serving_it with # a name of ActiveSupport's too
+      undef with
+      require "active_support"
+      require "active_support/core_ext"
+      require "delegate"
+      require "ostruct"
+      class Service; def own = 3; end
+      class Delegated < SimpleDelegator; def own = 3; end
+      class Generated < DelegateClass(Array); def own = 3; end
+      class Bag < OpenStruct; def own = 3; end
+      class Ghost; def own = 3; def method_missing(name, ...) = [].__send__(name, ...); def respond_to_missing?(*) = true; end
+      module Alone; extend ActiveSupport::Concern; def self.own = 3; end
+      Pair = Struct.new(:x) { def own = 3 }
+      names = [Object, Class, SimpleDelegator, OpenStruct, Pair.superclass, Array].flat_map(&:instance_methods)
+      names |= Object.private_instance_methods | %i[` instance_eval! send! try! method_missing]
+      names -= %i[own pry byebug]
+      puts names.size > 300, names.include?(:try), names.include?(:instance_eval)
+      [Service.new, Delegated.new([]), Generated.new([]), Bag.new(a: 1), Ghost.new, Alone, Pair.new(1)].each do |handler|
+        native = Plait::RPC::Server.new(handler)
+        address = native.listen("127.0.0.1", 0)
+        serving = native.start
+        serving_it(handler) do |client|
+          Plait::RPC::Client.open(address) do |other|
+            [client, other].each do |one|
+              called = names.select do |name|
+                one.call(name, "send", "`", "id")
+              rescue MessagePack::RPC::RemoteError, Plait::RemoteError => e
+                !e.message.match?(/is not accepted|there is no method/)
+              else
+                true
+              end
+              puts called.inspect unless called.empty? && one.call(:own) == 3
+            end
+          end
+        end
+        native.stop
+        serving.join
+      end
+    RUBY
+    assert_equal("true\ntrue\ntrue\n", result)
+  end
+
   def test_a_client_is_shared_by_threads_and_its_server_runs_one_method_at_a_time
     result = script(<<~RUBY)
       class Service

@@ -3,7 +3,12 @@
 # bin/test: jruby
 
 require_relative "../test_helper"
+require "delegate"
+require "fileutils"
+require "forwardable"
+require "ostruct"
 require "plait/rpc"
+require "singleton"
 
 class RPCExposureTest < Minitest::Test
   Exposure = Plait::RPC::Exposure
@@ -35,8 +40,139 @@ class RPCExposureTest < Minitest::Test
 
   def names(...) = Exposure.of(...).keys.sort
 
-  def test_what_the_class_itself_defines
-    assert_equal(%w[add], names(Service.new))
+  # Handlers of every kind, of which `mine` can be called; those that forward calls do so to an Array.
+  class Delegator < SimpleDelegator
+    def mine = 1
+  end
+
+  class Generated < DelegateClass(Array)
+    def mine = 1
+  end
+
+  class Forwarder
+    extend Forwardable
+
+    def_delegators :@list, :size, :pack, :instance_eval
+    def mine = 1
+  end
+
+  class Bag < OpenStruct # rubocop:disable Style/OpenStructUse -- a kind of handler
+    def mine = 1
+  end
+
+  class Ghost
+    def mine = 1
+    def method_missing(name, *arguments) = [1].public_send(name, *arguments)
+    def respond_to_missing?(*) = true
+  end
+
+  class Mixed
+    include Comparable
+    include Enumerable
+    include FileUtils
+    include Singleton
+    prepend(Module.new { def mine = 1 })
+
+    public_class_method :new
+  end
+
+  class List < Array
+    def mine = 1
+  end
+
+  module Helper
+    extend self # rubocop:disable Style/ModuleFunction -- a kind of handler
+
+    def mine = 1
+  end
+
+  module Alone
+    extend Forwardable
+    extend SingleForwardable
+
+    def self.mine = 1
+  end
+
+  class Root
+    def self.mine = 1
+    def mine = 1
+  end
+
+  class Branch < Root
+    class << self
+      extend Forwardable
+
+      private
+
+      def hidden = 1
+    end
+  end
+
+  Pair = Struct.new(:left) { def mine = 1 }
+  Plain = Class.new(BasicObject) { def mine = 1 }
+
+  KINDS = { delegator: Delegator.new([1]), delegate_class: Generated.new([1]), forwardable: Forwarder.new, bag: Bag.new(size: 1),
+            anonymous: Class.new(SimpleDelegator) { def mine = 1 }.new([1]), method_missing: Ghost.new, mixed: Mixed.new,
+            list: List[1], module: Helper, module_alone: Alone, class: Root, subclass: Branch, inherited: Branch.new,
+            struct: Pair.new(1), basic: Plain.new, singleton: Object.new.tap { |one| def one.mine = 1 } }.freeze
+  OTHERS = [::Delegator, SimpleDelegator, Bag.superclass, Struct, Class, Module, Array, Hash, String, Proc, IO, Binding, Method,
+            Process::Status].freeze
+  DANGEROUS = [*OTHERS, Forwardable, SingleForwardable, Singleton].flat_map do |owner|
+    owner.instance_methods + owner.private_instance_methods
+  end.push(*Kernel.singleton_methods, *Bag.new.methods, *FileUtils.methods,
+           *%i[try try! with in? instance_values]).tap { |names| names.delete(:mine) }.uniq.freeze
+
+  def test_names_of_rubys_on_every_kind_of_handler
+    assert_operator(DANGEROUS.size, :>, 200)
+    KINDS.each do |kind, handler|
+      exposed = Exposure.of(handler)
+      assert_equal([], DANGEROUS.select { |name| exposed[name.name] }, kind)
+      assert_equal(1, exposed.fetch("mine").call([]), kind)
+      assert_equal(exposed.keys.sort, Exposure.own(handler).map(&:name).sort)
+    end
+  end
+
+  def test_what_forwards_is_called_where_it_is_listed
+    [Delegator.new([1]), Generated.new([1]), Ghost.new, Bag.new(size: 1), SimpleDelegator.new([1])].each do |handler|
+      assert_equal(1, Exposure.of(handler, methods: [:size])["size"].call([]))
+    end
+  end
+
+  def test_own_methods_with_names_of_rubys
+    handler = Class.new do
+      def to_s = "mine"
+      def send(text) = text
+      def tap = 5
+      def public_send = 6
+      private :public_send
+    end
+    assert_equal(%w[send tap to_s], names(handler.new))
+    assert_equal("a", Exposure.of(handler.new)["send"].call(["a"]))
+  end
+
+  def test_what_a_subclass_hides
+    hidden = Class.new(Service) { private :add, :inherited_one }
+    assert_equal(%w[mixed_in], names(hidden.new))
+    taken = Class.new(Service) { undef_method :mixed_in }
+    assert_equal(%w[add inherited_one], names(taken.new))
+  end
+
+  # As gems do, after the handler was defined too.
+  def test_what_is_mixed_into_rubys_classes
+    extension = Module.new { def plait_anywhere = 1 }
+    [Object, Kernel, Struct, ::Delegator, Module].each { |owner| owner.include(extension) }
+    Object.class_eval { def plait_everywhere = 1 }
+    KINDS.each do |kind, handler|
+      assert_nil(Exposure.of(handler)["plait_anywhere"], kind)
+      assert_nil(Exposure.of(handler)["plait_everywhere"], kind)
+    end
+  ensure
+    Object.class_eval { undef_method :plait_everywhere }
+    extension.class_eval { undef_method :plait_anywhere }
+  end
+
+  def test_what_the_program_defines
+    assert_equal(%w[add inherited_one mixed_in], names(Service.new))
   end
 
   def test_nothing_of_rubys_own
@@ -49,7 +185,7 @@ class RPCExposureTest < Minitest::Test
   def test_what_is_defined_for_the_object_alone
     service = Service.new
     def service.alone = 5
-    assert_equal(%w[add alone], names(service))
+    assert_equal(%w[add alone inherited_one mixed_in], names(service))
     object = Object.new
     def object.alone = 5
     assert_equal(%w[alone], names(object))

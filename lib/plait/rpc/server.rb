@@ -44,8 +44,8 @@ module Plait
       # @return [Handler]
       attr_reader :handler
 
-      # @param handler [Object, Module, Hash{String => #call}] whose methods can be called: those that its own class defines as
-      #   public, see {Exposure}. A method's block, or `yield`, answers before the method is over; a {Delayed} result answers
+      # @param handler [Object, Module, Hash{String => #call}] whose methods can be called: public ones of the program, see
+      #   {Exposure}. A method's block, or `yield`, answers before the method is over; a {Delayed} result answers
       #   later. A {Handler} is taken as it is.
       # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
       # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}

@@ -8,22 +8,15 @@ require_relative "../exposure"
 module Plait
   module RPC
     module Compat
-      # Calls the public methods of an object: its class's own and those it has inherited or mixed in. Not those that Ruby gives
-      # to every object: msgpack-rpc lets anybody call `instance_eval`, we don't.
+      # Calls those methods of an object that a peer can call, see {Exposure}: msgpack-rpc lets peers call `instance_eval`.
       class ObjectDispatcher
         include Dispatcher
-
-        # @param object [Object]
-        # @return [Array<Symbol>]
-        def self.methods_of(object)
-          (object.public_methods - Exposure::HOOKS).reject { |name| Exposure::ROOTS.include?(object.method(name).owner) }
-        end
 
         # @param object [Object]
         # @param accept [Array<Symbol, String>, nil] exactly these instead
         def initialize(object, accept = nil)
           @object = object
-          @accept = (accept || ObjectDispatcher.methods_of(object)).to_h { |name| [name.to_s, true] }
+          @accept = (accept || Exposure.own(object)).to_h { |name| [name.to_s, true] }
         end
 
         # @param method [String]
