@@ -30,7 +30,7 @@ enum { WASTE = 3, EAGEREST = 16, PAUSE = 512 };
 
 static const struct bells nobody;
 
-static ID id_state, id_followed, id_due, id_outcome, id_id, id_frame_end, id_complaint, id_find_drainer, id_close, id_ended;
+static ID id_state, id_followed, id_due, id_outcome, id_id, id_frame_end, id_complaint, id_reads_here, id_find_drainer, id_close, id_ended;
 static VALUE sym_lost, sym_unsent, sym_late, sym_cancelled;
 
 /* ---- futures ---- */
@@ -361,6 +361,16 @@ static void raise_over(const struct line *line) {
     rb_exc_raise(rb_funcall(line->connection, id_complaint, 1, line->over));
 }
 
+/*
+ * Whether the reader goes on only when this member has left: it is on the same thread, below a signal handler, or in a fiber
+ * whose loop this member keeps from running.
+ */
+static bool reader_waits_for(const struct line *line, const struct member *member) {
+    const struct member *reader = line->reader;
+    if (!reader || reader == member || reader->thread != member->thread) return false;
+    return NIL_P(member->scheduler) || reader->fiber == member->fiber;
+}
+
 /* ---- a stay ---- */
 
 struct stay {
@@ -379,6 +389,9 @@ static VALUE run_stay(VALUE argument) {
     struct stay *stay = (struct stay *)argument;
     struct line *line = stay->line;
     struct member *member = stay->member;
+    if (member->want != WANT_LOOK && reader_waits_for(line, member)) {
+        rb_exc_raise(rb_funcall(line->connection, id_reads_here, 0));
+    }
     if (stay->begin) stay->begin(line, stay->argument);
     for (;;) {
         if (satisfied(line, member)) break;
@@ -536,6 +549,7 @@ void plait_init_rpc_line_roles(void) {
     id_id = rb_intern("@id");
     id_frame_end = rb_intern("@frame_end");
     id_complaint = rb_intern("complaint");
+    id_reads_here = rb_intern("reads_here");
     id_find_drainer = rb_intern("find_drainer");
     id_close = rb_intern("close");
     id_ended = rb_intern("ended");

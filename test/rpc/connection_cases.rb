@@ -12,6 +12,7 @@ require_relative "connection_cases/large_answers"
 require_relative "connection_cases/order"
 require_relative "connection_cases/pressure"
 require_relative "connection_cases/serving"
+require_relative "connection_cases/signals"
 require_relative "connection_cases/steps"
 require_relative "connection_cases/storms"
 require_relative "connection_cases/volleys"
@@ -35,6 +36,7 @@ module ConnectionCases
   include Order
   include Pressure
   include Serving
+  include Signals
   include Steps
   include Storms
   include Volleys

@@ -63,7 +63,7 @@ module Plait
       # A fiber never sleeps for the lock: before Ruby 3.3 Mutex#unlock can be overtaken inside the scheduler's hook. Another
       # thread holds it, and soon doesn't.
       def acquire
-        return @mutex.lock unless Lock.scheduler
+        return @mutex.lock if Lock.scheduler.nil? || @mutex.owned? # by what a signal handler has interrupted: that raises
 
         Thread.pass until @mutex.try_lock
       end

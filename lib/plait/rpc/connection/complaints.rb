@@ -27,6 +27,13 @@ module Plait
           ReadTimeout.new("#{peer} did not answer #{future.method_name} in time", endpoint: @endpoint)
         end
 
+        # @return [UsageError]
+        # @api private
+        def reads_here
+          UsageError.new("#{peer} can't be waited for here: this thread reads its answers already, below a signal handler or " \
+                         "in another fiber. Call it from a thread of its own: trap(:TERM) { Thread.new { client.call(...) } }")
+        end
+
         private
 
         def broken(reason, fate, retry_safe)

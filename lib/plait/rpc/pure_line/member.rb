@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../lock"
 require_relative "../../values/deadline"
 
 module Plait
@@ -21,6 +22,14 @@ module Plait
           @future = future
           @satisfied = satisfied
           @left = false
+          @thread = Thread.current
+          @home = Fiber.current
+        end
+
+        # @return [Boolean] whether it goes on only when what runs now is over: it is on the same thread, below a signal handler,
+        #   or in a fiber whose loop is kept from running
+        def below?
+          @thread.equal?(Thread.current) && (@home.equal?(Fiber.current) || Lock.scheduler.nil?)
         end
 
         # @return [Boolean]

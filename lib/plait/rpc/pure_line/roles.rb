@@ -36,6 +36,8 @@ module Plait
         # @return [Boolean] false when its time was up before
         # @raise [ConnectionClosed, RemoteProtocolError] when the line is over before
         def stay(member, &enter)
+          raise @connection.reads_here if @reader&.below?
+
           duty = exclusively { enter ? enter_as(member, &enter) : next_duty(member) }
           until DONE.key?(duty)
             pause(duty, member)
@@ -200,7 +202,7 @@ module Plait
         end
 
         def lock
-          return @lock.lock unless scheduler
+          return @lock.lock if scheduler.nil? || @lock.owned? # by what a signal handler has interrupted: that raises
 
           Thread.pass until @lock.try_lock
         end
