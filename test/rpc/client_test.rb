@@ -118,6 +118,26 @@ class RPCClientTest < Minitest::Test
     with_client { |client| assert_raises(Plait::UsageError) { client.map(:add, [1], limit: 0) } }
   end
 
+  def test_what_ruby_asks_of_a_proxy_stays_here
+    heard = Queue.new
+    with_client(->(message, _peer) { heard << message }) do |client|
+      proxy = client.proxy(timeout: 5)
+      assert_output("#{proxy.inspect}\n" * 2) { puts(proxy, [proxy]) }
+      assert_equal(proxy.inspect, "#{proxy}") # rubocop:disable Style/RedundantInterpolation
+      assert_equal([1, 1], [[[proxy]].flatten.size, [*proxy].size])
+      first, = proxy
+      assert_same(true, first.equal?(proxy))
+      assert_equal([1, false], [{ proxy => 1 }[proxy], proxy.respond_to?(:to_str)])
+      assert(case proxy when Plait::RPC::Proxy then proxy.respond_to?(:add) && !proxy.nil? end)
+      assert_raises(TypeError) { "a" + proxy }
+      assert_raises(TypeError) { [1].first(proxy) }
+      assert_raises(NoMethodError) { proxy.to_ary }
+      assert_raises(Plait::Protocols::MessagePackRPC::PackError) { client.call(:add, proxy) }
+      assert_raises(TypeError) { Marshal.dump(proxy) }
+      assert_empty(heard)
+    end
+  end
+
   def test_proxy
     with_client(->((_, id, method, arguments), peer) { peer.answer(id, [method, arguments]) }) do |client|
       assert_equal(["add", [1, 2]], client.proxy.add(1, 2))
@@ -198,10 +218,13 @@ class RPCClientTest < Minitest::Test
 
   def test_timeouts_that_are_none
     with_client do |client|
-      ["1", Float::NAN, Complex(1, 1), [1]].each do |timeout|
+      ["1", Float::NAN, Complex(1, 1), [1], -1, -1e-9, -Float::INFINITY].each do |timeout|
         error = assert_raises(Plait::UsageError) { client.call(:add, 1, timeout: timeout) }
-        assert_equal("a timeout is seconds or nil, not #{timeout.inspect}", error.message)
+        assert_equal("a timeout is seconds from 0, or nil for none, not #{timeout.inspect}", error.message)
         assert_raises(Plait::UsageError) { client.timeout = timeout }
+        assert_raises(Plait::UsageError) { client.proxy(timeout: timeout) }
+        assert_raises(Plait::UsageError) { client.notify(:add, 1, timeout: timeout) }
+        assert_raises(Plait::UsageError) { client.map(:add, [1], timeout: timeout) }
       end
       assert_equal(30, client.timeout)
       [nil, Float::INFINITY, 2**80, 1r].each { |timeout| assert_equal(3, client.call(:add, 1, 2, timeout: timeout)) }
@@ -210,10 +233,10 @@ class RPCClientTest < Minitest::Test
 
   def test_timeouts_that_are_over_at_once
     with_client(->(*) {}) do |client|
-      [0, -1, 1e-9].each { |timeout| assert_raises(Plait::ReadTimeout) { client.call(:slow, timeout: timeout) } }
+      [0, 1e-9].each { |timeout| assert_raises(Plait::ReadTimeout) { client.call(:slow, timeout: timeout) } }
       future = client.call_async(:slow)
-      assert_raises(Plait::TimeoutError) { future.value(-1) }
-      assert_raises(Plait::TimeoutError, ArgumentError) { future.value(Float::NAN) }
+      assert_raises(Plait::TimeoutError) { future.value(0) }
+      [-1, Float::NAN, "1"].each { |timeout| assert_raises(Plait::UsageError) { future.value(timeout) } }
     end
   end
 

@@ -84,7 +84,7 @@ module Plait
 
       # @param seconds [Numeric, nil]
       def timeout=(seconds)
-        after(seconds) if seconds
+        Future.seconds(seconds) if seconds
         @timeout = seconds
       end
 
@@ -93,7 +93,7 @@ module Plait
       # Calls a method and waits for its result. Keywords other than these are the last argument, a Hash.
       # @param method [Symbol, String]
       # @param arguments [Array]
-      # @param timeout [Numeric, nil] seconds
+      # @param timeout [Numeric, nil] seconds; 0: its time is over at once
       # @param deadline [Deadline, nil] for the whole of which this is a part
       # @return [Object] the result
       # @raise [RemoteError] the peer has answered with an error
@@ -171,7 +171,8 @@ module Plait
 
       # @return [Proxy] an object whose methods are the server's: `client.proxy.add(1, 2)`
       # @param timeout [Numeric, nil] seconds for each call
-      def proxy(timeout: @timeout) = Proxy.new(self, timeout)
+      # @raise [UsageError]
+      def proxy(timeout: @timeout) = Proxy.new(self, timeout && Future.seconds(timeout))
 
       # @!group Connection
 
@@ -209,12 +210,7 @@ module Plait
         moment ? [moment, deadline.at].min : deadline.at
       end
 
-      def after(seconds)
-        moment = Deadline.now + seconds if seconds.is_a?(Numeric) && seconds.real?
-        return moment unless moment.nil? || moment.nan?
-
-        raise UsageError, "a timeout is seconds or nil, not #{seconds.inspect}"
-      end
+      def after(seconds) = Deadline.now + Future.seconds(seconds)
 
       def send_many(method, lists, timeout, deadline)
         limit = limit(timeout, deadline)

@@ -14,6 +14,16 @@ module Plait
       PACKED = { answered: :result, refused: :error }.freeze
       private_constant :PACKED
 
+      # @param given [Numeric]
+      # @return [Numeric]
+      # @raise [UsageError] they are none
+      # @api private
+      def self.seconds(given)
+        return given if given.is_a?(Numeric) && given.real? && given >= 0
+
+        raise UsageError, "a timeout is seconds from 0, or nil for none, not #{given.inspect}"
+      end
+
       # @return [Integer] of the request
       attr_reader :id
       # @return [String, Symbol]
@@ -124,7 +134,7 @@ module Plait
 
       private
 
-      def await(timeout) = @connection.await_answer(self, timeout && (Deadline.now + timeout))
+      def await(timeout) = @connection.await_answer(self, timeout && (Deadline.now + Future.seconds(timeout)))
 
       # By who wants it, and not by who has read it. Of two who want it at once both may do it.
       def open_answer
