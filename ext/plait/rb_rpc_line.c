@@ -15,6 +15,9 @@
 /* Bytes that are gathered for one send. */
 enum { GATHERED = 64 * 1024 };
 
+/* Looks in a row while something comes: an end of the connection may be behind it. */
+enum { LOOKS = 16 };
+
 /* Seconds after which a connection that nobody has used is looked at before it is used again. */
 static const double REST = 0.001;
 
@@ -187,19 +190,23 @@ static bool drain(VALUE self, double limit) {
 /* Who takes what is there, where nobody reads. */
 static void look(VALUE self) {
     struct line *line = plait_line_of(self);
-    if (line->reader || line->served || !NIL_P(line->over)) return;
+    uint64_t before;
+    int looks = 0;
+    do {
+        if (line->reader || line->served || !NIL_P(line->over)) return;
 
-    struct member member = plait_line_member(WANT_LOOK, INFINITY);
-    line->drained = false;
-    plait_line_stay(self, &member, NULL, NULL);
+        before = line->received;
+        struct member member = plait_line_member(WANT_LOOK, INFINITY);
+        line->drained = false;
+        plait_line_stay(self, &member, NULL, NULL);
+    } while (line->received != before && ++looks < LOOKS);
 }
 
 /* A connection that was at rest may have ended unnoticed: then the next call would be lost. */
 static void look_after_rest(VALUE self) {
     struct line *line = plait_line_of(self);
-    bool at_rest = !line->reader && plait_line_pending(line) == 0;
     double now = plait_now();
-    if (at_rest && now - line->touched > REST) look(self);
+    if (!line->reader && now - line->touched > REST) look(self);
     line->touched = now;
     check_open(line);
 }

@@ -74,6 +74,30 @@ class RPCClientConnectionsTest < Minitest::Test
     end
   end
 
+  # Nobody reads any more when the answer comes, and the end of the connection behind it.
+  def test_a_server_that_is_started_again_after_a_late_answer
+    gate, ended = Queue.new, Queue.new
+    answer = "x" * 200_000 # of several receives
+    script = lambda do |(_, id, method), peer|
+      next peer.answer(id, 1) if method == "quick"
+
+      gate.pop
+      peer.answer(id, answer)
+      peer.socket.close_write
+      ended << true
+    end
+    with_client(script) do |client, server|
+      assert_raises(Plait::ReadTimeout) { client.call(:late, timeout: 0.05) }
+      end_connection(gate, ended)
+      assert_equal(1, client.call(:quick))
+      unread = client.call_async(:unread)
+      end_connection(gate, ended)
+      assert_equal(1, client.call(:quick))
+      assert_equal(answer, unread.value)
+      assert_equal(3, server.connections)
+    end
+  end
+
   def test_what_was_sent_is_not_sent_again
     calls = Queue.new
     script = ->(message, peer) { (calls << message) && peer.socket.shutdown }
@@ -195,6 +219,12 @@ class RPCClientConnectionsTest < Minitest::Test
         client&.close
       end
     end
+  end
+
+  def end_connection(gate, ended)
+    gate << :over
+    ended.pop
+    rest
   end
 
   # So long that a connection is looked at before it is used again.

@@ -31,9 +31,10 @@ module Plait
       alias to_s inspect
 
       # @return [Boolean]
-      def respond_to?(name, _private = false)
-        !CONVERSIONS.include?(name.to_sym)
-      end
+      def respond_to?(name, *) = respond_to_missing?(name)
+
+      # @api private
+      def respond_to_missing?(name, _private = false) = !CONVERSIONS.include?(name.to_sym)
 
       private
 

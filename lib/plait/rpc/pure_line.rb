@@ -27,7 +27,9 @@ module Plait
       REST = 0.001
       # Bytes that are gathered for one send.
       GATHERED = 64 * 1024
-      private_constant :REST, :GATHERED
+      # Looks in a row while something comes: an end of the connection may be behind it.
+      LOOKS = 16
+      private_constant :REST, :GATHERED, :LOOKS
 
       # @return [Exception, String, nil] why it is over
       attr_reader :over
@@ -138,7 +140,11 @@ module Plait
       def look
         return if foreign? || @served
 
-        exclusively { receive_what_is_there unless @over || @reader }
+        LOOKS.times do
+          before = received
+          exclusively { receive_what_is_there unless @over || @reader }
+          break if received == before
+        end
         hand_on_arrived if @arrived
       end
 
@@ -225,7 +231,7 @@ module Plait
       def look_after_rest
         check_open
         now = Deadline.now
-        look if @reader.nil? && pending.zero? && now - @touched > REST
+        look if @reader.nil? && now - @touched > REST
         @touched = now
         check_open
       end
