@@ -136,6 +136,40 @@ class RPCClientConnectionsTest < Minitest::Test
     end
   end
 
+  # Once for all calls: after that each one tries once.
+  def test_a_server_that_stays_away_is_waited_for_once
+    dials = 0
+    link = link_that_fails(patience: 0.3) { dials += 1 }
+    assert_raises(Plait::ConnectError) { link.connection(nil) }
+    assert_operator(dials, :>, 1)
+    dials = 0
+    3.times { assert_raises(Plait::ConnectError) { link.connection(nil) } }
+    assert_operator(dials, :<=, 3)
+  end
+
+  def test_while_an_attempt_takes_long_the_calls_after_it_fail_with_its_reason
+    dials = 0
+    link = link_that_fails(Plait::ConnectTimeout, patience: 0.3) { (dials += 1) && sleep(2) }
+    errors = Array.new(3) { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } }
+    assert_equal([1, ["no such luck"], 3], [dials, errors.map(&:message).uniq, errors.uniq(&:object_id).size])
+    wait_until { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } && dials == 2 }
+  end
+
+  # The one who connects has less time than the one who waits for that.
+  def test_a_call_with_little_time_does_not_fail_others
+    dials = Queue.new
+    link = link_that_fails(Plait::ConnectTimeout, patience: 0) do |deadline|
+      dials << true
+      sleep(deadline ? deadline.remaining : 0.01)
+    end
+    moment = Plait::Deadline.now + 0.5
+    first = Thread.new { assert_raises(Plait::ConnectTimeout) { link.connection(moment) } }
+    dials.pop
+    second = Thread.new { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } }
+    [first, second].each(&:join)
+    assert_equal(1, dials.size)
+  end
+
   def test_who_is_killed_while_it_connects_leaves_it_to_others
     skip("on JRuby a backlog can't be made small") if RUBY_ENGINE == "jruby"
     server = TCPServer.new("127.0.0.1", 0)
@@ -225,6 +259,22 @@ class RPCClientConnectionsTest < Minitest::Test
     gate << :over
     ended.pop
     rest
+  end
+
+  # One that had a connection, and gets no other one.
+  # @yield instead of an attempt
+  def link_that_fails(kind = Plait::ConnectError, patience:)
+    connected = Struct.new(:usable?) { def close = nil }.new(true)
+    first = true
+    link = Plait::RPC::Client::Link.new("tcp://there:1", patience) do |deadline|
+      next connected.tap { first = false } if first
+
+      yield(deadline)
+      raise kind, "no such luck"
+    end
+    link.connection(nil)
+    connected[:usable?] = false
+    link
   end
 
   # So long that a connection is looked at before it is used again.

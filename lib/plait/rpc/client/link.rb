@@ -9,7 +9,9 @@ module Plait
       # The connection of a client: made when it is needed, by one of those who need it, and made anew when it is gone, or when
       # the process is a fork of the one that made it.
       #
-      # A server that was there and is gone is waited for, with growing pauses; one that never was is not.
+      # A server that was there and is gone is waited for, with growing pauses, once for all calls; one that never was is not.
+      # After that each call tries once. While that takes long, not each: after a failure others fail at once, for as long as the
+      # attempt has taken, a second at most.
       class Link
         # Seconds between two attempts: the first pause, and the longest.
         FIRST_PAUSE = 0.05
@@ -57,7 +59,7 @@ module Plait
           @pid = Process.pid
           @lock = Mutex.new
           @changed = ConditionVariable.new
-          @attempt = nil
+          @attempt = @gone = @failure = nil
         end
 
         def find(limit)
@@ -67,25 +69,29 @@ module Plait
 
         # @return [Connection, nil] nil: the caller is the one to connect
         def find_or_begin(limit)
-          until @attempt.nil?
-            raise too_late if limit && Deadline.now >= limit
-
-            attempt = @attempt
-            @changed.wait(@lock, limit && [limit - Deadline.now, 0].max)
-            raise attempt.failure.exception(attempt.failure.message) if attempt.failure
-          end
+          await_attempt(limit) until @attempt.nil?
           raise closed_here if @closed
           return @current if @current&.usable?
+          raise once_more(@failure) if @failure && Deadline.now < @rest_until
 
           @attempt = Attempt.new(@pid)
           nil
+        end
+
+        # @raise [Error] it has failed
+        def await_attempt(limit)
+          raise too_late if limit && Deadline.now >= limit
+
+          attempt = @attempt
+          @changed.wait(@lock, limit && [limit - Deadline.now, 0].max)
+          raise once_more(attempt.failure) if attempt.failure
         end
 
         # Others wait for what comes of it.
         def run(limit)
           connection = connect_patiently(limit)
         rescue Error => e
-          failure = e
+          failure = e unless limit && Deadline.now >= limit # others may have more time: one of them tries itself
           raise
         ensure
           Thread.handle_interrupt(Object => :never) { @lock.synchronize { conclude(connection, failure) } }
@@ -94,6 +100,7 @@ module Plait
         def conclude(connection, failure)
           @attempt&.failure = failure
           @attempt = nil
+          note(failure, connection)
           @current&.close unless connection.nil?
           @current = connection if connection
           @known = true if connection
@@ -101,12 +108,21 @@ module Plait
           @changed.broadcast
         end
 
+        def note(failure, connection)
+          @gone = nil if connection
+          @failure = failure if failure.nil? || failure.is_a?(ConnectionFailure)
+          now = Deadline.now
+          @rest_until = now + [now - @begun, LONGEST_PAUSE].min if @failure
+        end
+
         def connect_patiently(limit)
-          give_up = [limit, @known ? Deadline.now + @patience : nil].compact.min
           pause = FIRST_PAUSE
           begin
+            @begun = Deadline.now
             @connect.call(limit && Deadline.new(limit))
           rescue ConnectError
+            @gone ||= Deadline.now
+            give_up = [limit, @gone + @patience].compact.min
             raise if @closed || !@known || Deadline.now + pause >= give_up
 
             sleep(pause * (0.5 + (rand / 2)))
@@ -114,6 +130,9 @@ module Plait
             retry
           end
         end
+
+        # Each caller has an exception of its own.
+        def once_more(failure) = failure.exception(failure.message)
 
         def too_late
           what = "no connection to #{@endpoint} in time: another call is connecting to it"
