@@ -20,13 +20,17 @@ module Plait
 
       # @return [Hash{String => Callable}]
       attr_reader :methods
+      # @return [Integer] requests and notifications for methods that there are not
+      attr_reader :unknown
 
       # @param object [Object, Module, Hash] see {Exposure}
       # @param methods [Array, Hash, nil] see {Exposure}
       # @param errors [Symbol, #call] see {ErrorFormat}
       # @param extra [Hash{String => Callable}] further methods
       # @param streams [Boolean] whether arguments and results may come in chunks, see {Stream}
-      # @param on_error [#call, nil] called with each exception and the {Incoming} it belongs to
+      # @param on_error [#call, nil] called with each exception of a method, and with those that peers cause: a NoMethodError for a
+      #   method that there is not, and a {RemoteProtocolError} for what ends a connection; and with the {Incoming} it belongs to,
+      #   nil for the latter
       # @raise [UsageError]
       def initialize(object, methods: nil, errors: :string, extra: {}, streams: false, on_error: nil)
         @streams = Streaming::Service.new(self) if streams
@@ -34,6 +38,8 @@ module Plait
         @format = ErrorFormat.fetch(errors)
         @on_error = on_error
         @storage = Mechanisms::State.storage
+        @unknown = 0
+        @counting = Mutex.new
       end
 
       # After a method, where it has run: the next one finds nothing of what it has left at its fiber and thread.
@@ -63,10 +69,21 @@ module Plait
       # @param flush [Boolean] false: somebody will flush the connection soon
       # @return [void]
       def run(incoming, callable, flush: true)
-        return refuse(incoming, :no_method, "there is no method #{incoming.method_name.inspect}", flush) unless callable
+        return not_found(incoming, flush) unless callable
 
         arguments = arguments_of(incoming, callable, flush) or return
         call(incoming, callable, arguments, flush)
+      end
+
+      # Tells on_error, which can't harm who calls this.
+      # @param error [Exception]
+      # @param incoming [Incoming, nil] nil: it concerns the connection
+      # @return [void]
+      # @api private
+      def report(error, incoming = nil)
+        @on_error&.call(error, incoming)
+      rescue *ERRORS
+        nil # nothing is left to be called for the failure of on_error
       end
 
       # What a method has returned is the answer, or will be.
@@ -135,9 +152,16 @@ module Plait
         error = Refusal.new(:abandoned, "the method called exit") if error.is_a?(SystemExit)
         error = SystemStackError.new("stack level too deep") unless error.is_a?(Refusal) || error.is_a?(Exception) # Java's own
         incoming.fail(error, flush: flush)
-        @on_error&.call(error, incoming) unless error.is_a?(Refusal)
+        report(error, incoming) unless error.is_a?(Refusal)
       rescue *ERRORS
-        nil # nobody is left to be told that on_error fails
+        nil # the answer can't be sent
+      end
+
+      def not_found(incoming, flush)
+        @counting.synchronize { @unknown += 1 }
+        message = "there is no method #{incoming.method_name.inspect}"
+        refuse(incoming, :no_method, message, flush)
+        report(NoMethodError.new(message), incoming)
       end
     end
   end

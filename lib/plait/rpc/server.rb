@@ -49,7 +49,8 @@ module Plait
       #   later. A {Handler} is taken as it is.
       # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
       # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
-      # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}
+      # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}; and with what peers do wrong, see
+      #   {Handler#initialize}
       # @param streams [Boolean] whether peers may call methods by {Client#stream}: then a method may return an Enumerator
       # @param introspection [Boolean] whether peers may call rpc.methods, rpc.ping and rpc.stats
       # @param options [Hash]

@@ -31,6 +31,24 @@ module ServerCases
       end
     end
 
+    def test_what_peers_do_wrong_is_counted_and_told
+      told = queue.new
+      serve(limits: { message: 100 }, on_error: ->(error, incoming) { told << [error.class.name, incoming&.method_name] })
+      talker = connect
+      assert_match(/\ANoMethodError/, call(talker, "nothing").first)
+      talker.socket.write([2, "no_note", []].to_msgpack)
+      assert_serves(talker)
+      ["\xC1".b, [2, "note", ["x" * 200]].to_msgpack].each do |bytes|
+        broken = connect
+        broken.socket.write(bytes)
+        assert_closed(broken)
+      end
+      wait_until { count(:broken) == 2 && count(:unknown) == 2 }
+      told = Array.new(4) { told.pop }
+      assert_equal([%w[NoMethodError nothing], %w[NoMethodError no_note]], told.select(&:last))
+      assert_equal([["Plait::LimitExceeded", nil], ["Plait::RemoteProtocolError", nil]], told.reject(&:last).sort)
+    end
+
     def test_values_that_can_not_be_unpacked_are_answered
       serve
       talker = connect

@@ -3,6 +3,7 @@
 require_relative "lane"
 require_relative "../refusal"
 require_relative "../lock"
+require_relative "../../values/errors"
 
 module Plait
   module RPC
@@ -43,10 +44,11 @@ module Plait
 
         # Nobody is left to read answers. To notifications there are none.
         # @return [void]
-        def closed(connection, _error)
+        def closed(connection, error)
           @requests.close(forget: true)
           @news.close(forget: false)
           @handler.closed(connection)
+          @handler.report(error) if error.is_a?(RemoteProtocolError)
         end
 
         # A method calls the peer, and waits.

@@ -3,6 +3,7 @@
 require "digest"
 require_relative "../refusal"
 require_relative "../streaming"
+require_relative "../../values/errors"
 
 module Plait
   module RPC
@@ -16,6 +17,8 @@ module Plait
 
         # @return [Integer] what came in, by kind
         attr_reader :requests, :notifications, :refused
+        # @return [Integer] connections that were ended because their peer has broken the protocol, or a limit
+        attr_reader :broken
 
         # @param lock [Lock]
         # @param board [Switchboard]
@@ -28,7 +31,7 @@ module Plait
           @backlog = backlog
           @handler = handler
           @secret = secret && digest(secret)
-          @requests = @notifications = @refused = 0
+          @requests = @notifications = @refused = @broken = 0
         end
 
         # @return [Crew]
@@ -74,9 +77,13 @@ module Plait
         end
 
         # @return [void]
-        def closed(connection, _error)
+        def closed(connection, error)
           @crew.call if @board.remove(connection.session)
           @handler.closed(connection)
+          return unless error.is_a?(RemoteProtocolError)
+
+          @lock.exclusively { @broken += 1 }
+          @handler.report(error)
         end
 
         # @return [void]

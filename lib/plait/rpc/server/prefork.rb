@@ -18,7 +18,7 @@ module Plait
         # Seconds beyond the time to end, after which a worker is killed.
         GRACE = 1
         # Of statistics: what has ever happened, also to workers who are gone.
-        EVER = %i[requests notifications refused done].freeze
+        EVER = %i[requests notifications refused unknown broken done].freeze
 
         # @param options [Options]
         # @param handler [Handler]

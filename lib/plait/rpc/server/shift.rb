@@ -27,6 +27,7 @@ module Plait
         def initialize(scope, options, handler, listeners, bell, scores: nil)
           @scope = scope
           @bell = bell
+          @handler = handler
           @lock = Lock.new
           @backlog = Backlog.new(options.queue, options.pipeline)
           @board = Switchboard.new(@lock, @backlog, options.timeouts)
@@ -57,7 +58,7 @@ module Plait
         def statistics
           @crew.take_stock
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
-            refused: @dispatcher.refused, waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
+            refused: @dispatcher.refused, unknown: @handler.unknown, broken: @dispatcher.broken, waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
         end
 
         private
