@@ -18,6 +18,7 @@
 #endif
 
 enum {
+    PLAIN = 64 * 1024 * 1024, /* bytes of a String from which on the codec says whether the peer takes it */
     SLOW = 128 * 1024, /* bytes from which on a send is worth giving the GVL to others */
     PARTS = 64,        /* Strings in one sendmsg(2) */
     KEPT = 16 * 1024,  /* bytes of memory that are kept for the next frames, at most */
@@ -69,7 +70,7 @@ bool plait_line_answer_string(struct line *line, VALUE id, VALUE result) {
     if (!NIL_P(line->over)) return true;
 
     size_t size = line->plain ? plait_messagepack_rpc_string_header(result, header) : 0;
-    if (size == 0) return false;
+    if (size == 0 || RSTRING_LEN(result) > PLAIN) return false;
     VALUE packed = rb_ary_new_from_args(2, rb_str_new(header, (long)size), rb_str_new_frozen(result));
     plait_messagepack_rpc_write_result(plait_line_writer(line), id, packed);
     return true;

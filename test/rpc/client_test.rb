@@ -138,6 +138,26 @@ class RPCClientTest < Minitest::Test
     end
   end
 
+  def test_a_call_that_is_too_large_is_not_sent_and_others_go_on
+    gate = Queue.new
+    codec = Plait::Protocols::MessagePackRPC::Codec.new(largest: 1_000)
+    with_client(lambda { |(_, id, _, (text)), peer|
+      peer.answer(id, (text == "wait" ? gate.pop : text).to_s.size)
+    }, codec: codec) do |client|
+      waiting = client.call_async(:size, "wait")
+      [-> { client.call(:size, "x" * 2_000) }, -> { client.call_async(:size, ["x"] * 2_000) }, lambda {
+        client.notify(:size, "x" * 2_000)
+      },
+       -> { client.map(:size, ["x", "x" * 2_000]) }].each do |oversized|
+        error = assert_raises(Plait::Protocols::MessagePackRPC::PackError, &oversized)
+        assert_match(/raise limits: {message: ...} on both sides/, error.message)
+      end
+      assert_equal(1, client.pending)
+      gate << "okay"
+      assert_equal([4, 1], [waiting.value, client.call(:size, "x")])
+    end
+  end
+
   def test_proxy
     with_client(->((_, id, method, arguments), peer) { peer.answer(id, [method, arguments]) }) do |client|
       assert_equal(["add", [1, 2]], client.proxy.add(1, 2))

@@ -28,6 +28,14 @@ module Plait
       NEVER = { Object => :never }.freeze
       private_constant :LIMITS, :NEVER
 
+      # What the peer takes is not known: as much as is taken here, or as Plait takes where nothing is said.
+      # @param limits [Protocols::MessagePackRPC::Limits]
+      # @return [Integer] bytes of a value to be sent
+      # @api private
+      def self.largest(limits)
+        [limits.message - (LIMITS.message - Protocols::MessagePackRPC::Codec::LARGEST), Protocols::MessagePackRPC::Codec::LARGEST].max
+      end
+
       # @return [Io::Endpoint, String, nil] with whom
       attr_reader :endpoint
       # @return [Protocols::MessagePackRPC::Codec]

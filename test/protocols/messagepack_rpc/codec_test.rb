@@ -218,6 +218,16 @@ class MessagePackRPCCodecTest < Minitest::Test
                  "add `gem \"msgpack\"` to the Gemfile (gem install msgpack)", said)
   end
 
+  def test_values_that_no_peer_takes
+    codec = Codec.new(largest: 100)
+    assert_equal("\xC4\x62".b + ("x" * 98).b, codec.pack(("x" * 98).b))
+    [("x" * 99).b, [1] * 100].each do |value|
+      error = assert_raises(MessagePackRPC::PackError) { codec.pack(value) }
+      assert_match(/takes 10[0-9] bytes of a message, and a peer takes 100: send it in parts, or raise limits/, error.message)
+    end
+    assert_equal("\x05", codec.pack(5))
+  end
+
   private
 
   def codec(**options, &block) = Codec.new(**options, &block)

@@ -49,6 +49,19 @@ module ServerCases
       assert_equal([["Plait::LimitExceeded", nil], ["Plait::RemoteProtocolError", nil]], told.reject(&:last).sort)
     end
 
+    # The peer would end the connection, and with it all of its calls.
+    def test_an_answer_that_is_too_large_is_not_sent
+      serve(codec: Plait::Protocols::MessagePackRPC::Codec.new(largest: 1_000))
+      talker = connect
+      talker.request(1, "wait", "it")
+      assert_equal([:waits, "it"], @service.notes.pop)
+      ["x" * 2_000, ["x"] * 2_000].each do |value|
+        assert_match(/\AResultError: .*raise limits/, call(talker, "echo", value).first)
+      end
+      @service.gate("it") << 5
+      assert_equal([1, 1, nil, 5], talker.hear)
+    end
+
     def test_values_that_can_not_be_unpacked_are_answered
       serve
       talker = connect

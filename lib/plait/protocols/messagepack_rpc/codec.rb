@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../values/errors"
+require_relative "limits"
 require_relative "pack_error"
 require_relative "skeleton"
 require_relative "unpack_error"
@@ -16,6 +17,8 @@ module Plait
       class Codec
         # Strings of so many bytes are not copied when they are packed.
         LARGE = 64 * 1024
+        # Bytes of a packed value, with room for the rest of a message in the limit that peers have where nothing else is said.
+        LARGEST = Limits::DEFAULTS.fetch(:message) - (4 * 1024)
         # Whether packers and unpackers are used again: Arrays can be shared by threads where there is a GVL. One whose use has
         # raised is not used again.
         KEEPS = RUBY_ENGINE == "ruby"
@@ -27,15 +30,17 @@ module Plait
         # @param factory [MessagePack::Factory, nil] with extension types; copied
         # @param raw [Boolean] for peers older than MessagePack's str 8 and bin: strings are written without them
         # @param symbolize_keys [Boolean] whether maps' keys become Symbols
+        # @param largest [Integer] bytes of a packed value: a peer ends the connection at a message over its limit
         # @yieldparam factory [MessagePack::Factory] to register extension types
         # @raise [UnsupportedError] without the gem
-        def initialize(factory: nil, raw: false, symbolize_keys: false)
+        def initialize(factory: nil, raw: false, symbolize_keys: false, largest: LARGEST)
           load_gem
           factory = factory ? factory.dup : ::MessagePack::Factory.new
           yield factory if block_given?
           @factory = factory.freeze
           @packing = { compatibility_mode: raw, write_reference_threshold: LARGE }.freeze
           @unpacking = { symbolize_keys: symbolize_keys, allow_unknown_ext: true }.freeze
+          @largest = largest
           @packers = []
           @unpackers = []
           @in_pieces = ::MessagePack::Packer.method_defined?(:to_a)
@@ -45,7 +50,7 @@ module Plait
 
         # @return [Boolean] whether numbers, Strings and Arrays have the form that MessagePack gives them today: whoever knows
         #   that one needs no codec for them
-        def plain? = instance_of?(Codec) && !@packing.fetch(:compatibility_mode)
+        def plain? = instance_of?(Codec) && !@packing.fetch(:compatibility_mode) && @largest >= LARGEST
 
         # @return [String, Array<String>] packed; in pieces when there are large strings in it, which are not copied
         # @raise [PackError]
@@ -54,7 +59,8 @@ module Plait
           packer.write(value)
           packed = @in_pieces ? pieces_of(packer) : packer.full_pack
           @packers.push(packer) if KEEPS
-          packed
+          size = packed.is_a?(String) ? packed.bytesize : packed.sum(&:bytesize)
+          size > @largest ? refuse_size(value, size) : packed
         rescue NoMethodError => e
           raise unless e.name == :to_msgpack
 
@@ -105,6 +111,11 @@ module Plait
           unpacker.register_type(Skeleton::MARK_TYPE) { |payload| skeleton.body_of(payload) }
           unpacker.feed(skeleton.bytes)
           unpacker.full_unpack
+        end
+
+        def refuse_size(value, size)
+          refuse(value, "it takes #{size} bytes of a message, and a peer takes #{@largest}: send it in parts, or raise " \
+                        "limits: {message: ...} on both sides")
         end
 
         def refuse(value, why) = raise(PackError, "a value of #{class_of(value)} can't be packed: #{why}")

@@ -72,7 +72,8 @@ module Plait
         def codec_from(options, &extensions)
           return options[:codec] if options[:codec]
 
-          Protocols::MessagePackRPC::Codec.new(raw: options[:raw], symbolize_keys: options[:symbolize_keys], &extensions)
+          Protocols::MessagePackRPC::Codec.new(raw: options[:raw], symbolize_keys: options[:symbolize_keys],
+                                               largest: Connection.largest(limits_from(options[:limits])), &extensions)
         end
 
         def connection_options(options)

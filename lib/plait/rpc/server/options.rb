@@ -37,7 +37,7 @@ module Plait
           self.limit ||= LIMITS.fetch(inner)
           self.workers ||= Etc.nprocessors
           self.limits = limits_as(Protocols::MessagePackRPC::Limits)
-          self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw)
+          self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw, largest: Connection.largest(limits))
           self
         end
 

@@ -58,7 +58,8 @@ module Plait
         def statistics
           @crew.take_stock
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
-            refused: @dispatcher.refused, unknown: @handler.unknown, broken: @dispatcher.broken, waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
+            refused: @dispatcher.refused, unknown: @handler.unknown, broken: @dispatcher.broken,
+            waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
         end
 
         private
