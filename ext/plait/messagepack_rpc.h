@@ -113,6 +113,7 @@ struct mprpc_scan {
     uint64_t id;              /* of requests and responses */
     uint64_t removed;         /* bytes of the message that are no longer in the data, modulo 2^64 */
     uint64_t at;              /* bytes of the data that are scanned; more than there are while a string is skipped */
+    uint64_t grace;           /* bytes over the limit that are scanned all the same */
     uint64_t error_at;        /* where the rule was broken, in bytes of the message */
     struct mprpc_span method; /* its name without the header: requests and notifications */
     struct mprpc_span error;  /* packed: responses */
@@ -125,6 +126,7 @@ struct mprpc_scan {
     uint8_t stage;            /* enum mprpc_stage */
     uint8_t size;             /* elements of the envelope */
     uint8_t rule;             /* that was broken; it stays so until the next start */
+    uint8_t before;           /* the stage in which it was */
     bool identified;          /* id is known */
     bool clash;               /* the peer's data has an extension of the type that marks have */
 };
@@ -152,6 +154,12 @@ void mprpc_put_back(struct mprpc_scan *scan, uint64_t missing);
 
 /* The first `size` bytes of the data, at most scan.at, are gone. From then on only kind, id and the message's end are told. */
 void mprpc_drop(struct mprpc_scan *scan, size_t size);
+
+/*
+ * After MPRPC_E_MESSAGE_LIMIT: whether the scan goes on behind the string that is too long, once for each message. So it does
+ * where the message's id and the string's end are known. What comes then is to be dropped.
+ */
+bool mprpc_excuse(struct mprpc_scan *scan);
 
 /* Memory to reserve for a string of `size` bytes when `now` are reserved and full: never more than 64 MiB, or twice of what
  * has come, on the peer's word. */

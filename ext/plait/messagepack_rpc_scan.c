@@ -117,7 +117,7 @@ static bool can_go_on(const struct mprpc_scan *scan, const struct mprpc_view *vi
 int mprpc_scan(struct mprpc_scan *scan, const char *data, size_t size) {
     if (scan->stage == MPRPC_BROKEN) return -(int)scan->rule;
 
-    uint64_t limit = scan->limits->message - scan->removed;
+    uint64_t limit = scan->limits->message + scan->grace - scan->removed;
     struct mprpc_view view = {(const unsigned char *)data, size < limit ? size : limit, limit};
     int result = 1;
     while (result == 1 && can_go_on(scan, &view)) result = scan_element(scan, &view);
@@ -153,6 +153,17 @@ void mprpc_drop(struct mprpc_scan *scan, size_t size) {
     scan->threshold = UINT64_MAX;
     scan->at -= size;
     scan->removed += size;
+}
+
+bool mprpc_excuse(struct mprpc_scan *scan) {
+    uint64_t end = scan->at + scan->removed;
+    if (scan->stage != MPRPC_BROKEN || scan->rule != MPRPC_E_MESSAGE_LIMIT || scan->grace) return false;
+    if (!scan->identified || end <= scan->limits->message) return false;
+
+    scan->stage = scan->before;
+    scan->rule = MPRPC_OK;
+    scan->grace = end;
+    return true;
 }
 
 size_t mprpc_reserve(size_t size, size_t now) {

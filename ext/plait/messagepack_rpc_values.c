@@ -15,6 +15,7 @@ static const uint8_t steps[256] = {
 };
 
 int mprpc_fail(struct mprpc_scan *scan, int broken, uint64_t at) {
+    scan->before = scan->stage;
     scan->stage = MPRPC_BROKEN;
     scan->rule = (uint8_t)-broken;
     scan->error_at = at;

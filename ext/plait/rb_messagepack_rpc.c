@@ -338,6 +338,12 @@ static VALUE parser_next_event(VALUE self) {
     return more(parser);
 }
 
+static void discard_rest(struct parser *parser) {
+    parser->body = parser->bodies = parser->marks = Qnil;
+    parser->discarding = true;
+    drop(parser);
+}
+
 /* discard: what is still to come of this message is not kept. */
 static VALUE parser_discard(VALUE self) {
     struct parser *parser = parser_of(self);
@@ -345,10 +351,21 @@ static VALUE parser_discard(VALUE self) {
         return self;
     }
     mprpc_put_back(&parser->scan, missing(parser));
-    parser->body = parser->bodies = parser->marks = Qnil;
-    parser->discarding = true;
-    drop(parser);
+    discard_rest(parser);
     return self;
+}
+
+/* excuse: after LimitExceeded, whether only this message is lost: it is not kept, and the next one follows. */
+static VALUE parser_excuse(VALUE self) {
+    return plait_messagepack_rpc_excuse(self) ? Qtrue : Qfalse;
+}
+
+bool plait_messagepack_rpc_excuse(VALUE self) {
+    struct parser *parser = parser_of(self);
+    if (!mprpc_excuse(&parser->scan)) return false;
+
+    discard_rest(parser);
+    return true;
 }
 
 enum messagepack_rpc_event plait_messagepack_rpc_next_event(VALUE self) {
@@ -581,6 +598,7 @@ static void define_parser(VALUE parser) {
     rb_define_method(parser, "reset", parser_reset, 0);
     rb_define_method(parser, "next_event", parser_next_event, 0);
     rb_define_method(parser, "discard", parser_discard, 0);
+    rb_define_method(parser, "excuse", parser_excuse, 0);
     rb_define_method(parser, "kind", parser_kind, 0);
     rb_define_method(parser, "id", plait_messagepack_rpc_id, 0);
     rb_define_method(parser, "method_name", plait_messagepack_rpc_method_name, 0);

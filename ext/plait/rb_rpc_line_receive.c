@@ -22,7 +22,7 @@ enum {
 };
 
 static ID id_arrived, id_arrived_together, id_room, id_places, id_content;
-static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refused, sym_result;
+static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refused, sym_result, sym_lost;
 static VALUE end_of_input; /* an EOFError */
 static VALUE protocol_error = Qnil;
 
@@ -189,8 +189,22 @@ static void hand_batch_on(struct line *line) {
     if (!NIL_P(batch)) rb_funcall(line->connection, id_arrived_together, 1, batch);
 }
 
+/* An answer over the limit is lost for its call alone. */
+static bool excuse(struct line *line, VALUE error) {
+    if (!plait_messagepack_rpc_answers(line->parser)) return false;
+    if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return false;
+    if (!plait_messagepack_rpc_excuse(line->parser)) return false;
+
+    VALUE id = plait_messagepack_rpc_id(line->parser);
+    VALUE future = NIL_P(line->calls) ? Qnil : rb_hash_delete(line->calls, id);
+    if (!NIL_P(future)) plait_line_settle(line, future, sym_lost, error);
+    return true;
+}
+
 static VALUE finish_by(VALUE argument, VALUE error) {
     struct line *line = (struct line *)argument;
+    if (excuse(line, error)) return Qundef;
+
     hand_batch_on(line);
     plait_line_finish(line, error);
     return Qfalse;
@@ -199,7 +213,10 @@ static VALUE finish_by(VALUE argument, VALUE error) {
 /* What the peer sends may break the protocol: then it is over. */
 static VALUE guarded(struct line *line, VALUE (*run)(VALUE)) {
     if (NIL_P(protocol_error)) protocol_error = rb_path2class("Plait::RemoteProtocolError");
-    return rb_rescue2(run, (VALUE)line, finish_by, (VALUE)line, protocol_error, (VALUE)0);
+    VALUE result;
+    do result = rb_rescue2(run, (VALUE)line, finish_by, (VALUE)line, protocol_error, (VALUE)0);
+    while (result == Qundef);
+    return result;
 }
 
 /* Who reads is the reader: if he is interrupted, `leave` in rb_rpc_line_roles.c sees to the rest. */
@@ -325,6 +342,7 @@ void plait_init_rpc_line_receive(void) {
     sym_answered = ID2SYM(rb_intern("answered"));
     sym_refused = ID2SYM(rb_intern("refused"));
     sym_result = ID2SYM(rb_intern("result"));
+    sym_lost = ID2SYM(rb_intern("lost"));
     id_content = rb_intern("@content");
     rb_gc_register_address(&protocol_error);
     end_of_input = rb_obj_freeze(rb_exc_new_cstr(rb_eEOFError, "the end of the input"));

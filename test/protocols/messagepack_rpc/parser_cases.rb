@@ -385,7 +385,50 @@ module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one p
     assert_equal([:nesting, 1, :nesting_limit], [error.limit, error.maximum, error.rule])
   end
 
+  def test_a_message_over_the_limit_is_left_out
+    bytes = packed([1, 7, nil, ["x" * 500, 1, { "a" => "b" * 90 }]]) + packed([1, 8, nil, 5])
+    (1..bytes.bytesize).each do |size|
+      parser = build(limits: { message: 100 }, large: 20)
+      events = []
+      excused = 0
+      bytes.bytes.each_slice(size) do |slice|
+        parser.feed(slice.pack("C*"))
+        begin
+          while (event = parser.next_event)
+            parser.discard if event == :large
+            events << [event, parser.id] unless event == :large
+          end
+        rescue Plait::LimitExceeded
+          assert_equal([:response, 7], [parser.kind, parser.id])
+          assert(parser.excuse)
+          excused += 1
+          retry
+        end
+      end
+      assert_equal([[[:discarded, 7], [:response, 8]], 1], [events, excused])
+      assert_predicate(parser, :idle?)
+    end
+  end
+
+  def test_what_is_not_left_out
+    parser = build(limits: { message: 100 })
+    refute(parser.excuse)
+    endless = [[1, 7, nil, [1] * 200], [2, "a", ["x" * 200]], [1, 7, nil, ["x" * 200, "y" * 300]]].map { |one| packed(one) }
+    ["\xC1".b, *endless].each do |bytes|
+      parser.reset.feed(bytes)
+      begin
+        nil while parser.next_event
+        flunk
+      rescue Plait::RemoteProtocolError
+        parser.excuse ? retry : nil
+      end
+      assert_raises(Plait::RemoteProtocolError) { parser.next_event }
+    end
+  end
+
   private
+
+  def packed(message) = MessagePackRPC::Codec.new.pack(message)
 
   def engine = Transcript::PARSERS.fetch(self.class::ENGINE)
 

@@ -34,6 +34,39 @@ module ConnectionCases
       end
     end
 
+    # Its bytes are dropped, wherever they are cut; what stands before and behind it reaches its caller.
+    def test_an_answer_over_the_limit_is_lost_for_its_call_alone
+      limits = Plait::Protocols::MessagePackRPC::Limits.new(message: 5_000)
+      random = Random.new(12)
+      ["x" * 5_001, "x" * 1_000_000, ["x" * 100_000, 1, "y" * 3_000], { "a" => "b" * 4_000, "c" => "d" * 2_000 }].each do |value|
+        with_pair(limits: limits) do |connection, talker|
+          one, lost, two = connection.call_many(:any, [[], [], []])
+          bytes = [[1, one.id, nil, 1], [1, lost.id, nil, value], [1, two.id, nil, 2]].map(&:to_msgpack).join
+          writer = Thread.new { in_pieces(bytes, random) { |piece| talker.socket.write(piece) } }
+          assert_equal([1, 2], [one.value, two.value])
+          assert_kind_of(Plait::LimitExceeded, lost.error)
+          assert_match(/any has no answer, and may have run/, lost.error.message)
+          refute_predicate(lost.error, :retry_safe?)
+          writer.join
+          assert_still_usable(connection, talker, skip: 3)
+        end
+      end
+    end
+
+    # Of many small values it isn't known where they end; a second string that goes beyond all is not followed.
+    def test_an_answer_over_the_limit_without_an_end_ends_the_connection
+      limits = Plait::Protocols::MessagePackRPC::Limits.new(message: 5_000)
+      [[1] * 6_000, ["x" * 5_000, "y" * 50_000]].each do |value|
+        with_pair(limits: limits) do |connection, talker|
+          future = connection.call(:any, [])
+          other = connection.call(:other, [])
+          talker.answer(future.id, value)
+          assert_kind_of(Plait::LimitExceeded, future.error)
+          assert_kind_of(Plait::LimitExceeded, other.error)
+        end
+      end
+    end
+
     # An error may be as large, with something small beside it.
     def test_a_large_error
       with_pair do |connection, talker|

@@ -23,7 +23,8 @@ module Plait
       # - `:closed`: the input ended between two messages.
       # - nil: more bytes are needed.
       #
-      # It raises {RemoteProtocolError}, {LimitExceeded} or {TruncatedError}, from then on at each call until `reset`. What
+      # It raises {RemoteProtocolError}, {LimitExceeded} or {TruncatedError}, from then on at each call until `reset`. A message
+      # over the limit can be left out: `excuse`, where its id and the end of the string that is too long are known. What
       # it tells of messages does not depend on how the bytes were cut.
       Parser = Native.available? ? NativeParser : Pure::Parser
     end

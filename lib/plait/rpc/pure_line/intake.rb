@@ -44,6 +44,8 @@ module Plait
 
             @held = nil
           end
+        rescue LimitExceeded => e
+          exclusively { excuse(e) } ? retry : exclusively { end_all(e) }
         rescue RemoteProtocolError => e
           exclusively { end_all(e) }
         end

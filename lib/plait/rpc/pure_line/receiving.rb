@@ -31,6 +31,17 @@ module Plait
           while (event = @parser.next_event)
             take_event(event)
           end
+        rescue LimitExceeded => e
+          excuse(e) ? retry : raise
+        end
+
+        # An answer over the limit is lost for its call alone.
+        def excuse(error)
+          return false unless @parser.kind == :response && @parser.excuse
+
+          future = @calls&.delete(@parser.id)
+          settle(future, :lost, error) if future
+          true
         end
 
         def take_event(event)

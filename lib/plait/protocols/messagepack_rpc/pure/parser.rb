@@ -86,10 +86,19 @@ module Plait
             return self if @told || @discarding || @broken || @scanner.untouched?
 
             @scanner.put_back(missing)
-            @body = @bodies = @marks = nil
-            @discarding = true
-            drop
+            discard_rest
             self
+          end
+
+          # After {LimitExceeded}.
+          #
+          # @return [Boolean] whether only this message is lost: it is not kept, and the next one follows
+          def excuse
+            return false unless @broken&.first == :message_limit && @scanner.excuse
+
+            @broken = nil
+            discard_rest
+            true
           end
 
           # @return [Symbol, nil] :request, :response or :notification
@@ -149,6 +158,12 @@ module Plait
           end
 
           private
+
+          def discard_rest
+            @body = @bodies = @marks = nil
+            @discarding = true
+            drop
+          end
 
           def start
             @scanner = Scanner.new(@limits, @threshold)

@@ -29,6 +29,14 @@ module Plait
             @limits = limits
             @values = Values.new(limits, threshold)
             @stage = :array
+            @grace = 0
+          end
+
+          # @return [Boolean] whether it goes on behind a string that is over the limit, once: see mprpc_excuse
+          def excuse
+            over = @grace.zero? && @id && at + removed > @limits.message
+            @grace = at + removed if over
+            over || false
           end
 
           # @return [Integer] see Values
@@ -50,7 +58,7 @@ module Plait
           # @return [Symbol] :more, :message or :large
           # @raise [Broken]
           def scan(buffer, base)
-            limit = @limits.message - removed
+            limit = @limits.message + @grace - removed
             view = View.new(buffer, base, limit)
             result = :done
             result = send(@stage, view) while result == :done && go_on?(view)
