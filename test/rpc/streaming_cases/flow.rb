@@ -125,5 +125,26 @@ module StreamingCases
         assert_equal(3, client.call(:add, 1, 2))
       end
     end
+
+    # The peer knows: a CLOSE would be its only notification.
+    def test_what_is_over_is_not_closed
+      with_client do |client|
+        assert_equal(2, client.stream(:export, 2).count)
+        assert_equal(3 * CHUNK, client.stream(:import, source(3)))
+        assert_raises(Plait::RemoteError) { client.stream(:nothing) }
+        assert_equal(3, client.call(:add, 1, 2))
+        assert_equal(0, @server.statistics[:notifications])
+        client.stream(:export, 100).first(1)
+        wait_until { @server.statistics[:notifications] == 1 }
+      end
+    end
+
+    def test_what_was_not_begun_is_not_closed
+      with_client(streams: false) do |client|
+        assert_raises(Plait::UnsupportedError) { client.stream(:export, 1) }
+        assert_equal(3, client.call(:add, 1, 2))
+        assert_equal(0, @server.statistics[:notifications])
+      end
+    end
   end
 end
