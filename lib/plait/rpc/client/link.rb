@@ -51,8 +51,7 @@ module Plait
 
         private
 
-        # @param pid [Integer] of the process in which this is true
-        Attempt = Struct.new(:pid, :failure)
+        Attempt = Struct.new(:failure)
         private_constant :Attempt
 
         def start_anew
@@ -74,7 +73,7 @@ module Plait
           return @current if @current&.usable?
           raise once_more(@failure) if @failure && Deadline.now < @rest_until
 
-          @attempt = Attempt.new(@pid)
+          @attempt = Attempt.new
           nil
         end
 

@@ -87,19 +87,12 @@ module Plait
 
             @scanner.put_back(missing)
             discard_rest
-            self
           end
 
           # After {LimitExceeded}.
           #
-          # @return [Boolean] whether only this message is lost: it is not kept, and the next one follows
-          def excuse
-            return false unless @broken&.first == :message_limit && @scanner.excuse
-
-            @broken = nil
-            discard_rest
-            true
-          end
+          # @return [self, false] false: more than this message is lost; else it is not kept, and the next one follows
+          def excuse = @broken&.first == :message_limit && @scanner.excuse && discard_rest
 
           # @return [Symbol, nil] :request, :response or :notification
           def kind = @scanner.kind
@@ -160,9 +153,10 @@ module Plait
           private
 
           def discard_rest
-            @body = @bodies = @marks = nil
+            @body = @bodies = @marks = @broken = nil
             @discarding = true
             drop
+            self
           end
 
           def start
