@@ -8,7 +8,8 @@ static ID id_keys, id_storage, id_variables, id_shared, id_execution_state, id_t
 static bool storage; /* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does */
 
 static bool is_used(VALUE own) {
-    return RTEST(rb_attr_get(own, id_shared)) || !RHASH_EMPTY_P(rb_attr_get(own, id_variables)) || !NIL_P(rb_attr_get(own, id_execution_state));
+    if (RTEST(rb_attr_get(own, id_shared)) || !NIL_P(rb_attr_get(own, id_execution_state))) return true;
+    return !RHASH_EMPTY_P(rb_attr_get(own, id_variables));
 }
 
 static int see_thread_variable(VALUE name, VALUE value, VALUE left) {

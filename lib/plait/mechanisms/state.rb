@@ -24,7 +24,7 @@ module Plait
         # @return [Own] for {clear}
         def begin_fiber
           own = Own.begin
-          forget_storage if STORAGE
+          forget_storage(own) if STORAGE
           own
         end
 
@@ -69,23 +69,18 @@ module Plait
             return true unless thread.keys.empty? && others(fiber).empty?
             return true if own ? own.used? : !(others(thread).empty? && no_variables?(thread))
 
-            STORAGE && foreign_storage?(fiber)
+            STORAGE && (fiber.storage&.size || 0) > (own ? 1 : 0)
           end
         end
 
         # Ruby keeps the names of those that are nil.
         def no_variables?(thread) = thread.thread_variables.all? { |name| thread.thread_variable_get(name).nil? }
 
-        def foreign_storage?(fiber)
-          storage = fiber.storage
-          !storage.nil? && storage.any? { |name, _| name != Own::KEY }
-        end
-
         def wipe(own)
           thread = Thread.current
           thread.keys.each { |name| thread[name] = nil }
           forget_variables(Fiber.current)
-          forget_storage if STORAGE
+          forget_storage(own) if STORAGE
           return (own.used? ? Own.begin : own) if own
 
           forget_variables(thread)
@@ -95,8 +90,9 @@ module Plait
 
         def forget_variables(object) = others(object).each { |name| object.remove_instance_variable(name) }
 
-        def forget_storage
-          Fiber.current.storage&.each_key { |name| Fiber[name] = nil unless name == Own::KEY }
+        # A thread that an item has begun has inherited the item's {Own}, which is none of its own.
+        def forget_storage(own)
+          Fiber.current.storage&.each_key { |name| Fiber[name] = nil unless own && name == Own::KEY }
         end
       end
     end
