@@ -69,7 +69,7 @@ module Plait
             return true unless thread.keys.empty? && others(fiber).empty?
             return true if own ? own.used? : !(others(thread).empty? && no_variables?(thread))
 
-            STORAGE && (fiber.storage&.size || 0) > (own ? 1 : 0)
+            STORAGE && fiber.storage.to_h.size > (own ? 1 : 0)
           end
         end
 
