@@ -18,6 +18,14 @@ class RetriesTest < Minitest::Test
     refute(retries.again?(ArgumentError.new, 1))
   end
 
+  def test_what_may_be_done_already_only_when_it_is_named
+    done = Class.new(Plait::Unrepeatable)
+    refute(Retries.from(5).again?(done.new, 1))
+    refute(Retries.from(count: 5, on: [Plait::Error, Exception]).again?(done.new, 1))
+    assert(Retries.from(count: 5, on: done).again?(done.new, 1))
+    assert(Retries.from(count: 5, on: [IOError, Plait::Unrepeatable]).again?(done.new, 1))
+  end
+
   def test_interrupts_are_not_retried
     refute(Retries.from(5).again?(Interrupt.new, 1))
     refute(Retries.from(5).again?(SystemExit.new, 1))

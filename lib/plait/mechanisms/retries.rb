@@ -21,11 +21,13 @@ module Plait
         @on = check_kinds(Array(on))
       end
 
-      # @param error [Exception]
+      # @param error [Exception] an {Unrepeatable} one only where it is named itself: nothing is done twice by default
       # @param attempts [Integer] made so far
-      def again?(error, attempts) = attempts <= @count && @on.any? { |kind| error.is_a?(kind) }
+      def again?(error, attempts) = attempts <= @count && kinds(error).any? { |kind| error.is_a?(kind) }
 
       private
+
+      def kinds(error) = error.is_a?(Unrepeatable) ? @on.select { |kind| kind <= Unrepeatable } : @on
 
       def check_kinds(kinds)
         return kinds if kinds.any? && kinds.all?(Module)

@@ -98,7 +98,7 @@ module Plait
       value = @attempt ? attempt(task) : task.block.call(*task.arguments)
       returned = true
     rescue Mechanisms::Interruption => e
-      error = CancelledError.new
+      error = CancelledError.new(*e.instead&.message)
       interrupted(task, e)
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
       error = e

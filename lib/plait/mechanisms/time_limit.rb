@@ -30,7 +30,7 @@ module Plait
         rescue Expired => e
           raise unless e.message.equal?(token)
 
-          raise error, token, e.backtrace
+          raise e.instead || error, e.instead&.message || token, e.backtrace
         end
       end
     end

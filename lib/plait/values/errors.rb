@@ -24,6 +24,7 @@
 #   │   ├── ConnectionClosed *   it ended, from either side, before all was received or sent
 #   │   └── ListenError *        nobody can connect to us there
 #   ├── CancelledError           somebody no longer needs the result
+#   ├── Unrepeatable             what was asked for is done, or may be: no retries: of Plait's asks again
 #   ├── WorkerDied               a worker process ended before it answered
 #   ├── OffloadRefused           the offload pool is closed
 #   ├── BlockingError            a call blocked the event loop (Scheduler.new(blocking: :raise))
@@ -40,6 +41,8 @@
 #   │
 #   │   Those of one room stand in its files:
 #   ├── DB::RolledBack                          a transaction that no longer exists was used; nothing of it was done
+#   ├── DB::CommitUnknown                       (Unrepeatable) COMMIT was sent, and no answer came: done or not
+#   ├── DB::CommittedLate                       (Unrepeatable) a transaction is done, and an interrupt came with its answer
 #   ├── Lab::FreshProcess::Failed               a trial has no result: it raised, or its process died or hung
 #   ├── Suites::Companion::StartError           a server of the lab's own did not come up
 #   ├── Suites::UnreachableOrigin               the site of --url does not answer with a success
@@ -164,6 +167,19 @@ module Plait
 
   class CancelledError < Error
     def initialize(message = "cancelled: its result is no longer needed") = super
+  end
+
+  # Of an exception that ends a block from outside, and becomes an error of the one who waits for that block.
+  # @api private
+  module Replaceable
+    # @return [Error, nil] that error, where the block knows better: a COMMIT that was cut may be done
+    attr_accessor :instead
+  end
+
+  # What was asked for is done, or may be done: to ask again could do it twice.
+  class Unrepeatable < Error
+    # @return [false]
+    def retry_safe? = false
   end
 
   # A worker process ended before it answered for its item.
