@@ -20,10 +20,16 @@ class DBActiveRecordTest < Minitest::Test
         def wait(seconds) = connection.select_value("SELECT CAST(#{sleep}(#{seconds}) AS CHAR(5))")
         def connections = connection_pool.stat[:connections]
         def busy = connection_pool.stat[:busy]
+        def commit_slowly = connection_pool.with_connection { |one| one.class.prepend(SlowCommit) }
       end
     end
 
+    module SlowCommit
+      def commit_db_transaction = super.tap { sleep }
+    end
+
     def connect(driver, host, port, user, database)
+      ActiveRecord.eager_load! # Ruby 3.1 crashes when an autoload is interrupted
       ActiveRecord::Base.establish_connection(adapter: driver.sub(/\Apg\z/, "postgresql"), host: host, port: Integer(port),
                                               username: user, database: database, pool: 10, checkout_timeout: 30)
       ActiveRecord::Base.connection.create_table(:people, force: true) { |table| table.string(:name) }

@@ -3,7 +3,6 @@
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
 require "plait/db"
-require "plait/db/aside"
 require "plait/db/driver"
 
 class DBConnectTest < Minitest::Test
@@ -40,14 +39,6 @@ class DBConnectTest < Minitest::Test
     error = assert_raises(Plait::UnsupportedError) { Plait::DB::Driver.load(spec.name, ">= 900", "< 901") { nil } }
     assert_match(/not know the gem #{spec.name} #{spec.version}: write `gem "#{spec.name}", ">= 900", "< 901"`/, error.message)
     assert_nil(Plait::DB::Driver.load(spec.name, ">= 0") { nil })
-  end
-
-  # The first address of a name may be one at which nobody answers.
-  def test_the_next_address_is_tried_after_an_error_of_the_driver
-    silent = Class.new(StandardError)
-    connect = ->(address) { address == "b" ? :connected : raise(silent) }
-    assert_equal(:connected, Plait::DB::Aside.first(%w[a b], silent, &connect))
-    assert_raises(silent) { Plait::DB::Aside.first(%w[a c], silent, &connect) }
   end
 
   # Nothing of a bundle is found when RubyGems is told of none.

@@ -40,6 +40,12 @@ class DatabaseTest < Minitest::Test
     def abandon = nil
 
     def close = @closed = true
+
+    def parting? = false
+
+    def transaction = yield(self)
+
+    def outside? = true
   end
 
   def setup
@@ -77,5 +83,16 @@ class DatabaseTest < Minitest::Test
     database.pool.checkin(held)
     assert_raises(RuntimeError) { thread.join }
     assert_equal({ "n" => 1 }, rows.pop(true))
+  end
+
+  # The caller would run it again.
+  def test_an_error_after_a_transaction_says_that_it_is_committed
+    late = Class.new(StandardError)
+    database = database()
+    database.pool.define_singleton_method(:with) { |**options, &block| super(**options, &block).tap { raise late } }
+    error = assert_raises(Plait::DB::CommittedLate) { database.transaction { 1 } }
+    assert_instance_of(late, error.cause)
+    refute_predicate(error, :retry_safe?)
+    assert_raises(KeyError) { database.transaction { raise KeyError } }
   end
 end

@@ -108,6 +108,69 @@ module FaultCases
     end
   end
 
+  # The connection ends before COMMIT has an answer.
+  def case_a_connection_that_ends_at_commit(on)
+    with_database(server_class.shared) do |db|
+      fill(db)
+      run_on(on) do
+        error = assert_raises(Plait::DB::CommitUnknown) do
+          db.transaction do |tx|
+            tx.query("INSERT INTO moves VALUES (1)")
+            end_connection(tx.query(connection_id).value)
+          end
+        end
+        assert_kind_of(driver_error, error.cause)
+      end
+    end
+  end
+
+  def end_connection(id)
+    with_database(server_class.shared) do |other|
+      other.query(ending(id))
+      wait_until { Integer(other.query(counting(id)).value).zero? }
+    end
+  end
+
+  # A timeout as a connection is made, in the middle of a statement, or as either ends.
+  def case_timeouts_leave_no_connection_behind(on)
+    with_database(server_class.shared) do |watcher|
+      before = Integer(watcher.query(connections).value)
+      sockets = count_sockets
+      with_database(server_class.shared) do |db|
+        random = Random.new(16)
+        Plait.map(1..300, on: on, limit: 12, on_error: :collect) do
+          Plait.timeout(random.rand(0.001..0.02)) { db.query(sleeping(0.002)) }
+        end
+        wait_until { db.statistics.values_at(:busy, :closing) == [0, 0] }
+        wait_until { Plait::DB::Apart.line.count.zero? && count_sockets <= sockets + 8 } # mysql2 has two
+        wait_until { Integer(watcher.query(connections).value) <= before + 4 }
+      end
+      wait_until { Integer(watcher.query(connections).value) <= before }
+    end
+  end
+
+  def count_sockets
+    Dir["/proc/self/fd/*"].count do |path|
+      File.readlink(path).start_with?("socket:")
+    rescue SystemCallError
+      false
+    end
+  end
+
+  # It would wait for a server that does not answer; its connection has its place until the server is told, or can't be.
+  def case_a_timeout_on_a_server_that_is_paused_does_not_wait_for_it(on)
+    server = server_class.shared
+    with_database(server) do |db|
+      db.query("SELECT 1")
+      pausing(server) do
+        assert_raises(Plait::TimeoutError) { run_on(on) { Plait.timeout(0.3) { db.query("SELECT 2") } } }
+        assert_equal([0, 0, 1], db.statistics.values_at(:busy, :idle, :closing))
+      end
+      wait_until { db.statistics[:closing].zero? }
+      assert_equal(3, Integer(db.query("SELECT 3").value))
+    end
+  end
+
   def case_a_query_that_is_killed(on)
     with_database(server_class.shared) do |db|
       fill(db)
@@ -185,6 +248,9 @@ module FaultCases
   def connection_id = raise(NotImplementedError)
   def sleeping(_seconds) = raise(NotImplementedError)
   def kill_sleeper(_database) = raise(NotImplementedError)
+  def connections = raise(NotImplementedError)
+  def ending(_id) = raise(NotImplementedError)
+  def counting(_id) = raise(NotImplementedError)
 
   def with_database(server, &block) = Plait::DB.connect(url(server), size: 4, timeout: 20, check_after: 0, &block)
 

@@ -162,6 +162,25 @@ class DBMongoTest < Minitest::Test
     assert_equal("1.0[1.0, false]1.0", result.out, result.err)
   end
 
+  # A client whose commit ends with this error: the stand-in has no transactions.
+  Transacting = Struct.new(:error) do
+    def start_session = yield(self)
+
+    def with_transaction
+      yield
+      raise error
+    end
+  end
+
+  def test_a_commit_without_an_answer_may_be_done
+    unknown = ::Mongo::Error::SocketError.new.tap { |error| error.add_label("UnknownTransactionCommitResult") }
+    { unknown => Plait::DB::CommitUnknown, Class.new(StandardError) => Plait::DB::CommitUnknown,
+      ::Mongo::Error::OperationFailure.new("conflict") => ::Mongo::Error::OperationFailure }.each do |error, told|
+      db.stub(:client, Transacting.new(error)) { assert_raises(told) { db.transaction { 1 } } }
+    end
+    db.stub(:client, Transacting.new(nil)) { assert_raises(KeyError) { db.transaction { raise KeyError } } }
+  end
+
   def test_options_of_the_pool_are_the_drivers
     assert_equal(4, db.with { |client| client.options[:max_pool_size] })
     error = assert_raises(Plait::UsageError) { Plait::DB.connect(Support::MongoServer.url, max_lifetime: 5) }

@@ -50,12 +50,11 @@ module MysqlCases
   def test_only_the_server_that_was_asked_is_told_to_end_a_query
     session = connect(size: 1).pool.checkout
     other = connect(size: 1).pool.checkout
-    session.instance_variable_get(:@server)[0] = "elsewhere"
-    session.instance_variable_set(:@id, other.query("SELECT CONNECTION_ID()").value)
-    session.send(:break_off, nil)
+    other.query("SELECT 1")
+    identity = other.instance_variable_get(:@identity)
+    session.send(:break_off, nil, identity.dup.tap { |elsewhere| elsewhere.server = ["elsewhere", *identity.server.drop(1)] })
     assert_equal(1, other.query("SELECT 1").value)
-    session.instance_variable_set(:@server, other.instance_variable_get(:@server))
-    session.send(:break_off, nil)
+    session.send(:break_off, nil, identity)
     assert_raises(server_error) { 100.times { other.query("SELECT SLEEP(0.1)") } }
   ensure
     [session, other].compact.each(&:close)

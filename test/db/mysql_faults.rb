@@ -20,6 +20,12 @@ module MysqlFaults
     id && db.query("KILL #{id}")
   end
 
+  def connections = "SELECT COUNT(*) FROM information_schema.processlist"
+
+  def ending(id) = "KILL #{id}"
+
+  def counting(id) = "#{connections} WHERE id = #{id}"
+
   def other_user(&block)
     server = server_class.shared
     Plait::DB.connect("#{gem}://few@#{server.host}:#{server.port}/", size: 1) { |db| block.call(db.query("SELECT 1").value) }

@@ -20,17 +20,20 @@ module OrmCases
     all = -> { Plait.map(NAMES.keys, on: :fibers, limit: 100) { |id| people.name_of(id) } }
     check.call("100 fibers, 10 connections", all.call == NAMES.values)
 
+    # A connection that a timeout has parted from its thread would keep the patient ones waiting.
     random = Random.new(8)
     limits = NAMES.keys.to_h { |id| [id, id.odd? ? random.rand(0.001..0.05) : 60] }
-    outcomes = Plait.map(NAMES.keys, on: :fibers, limit: 40, on_error: :collect) do |id|
-      Plait.timeout(limits.fetch(id)) { people.slow_name_of(id) }
+    %%i[fibers threads].each do |on|
+      outcomes = Plait.map(NAMES.keys, on: on, limit: 40, on_error: :collect) do |id|
+        Plait.timeout(limits.fetch(id)) { people.slow_name_of(id) }
+      end
+      outcomes.zip(NAMES.values) { |outcome, name| check.call("another's answer", outcome.value == name) if outcome.ok? }
+      errors = outcomes.filter_map(&:error)
+      check.call("no timeouts: #{errors.size}", errors.size.between?(1, 100))
+      odd = errors.reject { |error| error.instance_of?(Plait::TimeoutError) }
+      check.call("errors that are no timeouts: #{odd.size}, such as #{odd.first.inspect}", odd.empty?)
+      check.call("after the timeouts", all.call == NAMES.values)
     end
-    outcomes.zip(NAMES.values) { |outcome, name| check.call("another's answer", outcome.value == name) if outcome.ok? }
-    errors = outcomes.filter_map(&:error)
-    check.call("no timeouts: #{errors.size}", errors.size.between?(1, 100))
-    odd = errors.reject { |error| error.instance_of?(Plait::TimeoutError) }
-    check.call("errors that are no timeouts: #{odd.size}, such as #{odd.first.inspect}", odd.empty?)
-    check.call("after the timeouts", all.call == NAMES.values)
 
     # A kill and a throw are no exceptions.
     8.times do
@@ -50,6 +53,16 @@ module OrmCases
       people.transaction { people.add(id) && id.odd? && raise("no") }
     end
     check.call("a transaction each", [people.name_of(1000), people.name_of(1001)] == ["new", nil])
+
+    # What came before COMMIT is tried again.
+    people.commit_slowly
+    %%i[fibers threads].each_with_index do |on, index|
+      outcome = Plait.map([2000 + index], on: on, timeout: 0.5, retries: 20, on_error: :collect) do |id|
+        people.transaction { people.add(id) }
+      end.first
+      check.call("a COMMIT that was cut: #{outcome.error.inspect}", outcome.error.instance_of?(Plait::DB::CommitUnknown))
+      check.call("what was committed", people.name_of(2000 + index) == "new")
+    end
     puts "done"
   RUBY
 

@@ -55,6 +55,18 @@ class DBPoolTest < Minitest::Test
     refute_predicate(pool, :lent?)
   end
 
+  def test_one_that_lingers_keeps_its_place
+    gone = nil
+    pool = pool(size: 1, linger: ->(_, done) { gone = done })
+    assert_raises(KeyError) { pool.with { raise KeyError } }
+    assert_equal([0, 0, 1], figures(pool, :busy, :idle, :closing))
+    waiting = Thread.new { pool.with(timeout: 60) { :served } }
+    wait_until { pool.statistics[:waiting] == 1 }
+    gone.call
+    assert_equal(:served, waiting.value)
+    assert_equal([0, 1, 0], figures(pool, :busy, :idle, :closing))
+  end
+
   def test_another_fiber_of_the_thread_does_not
     pool = pool(size: 2)
     pool.with { |outer| Fiber.new { pool.with { |inner| refute_same(outer, inner) } }.resume }

@@ -25,6 +25,12 @@ class DBPostgresFaultsTest < Minitest::Test
     pid && db.query("SELECT pg_cancel_backend(#{pid})")
   end
 
+  def connections = "SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+
+  def ending(id) = "SELECT pg_terminate_backend(#{id})"
+
+  def counting(id) = "#{connections} AND pid = #{id}"
+
   def other_user(&block)
     server = server_class.shared
     Plait::DB.connect(server.url.sub("postgres@", "few@"), size: 1) { |db| block.call(db.query("SELECT 1").value) }

@@ -61,6 +61,19 @@ class DBRedisTest < Minitest::Test
     assert_equal("2", db.query("GET", "n"))
   end
 
+  # EXEC was sent.
+  under_each("a_timeout_of_a_transaction_is_no_rollback") do |on|
+    Plait::DB.connect(Support::RedisServer.shared.url, size: 1) do |one|
+      one.with { |client| client.define_singleton_method(:multi) { |&block| super(&block).tap { sleep } } }
+      outcome = Plait.map([1], on: on, timeout: 0.3, retries: 3, on_error: :collect) do
+        one.transaction { |tx| tx.query("INCR", "n") }
+      end.first
+      assert_instance_of(Plait::DB::CommitUnknown, outcome.error)
+      assert_equal([1, "1"], [outcome.attempts, one.query("GET", "n")])
+      assert_raises(KeyError) { one.transaction { |tx| tx.query("INCR", "n") || raise(KeyError) } }
+    end
+  end
+
   under_each("a_transaction_takes_all_commands") do
     assert_raises(Plait::UsageError) { db.transaction { |_tx| db.query("SET", "outside", 1) } }
     assert_nil(db.query("GET", "outside"))

@@ -24,6 +24,11 @@ class DBSequelTest < Minitest::Test
       def wait(seconds) = @database.get(Sequel.function(@sleep, seconds))
       def connections = @database.pool.size
       def busy = @database.pool.allocated.size
+      def commit_slowly = @database.singleton_class.prepend(SlowCommit)
+    end
+
+    module SlowCommit
+      def log_connection_execute(_, sql) = super.tap { sleep if sql.start_with?("COMMIT") }
     end
 
     def connect(driver, host, port, user, name)

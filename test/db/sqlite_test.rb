@@ -127,6 +127,31 @@ class DBSqliteTest < Minitest::Test
     assert_equal(400_000, asked.pop)
   end
 
+  # It is bounded by busy_timeout.
+  def test_a_timeout_at_a_commit_that_waits_for_a_lock_rolls_it_back
+    %i[threads fibers].each do |on|
+      Plait.run(on: on) do
+        reading do
+          assert_raises(Plait::TimeoutError) { Plait.timeout(0.2) { db.transaction { |tx| add(tx, 4) } } }
+        end
+        assert_equal(3, count, on)
+      end
+    end
+  end
+
+  # Nobody can commit meanwhile.
+  def reading
+    connect do |other|
+      other.with do |connection|
+        statement = connection.prepare("SELECT id FROM pairs")
+        statement.step
+        yield
+      ensure
+        statement.close
+      end
+    end
+  end
+
   def test_a_connection_that_was_cut_keeps_no_lock
     db.execute("SELECT COUNT(*) FROM pairs")
     assert_raises(Plait::TimeoutError) { Plait.timeout(0.05) { db.transaction { |tx| add(tx, 4) && tx.execute(sleeping(5)) } } }
@@ -217,6 +242,23 @@ class DBSqliteTest < Minitest::Test
   end
 
   private
+
+  # A thread's timeout waits for COMMIT, and says what has become of the transaction. To a fiber it comes where it waits.
+  def case_a_timeout_at_commit_is_no_rollback_and_not_tried_again
+    return if @on != :threads
+
+    connect(size: 1) do |one|
+      commits = 0
+      slow = Module.new { define_method(:commit) { |driver| super(driver).tap { (commits += 1) && sleep(0.5) } } }
+      one.pool.with { |session| session.singleton_class.prepend(slow) }
+      outcome = Plait.map([4], on: @on, timeout: 0.3, retries: 20, on_error: :collect) do |id|
+        one.transaction { |tx| add(tx, id) }
+      end.first
+      assert_instance_of(Plait::DB::CommittedLate, outcome.error)
+      assert_equal(1, commits)
+    end
+    assert_equal(4, count)
+  end
 
   def gem = "sqlite3"
 

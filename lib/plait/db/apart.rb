@@ -4,9 +4,9 @@ require_relative "../values/errors"
 
 module Plait
   module DB
-    # A call in C that no interruption reaches (connecting, with mysql2), for a fiber: on a thread of its own, which is left
-    # alone when nobody waits for it any longer, and throws away what it gets. On the offload pool some such calls would keep
-    # everybody else waiting for seconds.
+    # A call that its caller may leave at any moment: connecting, and telling a server that an answer is no longer needed. It
+    # runs on a thread of its own, goes on when its caller leaves, and throws away what it gets then. On the offload pool
+    # some such calls would keep all others waiting for seconds.
     class Apart
       # Threads at once. Who comes later waits for one of them to end, as fibers can.
       MOST = 64
@@ -62,10 +62,8 @@ module Plait
 
       class << self
         # @param discard [#call] is given what came too late
-        # @return [Object] what the block returns
-        # @raise [WorkerDied] when the block has ended its thread
-        # @raise [ThreadError] when the system gives none
-        def call(discard:, &block) = new(block, discard).value
+        # @return [Object] see {#value}
+        def call(discard:, &block) = new(discard: discard, &block).value
 
         # @return [Line] the threads of a parent are not here
         # @api private
@@ -78,24 +76,47 @@ module Plait
         end
       end
 
-      def initialize(block, discard)
+      # @param discard [#call, nil] is given what came too late
+      # @param refused [#call, nil] is called instead of the block when the system gives no thread
+      def initialize(discard: nil, refused: nil, &block)
         @block = block
         @discard = discard
+        @refused = refused
         @lock = Mutex.new
         @done = Thread::Queue.new
       end
 
-      # @return [Object]
-      def value
+      # Does not wait for the block.
+      # @return [self]
+      def start
         Thread.handle_interrupt(NEVER) { self.class.line.enter(self) }
-        @done.pop
-        taken = true
+        self
+      end
+
+      # @param take [#call] is given what the block returns, and then no interrupt can part it from its caller
+      # @return [Object] what the block returns
+      # @raise [WorkerDied] when the block has ended its thread
+      # @raise [ThreadError] when the system gives none
+      def value(take: :itself.to_proc)
+        start
+        wait
         raise @error if @error
 
-        @value
+        Thread.handle_interrupt(NEVER) do
+          take.call(@value)
+          @taken = true
+          @value
+        end
       ensure
-        Thread.handle_interrupt(NEVER) { leave } unless taken
+        Thread.handle_interrupt(NEVER) { leave }
       end
+
+      # @return [void]
+      def wait = @done.pop
+
+      # @yield when the block is over, on its thread
+      # @return [Boolean] whether it is not over yet; else the block given here is never called
+      def on_end(&ending) = @lock.synchronize { !@over && (@ending = ending) && true }
 
       # On its thread, where nothing can come but to the block.
       # @api private
@@ -106,25 +127,36 @@ module Plait
       rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to who waits
         @error = e
       ensure
-        @done << true
+        finish
       end
 
       # Instead of {run}.
       # @api private
       def give_up(error)
         @error = error
-        @done << true
+        @refused&.call
+        finish
       end
 
       private
 
       def keep(value) = @lock.synchronize { @left ? @discard.call(value) : @value = value }
 
+      # Its caller waits no longer.
       def leave
         @lock.synchronize do
+          @discard.call(@value) if @value && !@taken
           @left = true
-          @discard.call(@value) if @value
         end
+      end
+
+      def finish
+        ending = @lock.synchronize do
+          @over = true
+          @ending
+        end
+        ending&.call
+        @done.close
       end
     end
   end

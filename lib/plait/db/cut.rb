@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
+require_relative "apart"
 require_relative "../values/errors"
 
 module Plait
   module DB
     # Connections of other libraries' pools that were left in the middle of a call.
     module Cut
-      # PQTRANS_ACTIVE of libpq: a statement is under way.
+      # CONNECTION_OK and PQTRANS_ACTIVE of libpq; the latter: a statement is under way.
+      OK = 0
       ACTIVE = 1
       # Seconds for a server to break off a statement.
       CANCEL_TIMEOUT = 2
-      private_constant :ACTIVE, :CANCEL_TIMEOUT
+      private_constant :OK, :ACTIVE, :CANCEL_TIMEOUT
 
       module_function
 
@@ -33,9 +35,9 @@ module Plait
       # @param connection [Object] of a driver
       # @return [Boolean] whether its next answer would be another statement's, or none
       def off?(connection)
-        return connection.finished? || busy?(connection) if connection.respond_to?(:transaction_status)
+        return hung_up?(connection) unless connection.respond_to?(:transaction_status)
 
-        hung_up?(connection)
+        connection.finished? || connection.status != OK || busy?(connection)
       end
 
       # @param connection [Object] that a block was left with by nobody knows what: a kill, a throw, or `break` and `return`, by
@@ -43,16 +45,24 @@ module Plait
       # @return [Boolean] see {off?}
       def abandoned?(connection) = Thread.current.status == "aborting" || off?(connection)
 
-      # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.)
+      # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.) The
+      # caller's time is over: the server is told on another thread, and the connection may be closed meanwhile.
       # @return [void]
       def break_off(connection)
         return unless connection.respond_to?(:transaction_status) && busy?(connection)
 
-        begin
-          Plait.timeout(CANCEL_TIMEOUT) { connection.cancel }
-        rescue Error, ::PG::Error, SystemCallError, IOError # all else is the caller's
-          nil
-        end
+        return cancel(connection) unless defined?(::PG::CancelConnection) # before libpq 17 it needs the connection to its end
+
+        request = ::PG::CancelConnection.new(connection)
+        Apart.new { Plait.timeout(CANCEL_TIMEOUT) { request.async_cancel } }.start
+      rescue ::PG::Error
+        nil
+      end
+
+      def cancel(connection)
+        Plait.timeout(CANCEL_TIMEOUT) { connection.cancel }
+      rescue Error, SystemCallError, IOError # all else is the caller's
+        nil
       end
 
       # trilogy says `closed?` only when it was closed by its user.
@@ -65,7 +75,7 @@ module Plait
       end
 
       def busy?(connection) = !connection.finished? && connection.transaction_status == ACTIVE
-      private_class_method :busy?, :hung_up?
+      private_class_method :busy?, :hung_up?, :cancel
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "commit"
 require_relative "driver_options"
 require_relative "pool"
 require_relative "statement"
@@ -33,7 +34,8 @@ module Plait
         session.known_options&.then { |known| DriverOptions.check(known, OF_THE_POOL, driver.keys) }
         @name = about.fetch(:name, address.to_s)
         @pool = Pool.new(check: :working?.to_proc, errors: session.errors, fit: ->(connection, error) { connection.fit?(error) },
-                         abandon: :abandon.to_proc, name: @name, **about) { session.new(address, driver) }
+                         abandon: :abandon.to_proc, linger: ->(connection, gone) { connection.parting?(&gone) },
+                         name: @name, **about) { session.new(address, driver) }
       end
 
       # Runs a statement.
@@ -71,11 +73,16 @@ module Plait
       # @yieldparam transaction [Transaction]
       # @return [Object] what the block returns
       # @raise [RolledBack] when the server has rolled it back, and the block went on nevertheless
+      # @raise [CommitUnknown] when COMMIT was sent, and its answer did not come
+      # @raise [CommittedLate] when it is committed, and the caller's time was over just then
       # @raise (see #query)
       def transaction(&block)
         raise UsageError, "transaction needs a block: what belongs to it" unless block
 
-        @pool.with { |session| session.transaction(&block) }
+        done = false
+        @pool.with { |session| session.transaction(&block).tap { done = session.outside? } }
+      rescue *Commit::CUTS => e # while the connection was given back
+        done ? Commit.tell(CommittedLate.new, e) : raise
       end
 
       # Lends the block a connection of the driver's own, for all that it can do.

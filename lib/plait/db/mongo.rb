@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "aside"
+require_relative "commit"
 require_relative "driver"
 require_relative "../values/errors"
 
@@ -68,8 +69,19 @@ module Plait
       # two minutes, after errors that it calls transient: it must do no harm twice.
       # @yieldparam session [Mongo::Session] to be given to each call that belongs to it
       # @return [Object] what the block returns
+      # @raise [CommitUnknown] when the commit was sent, and its answer did not come
       def transaction(&block)
-        client.start_session { |session| return session.with_transaction { block.call(session) } }
+        committing = false
+        client.start_session do |session|
+          return session.with_transaction do
+            committing = false
+            block.call(session).tap { committing = true }
+          end
+        end
+      rescue *Commit::CUTS => e
+        raise if !committing || refused?(e)
+
+        Commit.tell(CommitUnknown.new, e)
       end
 
       # @yieldparam client [Mongo::Client] for any number of threads and fibers
@@ -90,6 +102,9 @@ module Plait
       def inspect = "#<#{self.class} #{@address}>"
 
       private
+
+      # @return [Boolean] whether the server has answered, and not committed
+      def refused?(error) = error.is_a?(::Mongo::Error) && !error.label?("UnknownTransactionCommitResult")
 
       def defaults
         said = @address.options.keys.map(&:downcase)

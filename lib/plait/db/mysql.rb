@@ -12,16 +12,17 @@ module Plait
       # (ER_LOCK_WAIT_TIMEOUT) it is, or the statement alone, as innodb_rollback_on_timeout says.
       DEADLOCK = 1213
       LOCK_WAIT = 1205
-      # Seconds for a server to end a connection that nobody wants any longer. On a thread nothing reaches mysql2 while it
-      # connects, so the driver has to keep the time itself.
       # What trilogy can't see afterwards, and mysql2 sees nothing of.
       LASTING = /\A\s*(?:BEGIN\b(?!\s+NOT)|START\s+TRANSACTION|XA\s+(?:START|BEGIN)|LOCK\s+TABLES?|
                  SET\s+(?:SESSION\s+|LOCAL\s+|@@(?:SESSION\.|LOCAL\.)?)?AUTOCOMMIT\b)/ix
       # What tells one server from another that answers at the same address.
       IDENTITY = "SELECT CONNECTION_ID(), @@hostname, @@port, @@server_id, @@version"
+      # Seconds for each answer of a server that is to end a connection. The driver keeps the time: no interrupt reaches mysql2
+      # while it connects.
       HASTE = { connect_timeout: 1, read_timeout: 1 }.freeze
-      KILL_TIMEOUT = 2
-      private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :KILL_TIMEOUT
+      # What a connection is known by: its number, its server, and since when (monotonic seconds).
+      Identity = Struct.new(:id, :server, :since)
+      private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :Identity
 
       private
 
@@ -41,28 +42,26 @@ module Plait
       def doubtful?(code) = code == LOCK_WAIT && inside?
 
       def identify(driver)
-        @id, *@server = ask(driver, IDENTITY, []).rows.first
-        @since = Deadline.now
+        id, *server = ask(driver, IDENTITY, []).rows.first
+        Identity.new(Integer(id), server, Deadline.now)
       end
 
       # The server does not look whether anybody waits for an answer: it would go on, and keep its locks, until it has one.
       # It can be told on another connection only, which a name with several addresses or a balancer may lead elsewhere:
       # there the number is somebody else's.
-      def break_off(_driver)
-        Plait.timeout(KILL_TIMEOUT) do
-          other = connect(**HASTE)
-          control(other, "KILL #{Integer(@id)}") if same_server?(other)
-        ensure
-          other&.close
-        end
+      def break_off(_driver, identity)
+        other = connect(**HASTE)
+        control(other, "KILL #{identity.id}") if same_server?(other, identity)
+      ensure
+        other&.close
       end
 
       # Numbers of connections begin anew with the server.
-      def same_server?(other)
-        return false unless ask(other, IDENTITY, []).rows.first.drop(1) == @server
+      def same_server?(other, identity)
+        return false unless ask(other, IDENTITY, []).rows.first.drop(1) == identity.server
 
         uptime = Integer(ask(other, "SHOW GLOBAL STATUS LIKE 'Uptime'", []).rows.first.last)
-        uptime + 1 >= Deadline.now - @since
+        uptime + 1 >= Deadline.now - identity.since
       end
     end
   end

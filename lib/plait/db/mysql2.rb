@@ -52,7 +52,7 @@ module Plait
                   password: @address.password, database: @address.database, connect_timeout: 10, **tls, **haste }.compact
         about = about.except(:host, :port) if about[:socket]
         about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
-        Aside.apart(discard: :close.to_proc) { Client.new(about) }
+        Client.new(about)
       end
 
       def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")

@@ -43,18 +43,20 @@ module Plait
     # @param close [#call, nil] (connection); nil: its method `close`
     # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
     #   talk to the server. nil: nothing is done with it
+    # @param linger [#call, nil] (connection, gone) when a connection was closed: whether its server still has it. It keeps its
+    #   place then until `gone` is called, from any thread
     # @param errors [Array<Class>] what `check:` and `close:` may raise to say that the connection has ended. Anything else, and
     #   always a Timeout::Error as such, is somebody's who has given the caller a time, and reaches the caller
     # @param name [String] how errors call it
     # @yieldreturn [Object] a new connection
     # @raise [UsageError]
     def initialize(size: 16, timeout: 5, max_lifetime: nil, idle_timeout: nil, check: nil, check_after: 1, fit: nil, close: nil,
-                   abandon: nil, errors: [StandardError], name: "the pool", &connect)
+                   abandon: nil, linger: nil, errors: [StandardError], name: "the pool", &connect)
       raise UsageError, "Plait::Pool.new needs a block that makes a connection" unless connect
 
       @options = Options.new(size: size, timeout: timeout, max_lifetime: max_lifetime, idle_timeout: idle_timeout, check: check,
-                             check_after: check_after, fit: fit, close: close, abandon: abandon, errors: errors,
-                             name: name).check!
+                             check_after: check_after, fit: fit, close: close, abandon: abandon, linger: linger,
+                             errors: errors, name: name).check!
       @upkeep = Upkeep.new(@options, connect)
       @lock = Mutex.new
       @key = Keys.for(self)
@@ -146,8 +148,9 @@ module Plait
     # @return [Boolean]
     def closed? = @closed
 
-    # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), waiting; counted: connected,
-    #   stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds), timeouts
+    # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), closing (see `linger:`),
+    #   waiting; counted: connected, stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds),
+    #   timeouts
     def statistics = locked { @upkeep.statistics.report(@books, @options.size) }
 
     # @return [String]
@@ -233,12 +236,14 @@ module Plait
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
         synchronized do
           entry.rest(Deadline.now + (finished ? @check_after : 0))
-          keep ? @books.give_back(entry) : @books.free_place
+          keep ? @books.give_back(entry) : @books.leave(lingers?(entry))
         end
         @upkeep.close([entry]) unless keep
         sweep if Deadline.now >= @sweep_at
       end
     end
+
+    def lingers?(entry, books = @books) = @options.linger&.call(entry.connection, -> { locked { books.depart } })
 
     def bring_back(connection, whole) = Thread.handle_interrupt(NEVER) { take_back(checked_out(connection), whole, nil) }
 

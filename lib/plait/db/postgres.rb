@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "timeout"
 require_relative "aside"
 require_relative "database"
 require_relative "driver"
@@ -76,8 +77,11 @@ module Plait
           Aside.breathe
         end
         whole = true
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        over = !e.is_a?(StandardError) || e.is_a?(::Timeout::Error) # the caller's time: see {Session#hang_up}
+        raise
       ensure
-        driver.break_off(CANCEL_TIMEOUT) unless whole
+        driver.break_off(CANCEL_TIMEOUT) unless whole || over
       end
 
       def each_of(part, &block)
@@ -104,7 +108,7 @@ module Plait
       def forget(driver) = driver.drop_socket
 
       # The server would go on with a statement, and keep its locks, although nobody is there to hear of it.
-      def break_off(driver) = driver.busy? && driver.break_off(CANCEL_TIMEOUT)
+      def break_off(driver, _identity) = driver.busy? && Plait.timeout(CANCEL_TIMEOUT) { driver.cancel }
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "aside"
+require_relative "commit"
 require_relative "database"
 require_relative "driver"
 require_relative "session"
@@ -35,9 +36,14 @@ module Plait
         raise UsageError, "Redis has no transaction inside of a transaction" if @multi
 
         @multi = true
+        collected = answers = nil
         call do |driver|
-          driver.multi { |multi| yield Commands.new(multi) }
+          answers = driver.multi { |multi| yield(Commands.new(multi)).tap { collected = true } }
         end
+      rescue *Commit::CUTS => e
+        raise unless answers || (collected && commit_unknown?)
+
+        Commit.tell(answers ? CommittedLate.new : CommitUnknown.new, e)
       ensure
         @multi = false
       end
@@ -49,8 +55,8 @@ module Plait
           @multi = multi
         end
 
-        # @return [nil] the answer comes with those of the others
-        def query(...) = @multi.call(...)
+        # @return [nil] the answer comes with those of the others, which are sent once: with `reconnect_attempts:` too
+        def query(...) = @multi.call_once(...)
       end
 
       private
@@ -70,6 +76,9 @@ module Plait
         hang_up
         raise lasting(name)
       end
+
+      # The driver connects at the first command.
+      def begin_anew = Thread.handle_interrupt(Object => :never) { @driver = connect }
 
       def connect
         middlewares = [Client::Noting, *@options[:middlewares]]

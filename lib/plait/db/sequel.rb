@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "apart"
+require_relative "commit"
 require_relative "cut"
 require_relative "driver"
 require_relative "../values/errors"
@@ -17,6 +19,8 @@ module Plait
     # - Its pool is the `:threaded` one, on every Ruby; another `pool_class:`, and `servers:`, are refused.
     # - A connection that was cut in the middle of a call, by a timeout or a cancellation, is closed. Sequel would give it to
     #   one after the other, each of which fails.
+    # - Connections are made on threads of their own, which an interrupt need not wait for.
+    # - A COMMIT that was cut raises {CommitUnknown}.
     module Sequel
       # Closes what was cut, and what Sequel has left behind with a fiber that was interrupted while it waited for the lock of
       # the pool: that fiber would find it as its own.
@@ -100,9 +104,25 @@ module Plait
         end
       end
 
+      # Connects on a thread of its own.
+      module Connecting
+        # As Sequel's own.
+        def new_connection(*) = Apart.call(discard: method(:disconnect_connection)) { super }
+      end
+
       # The server rolls back what was cut when its connection is closed.
       module Transactions
         private
+
+        def commit_transaction(connection, *)
+          return super if supports_savepoints? && savepoint_level(connection) > 1
+
+          Commit.watch(->(error) { refused?(connection, error) }) { super }
+        end
+
+        def refused?(connection, error)
+          database_error_classes.any? { |kind| error.is_a?(kind) } && !Cut.off?(connection)
+        end
 
         def rollback_transaction(connection, *)
           Cut.off?(connection) ? Cut.break_off(connection) : super
@@ -118,6 +138,7 @@ module Plait
         end
         ::Sequel.extension(:fiber_concurrency)
         ::Sequel::Database.prepend(Transactions)
+        ::Sequel::Database.prepend(Connecting)
         ::Sequel::ThreadedConnectionPool.prepend(Discarding)
         ::Sequel::ConnectionPool::ClassMethods.prepend(Choice)
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "aside"
+require_relative "apart"
 require_relative "pool"
 require_relative "result"
 require_relative "transactions"
@@ -28,13 +28,13 @@ module Plait
       # @return [Array<Symbol>, nil] the options that the driver knows, where it says nothing about others
       def self.known_options = nil
 
+      # It connects at its first call: whatever interrupts that, the pool has it and closes it.
       # @param address [Address]
       # @param options [Hash{Symbol => Object}] of the driver
       def initialize(address, options)
         @address = address
         @options = options
         @statements = {}
-        @driver = begin_anew
         Pool::Forks.watch(self)
       end
 
@@ -67,6 +67,7 @@ module Plait
       # collected. Whoever was in the middle of a block goes on with a connection of his own, but not with its transaction.
       # @return [void]
       def abandon
+        @parting = nil # its thread is the parent's
         return unless @driver
 
         @inherited = [@driver, @statements]
@@ -82,6 +83,10 @@ module Plait
         forget_statements
         leave(driver) if driver
       end
+
+      # @yield when a connection that was cut is closed, and its server is told
+      # @return [Boolean] whether that is still under way; else the block is never called
+      def parting?(&parted) = !@parting.nil? && @parting.on_end(&parted)
 
       private
 
@@ -127,18 +132,33 @@ module Plait
       # @return [Boolean] whether an error says that the server has rolled back the whole transaction
       def rolled_back?(_error) = false
 
-      # Learns of a new connection what {break_off} needs.
+      # @return [Object, nil] what {break_off} needs to know of a connection
       def identify(_driver) = nil
 
-      # Tells the server that nobody waits for what it is at. The connection is closed after that.
-      def break_off(_driver) = nil
+      # Tells the server that its answer is no longer needed. The connection is closed after that. On a thread of its own: the
+      # caller's time is over.
+      # @param identity [Object, nil] see {identify}
+      def break_off(_driver, _identity) = nil
 
       # Gives up a connection without a word to the server.
       def forget(_driver) = nil
 
       # And what they share:
 
-      def begin_anew = connect.tap { |driver| identify(driver) }
+      # Nothing reaches a driver that connects in C, and an interrupt that comes as it ends would lose the connection.
+      def begin_anew
+        @parting&.wait # else the server has two of them
+        @parting = nil
+        connecting = Apart.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }
+        connecting.value(take: ->(made) { @driver, @identity = made })
+      end
+
+      def connect_and_identify
+        driver = connect
+        made = [driver, identify(driver)]
+      ensure
+        leave(driver) if driver && !made
+      end
 
       # A statement of its own, or one of a transaction: neither may begin or end one.
       def statement(sql, &block)
@@ -178,7 +198,8 @@ module Plait
       # @raise [RolledBack]
       def connection
         check_transaction
-        @driver ||= begin_anew
+        begin_anew unless @driver
+        @driver
       end
 
       # Also after `break`, `return` and `throw`.
@@ -201,15 +222,20 @@ module Plait
         driver, @driver = @driver, nil
         forget_statements
         lose(:closed)
-        part(driver, cut) if driver
+        return unless driver
+
+        cut ? part(driver, @identity) : leave(driver)
       end
 
-      def part(driver, cut)
-        break_off(driver) if cut
-      rescue *self.class.errors
-        nil
-      ensure
-        leave(driver)
+      def part(driver, identity)
+        @parting = Apart.new(refused: -> { leave(driver) }) do
+          break_off(driver, identity)
+        rescue *self.class.errors
+          nil
+        ensure
+          leave(driver)
+        end
+        @parting.start
       end
 
       # What a connection says of its end is of no interest.

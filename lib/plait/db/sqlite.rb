@@ -47,6 +47,9 @@ module Plait
 
       private
 
+      # It waits for nothing, and what it holds is this process's own.
+      def begin_anew = Thread.handle_interrupt(Object => :never) { @driver = connect }
+
       def connect
         about = { busy_timeout: 5000, **@options }
         Connection.new(@address.file, about.except(:busy_timeout)).tap { |driver| driver.wait_for_locks(about[:busy_timeout]) }
@@ -122,6 +125,13 @@ module Plait
 
       # Two that have begun by reading can't both go on to write: who may write is decided at once.
       def begin_statement = @options[:readonly] ? "BEGIN" : "BEGIN IMMEDIATE"
+
+      # What comes for a thread meanwhile comes when it is known what has become of it. A COMMIT that waits for a lock ends at
+      # once, see {Pace#step}. To a fiber nothing comes but in such a wait.
+      def undisturbed(&block) = Fiber.current_scheduler ? yield : Thread.handle_interrupt(Object => :never, &block)
+
+      # SQLite has answered in any case: what it has not committed, it rolls back.
+      def commit_unknown? = false
 
       def ping(_driver) = true
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "commit"
 require_relative "rolled_back"
 require_relative "transaction"
 require_relative "../values/errors"
@@ -16,9 +17,11 @@ module Plait
       # @return [Object] what the block returns
       def transaction(&block) = outside? ? outermost(&block) : savepoint(&block)
 
-      private
-
+      # @return [Boolean]
+      # @api private
       def outside? = depth.zero?
+
+      private
 
       def inside? = !outside?
 
@@ -44,10 +47,32 @@ module Plait
 
       def outermost(&block)
         call { |driver| control(driver, begin_statement) }
-        nested(method(:roll_back)) { within(&block).tap { call { |driver| commit(driver) } } }
+        nested(method(:roll_back)) { within(&block).tap { conclude } }
       ensure
         @lost = nil
       end
+
+      # From COMMIT on no error may pass for a rollback.
+      def conclude
+        sent = done = nil
+        undisturbed do
+          call do |driver|
+            sent = true
+            commit(driver)
+            done = true
+          end
+        end
+      rescue *Commit::CUTS => e
+        raise unless done || (sent && commit_unknown?)
+
+        Commit.tell(done ? CommittedLate.new : CommitUnknown.new, e)
+      end
+
+      # Around the COMMIT of a database that is not waited for.
+      def undisturbed = yield
+
+      # @return [Boolean] whether a COMMIT that has failed may be done: the connection was lost, so no answer came
+      def commit_unknown? = @driver.nil?
 
       def savepoint(&block)
         name = "plait_#{depth}"

@@ -56,11 +56,7 @@ module Plait
                   connect_timeout: 10, **tls, **haste }.compact
         return ::Trilogy.new(about) if about[:socket]
 
-        about = { host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about)
-        return ::Trilogy.new(about) if about[:ssl] || about[:ssl_mode] # a certificate is for a name
-
-        addresses = Aside.addresses(about[:host], about[:port])
-        Aside.first(addresses, ::Trilogy::TimeoutError, ::Trilogy::BaseConnectionError) { |name| ::Trilogy.new(about.merge(host: name)) }
+        ::Trilogy.new({ host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about))
       end
 
       # @return [Hash] the options, with the mode of TLS as the driver calls it

@@ -16,6 +16,8 @@ module Plait
       attr_reader :waiting
       # @return [Integer] connections that exist or are being made
       attr_reader :places
+      # @return [Integer] those of them that are closed here, and not yet at their servers
+      attr_reader :closing
 
       # @param size [Integer]
       def initialize(size)
@@ -23,6 +25,7 @@ module Plait
         @idle = []
         @waiting = []
         @places = 0
+        @closing = 0
       end
 
       # Grants a claim an idle connection or a place for a new one, or lets it wait.
@@ -60,6 +63,14 @@ module Plait
       def free_place
         @places -= 1
         serve
+      end
+
+      # @param lingers [Boolean] whether a connection keeps its place until {depart}
+      def leave(lingers) = lingers ? @closing += 1 : free_place
+
+      def depart
+        @closing -= 1
+        free_place
       end
 
       # Whatever has become of a claim that ends without a connection.

@@ -9,8 +9,8 @@ module Plait
     private_constant :OUTSIDE
 
     # What a pool is told about its connections, checked.
-    Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :errors,
-                         :name, keyword_init: true) do
+    Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :linger,
+                         :errors, :name, keyword_init: true) do
       # @raise [UsageError]
       def check!
         whole = size.is_a?(Integer) && size >= 1
@@ -18,7 +18,7 @@ module Plait
 
         %i[timeout max_lifetime idle_timeout].each { |option| check_seconds(option, self[option], optional: true) }
         check_seconds(:check_after, check_after, optional: false)
-        %i[check fit close abandon].each { |option| check_callable(option, self[option]) }
+        %i[check fit close abandon linger].each { |option| check_callable(option, self[option]) }
         check_errors
         self.check_after = [check_after, idle_timeout].compact.min # it is looked at when it has not been used for so long
         freeze

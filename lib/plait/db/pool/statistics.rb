@@ -35,8 +35,9 @@ module Plait
       # @return [Hash{Symbol => Numeric}]
       def report(books, size)
         idle = books.idle.size
-        { size: size, idle: idle, busy: books.places - idle, waiting: books.waiting.size, **@counts, waits: @waits,
-          waited: @waited, longest_wait: @longest }
+        closing = books.closing
+        { size: size, idle: idle, busy: books.places - idle - closing, closing: closing, waiting: books.waiting.size, **@counts,
+          waits: @waits, waited: @waited, longest_wait: @longest }
       end
 
       private

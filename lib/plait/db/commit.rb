@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "timeout"
+require_relative "../values/errors"
+
+module Plait
+  module DB
+    # COMMIT was sent, and its answer did not come: a timeout, a cancellation, or a connection that ended.
+    class CommitUnknown < Unrepeatable
+      def initialize(message = "COMMIT was sent and its answer did not come: the transaction may be done or not. Look in the " \
+                               "database whether it is, before you run it again")
+        super
+      end
+    end
+
+    # A timeout or a cancellation came with the answer to COMMIT.
+    class CommittedLate < Unrepeatable
+      def initialize(message = "the transaction is committed, and its time was over just then: don't run it again") = super
+    end
+
+    # What is told of a transaction whose end was interrupted.
+    module Commit
+      # The others (Interrupt, SystemExit) end the program, and stay what they are.
+      CUTS = [StandardError, Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze
+
+      module_function
+
+      # @param error [Unrepeatable]
+      # @param cut [Exception] what has interrupted it
+      # @raise [Exception] a {Replaceable} one goes on to the time limit or the task that it is meant for
+      def tell(error, cut)
+        raise cut if cut.is_a?(Unrepeatable)
+        raise error, cause: cut unless cut.is_a?(Replaceable)
+
+        cut.instead = error
+        raise cut
+      end
+
+      # Around a library's own COMMIT.
+      # @yieldreturn [Object]
+      # @param answered [#call] (error) => whether the server has refused it
+      # @return [Object] what the block returns
+      def watch(answered)
+        yield
+      rescue *CUTS => e
+        raise if e.is_a?(StandardError) && answered.call(e)
+
+        tell(CommitUnknown.new, e)
+      end
+    end
+  end
+end
