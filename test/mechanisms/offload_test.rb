@@ -324,6 +324,22 @@ class OffloadTest < Minitest::Test
     assert_equal([0, 1, 2], drain(done).sort)
   end
 
+  # Also for a thread that is at a job, and outlives its caller.
+  def test_closing_joins_the_threads
+    pool = Pool.new(size: 2)
+    begun = Queue.new
+    release = Queue.new
+    thread = nil
+    caller = Thread.new { pool.call { (thread = Thread.current) && (begun << 1) && release.pop } }
+    begun.pop
+    closing = Thread.new { pool.close.then { thread.alive? } }
+    wait_until { pool.stale? && closing.stop? }
+    assert_predicate(closing, :alive?, "it does not wait for the thread")
+    release << 1
+    refute(closing.value, "the thread outlives the pool")
+    caller.join
+  end
+
   def test_while_the_loop_is_closing
     values = []
     assert_no_leaks do
