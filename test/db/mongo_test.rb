@@ -70,11 +70,58 @@ class DBMongoTest < Minitest::Test
 
   # Its answer is an error; the connection goes on.
   under_each("what_the_stand_in_can_not_do") do
+    skip("a real MongoDB can") if Support::MongoServer.real?
     error = assert_raises(::Mongo::Error::OperationFailure) do
       pairs.aggregate([{ "$group" => { _id: nil, all: { "$sum" => "$word" } } }]).to_a
     end
     assert_match(/this stand-in for MongoDB can't do that/, error.message)
     assert_equal(5, db.query(count: "pairs")["n"])
+  end
+
+  # A wrong answer would pass for MongoDB's.
+  CAN_NOT = {
+    projection: ->(c) { c.find({}, projection: { word: 1 }).first },
+    a_collation: ->(c) { c.find({}, collation: { locale: "de" }).first },
+    a_regex: ->(c) { c.find(word: /w/).first }, a_regex_as_key: ->(c) { c.find(_id: /none/).first },
+    a_regex_in_a_list: ->(c) { c.find(word: { "$in" => [/w/] }).first }, regex: ->(c) { c.find(word: { "$regex" => "w" }).first },
+    nor: ->(c) { c.find("$nor" => [{ odd: true }]).first }, expr: ->(c) { c.find("$expr" => true).first },
+    through_a_list: ->(c) { c.find("subs.n" => 1).first }, elem_match: ->(c) { c.find(list: { "$elemMatch" => { n: 1 } }).first },
+    mixed_order: ->(c) { c.find({}, sort: { mixed: 1 }).first }, order_of_lists: ->(c) { c.find(list: { "$gt" => 1 }).first },
+    push_each: ->(c) { c.update_one({ _id: 77 }, { "$push" => { list: { "$each" => [1] } } }) },
+    array_filters: ->(c) { c.update_one({ _id: 1 }, { "$set" => { a: 1 } }, array_filters: [{ x: 1 }]) },
+    set_in_a_list: ->(c) { c.update_one({ _id: 6 }, { "$set" => { "list.0" => 1 } }) },
+    another_id: ->(c) { c.update_one({ _id: 1 }, { "$set" => { _id: 2 } }) },
+    rename: ->(c) { c.update_one({ _id: 77 }, { "$rename" => { a: "b" } }) },
+    upsert: ->(c) { c.update_one({ n: { "$gt" => 5 } }, { "$set" => { a: 1 } }, upsert: true) },
+    group_by_an_expression: ->(c) { c.aggregate([{ "$group" => { _id: { "$toLower" => "$word" } } }]).to_a },
+    group_first: ->(c) { c.aggregate([{ "$group" => { _id: 1, a: { "$first" => "$none" } } }]).to_a },
+    root: ->(c) { c.aggregate([{ "$group" => { _id: 1, a: { "$max" => "$$ROOT" } } }]).to_a },
+    project: ->(c) { c.aggregate([{ "$project" => { word: 1 } }]).to_a },
+    sparse: ->(c) { c.indexes.create_one({ a: 1 }, sparse: true) },
+    text_index: ->(c) { c.indexes.create_one({ a: "text" }) }, distinct: ->(c) { c.distinct(:word) }
+  }.freeze
+
+  CAN_NOT.each do |name, ask|
+    define_method(:"test_the_stand_in_refuses_#{name}") do
+      skip("a real MongoDB can") if Support::MongoServer.real?
+      pairs.insert_one(_id: 6, list: [1, 2], subs: [{ n: 1 }], mixed: "text")
+      pairs.insert_one(_id: 7, mixed: 5)
+      assert_raises(::Mongo::Error::OperationFailure) { ask.call(pairs) }
+      assert_equal(7, db.query(count: "pairs")["n"])
+    end
+  end
+
+  under_each("lists_and_what_is_not_there") do
+    pairs.insert_many([{ _id: 6, list: [1, 2], none: nil }, { _id: 7.0, list: [3, [1, 2]] }, { _id: 8, list: { a: 1, b: 2 } }])
+    assert_equal([6], ids({ list: { "$in" => [2, 9] } }))
+    assert_equal([6, 7], ids({ list: [1, 2] }).sort)
+    assert_equal([1, 2, 3, 4, 5, 7, 8], ids({ list: { "$ne" => 1 } }).sort)
+    assert_equal([1, 2, 3, 4, 5, 8], ids({ list: { "$nin" => [1, 3] } }).sort)
+    assert_equal([6], ids({ none: { "$exists" => true } }))
+    assert_equal([1, 2], ids({ _id: { "$in" => [1, 2, 2, 1.0] } }).sort)
+    assert_equal([7], ids({ _id: 7 }))
+    assert_equal([[8], []], [ids({ list: { a: 1, b: 2 } }), ids({ list: { b: 2, a: 1 } })])
+    assert_equal(2, db.query(count: "pairs", query: { odd: true }, skip: 1, limit: 5)["n"])
   end
 
   def test_what_the_url_says_goes_before_what_is_usual

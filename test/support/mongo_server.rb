@@ -5,13 +5,13 @@ require_relative "root"
 require_relative "server"
 
 module Support
-  # A MongoDB: the one that PLAIT_MONGODB_URL names, else Plait's own small server in a process of its own.
+  # A MongoDB: the one that PLAIT_MONGO_URL names, else Plait's own small server in a process of its own.
   class MongoServer < Server
     # @return [String] of a database to be filled
-    def self.url = ENV.fetch("PLAIT_MONGODB_URL") { shared.url }
+    def self.url = ENV.fetch("PLAIT_MONGO_URL") { shared.url }
 
     # @return [Boolean]
-    def self.real? = ENV.key?("PLAIT_MONGODB_URL")
+    def self.real? = ENV.key?("PLAIT_MONGO_URL")
 
     def url = "mongodb://#{host}:#{port}/plait_test"
 

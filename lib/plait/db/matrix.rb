@@ -8,7 +8,8 @@ module Plait
     module Matrix
       WAYS = {
         ruby: "waits in Ruby, as fibers can", thread: "waits on a thread of the offload pool",
-        apart: "waits on a thread of its own", turns: "computes, and gives others their turn", whole: "is read whole before its first row is there"
+        apart: "waits on a thread of its own", turns: "computes, and gives others their turn",
+        whole: "is read whole before its first row is there"
       }.freeze
       # What is good: as in the issue of a driver that fits fibers.
       RATIO = 1.3

@@ -80,7 +80,7 @@ module Plait
                                 "or mysql2, postgresql with the gem pg; or --url postgres://…"
       end
 
-      def mongo = ENV["PLAIT_MONGODB_URL"] ? Site.new(ENV.fetch("PLAIT_MONGODB_URL")) : Mongo.new
+      def mongo = ENV["PLAIT_MONGO_URL"] ? Site.new(ENV.fetch("PLAIT_MONGO_URL")) : Mongo.new
 
       def workload(server, seconds, tables, requests, on)
         rows = rows(server, tables).map { |one| Line.new(server: server, seconds: seconds, requests: requests, **one) }

@@ -25,6 +25,7 @@ module Plait
 
         # @return [Array<Hash>]
         def find(filter, sort: nil, skip: nil, limit: nil)
+          Filter.check(filter)
           found = candidates(filter).select { |document| Filter.matches?(document, filter) }
           found = Pipeline.sort(found, sort) if sort
           found = found.drop(skip) if skip&.positive?
@@ -32,18 +33,23 @@ module Plait
         end
 
         # @return [Array<Hash>]
-        def aggregate(stages) = Pipeline.run(candidates(stages.first&.fetch("$match", nil) || {}), stages)
+        def aggregate(stages)
+          filter = stages.first&.fetch("$match", nil) || {}
+          Filter.check(filter)
+          Pipeline.run(candidates(filter), stages)
+        end
 
         # @raise [Refused] when a unique key is taken
         def insert(document)
           document = { "_id" => BSON::ObjectId.new }.merge(document) unless document.key?("_id")
           check_unique(document, nil)
           @sorted = nil
-          @documents[document["_id"]] = document
+          @documents[same(document["_id"])] = document
         end
 
         # @return [Array(Integer, Integer, Object)] documents found, documents changed, the `_id` of a new one
         def update(filter, change, multi: false, upsert: false)
+          Change.check(change)
           found = find(filter, limit: multi ? nil : 1)
           return [0, 0, upsert ? insert(Change.apply(plain(filter), change))["_id"] : nil] if found.empty?
 
@@ -51,7 +57,7 @@ module Plait
           changed = found.count do |document|
             fresh = Change.apply(document, change)
             check_unique(fresh, document)
-            fresh != document && @documents[document["_id"]] = fresh
+            fresh != document && @documents[same(document["_id"])] = fresh
           end
           [found.size, changed, nil]
         end
@@ -60,7 +66,7 @@ module Plait
         # @return [Integer] documents that were deleted
         def delete(filter, limit)
           @sorted = nil
-          find(filter, limit: limit).each { |document| @documents.delete(document["_id"]) }.size
+          find(filter, limit: limit).each { |document| @documents.delete(same(document["_id"])) }.size
         end
 
         private
@@ -69,11 +75,14 @@ module Plait
         def candidates(filter)
           key = filter["_id"]
           return by_index(filter) unless filter.key?("_id")
-          return @documents.values_at(*key["$in"]).compact if key.is_a?(Hash) && key.key?("$in")
+          return @documents.values_at(*key["$in"].map { |one| same(one) }.uniq).compact if key.is_a?(Hash) && key.key?("$in")
           return @documents.values if key.is_a?(Hash)
 
-          @documents.key?(key) ? [@documents[key]] : []
+          @documents.key?(same(key)) ? [@documents[same(key)]] : []
         end
+
+        # To MongoDB 1 and 1.0 are one key.
+        def same(value) = value.is_a?(Float) && value.finite? && value == value.to_i ? value.to_i : value
 
         def by_index(filter)
           name = @indexes.each_value.map { |index| index["key"].keys }.find do |names|
@@ -81,7 +90,7 @@ module Plait
           end&.first
           return @documents.values unless name && !name.include?(".")
 
-          sorted(name).fetch(filter[name], [])
+          sorted(name).fetch(same(filter[name]), [])
         end
 
         # Of the documents as they are now. An Array is found by each of its elements too.
@@ -89,11 +98,17 @@ module Plait
           @sorted ||= {}
           @sorted[name] ||= @documents.each_value.with_object({}) do |document, lists|
             value = document[name]
-            [value, *(value.is_a?(Array) ? value : nil)].uniq.each { |one| (lists[one] ||= []) << document }
+            keys = [value, *(value.is_a?(Array) ? value : nil)].map { |one| same(one) }
+            keys.uniq.each { |one| (lists[one] ||= []) << document }
           end
         end
 
-        def plain(filter) = filter.reject { |name, value| name.start_with?("$") || value.is_a?(Hash) }
+        def plain(filter)
+          odd = filter.find { |name, value| name.start_with?("$") || name.include?(".") || value.is_a?(Hash) }
+          raise Refused.cannot("upsert by #{odd.first}") if odd
+
+          filter
+        end
 
         def check_unique(document, own)
           @indexes.each_value do |index|

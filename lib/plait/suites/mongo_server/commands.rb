@@ -10,7 +10,6 @@ module Plait
     class MongoServer
       # What the server can do: each command by its name, as drivers send them.
       class Commands
-        UNKNOWN_ERROR = 8
         COMMAND_NOT_FOUND = 59
         ABOUT = {
           "isWritablePrimary" => true, "ismaster" => true, "helloOk" => true, "minWireVersion" => 0, "maxWireVersion" => 21,
@@ -24,8 +23,20 @@ module Plait
           "count" => :count, "createIndexes" => :create_indexes, "listIndexes" => :list_indexes, "drop" => :drop,
           "dropDatabase" => :drop_database
         }.freeze
+        # What may stand in any command, and what in these. All else would change the answer.
+        EVERYWHERE = %w[$db lsid $clusterTime $readPreference comment maxTimeMS readConcern writeConcern txnNumber].freeze
+        KNOWN = {
+          insert: %w[documents ordered bypassDocumentValidation],
+          find: %w[filter sort skip limit batchSize singleBatch noCursorTimeout allowDiskUse],
+          get_more: %w[collection batchSize], kill_cursors: %w[cursors], update: %w[updates ordered bypassDocumentValidation],
+          delete: %w[deletes ordered], aggregate: %w[pipeline cursor allowDiskUse], count: %w[query skip limit],
+          create_indexes: %w[indexes], list_indexes: %w[cursor], drop: [], drop_database: []
+        }.freeze
+        # Of the parts of updates, deletes and indexes.
+        KNOWN_PARTS = { "updates" => %w[q u multi upsert], "deletes" => %w[q limit],
+                        "indexes" => %w[v key name unique background] }.freeze
         PAUSE = /\Asleep (\d+(?:\.\d+)?)\z/
-        private_constant :UNKNOWN_ERROR, :COMMAND_NOT_FOUND, :ABOUT, :NAMES, :PAUSE
+        private_constant :COMMAND_NOT_FOUND, :ABOUT, :NAMES, :EVERYWHERE, :KNOWN, :KNOWN_PARTS, :PAUSE
 
         def initialize
           @lock = Mutex.new
@@ -40,14 +51,27 @@ module Plait
           name = NAMES.fetch(command.keys.first) do |unknown|
             raise Refused.new(COMMAND_NOT_FOUND, "no such command: '#{unknown}'")
           end
+          check(name, command)
           { "ok" => 1.0 }.merge(@lock.synchronize { send(name, command) })
         rescue Refused => e
           { "ok" => 0.0, "errmsg" => e.message, "code" => e.code }
         rescue StandardError => e
-          { "ok" => 0.0, "errmsg" => "this stand-in for MongoDB can't do that: #{e.message}", "code" => UNKNOWN_ERROR }
+          refused = Refused.cannot(e.message)
+          { "ok" => 0.0, "errmsg" => refused.message, "code" => refused.code }
         end
 
         private
+
+        # @raise [Refused] when there is a word that would change the answer
+        def check(name, command)
+          known = KNOWN[name] or return
+          refuse_unknown(command.keys.drop(1) - EVERYWHERE - known)
+          KNOWN_PARTS.each do |list, words|
+            command.fetch(list, []).each { |part| refuse_unknown(part.keys - words) }
+          end
+        end
+
+        def refuse_unknown(words) = words.empty? || raise(Refused.cannot(words.join(", ")))
 
         def pause(comment) = (seconds = comment.to_s[PAUSE, 1]) && sleep(Float(seconds))
 
@@ -100,7 +124,9 @@ module Plait
           @cursors.open(namespace(command), found, command.dig("cursor", "batchSize"))
         end
 
-        def count(command) = { "n" => in_it(command).find(command["query"] || {}).size }
+        def count(command)
+          { "n" => in_it(command).find(command["query"] || {}, skip: command["skip"], limit: command["limit"]).size }
+        end
 
         def get_more(command)
           @cursors.advance(command["getMore"].to_i, "#{command["$db"]}.#{command["collection"]}", command["batchSize"])
@@ -109,6 +135,9 @@ module Plait
         def kill_cursors(command) = { "cursorsKilled" => @cursors.close(command["cursors"].map(&:to_i)) }
 
         def create_indexes(command)
+          odd = command["indexes"].find { |index| (index["key"].values - [1, -1]).any? }
+          raise Refused.cannot("an index of another kind than 1 and -1") if odd
+
           before = in_it(command).indexes.size
           command["indexes"].each { |index| in_it(command).indexes[index["name"]] = { "v" => 2 }.merge(index) }
           { "numIndexesBefore" => before, "numIndexesAfter" => in_it(command).indexes.size }

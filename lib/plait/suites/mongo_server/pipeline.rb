@@ -11,7 +11,10 @@ module Plait
         UNKNOWN_STAGE = 40_324
         UNKNOWN_OPERATOR = 15_952
         STAGES = {
-          "$match" => ->(documents, filter) { documents.select { |document| Filter.matches?(document, filter) } },
+          "$match" => lambda do |documents, filter|
+            Filter.check(filter)
+            documents.select { |document| Filter.matches?(document, filter) }
+          end,
           "$sort" => ->(documents, order) { Pipeline.sort(documents, order) },
           "$skip" => ->(documents, count) { documents.drop(count) },
           "$limit" => ->(documents, count) { documents.first(count) },
@@ -20,7 +23,7 @@ module Plait
         }.freeze
         ACCUMULATORS = {
           "$sum" => :sum.to_proc, "$avg" => ->(values) { values.empty? ? nil : values.sum.fdiv(values.size) },
-          "$min" => :min.to_proc, "$max" => :max.to_proc, "$first" => :first.to_proc, "$push" => :itself.to_proc
+          "$min" => :min.to_proc, "$max" => :max.to_proc
         }.freeze
         private_constant :UNKNOWN_STAGE, :UNKNOWN_OPERATOR, :STAGES, :ACCUMULATORS
 
@@ -29,6 +32,8 @@ module Plait
         # @return [Array<Hash>]
         def run(documents, stages)
           stages.inject(documents) do |left, stage|
+            raise Refused.cannot("several stages in one") if stage.size > 1
+
             name, given = stage.first
             STAGES.fetch(name) { raise Refused.new(UNKNOWN_STAGE, "Unrecognized pipeline stage name: '#{name}'") }
                   .call(left, given)
@@ -38,6 +43,8 @@ module Plait
         # @param order [Hash{String => Integer}] 1 or -1 for each field
         # @return [Array<Hash>]
         def sort(documents, order)
+          raise Refused.cannot("a sort by #{order}") if (order.values - [1, -1]).any?
+
           documents.sort do |one, other|
             order.each do |path, direction|
               result = compare(Filter.value(one, path), Filter.value(other, path)) * direction
@@ -57,7 +64,7 @@ module Plait
         def compare(one, other)
           return (one.nil? ? 0 : 1) - (other.nil? ? 0 : 1) if one.nil? || other.nil?
 
-          (one <=> other) || 0
+          Filter.order(one, other) or raise Refused.cannot("the order of #{one.class} and #{other.class}")
         end
 
         def accumulate(members, given)
@@ -68,6 +75,10 @@ module Plait
 
         # "$name" is a field's value.
         def expression(document, given)
+          if given.is_a?(Hash) || given.is_a?(Array) || given.to_s.start_with?("$$")
+            raise Refused.cannot("the expression #{given}")
+          end
+
           given.is_a?(String) && given.start_with?("$") ? Filter.value(document, given.delete_prefix("$")) : given
         end
         private_class_method :compare, :accumulate, :expression
