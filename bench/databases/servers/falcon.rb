@@ -5,6 +5,7 @@ IO.define_method(:timeout) { nil } unless IO.method_defined?(:timeout)
 
 require "async"
 require "async/http/endpoint"
+require "async/semaphore"
 require "falcon"
 require_relative "app"
 require_relative "pooled"
@@ -12,5 +13,8 @@ require_relative "pooled"
 _, url, size, seconds, port = ARGV
 app = App.build(url, seconds, &Pooled.value(url, Integer(size)))
 endpoint = Async::HTTP::Endpoint.parse("http://127.0.0.1:#{port}", backlog: 4096)
-middleware = Falcon::Server.middleware(app, cache: false) # else it answers one request and remembers that for all others
+# As many requests in the app as there are connections, as with Plait and puma: falcon itself has no such limit.
+gate = Async::Semaphore.new(Integer(size))
+bounded = ->(env) { gate.acquire { app.call(env) } }
+middleware = Falcon::Server.middleware(bounded, cache: false) # else it answers one request and remembers that for all others
 Async { Falcon::Server.new(middleware, endpoint).run }
