@@ -63,15 +63,21 @@ class DBRedisTest < Minitest::Test
 
   # EXEC was sent.
   under_each("a_timeout_of_a_transaction_is_no_rollback") do |on|
-    Plait::DB.connect(Support::RedisServer.shared.url, size: 1) do |one|
-      one.with { |client| client.define_singleton_method(:multi) { |&block| super(&block).tap { sleep } } }
-      outcome = Plait.map([1], on: on, timeout: 0.3, retries: 3, on_error: :collect) do
-        one.transaction { |tx| tx.query("INCR", "n") }
-      end.first
-      assert_instance_of(Plait::DB::CommitUnknown, outcome.error)
-      assert_equal([1, "1"], [outcome.attempts, one.query("GET", "n")])
-      assert_raises(KeyError) { one.transaction { |tx| tx.query("INCR", "n") || raise(KeyError) } }
+    slow = Class.new(Plait::DB::Redis) do
+      define_method(:connect) do
+        super().tap { |client| client.define_singleton_method(:multi) { |&all| super(&all).tap { sleep } } }
+      end
+      private :connect
     end
+    one = Plait::DB::Database.new(slow, Plait::DB::Address.parse(Support::RedisServer.shared.url), { size: 1 })
+    outcome = Plait.map([1], on: on, timeout: 0.3, retries: 30, on_error: :collect) do
+      one.transaction { |tx| tx.query("INCR", "n") }
+    end.first
+    assert_instance_of(Plait::DB::CommitUnknown, outcome.error)
+    assert_equal("1", db.query("GET", "n"))
+    assert_raises(KeyError) { one.transaction { |tx| tx.query("INCR", "n") || raise(KeyError) } }
+  ensure
+    one&.close
   end
 
   under_each("a_transaction_takes_all_commands") do

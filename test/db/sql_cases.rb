@@ -171,32 +171,29 @@ module SqlCases
     assert_undone
   end
 
-  # Its answer does not come.
-  module SlowCommit
-    attr_reader :commits
-
-    private
-
-    def commit(driver)
-      @commits = (@commits || 0) + 1
-      super
-      sleep
-    end
-  end
-
   # A timeout before COMMIT is tried again, one after it is not.
   def case_a_timeout_at_commit_is_no_rollback_and_not_tried_again
-    connect(size: 1) do |one|
-      session = one.pool.with { |only| only.tap { only.singleton_class.prepend(SlowCommit) } }
-      one.pool.with { |only| assert_same(session, only) }
-      outcome = Plait.map([4], on: @on, timeout: 0.3, retries: 20, on_error: :collect) do |id|
-        one.transaction { |tx| add(tx, id) }
-      end.first
-      assert_instance_of(Plait::DB::CommitUnknown, outcome.error)
-      refute_predicate(outcome.error, :retry_safe?)
-      assert_equal(1, session.commits)
-    end
+    commits = Queue.new
+    error = commit_slowly { (commits << true) && sleep }
+    assert_instance_of(Plait::DB::CommitUnknown, error)
+    refute_predicate(error, :retry_safe?)
+    assert_equal(1, commits.size)
     wait_until { count == 4 }
+  end
+
+  # @yield on each connection after its COMMIT
+  # @return [Exception, nil] of a transaction that has a time limit, and is tried again
+  def commit_slowly(&after)
+    slow = Class.new(db.pool.with(&:class)) do
+      define_method(:commit) { |driver| super(driver).tap(&after) }
+      private :commit
+    end
+    one = Plait::DB::Database.new(slow, Plait::DB::Address.parse(url), { size: 1 })
+    Plait.map([4], on: @on, timeout: 0.3, retries: 30, on_error: :collect) do |id|
+      one.transaction { |tx| add(tx, id) }
+    end.first.error
+  ensure
+    one&.close
   end
 
   # Whoever rescues the timeout and goes on must not get half of it done.
