@@ -243,6 +243,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "close", server_close_all, 0);
     rb_define_method(core, "unfinished", server_requests_unfinished, 0);
     rb_define_method(core, "statistics", server_statistics, 0);
+    plait_server_define_request(core);
     plait_server_define_calls(core);
     plait_server_define_work(core);
     return self;

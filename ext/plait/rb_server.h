@@ -63,6 +63,7 @@ struct rb_server {
     VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     struct rb_server_remainder *remainders;
+    struct exchange *performing; /* requests whose app runs */
     double yielded; /* when other fibers were last let run */
     double waited;  /* seconds that the request at hand has waited for its turn; below 0: it has not */
     long limit;    /* apps running at once */
@@ -83,6 +84,8 @@ struct rb_server {
 /* One request, while its app runs: on the worker's stack. */
 struct exchange {
     struct rb_server *server;
+    struct exchange **place, *next; /* in the list of its server, while Thread#raise may reach its app */
+    VALUE thread;        /* which runs it */
     int number;          /* with generation and serial: whose request it is */
     uint32_t generation;
     uint32_t serial;
@@ -96,6 +99,7 @@ struct exchange {
     bool to_connect;     /* it is CONNECT */
     bool persistent;     /* as the request would have it */
     bool close;          /* as the answer would have it */
+    bool answered;       /* all of the answer was sent, or is in a buffer */
     uint8_t minor;
 };
 
@@ -158,6 +162,7 @@ void plait_server_wake_one(struct rb_server *server);
 void plait_server_init_rest(void);
 void plait_server_init_poll(void);
 void plait_server_init_request(void);
+void plait_server_define_request(VALUE core);
 void plait_server_define_calls(VALUE core);
 void plait_server_define_work(VALUE core);
 void plait_server_define_hybrid(VALUE server_class);

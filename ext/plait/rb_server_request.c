@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 static ID id_call, id_fail, id_finished, id_close, id_sent, id_end, id_ended, id_forget;
-static VALUE response_finished_key, queued_key;
+static ID id_bind_call;
+static VALUE response_finished_key, queued_key, thread_raise;
 
 static VALUE was_sent(VALUE error) {
     return rb_funcall(rb_path2class("Plait::Server::Signals"), id_sent, 1, error);
@@ -114,6 +115,14 @@ static void answer_failed(const struct exchange *exchange) {
     else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
 }
 
+/* The answer was given to the kernel, or is left to the peer's pace. */
+static void conclude(const struct exchange *exchange) {
+    struct server_connection *connection = plait_server_connection(exchange);
+    struct server *engine = &exchange->server->engine;
+    if (connection && connection->remainder) server_leave_to_peer(engine, connection, !exchange->close, plait_server_now());
+    else if (connection) server_finish(engine, connection, !exchange->close, plait_server_now());
+}
+
 /* By Thread#kill, which Ruby tells by a number. */
 static bool is_end_of_thread(VALUE error) {
     return FIXNUM_P(error);
@@ -134,7 +143,12 @@ static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
     rb_protect(report, (VALUE)exchange, &failed);
     if (failed != 0 && plait_server_is_error(rb_errinfo())) failed = 0;
     if (failed == 0) rb_set_errinfo(Qnil);
-    answer_failed(exchange);
+    if (exchange->answered) {
+        *error = Qnil;
+        conclude(exchange);
+    } else {
+        answer_failed(exchange);
+    }
     return failed;
 }
 
@@ -181,19 +195,51 @@ static int forget_request(struct rb_server *server, int state) {
     return state;
 }
 
+static void enter_app(struct exchange *exchange) {
+    struct exchange **first = &exchange->server->performing;
+    exchange->thread = rb_thread_current();
+    exchange->place = first;
+    exchange->next = *first;
+    if (exchange->next) exchange->next->place = &exchange->next;
+    *first = exchange;
+}
+
+static void leave_app(struct exchange *exchange) {
+    *exchange->place = exchange->next;
+    if (exchange->next) exchange->next->place = exchange->place;
+}
+
+static VALUE check_interrupts(VALUE argument) {
+    rb_thread_check_ints();
+    return argument;
+}
+
+/* What was raised into the thread for this request must not reach the next one. Returns the state to go on with. */
+static int take_late_exceptions(int state) {
+    VALUE error = rb_errinfo();
+    if (state != 0 && !plait_server_is_error(error)) return state;
+
+    for (;;) {
+        int late = 0;
+        rb_protect(check_interrupts, Qnil, &late);
+        if (late == 0) return state;
+        if (!plait_server_is_error(rb_errinfo())) return late;
+        if (state != 0) rb_set_errinfo(error);
+        else error = rb_errinfo();
+        state = late;
+    }
+}
+
 int plait_server_perform(struct exchange *exchange) {
     int state = 0;
     VALUE error = Qnil;
-    struct server_connection *connection;
+    enter_app(exchange);
     rb_protect(run_app, (VALUE)exchange, &state);
+    leave_app(exchange);
     end_stray(exchange->server, rb_errinfo());
-    if (state != 0) {
-        state = handle_failure(exchange, state, &error);
-    } else if ((connection = plait_server_connection(exchange)) && connection->remainder) {
-        server_leave_to_peer(&exchange->server->engine, connection, !exchange->close, plait_server_now());
-    } else if (connection) {
-        server_finish(&exchange->server->engine, connection, !exchange->close, plait_server_now());
-    }
+    state = take_late_exceptions(state);
+    if (state != 0) state = handle_failure(exchange, state, &error);
+    else conclude(exchange);
     end_request(exchange, state, error);
     end_stray(exchange->server, Qnil);
     return forget_request(exchange->server, state);
@@ -266,6 +312,23 @@ void plait_server_serve(struct rb_server *server, struct server_connection *conn
     if (server_hold(&server->engine, connection, &request, plait_server_now()) != 0) server_drop(&server->engine, connection);
 }
 
+/*
+ * raise_into(thread, exception): as Thread#raise, if a request runs its app there; whether it does. No other thread runs in
+ * between, so that the exception meets that request.
+ */
+static VALUE server_raise_into(VALUE self, VALUE thread, VALUE exception) {
+    const struct exchange *exchange = plait_server_of(self)->performing;
+    while (exchange && exchange->thread != thread) exchange = exchange->next;
+    if (!exchange) return Qfalse;
+
+    rb_funcall(thread_raise, id_bind_call, 2, thread, exception);
+    return Qtrue;
+}
+
+void plait_server_define_request(VALUE core) {
+    rb_define_method(core, "raise_into", server_raise_into, 2);
+}
+
 void plait_server_init_request(void) {
     id_call = rb_intern("call");
     id_fail = rb_intern("fail");
@@ -275,6 +338,9 @@ void plait_server_init_request(void) {
     id_end = rb_intern("end");
     id_ended = rb_intern("ended");
     id_forget = rb_intern("forget");
+    id_bind_call = rb_intern("bind_call");
+    thread_raise = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
+    rb_gc_register_mark_object(thread_raise);
     response_finished_key = rb_interned_str_cstr("rack.response_finished");
     rb_gc_register_mark_object(response_finished_key);
     queued_key = rb_interned_str_cstr("plait.queued");

@@ -343,10 +343,10 @@ static VALUE send_answer(VALUE argument) {
     answer->special = !RB_TYPE_P(headers, T_HASH) || answer->status == 101;
     if (!answer->special) rb_hash_foreach(headers, take_field, (VALUE)answer);
     VALUE array = answer->special ? Qnil : rb_check_array_type(sending->body);
-    if (!NIL_P(array)) return send_array(answer, array), Qnil;
-
-    sending->streamed = true;
-    stream(answer, sending->response);
+    sending->streamed = NIL_P(array);
+    if (sending->streamed) stream(answer, sending->response);
+    else send_array(answer, array);
+    answer->exchange->answered = true;
     return Qnil;
 }
 

@@ -204,6 +204,19 @@ class OffloadTest < Minitest::Test
     pool.close
   end
 
+  # As what limits the time of a request raises into the thread that ran it.
+  def test_exceptions_for_a_block_that_is_over_hit_nobody_else
+    pool = Pool.new(size: 1)
+    thread = pool.call { Thread.current }
+    hostile = Thread.new { loop { sleep(0.0005).then { thread.raise(Cancelled) } } }
+    values = Array.new(300) { |number| value_of(pool) { number } }
+    hostile.kill.join
+    assert_operator(values.compact.size, :>, 0)
+    assert_same(thread, wait_until { value_of(pool) { Thread.current } })
+  ensure
+    pool.close
+  end
+
   def test_a_second_interruption_waits_for_the_end_too
     events = Queue.new
     release = Queue.new
@@ -452,6 +465,13 @@ class OffloadTest < Minitest::Test
   end
 
   def drain(queue) = Array.new(queue.size) { queue.pop }
+
+  # @return [Object, nil] nil: it was cancelled
+  def value_of(pool, &block)
+    pool.call(&block)
+  rescue Cancelled
+    nil
+  end
 
   # Not to be interrupted, only killed.
   def stubborn

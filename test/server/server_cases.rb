@@ -12,6 +12,7 @@ require_relative "server_cases/endings"
 require_relative "server_cases/forks"
 require_relative "server_cases/framing"
 require_relative "server_cases/inputs"
+require_relative "server_cases/raises"
 require_relative "server_cases/requests"
 require_relative "server_cases/streams"
 require_relative "server_cases/takeovers"
@@ -27,6 +28,7 @@ module ServerCases
   include Forks
   include Framing
   include Inputs
+  include Raises
   include Requests
   include Streams
   include Takeovers

@@ -5,6 +5,7 @@ require_relative "open_file"
 require_relative "signals"
 require_relative "stray"
 require_relative "triplet"
+require_relative "../mechanisms/interruption"
 require_relative "../mechanisms/state"
 require_relative "../values/errors"
 
@@ -36,11 +37,13 @@ module Plait
         Triplet.check(headers, body)
         answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
         send_body(answer, headers, body)
-        answer.finish
+        persistent = answer.finish
+        answered = true
+        persistent
       rescue Answer::Lost
         nil # nobody is there any more who could be told
       ensure
-        body.close if body.respond_to?(:close)
+        close(body, env, answered)
       end
 
       # @param error [Exception] that the app has raised
@@ -62,6 +65,15 @@ module Plait
       end
 
       private
+
+      # A complete answer is not cut by what fails behind it.
+      def close(body, env, answered)
+        body.close if body.respond_to?(:close)
+      rescue Exception => e # rubocop:disable Lint/RescueException -- an app may raise any
+        raise if !answered || e.is_a?(SignalException) || e.is_a?(Mechanisms::Interruption)
+
+        self.fail(env, e)
+      end
 
       def complain(env, text)
         errors = env["rack.errors"]

@@ -10,6 +10,7 @@ require_relative "native_core"
 require_relative "options"
 require_relative "reply"
 require_relative "../io/listener"
+require_relative "../mechanisms/interruption"
 require_relative "../values/deadline"
 require_relative "../values/errors"
 
@@ -20,6 +21,51 @@ module Plait
       # Seconds between two looks at who takes too long, and at who is done while the server ends.
       SWEEP = 1
       LOOK = 0.01
+
+      # Keeps Thread#raise away from a thread of the server, unless an app runs there: an exception in the server's own code
+      # would end all its requests. The loop of fibers never gets one: it is not known which of its requests is meant.
+      module Shield
+        TEXT = "%<error>s, which another thread raised into the thread %<thread>p of the server, is dropped: %<reason>s"
+        LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
+               "or run on: :threads; Server#stop ends the server"
+        IDLE = "it runs no request now"
+
+        # @param thread [Thread]
+        # @param options [Options]
+        # @param core [NativeCore]
+        # @return [void]
+        def self.over(thread, options, core)
+          thread.extend(self)
+          thread.instance_variable_set(:@plait_shield, [options, core])
+        end
+
+        # @param thread [Thread]
+        # @return [void]
+        def self.end_over(thread) = thread.remove_instance_variable(:@plait_shield)
+
+        # As Thread#raise.
+        # @return [nil]
+        def raise(error = RuntimeError.new("unhandled exception"), *rest)
+          options, core = @plait_shield
+          return super if options.nil? || equal?(Thread.current) || Shield.ours?(error)
+
+          error = RuntimeError.new(error) if error.is_a?(String)
+          exception = error.exception(*rest.first(1))
+          exception.set_backtrace(rest[1]) if rest[1]
+          reason = options.on == :threads ? IDLE : LOOP
+          return if reason == IDLE && core.raise_into(self, exception)
+
+          options.plan.notice.call(format(TEXT, error: exception.class, thread: name, reason: reason))
+        end
+
+        # @api private
+        # @return [Boolean] also for what is no exception, which Ruby refuses
+        def self.ours?(error)
+          kind = error.is_a?(Class) ? error : error.class
+          kind <= Mechanisms::Interruption || !(error.respond_to?(:exception) || error.is_a?(String))
+        end
+      end
+      private_constant :Shield
 
       # @param scope [Scope] in which all of it runs
       # @param app [#call]
@@ -33,7 +79,8 @@ module Plait
         app = EarlyHints.offer(app) if options.early_hints
         app = options.watch.over(app) if options.watch
         hybrid = Hybrid.new if options.on == :hybrid
-        @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { @core.work } }, options.settings)
+        @options = options
+        @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { work } }, options.settings)
         @entrances = []
         @cut = 0
         listeners.each { |listener| admit_from(listener, options) }
@@ -43,6 +90,7 @@ module Plait
       # @return [void]
       # @raise [Exception] that ended it
       def run
+        Shield.over(Thread.current, @options, @core) unless @options.on == :threads
         @core.begin
         @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
         @bell.meanwhile(SWEEP) { sweep }
@@ -53,6 +101,7 @@ module Plait
         @core.halt
         @over = true
         @scope.cancel
+        Shield.end_over(Thread.current) unless @options.on == :threads
       end
 
       # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
@@ -79,6 +128,11 @@ module Plait
       def statistics = @core.statistics.merge!(cut: @cut)
 
       private
+
+      def work
+        Shield.over(Thread.current, @options, @core) if @options.on == :threads
+        @core.work
+      end
 
       def sweep
         @entrances.each(&:recount)

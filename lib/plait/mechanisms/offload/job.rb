@@ -28,7 +28,7 @@ module Plait
           begin
             @error = WorkerDied.new("the thread of an offloaded block was killed before the block had ended")
             State.inherit(@storage)
-            @value = Thread.handle_interrupt(Interruption => :immediate) { @block.call }
+            @value = Thread.handle_interrupt(Exception => :immediate) { @block.call }
             @error = nil
           rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the fiber
             @error = e

@@ -68,7 +68,7 @@ module Plait
 
         # Where the system gives no further thread, those that are there do the work.
         def start_thread
-          thread = Thread.handle_interrupt(Interruption => :never) { Thread.new { work } }
+          thread = Thread.handle_interrupt(Exception => :never) { Thread.new { work } }
           thread.name = "plait offload"
           thread.report_on_exception = false
           @threads << thread
@@ -80,9 +80,9 @@ module Plait
           State.clear # a thread inherits the storage of the fiber that starts it
           while (job = next_job)
             run(job)
-            # An interruption that came too late for its job must not hit the next one. Ruby must not be asked for its class:
+            # An exception that came too late for its job must not hit the next one. Ruby must not be asked for its class:
             # Ruby 3.1 takes all that is pending, a kill and an exception too, for a class, and crashes.
-            drop_interruption if Thread.pending_interrupt?
+            drop_exceptions if Thread.pending_interrupt?
           end
         ensure
           @lock.synchronize do
@@ -125,10 +125,10 @@ module Plait
           end
         end
 
-        def drop_interruption
-          Thread.handle_interrupt(Interruption => :immediate) { Thread.pass }
-        rescue Interruption
-          nil
+        def drop_exceptions
+          Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
+        rescue Exception # rubocop:disable Lint/RescueException -- whatever it is, it was meant for a job that is over
+          retry
         end
       end
     end
