@@ -85,7 +85,7 @@ struct rb_server {
 struct exchange {
     struct rb_server *server;
     struct exchange **place, *next; /* in the list of its server, while Thread#raise may reach its app */
-    VALUE thread;        /* which runs it */
+    VALUE thread, fiber; /* which run it */
     int number;          /* with generation and serial: whose request it is */
     uint32_t generation;
     uint32_t serial;

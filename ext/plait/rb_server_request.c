@@ -198,6 +198,7 @@ static int forget_request(struct rb_server *server, int state) {
 static void enter_app(struct exchange *exchange) {
     struct exchange **first = &exchange->server->performing;
     exchange->thread = rb_thread_current();
+    exchange->fiber = rb_fiber_current();
     exchange->place = first;
     exchange->next = *first;
     if (exchange->next) exchange->next->place = &exchange->next;
@@ -325,7 +326,17 @@ static VALUE server_raise_into(VALUE self, VALUE thread, VALUE exception) {
     return Qtrue;
 }
 
+/* current_on(thread): [fiber, env] of each request that runs its app there */
+static VALUE server_current_on(VALUE self, VALUE thread) {
+    VALUE pairs = rb_ary_new();
+    for (const struct exchange *exchange = plait_server_of(self)->performing; exchange; exchange = exchange->next) {
+        if (exchange->thread == thread) rb_ary_push(pairs, rb_assoc_new(exchange->fiber, exchange->env));
+    }
+    return pairs;
+}
+
 void plait_server_define_request(VALUE core) {
+    rb_define_method(core, "current_on", server_current_on, 1);
     rb_define_method(core, "raise_into", server_raise_into, 2);
 }
 

@@ -76,7 +76,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     #   one does
     # @option options [Watch, nil] :watch sees all requests
     # @option options [Numeric, nil] :blocking seconds for which a request may hold up the loop of fibers before :watch is told;
-    #   looking after that makes each switch a little slower
+    #   looking after that makes each switch a little slower; nil: a second, seen from outside at no cost
     # @option options [Workers::Plan, Hash] :plan how workers are begun, watched and ended, see {Workers::Plan}
     # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
     # @raise [UsageError]

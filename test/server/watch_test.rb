@@ -69,6 +69,23 @@ class ServerWatchTest < Minitest::Test
     assert_match(%r{^GET /slow: the event loop was blocked for \d+\.\d+ s at #{__FILE__}:\d+}, @notices.join("\n"))
   end
 
+  # Without a word in the configuration, and without a watch.
+  %i[fibers hybrid].each do |mechanism|
+    define_method("test_a_loop_on_#{mechanism}_that_stands_still_is_told_after_a_second") do
+      told = []
+      app = lambda do |env|
+        give_up = Plait::Deadline.after(60)
+        nil until give_up.expired? || env["PATH_INFO"] == "/" || told.any?
+        [200, {}, [env["PATH_INFO"]]]
+      end
+      serving(mechanism, app, plan: { notice: ->(line) { told << line } }) do |caller|
+        assert_equal("/slow/7", caller.get("/slow/7").body)
+        assert_equal("/", caller.get("/").body)
+      end
+      assert_match(%r{\AGET /slow/7 has held up the event loop for \d+ s, .*\n\t#{__FILE__}:\d+}m, told.first)
+    end
+  end
+
   def test_how_long_a_request_has_waited_for_the_lock
     timer = Timer.new.tap { |one| one.monotonic_time = 1_000_000_000 }
     @watch = Plait::Server::Watch.new(gvl: Plait::Server::Watch::Gvl.new(timer))

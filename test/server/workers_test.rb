@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require "plait/server"
+require "timeout"
 require "tmpdir"
 require_relative "caller"
 
@@ -88,6 +89,41 @@ class ServerWorkersTest < Minitest::Test
     end
     assert_match(/\Aworker \d \(pid \d+\) has said nothing for 10 s: it is stopped, or something in it keeps/, @notices[0])
     assert_match(/has died after \d+ s: it had said nothing for 1\d s \(worker_timeout\); another one takes/, @notices[1])
+  end
+
+  %i[fibers hybrid].each do |mechanism|
+    ["/loop", "/timeout"].each do |path|
+      define_method("test_a_worker_on_#{mechanism}_that_#{path.delete("/")}_keeps_from_its_loop_is_replaced") do
+        serving(mechanism, workers: 1, plan: { silence: 3, grace: 0.5 }) do |server|
+          first = seen(server, 1)
+          caller = connect(server).send("GET #{path}/7 HTTP/1.1\r\nHost: a\r\n\r\n")
+          wait_until(timeout: 60) { @notices.any? { |line| line.include?("is given up") } }
+          wait_until(timeout: 60) { caller.closed_by_peer? }
+          caller.close
+          refute_equal(first, seen(server, 1))
+        end
+        told = @notices.find { |line| line.include?("is given up") }
+        assert_match(%r{\Aworker 0 \(pid \d+\) is given up, and killed in 0.5 s \(worker_timeout\): GET #{path}/7 has}, told)
+        assert_match(/^\t.*#{__FILE__}:\d+:in .*endless/, told)
+      end
+    end
+  end
+
+  # Which runs on the thread pool.
+  def test_what_was_begun_beside_a_loop_that_stands_still_can_end
+    serving(:hybrid, workers: 1, plan: { silence: 3, grace: 60 }) do |server|
+      slow = connect(server)
+      2.times { slow.get("/compute") }
+      slow.send("GET /compute/slow HTTP/1.1\r\nHost: a\r\n\r\n")
+      wait_until(timeout: 60) { File.exist?("#{@folder}/begun") }
+      endless = connect(server).send("GET /loop HTTP/1.1\r\nHost: a\r\n\r\n")
+      wait_until(timeout: 60) { @notices.any? { |line| line.include?("is given up") } }
+      File.write("#{@folder}/go", "")
+      pid = Integer(slow.hear.body)
+      Process.kill(:KILL, pid)
+      refute_equal([pid], seen(server, 1))
+      [slow, endless].each(&:close)
+    end
   end
 
   def test_why_one_has_died_is_told_and_the_pause_grows
@@ -200,9 +236,27 @@ class ServerWorkersTest < Minitest::Test
       end
       exit!(3) if env["PATH_INFO"] == "/exit"
       @log&.puts(Process.pid)
+      keep_loop(env["PATH_INFO"], folder)
       @grown = "x" * (200 << 20) if env["PATH_INFO"] == "/grow"
       [200, {}, [Process.pid.to_s]]
     end
+  end
+
+  def keep_loop(path, folder)
+    endless if path.start_with?("/loop")
+    Timeout.timeout(0.1) { endless } if path.start_with?("/timeout")
+    return unless path.start_with?("/compute")
+
+    till = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.03
+    nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < till
+    return unless path.end_with?("/slow")
+
+    File.write("#{folder}/begun", "")
+    sleep(0.01) until File.exist?("#{folder}/go")
+  end
+
+  def endless
+    loop {} # rubocop:disable Lint/EmptyBlock
   end
 
   def connect(server) = Caller.new(TCPSocket.new("127.0.0.1", server.endpoints.first.port))

@@ -44,7 +44,7 @@ module Plait
         "access-log": { banner: "FILE", desc: "a line for each request; - is standard output" },
         "log-format": { banner: "NAME", desc: "common, combined or json (default: common)" },
         metrics: { banner: "URL", desc: "where Prometheus finds /metrics, such as tcp://127.0.0.1:9394" },
-        blocking: { banner: "SECONDS", desc: "tell which requests hold up the loop of fibers for longer" },
+        blocking: { banner: "SECONDS", desc: "tell, and count, which requests hold up the loop of fibers for longer" },
         environment: { banner: "NAME", alias: "-e", desc: "or -e: for RACK_ENV, and RAILS_ENV where that is not set" },
         directory: { banner: "FOLDER", alias: "--dir", desc: "to go to first" },
         json: { type: :boolean, desc: "print the status as JSON, for a program" },

@@ -29,13 +29,13 @@ module Plait
         @since = Time.now.to_i
       end
 
-      # @return [Hash] `counters:`, `gauges:` and `workers:`, see {Workers#report}
+      # @return [Hash] `counters:`, `gauges:` and `workers:`, see {Workers#report}; `standstill:`, see {Standstill#report}
       def report
         statistics = @shift.statistics
         gauges = statistics.slice(*GAUGES).merge(memory: Duty.memory)
         counters = statistics.reject { |name, _| GAUGES.include?(name) || INTERNAL.include?(name) }
         counters.merge!(@watch.counters) if @watch
-        { counters: counters, gauges: gauges, workers: [about(gauges, counters)] }
+        { counters: counters, gauges: gauges, workers: [about(gauges, counters)], standstill: @shift.standstill }
       end
 
       # @return [void]

@@ -144,7 +144,7 @@ module Plait
 
       def supervise(&on_ready)
         plan = Workers::Plan.of(name: "the process with the app", patience: @configuration.boot_timeout, slack: SLACK,
-                                grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
+                                grace: @configuration.grace, drain: @configuration.drain, silence: Float::INFINITY, notice: @notice,
                                 on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
         @workers = Workers.new(1, @bell, plan) { |life| be_parent(life) }
         @workers.run { serving(&on_ready) }

@@ -9,6 +9,7 @@ require_relative "hybrid"
 require_relative "native_core"
 require_relative "options"
 require_relative "reply"
+require_relative "standstill"
 require_relative "../io/listener"
 require_relative "../mechanisms/interruption"
 require_relative "../values/deadline"
@@ -90,7 +91,7 @@ module Plait
       # @return [void]
       # @raise [Exception] that ended it
       def run
-        Shield.over(Thread.current, @options, @core) unless @options.on == :threads
+        look_after_loop unless @options.on == :threads
         @core.begin
         @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
         @bell.meanwhile(SWEEP) { sweep }
@@ -101,8 +102,12 @@ module Plait
         @core.halt
         @over = true
         @scope.cancel
+        @standstill&.end
         Shield.end_over(Thread.current) unless @options.on == :threads
       end
+
+      # @return [Hash, nil] see {Standstill#report}
+      def standstill = @standstill&.report
 
       # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
       # when none is left, or after these seconds; then the bell rings. From another thread.
@@ -128,6 +133,11 @@ module Plait
       def statistics = @core.statistics.merge!(cut: @cut)
 
       private
+
+      def look_after_loop
+        Shield.over(Thread.current, @options, @core)
+        @standstill = Standstill.of(@core, @options)&.begin
+      end
 
       def work
         Shield.over(Thread.current, @options, @core) if @options.on == :threads

@@ -56,8 +56,8 @@ module Plait
         # @return [void]
         def worker_boot_timeout(number) = @settings[:boot_timeout] = seconds(:worker_boot_timeout, number)
 
-        # @param number [Numeric] seconds after which a worker that says nothing is killed, and replaced: it is stopped, or
-        #   something in it keeps Ruby's lock
+        # @param number [Numeric] seconds after which a worker that says nothing, or whose event loop stands still, is killed and
+        #   replaced: it is stopped, something in it keeps Ruby's lock, or a request on fibers never waits
         # @return [void]
         def worker_timeout(number) = @settings[:worker_timeout] = seconds(:worker_timeout, number)
 

@@ -21,7 +21,7 @@ module Plait
       # @!attribute patience
       #   @return [Numeric] seconds in which one must be ready; then it is killed
       # @!attribute silence
-      #   @return [Numeric, nil] seconds after which one that says nothing is killed, and replaced
+      #   @return [Numeric] seconds after which one that says nothing, or whose event loop stands still, is killed, and replaced
       # @!attribute grace
       #   @return [Numeric] seconds in which one that is replaced still answers a last request on each open connection
       # @!attribute drain
@@ -37,7 +37,7 @@ module Plait
       class Plan
         # Where nothing is said.
         DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_end: [],
-                     memory: nil, patience: 60, silence: nil, grace: 5, drain: 30, slack: 0.5,
+                     memory: nil, patience: 60, silence: 60, grace: 5, drain: 30, slack: 0.5,
                      notice: ->(line) { warn("plait: #{line}") } }.freeze
 
         # @param given [Hash] what differs from {DEFAULTS}

@@ -76,6 +76,7 @@ module Plait
           workers.each(&:hear)
           workers.select(&:ended?).each { |worker| bury(worker) }
           look_after_silent if ready?
+          look_after_standing if ready?
           end_overdue
           hand_over if @successor&.ready?
         end
@@ -149,13 +150,25 @@ module Plait
         # It can't be told from here what holds it up, and it can't tell.
         def look_after_silent
           silence = @worker.silence
-          @worker.kill("it had said nothing for #{silence.round} s (worker_timeout)") if silence > (@plan.silence || Float::INFINITY)
+          @worker.kill("it had said nothing for #{silence.round} s (worker_timeout)") if silence > @plan.silence
           return @silent = nil if silence < SILENCE
           return if @silent == @worker
 
           @silent = @worker
           say("(pid #{@worker.pid}) has said nothing for #{SILENCE} s: it is stopped, or something in it keeps Ruby's lock. " \
-              "kill -KILL #{@worker.pid} has it replaced; worker_timeout does so by itself")
+              "kill -KILL #{@worker.pid} has it replaced at once, worker_timeout after #{@plan.silence} s")
+        end
+
+        # It takes nothing new. What its thread pool has begun has the grace to end.
+        def look_after_standing
+          standstill = @worker.standstill or return
+          return if standstill.fetch(:seconds) < @plan.silence
+
+          say("(pid #{@worker.pid}) is given up, and killed in #{@plan.grace} s (worker_timeout): #{standstill.fetch(:text)}")
+          @worker.tell(:retire, @plan.grace, 0)
+          @worker.end_within(@plan.grace)
+          @retired << @worker
+          @worker = nil
         end
 
         def slow

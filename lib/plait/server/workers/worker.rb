@@ -60,6 +60,9 @@ module Plait
         # @return [Float] seconds since its birth
         def age = Deadline.now - @born
 
+        # @return [Hash, nil] for how long its loop stands still, see {Standstill#report}
+        def standstill = @report[:standstill]
+
         # @return [Integer] bytes of its memory, as far as it has told them
         def memory = @report.dig(:gauges, :memory) || 0
 
