@@ -323,6 +323,9 @@ ptrdiff_t http1_fields_parse(const char *data, size_t size, struct http1_header 
 
 int http1_check_method(const char *data, size_t size);
 int http1_check_target(const char *method, size_t method_size, const char *target, size_t target_size);
+
+/* Of a target of allowed bytes, not empty: whether the method has targets of this form. */
+int http1_check_form(const char *method, size_t method_size, const char *target, size_t target_size);
 int http1_check_host(const char *data, size_t size);
 int http1_check_name(const char *data, size_t size);
 int http1_check_value(const char *data, size_t size);

@@ -76,7 +76,10 @@ static bool is_absolute(const char *data, size_t size) {
 
 int http1_check_target(const char *method, size_t method_size, const char *target, size_t target_size) {
     if (target_size == 0 || http1_run(target, 0, target_size, CLASS_TARGET) != target_size) return -HTTP1_E_TARGET;
+    return http1_check_form(method, method_size, target, target_size);
+}
 
+int http1_check_form(const char *method, size_t method_size, const char *target, size_t target_size) {
     bool right;
     if (is_method(method, method_size, "CONNECT")) {
         right = is_authority(target, target_size);

@@ -103,7 +103,7 @@ static int parse_request_line(struct http1_head *head, const char *data, size_t 
     if (method_end == line || data[method_end] != ' ') return fail(head, -HTTP1_E_METHOD, method_end);
 
     size_t target = method_end + 1;
-    size_t target_end = http1_run(data, target, end, CLASS_TARGET);
+    size_t target_end = http1_run(data, target, end, CLASS_TARGET | CLASS_RAW);
     if (target_end == target && (target_end == end || data[target_end] == ' ')) {
         return fail(head, -HTTP1_E_REQUEST_LINE, target_end);
     }
@@ -115,7 +115,7 @@ static int parse_request_line(struct http1_head *head, const char *data, size_t 
 
     head->method = (struct http1_slice){(uint32_t)line, (uint32_t)(method_end - line)};
     head->target = (struct http1_slice){(uint32_t)target, (uint32_t)(target_end - target)};
-    broken = http1_check_target(data + line, head->method.size, data + target, head->target.size);
+    broken = http1_check_form(data + line, head->method.size, data + target, head->target.size);
     return broken ? fail(head, broken, target) : 0;
 }
 

@@ -51,6 +51,7 @@ const uint8_t http1_class[256] = {
     ['|'] = TOKEN | TARGET,
     ['}'] = TARGET,
     ['~'] = TOKEN | TARGET | HOST,
+    [0x80 ... 0xff] = CLASS_RAW,
 };
 
 bool http1_same_word(const char *data, size_t size, const char *word) {

@@ -11,7 +11,8 @@ enum {
     CLASS_HOST = 4,   /* a registered name (RFC 3986 §3.2.2) */
     CLASS_SCHEME = 8, /* RFC 3986 §3.1, after the first letter */
     CLASS_DIGIT = 16,
-    CLASS_HEX = 32
+    CLASS_HEX = 32,
+    CLASS_RAW = 64    /* above 127: in a target that was received as some clients send it, never in one that we send */
 };
 
 extern const uint8_t http1_class[256];

@@ -17,7 +17,7 @@
  * Fields of a request up to which it gets the small template, or the medium one, and the keys that were in the others before
  * they were emptied: so the tables of the three have 16, 32 and 64 places. What an app adds has room there too, mostly.
  */
-enum { FEW = 2, SOME = 14, ROOM_FOR_SOME = 20, ROOM_FOR_MANY = 40 };
+enum { FEW = 1, SOME = 14, ROOM_FOR_SOME = 20, ROOM_FOR_MANY = 40 };
 
 /* X(variable, key) */
 #define KEYS(X)                                                                                                           \
@@ -34,6 +34,7 @@ enum { FEW = 2, SOME = 14, ROOM_FOR_SOME = 20, ROOM_FOR_MANY = 40 };
     X(errors, "rack.errors")                                                                                              \
     X(hijack_possible, "rack.hijack?")                                                                                    \
     X(hijack, "rack.hijack")                                                                                              \
+    X(after_reply, "rack.after_reply")                                                                                    \
     X(response_finished, "rack.response_finished")                                                                        \
     X(http_host, "HTTP_HOST")                                                                                             \
     X(content_length, "CONTENT_LENGTH")
@@ -287,6 +288,7 @@ void plait_server_env(struct exchange *exchange, const struct server_connection 
     exchange->handle = plait_server_handle(exchange);
     rb_hash_aset(env, key_hijack, exchange->handle);
     rb_hash_aset(env, key_response_finished, rb_ary_new());
+    rb_hash_aset(env, key_after_reply, rb_ary_new());
     set_fields(env, request);
     take_body(exchange, request);
 }
@@ -313,6 +315,7 @@ static VALUE template(const struct rb_server_listener *listener, VALUE scheme, V
     rb_hash_aset(env, key_hijack_possible, Qtrue);
     rb_hash_aset(env, key_hijack, Qnil);
     rb_hash_aset(env, key_response_finished, Qnil);
+    rb_hash_aset(env, key_after_reply, Qnil);
     if (room == 0) rb_funcall(env, id_rehash, 0); /* it has grown to twice the room that it needs */
     return env;
 }

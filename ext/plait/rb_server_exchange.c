@@ -222,6 +222,13 @@ static VALUE exchange_detach(VALUE self) {
     return rb_assoc_new(INT2NUM(number), rest);
 }
 
+/* env: of the request, while its app runs; else nil */
+static VALUE exchange_env(VALUE self) {
+    const struct exchange *exchange = plait_server_of(RSTRUCT_GET(self, 0))->performing;
+    while (exchange && exchange->handle != self) exchange = exchange->next;
+    return exchange ? exchange->env : Qnil;
+}
+
 /* begun?: whether something of an answer was sent */
 static VALUE exchange_begun(VALUE self) {
     struct rb_server *server;
@@ -245,6 +252,7 @@ void plait_server_define_exchange(VALUE server_class) {
     rb_define_method(exchange_class, "number", exchange_number, 0);
     rb_define_method(exchange_class, "detach", exchange_detach, 0);
     rb_define_method(exchange_class, "open_ended", exchange_open_ended, 0);
+    rb_define_method(exchange_class, "env", exchange_env, 0);
     rb_define_method(exchange_class, "begun?", exchange_begun, 0);
     rb_define_method(exchange_class, "minor", exchange_minor, 0);
 }

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 static ID id_call, id_fail, id_finished, id_close, id_sent, id_end, id_ended, id_forget;
-static ID id_bind_call;
-static VALUE response_finished_key, queued_key, thread_raise;
+static ID id_bind_call, id_replied, id_abandon;
+static VALUE response_finished_key, after_reply_key, queued_key, thread_raise;
 
 static VALUE was_sent(VALUE error) {
     return rb_funcall(rb_path2class("Plait::Server::Signals"), id_sent, 1, error);
@@ -66,6 +66,7 @@ static VALUE run_app(VALUE argument) {
 static VALUE report(VALUE argument) {
     const struct exchange *exchange = (const struct exchange *)argument;
     rb_funcall(exchange->server->reply, id_fail, 2, exchange->env, rb_errinfo());
+    if (!plait_server_connection(exchange)) rb_funcall(exchange->handle, id_abandon, 0); /* the app may have taken it over */
     return Qnil;
 }
 
@@ -154,7 +155,7 @@ static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
 
 struct ending {
     struct exchange *exchange;
-    VALUE callables, error;
+    VALUE callables, replied, error;
 };
 
 static VALUE call_finished(VALUE argument) {
@@ -165,6 +166,7 @@ static VALUE call_finished(VALUE argument) {
         rb_funcall(exchange->server->reply, id_finished, 5, ending->callables, exchange->env, exchange->status,
                    exchange->headers, ending->error);
     }
+    if (!NIL_P(ending->replied)) rb_funcall(exchange->server->reply, id_replied, 2, ending->replied, exchange->env);
     return Qnil;
 }
 
@@ -175,10 +177,17 @@ static VALUE try_to_call_finished(VALUE argument) {
     return Qnil;
 }
 
+/* An Array in which there is something; else nil. */
+static VALUE callables_in(VALUE env, VALUE key) {
+    VALUE array = rb_hash_lookup(env, key);
+    return RB_TYPE_P(array, T_ARRAY) && RARRAY_LEN(array) > 0 ? array : Qnil;
+}
+
 static void end_request(struct exchange *exchange, int state, VALUE error) {
-    struct ending ending = {.exchange = exchange, .error = error, .callables = rb_hash_lookup(exchange->env, response_finished_key)};
-    if (!RB_TYPE_P(ending.callables, T_ARRAY) || RARRAY_LEN(ending.callables) == 0) ending.callables = Qnil;
-    if (NIL_P(ending.callables) && NIL_P(exchange->input)) return; /* as mostly */
+    struct ending ending = {.exchange = exchange, .error = error};
+    ending.callables = callables_in(exchange->env, response_finished_key);
+    ending.replied = callables_in(exchange->env, after_reply_key);
+    if (NIL_P(ending.callables) && NIL_P(ending.replied) && NIL_P(exchange->input)) return; /* as mostly */
 
     if (state == 0) try_to_call_finished((VALUE)&ending);
     else act_while_leaving(state, try_to_call_finished, (VALUE)&ending);
@@ -350,6 +359,10 @@ void plait_server_init_request(void) {
     id_ended = rb_intern("ended");
     id_forget = rb_intern("forget");
     id_bind_call = rb_intern("bind_call");
+    id_replied = rb_intern("replied");
+    id_abandon = rb_intern("abandon");
+    after_reply_key = rb_interned_str_cstr("rack.after_reply");
+    rb_gc_register_mark_object(after_reply_key);
     thread_raise = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
     rb_gc_register_mark_object(thread_raise);
     response_finished_key = rb_interned_str_cstr("rack.response_finished");

@@ -9,6 +9,7 @@ module Conformance
     good "the plainest", ask("Host: a"),
          method: "GET", target: "/", version: "1.1", framing: :none, body: "", persistent: true, headers: [%w[Host a]]
     good "a path and a query", ask("Host: a", line: "GET /a/b%20c?d=e&f=%2F HTTP/1.1"), target: "/a/b%20c?d=e&f=%2F"
+    good "bytes above 127", ask("Host: a", line: "GET /caf\xC3\xA9?\xFF HTTP/1.1"), target: "/caf\xC3\xA9?\xFF".b
     good "bytes that browsers don't escape", ask("Host: a", line: "GET /a|b^c?{d}=\"e\" HTTP/1.1"), target: "/a|b^c?{d}=\"e\""
     good "two slashes", ask("Host: a", line: "GET //a HTTP/1.1"), target: "//a"
     good "an absolute target", ask("Host: a", line: "GET http://a:80/b HTTP/1.1"), target: "http://a:80/b"
@@ -39,7 +40,9 @@ module Conformance
     bad "a method that is no token", "GE<!>(T / HTTP/1.1\r\nHost: a\r\n\r\n", :method
     bad "a method with a colon", "GET<!>: / HTTP/1.1\r\nHost: a\r\n\r\n", :method
     bad "a fragment", "GET /a<!>#b HTTP/1.1\r\nHost: a\r\n\r\n", :target
-    bad "bytes above 127 in the target", "GET /caf<!>\xC3\xA9 HTTP/1.1\r\nHost: a\r\n\r\n", :target
+    bad "a byte above 127 in an absolute target's host", "GET <!>http://caf\xC3\xA9/ HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
+    bad "a byte above 127 in CONNECT's target", "CONNECT <!>caf\xC3\xA9:80 HTTP/1.1\r\nHost: a\r\n\r\n", :target_form
+    bad "DEL behind a byte above 127", "GET /\xC3<!>\x7F HTTP/1.1\r\nHost: a\r\n\r\n", :control
     bad "NUL in the target", "GET /<!>\0 HTTP/1.1\r\nHost: a\r\n\r\n", :control
     bad "NUL first", "<!>\0GET / HTTP/1.1\r\nHost: a\r\n\r\n", :control
     bad "a TLS hello", "<!>\x16\x03\x01\x02\x00\x01\x00", :control

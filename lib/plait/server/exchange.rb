@@ -13,6 +13,7 @@ module Plait
     # - `send_file(descriptor, offset, count)`: sends of a file what can be sent without waiting; the bytes, 0 when none
     #   could be, false when the file is shorter, nil when the connection is gone
     # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `begun?`: whether some of an answer was sent
+    # - `env`: of the request, while its app runs; else nil
     # - `detach`: its descriptor and what was received behind the request: the caller's from then on
     Exchange = Struct.new(:core, :ticket, :serial)
 
@@ -22,8 +23,12 @@ module Plait
       # @return [Socket]
       # @raise [ConnectionClosed] when it is gone
       def call
-        @hijacked ||= socket(*(detach or raise ConnectionClosed, "the connection of this request is gone"))
+        @hijacked ||= take_over
       end
+
+      # The app has failed, and has told nobody else of the connection that it has taken.
+      # @return [void]
+      def abandon = @hijacked&.close
 
       # @return [Socket] to wait by; the connection stays the core's
       def io
@@ -33,6 +38,13 @@ module Plait
       def inspect = "#<#{self.class}>"
 
       private
+
+      # As `rack.hijack_io`, too, where Rack 2 has it.
+      def take_over
+        socket = socket(*(detach or raise ConnectionClosed, "the connection of this request is gone"))
+        env&.store("rack.hijack_io", socket)
+        socket
+      end
 
       def socket(number, rest)
         socket = Socket.for_fd(number)

@@ -64,6 +64,16 @@ module Plait
         end
       end
 
+      # Calls what Puma's convention has called behind an answer (`rack.after_reply`), the first one first.
+      # @return [void]
+      def replied(callables, env)
+        callables.each do |callable|
+          callable.call
+        rescue StandardError => e
+          self.fail(env, e)
+        end
+      end
+
       private
 
       # A complete answer is not cut by what fails behind it.

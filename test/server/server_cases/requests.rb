@@ -20,6 +20,17 @@ module ServerCases
       @envs.pop
     end
 
+    # As some clients send them; what they mean is the app's.
+    def test_bytes_above_127_in_a_target
+      seen = Thread::Queue.new
+      serve { |env| (seen << env.values_at("PATH_INFO", "QUERY_STRING")) && [200, {}, []] }
+      assert_equal(200, get("/caf\u00e9/\xFF?q=\u00e9").status)
+      path, query = seen.pop
+      assert_equal(["/caf\u00e9/\xFF".b, "q=\u00e9".b], [path, query])
+      assert_equal([Encoding::BINARY] * 2, [path.encoding, query.encoding])
+      ["/\u00e9\x7F", "/\u00e9\0", "/\u00e9 x"].each { |target| assert_equal(400, get(target).status) }
+    end
+
     def test_the_env_of_a_request
       env = env_of("GET /a%20b/c?x=1&y HTTP/1.1\r\nHost: example.com:8080\r\nX-Some-Thing: 7\r\nCookie: a=1\r\n\r\n")
       expected = {

@@ -22,6 +22,28 @@ module ServerCases
       assert_serves
     end
 
+    # As Rack 2 has it, and the gem faye-websocket needs it.
+    def test_the_socket_of_a_full_hijack_is_in_env
+      serve(lint: false) do |env|
+        taken = env["rack.hijack"].call
+        env["rack.hijack_io"].write("raw") if env["rack.hijack_io"].equal?(taken)
+        env["rack.hijack_io"].close
+        [-1, {}, []]
+      end
+      assert_equal("raw", connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").rest)
+    end
+
+    def test_an_app_that_fails_after_a_full_hijack
+      kept = []
+      serve(lint: false) do |env|
+        kept << env["rack.hijack"].call
+        raise "boom"
+      end
+      assert_closed(connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
+      assert(kept.first.closed?)
+      assert_match(/boom/, @errors.next)
+    end
+
     def test_partial_hijack
       serve do
         [101, { "connection" => "Upgrade", "upgrade" => "echo", "rack.hijack" => lambda { |stream|

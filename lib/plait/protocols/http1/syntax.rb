@@ -9,7 +9,7 @@ module Plait
         TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/n
         # Bytes that no field value may have; HTAB it may.
         CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/n
-        # Wider than RFC 3986: browsers send | ^ { } " as they are. A fragment is never sent.
+        # Of what we send. Wider than RFC 3986: browsers send | ^ { } " as they are. A fragment is never sent.
         TARGET = /\A[\x21\x22\x24-\x7e]+\z/n
 
         NAME_BYTES = /[!$&'()*+,\-.0-9;=A-Z_a-z~]|%\h\h/n

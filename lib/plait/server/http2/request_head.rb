@@ -66,10 +66,13 @@ module Plait
 
         def write
           others = @fields.reject { |name, _| OWN.include?(name) } # rubocop:disable Style/HashExcept -- it is an Array
-          Protocols::HTTP1::Serializer.request(@request_method, @path, [["host", @host], *others, *cookie, *framing])
+          Protocols::HTTP1::Serializer.request(@request_method, path, [["host", @host], *others, *cookie, *framing])
         rescue LocalProtocolError => e
           raise Malformed, e.message
         end
+
+        # What some clients send as it is; the serializer takes it escaped only.
+        def path = @path.b.gsub(/[\x80-\xff]/n) { |byte| format("%%%02X", byte.ord) }
 
         def check_pseudo(pseudo, fields)
           names = pseudo.map(&:first)

@@ -48,7 +48,7 @@ module Plait
             def words(line, at)
               method = line[/\A[!#$%&'*+\-.^_`|~0-9A-Za-z]*/n]
               check_method(line, method, at)
-              target = line.match(/[\x21\x22\x24-\x7e]*/n, method.bytesize + 1)[0]
+              target = line.match(/[\x21\x22\x24-\x7e\x80-\xff]*/n, method.bytesize + 1)[0]
               check_target(line, target, method.bytesize + 1 + target.bytesize, at)
               [method, target]
             end
