@@ -286,6 +286,47 @@ class ServeOperationsTest < Minitest::Test
     assert_equal(0, Process.wait2(pid).last.exitstatus)
   end
 
+  def test_who_connects_before_the_app_is_loaded_is_refused
+    write("config.ru", "sleep(0.02) until File.exist?('go'); run ->(_) { [200, {}, ['loaded']] }")
+    [%w[0 true], %w[1 true], %w[1 false]].each do |workers, preload|
+      FileUtils.rm_f(path("go"))
+      write("plait.rb", "preload_app! #{preload}\nstate_path 'state'\n")
+      places = ["tcp://127.0.0.1:#{@port = free_port}", "unix://#{path("socket")}"].join(",")
+      plait_running("serve", "-C", "plait.rb", "--workers", workers, "--bind", places) do |pid, _, _|
+        wait_until(timeout: 60) { File.exist?(path("state")) && File.socket?(path("socket")) }
+        assert_raises(Errno::ECONNREFUSED) { body }
+        assert_raises(Errno::ECONNREFUSED) { UNIXSocket.new(path("socket")) }
+        write("go", "")
+        assert_equal("loaded", wait_until(timeout: 60) { body_or_nil })
+        UNIXSocket.new(path("socket")).close
+        Process.kill(:TERM, pid)
+      end
+    end
+  end
+
+  def test_a_service_manager_is_told
+    version(1)
+    told = Socket.new(:UNIX, :DGRAM).tap { |socket| socket.bind(Addrinfo.unix(path("notify"))) }
+    env = { "NOTIFY_SOCKET" => path("notify"), "WATCHDOG_USEC" => "200000" }
+    heard = ->(text) { wait_until(timeout: 60) { told.recv_nonblock(1000, exception: false).to_s.start_with?(text) } }
+    %w[0 1].each do |workers|
+      serving("--workers", workers, env: env) do |pid|
+        ["READY=1", "WATCHDOG=1", "WATCHDOG=1"].each { |text| heard.call(text) }
+        if workers == "1"
+          [2, 3].each do |number|
+            number == 2 ? version(2) : write("config.ru", "raise 'broken'")
+            Process.kill(:USR2, pid)
+            ["RELOADING=1\nMONOTONIC_USEC=", "READY=1"].each { |text| heard.call(text) }
+          end
+        end
+        Process.kill(:TERM, pid)
+        heard.call("STOPPING=1")
+      end
+    end
+  ensure
+    told.close
+  end
+
   def test_a_queue_of_connections_for_each_worker
     write("config.ru", "run ->(_) { [200, {}, [Process.pid.to_s]] }")
     write("plait.rb", "reuse_port!\nworkers 2\non :threads\n")
@@ -437,6 +478,12 @@ class ServeOperationsTest < Minitest::Test
   end
 
   def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))
+
+  def body_or_nil
+    body
+  rescue Errno::ECONNREFUSED
+    nil
+  end
 
   def refused?
     TCPSocket.new("127.0.0.1", @port).close

@@ -134,6 +134,45 @@ class ServeCommandTest < Minitest::Test
     end
   end
 
+  def test_rackup_reads_the_configuration
+    FileUtils.mkdir_p(File.join(folder, "config"))
+    File.write(File.join(folder, "config/plait.rb"), <<~RUBY)
+      on :threads
+      workers 1
+      pidfile "pid"
+      bind "tcp://127.0.0.1:1"
+      on_worker_boot { |index| ENV["BOOTED"] = index.to_s }
+    RUBY
+    app = "run ->(_) { [200, {}, [ENV['BOOTED'].inspect, Fiber.current_scheduler.inspect, Process.pid.to_s]] }"
+    _, complaints = capture_subprocess_io do
+      with_rackup(app, Host: "127.0.0.1") do |port, pid|
+        body = Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
+        assert_match(/\A"0"nil\d+\z/, body)
+        refute_match(/nil#{pid}\z/, body)
+        Process.kill(:TERM, pid)
+      end
+    end
+    assert_match(%r{^plait: config/plait\.rb: only plait serve heeds pidfile$}, complaints)
+    refute_path_exists(File.join(folder, "pid"))
+  end
+
+  # As of rackup and of Rails, which name a place where their users have named none.
+  def test_rackup_listens_where_the_configuration_says
+    require "rackup/handler/plait"
+    { { Host: "localhost", Port: 9292 } => 2, { Host: "localhost", Port: 3000, user_supplied_options: [] } => 2,
+      { Host: "127.0.0.1", Port: 0, user_supplied_options: [:Port] } => 1 }.each do |options, places|
+      Dir.mktmpdir do |folder|
+        File.write("#{folder}/plait.rb", "bind 'tcp://127.0.0.1:0'\nbind 'unix://#{folder}/s'\ndrain 0\n")
+        stub_path("#{folder}/plait.rb") do
+          Rackup::Handler::Plait.run(->(_) {}, **options) do |server|
+            assert_equal(places, server.endpoints.size)
+            server.stop(within: 0)
+          end
+        end
+      end
+    end
+  end
+
   def test_rackup_ends_at_once_at_the_second_signal
     endless = 'run ->(env) { env["PATH_INFO"] == "/" ? [200, {}, []] : File.write("begun", "") && sleep }'
     with_rackup(endless, Host: "::1") do |port, pid|
@@ -172,6 +211,16 @@ class ServeCommandTest < Minitest::Test
   end
 
   private
+
+  def stub_path(path)
+    before = Plait::Server::ConfigFile::PATH
+    Plait::Server::ConfigFile.send(:remove_const, :PATH)
+    Plait::Server::ConfigFile.const_set(:PATH, path)
+    yield
+  ensure
+    Plait::Server::ConfigFile.send(:remove_const, :PATH)
+    Plait::Server::ConfigFile.const_set(:PATH, before)
+  end
 
   # @yieldparam port [Integer]
   # @yieldparam pid [Integer] of a rackup that is to end well

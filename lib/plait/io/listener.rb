@@ -39,16 +39,17 @@ module Plait
         # @param reuse_port [Boolean] let several processes listen there, each with a queue of its own (SO_REUSEPORT)
         # @param tls [TLS::Server, nil]
         # @param mode [Integer, nil] permissions of a UNIX socket's file
+        # @param later [Boolean] refuse connections until {#listen} is called
         # @param http2 [Boolean] whether peers without TLS may begin with HTTP/2: of interest to who speaks HTTP here
         # @return [Listener]
         # @raise [ListenError]
-        def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil, http2: false)
+        def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil, http2: false, later: false)
           raise UsageError, "#{endpoint} is for datagrams; connections need tcp://, tls:// or unix://" if endpoint.udp?
           raise UsageError, "#{endpoint} speaks TLS: give tls: a Plait::Io::TLS::Server" if endpoint.tls? && !tls
 
-          io = Binding.new(endpoint, reuse_port: reuse_port, mode: mode).listen(backlog)
+          io = Binding.new(endpoint, reuse_port: reuse_port, mode: mode).listen(later ? nil : backlog)
           file = SocketFile.new(endpoint.path) if endpoint.unix?
-          new(io, scheme: endpoint.scheme, tls: tls, backlog: backlog, file: file, http2: http2)
+          new(io, scheme: endpoint.scheme, tls: tls, backlog: backlog, file: file, http2: http2, later: later)
         end
 
         # The sockets that a service manager has opened for us (sd_listen_fds(3)). The variables that tell of them are
@@ -72,17 +73,32 @@ module Plait
       # @param scheme [Symbol] :tcp or :tls, for what is no UNIX socket
       # @param file [SocketFile, nil] to remove in the end
       # @api private
-      def initialize(io, scheme: :tcp, tls: nil, backlog: nil, file: nil, http2: false)
+      def initialize(io, scheme: :tcp, tls: nil, backlog: nil, file: nil, http2: false, later: false)
         @io = io
         @io.nonblock = true
         @tls = tls
         @backlog = backlog
         @file = file
         @http2 = http2
+        @later = later
         @endpoint = locate(scheme)
         @lock = Mutex.new
         @users = 0
         @pause = FIRST_PAUSE
+      end
+
+      # Lets peers connect, where it was opened for later; also in a fork, for all processes that have the socket.
+      # @return [void]
+      # @raise [ListenError] another process has taken the place meanwhile
+      def listen
+        return unless @later
+
+        Binding.new(@endpoint, reuse_port: false, mode: nil).telling do
+          raise Errno::EADDRINUSE if @file && !@file.ours?
+
+          @io.listen(@backlog)
+        end
+        @later = false
       end
 
       # @return [Integer, nil] the backlog as the kernel has cut it; nil when it is what was asked for

@@ -30,7 +30,7 @@ module Plait
       def server(count, life: nil)
         plan = @configuration.plan(@notice)
         watch = watch(plan)
-        app = @configuration.preload || count.zero? ? load : later(plan)
+        app = @configuration.preload || count.zero? ? load.tap { @sockets.listen } : later(plan)
         plan.on_reopen << @logs.method(:reopen)
         plan.before_fork << method(:tidy)
         plan.on_boot.unshift(->(index) { name_process(index) })
@@ -55,7 +55,7 @@ module Plait
       end
 
       def later(plan)
-        Later.new { load }.tap { |app| plan.on_boot.unshift(->(_) { app.load }) }
+        Later.new { load }.tap { |app| plan.on_boot.unshift(->(_) { app.load.then { @sockets.listen } }) }
       end
 
       # What the workers share is what none of them writes to.

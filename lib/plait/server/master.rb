@@ -8,6 +8,7 @@ require_relative "metrics_endpoint"
 require_relative "options"
 require_relative "pid_file"
 require_relative "pulse"
+require_relative "service_manager"
 require_relative "sockets"
 require_relative "state_file"
 require_relative "stray"
@@ -49,6 +50,7 @@ module Plait
         @reread = reread
         @count = configuration.worker_count
         @bell = Io::Bell.new
+        @manager = ServiceManager.new { @duty.nil? || @duty.report[:standstill].nil? }
         @phase = "boot"
         @since = Time.now.to_i
       end
@@ -82,7 +84,7 @@ module Plait
 
       def clear_up
         @pulse&.end
-        [@metrics, @logs].compact.each(&:close)
+        [@manager, @metrics, @logs].compact.each(&:close)
         @sockets&.close
         [@state, @pid_file].compact.each(&:remove)
         @logs&.give_back
@@ -100,11 +102,7 @@ module Plait
         raise UsageError, "the status file #{@configuration.state} can't be written: #{SystemReason.of(e)}"
       end
 
-      def warn_of_short_queue
-        capped = @sockets.capped_backlog or return
-        @notice.call("the kernel lets #{capped} connections wait to be accepted, not #{Sockets::BACKLOG}: " \
-                     "sysctl -w net.core.somaxconn=#{Sockets::BACKLOG}")
-      end
+      def warn_of_short_queue = @sockets.short_queue&.then { |line| @notice.call(line) }
 
       def warn_of_certificates = @sockets.warnings.each { |line| @notice.call(line) }
 
@@ -144,8 +142,8 @@ module Plait
 
       def supervise(&on_ready)
         plan = Workers::Plan.of(name: "the process with the app", patience: @configuration.boot_timeout, slack: SLACK,
-                                grace: @configuration.grace, drain: @configuration.drain, silence: Float::INFINITY, notice: @notice,
-                                on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
+                                grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
+                                silence: Float::INFINITY, on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
         @workers = Workers.new(1, @bell, plan) { |life| be_parent(life) }
         @workers.run { serving(&on_ready) }
       end
@@ -177,6 +175,7 @@ module Plait
         @logs.settle
         @phase = "serving"
         @pulse.begin
+        @manager.ready
         yield @sockets.endpoints
       end
 
@@ -214,15 +213,17 @@ module Plait
       # The second time at once.
       def stop
         @bell.ring(Deadline.after(@stopping ? 0 : @configuration.drain))
+        @manager.stopping unless @stopping
         @phase = "stopping"
         @stopping = true
         throw(:ended) if @loading == Thread.current # handlers run in the main thread
       end
 
       def restart
-        return @workers.restart if @workers
+        return later("this process serves alone: there is nobody to replace (see --workers)") unless @workers
 
-        later("this process serves alone: there is nobody to replace (see --workers)")
+        @manager.reloading(@workers)
+        @workers.restart
       end
 
       def hang_up

@@ -46,14 +46,15 @@ module Plait
       # @param backlog [Integer] where the line says no other number
       # @param at [Io::Endpoint] with the port that was given, where that was 0
       # @param reuse_port [Boolean]
+      # @param later [Boolean] refuse connections until its {Io::Listener#listen} is called
       # @return [Io::Listener]
       # @raise [ListenError, UsageError]
-      def open(inherited: [], backlog: 1024, at: @endpoint, reuse_port: false)
+      def open(inherited: [], backlog: 1024, at: @endpoint, reuse_port: false, later: false)
         found = inherited.find { |listener| listener.endpoint.name == @endpoint.name }
         return adopt(inherited.delete(found)) if found
 
         backlog = Integer(@words["backlog"], 10) if @words["backlog"]
-        Io::Listener.open(at, backlog: backlog, tls: tls, mode: mode, reuse_port: reuse_port)
+        Io::Listener.open(at, backlog: backlog, tls: tls, mode: mode, reuse_port: reuse_port, later: later)
       end
 
       # Reads the certificate and what belongs to it, if there is one.

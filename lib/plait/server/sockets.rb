@@ -6,7 +6,7 @@ require_relative "../io/listener"
 module Plait
   class Server
     # All sockets that a configuration wants: inherited from a service manager as far as it has opened them, else opened here,
-    # before anything is loaded or begun.
+    # before anything is loaded or begun. Those opened here refuse connections until the app is loaded: see {#listen}.
     class Sockets
       # Where neither the place nor the kernel says less.
       BACKLOG = 4096
@@ -17,6 +17,7 @@ module Plait
       # @raise [ListenError, UsageError]
       def initialize(configuration, count, env = ENV)
         @opened = []
+        @late = []
         @inherited = Io::Listener.from_environment(env)
         @several = configuration.reuse_port && count > 1 ? count : 1
         configuration.binds.empty? && @inherited.any? ? take_all : open_all(configuration.places)
@@ -30,11 +31,19 @@ module Plait
       # @return [void]
       def each(&block) = @opened.each { |listener, worker| block.call(listener, worker) }
 
+      # The app is loaded: from now on who connects is served. In whichever process; it holds for all that have the sockets.
+      # @return [void]
+      # @raise [ListenError]
+      def listen = @late.each(&:listen)
+
       # @return [Array<Io::Endpoint>]
       def endpoints = @opened.map { |listener, _| listener.endpoint }.uniq
 
-      # @return [Integer, nil] the length of the queue to which the kernel has cut the one that was wanted
-      def capped_backlog = @opened.filter_map { |listener, _| listener.capped_backlog }.min
+      # @return [String, nil] that the kernel has cut the queue of connections, and how to raise it
+      def short_queue
+        capped = @opened.filter_map { |listener, _| listener.capped_backlog }.min or return
+        "the kernel lets #{capped} connections wait to be accepted, not #{BACKLOG}: sysctl -w net.core.somaxconn=#{BACKLOG}"
+      end
 
       # Reads the certificates anew, which somebody may have renewed.
       # @return [void]
@@ -65,11 +74,17 @@ module Plait
 
       def take(place)
         several = place.reusable? ? @several : 1
-        first = place.open(inherited: @inherited, backlog: BACKLOG, reuse_port: several > 1)
-        @opened << [first, several > 1 ? 0 : nil, place]
+        first = place.open(inherited: @inherited, backlog: BACKLOG, reuse_port: several > 1, later: true)
+        keep(first, several > 1 ? 0 : nil, place)
         (1...several).each do |worker|
-          @opened << [place.open(at: first.endpoint, backlog: BACKLOG, reuse_port: true), worker, place]
+          keep(place.open(at: first.endpoint, backlog: BACKLOG, reuse_port: true, later: true), worker, place)
         end
+      end
+
+      # The same socket may be adopted anew, with another certificate.
+      def keep(listener, worker, place)
+        @opened << [listener, worker, place]
+        @late << listener
       end
     end
   end

@@ -2,7 +2,10 @@
 
 require_relative "../../plait"
 require_relative "../../plait/server"
+require_relative "../../plait/server/config_file"
+require_relative "../../plait/server/configuration"
 require_relative "../../plait/server/isolation"
+require_relative "../../plait/server/place"
 require_relative "../../plait/values/errors"
 
 module Rackup
@@ -12,18 +15,24 @@ module Rackup
     module Plait
       # Options that are numbers.
       COUNTS = %i[limit queue workers].freeze
-      # Seconds, at the end, for what was begun.
+      # Seconds, at the end, for what was begun, where nothing is said.
       DRAIN = ::Plait::Server::DRAIN
       # What the shell is told, as by `plait serve`: sysexits.h's EX_UNAVAILABLE, where it is not the caller's mistake.
       MISUSED = 2
       UNAVAILABLE = 69
+      PORT = "9292"
+      # Which rackup passes on where its user says nothing.
+      HOSTS = %w[localhost 0.0.0.0 127.0.0.1].freeze
+      NOTICE = ->(line) { warn("plait: #{line}") }
+      # Of a config/plait.rb: the app, its folder and its environment are rackup's here, and there is no master.
+      UNHEEDED = %i[rackup directory environment preload reuse_port pidfile state access_log metrics stdout stderr].freeze
       # What Rackup::Server passes on: then it is a command that has begun this, and not a program.
       COMMAND = %i[config environment].freeze
 
       class << self
         # Serves until a signal ends it. In the command rackup what is wrong is one sentence, and an exit status.
         # @param app [#call]
-        # @param options [Hash] :Host, :Port, and those of {valid_options}
+        # @param options [Hash] :Host, :Port, and those of {valid_options}; what they don't say may stand in config/plait.rb
         # @yieldparam server [::Plait::Server] before it begins
         # @return [void]
         # @raise [::Plait::UsageError, ::Plait::ListenError]
@@ -56,12 +65,27 @@ module Rackup
 
         def serve(app, options)
           @ended = false
-          @drain = options.key?(:drain) ? seconds(options[:drain]) : DRAIN
-          settings = settings(options)
-          ::Plait::Server::Isolation.settle(settings.fetch(:on, :hybrid)) { |line| warn("plait: #{line}") }
-          @server = ::Plait::Server.new(app, bind: place(options), **settings)
+          configuration = configuration(options)
+          @drain = configuration.drain
+          ::Plait::Server::Isolation.settle(configuration.on, &NOTICE)
+          @server = server(app, configuration)
+          listeners(options, configuration).each { |listener| @server.listen(listener) }
           yield @server if block_given?
           ending_by_sigterm { @server.run }
+        end
+
+        # What is in config/plait.rb, as far as it is not for `plait serve` alone; options count more.
+        def configuration(options)
+          path = ::Plait::Server::ConfigFile::PATH
+          file = File.exist?(path) ? ::Plait::Server::ConfigFile.read(path, notice: NOTICE) : {}
+          idle = UNHEEDED.select { |name| file.key?(name) }
+          NOTICE.call("#{path}: only plait serve heeds #{idle.join(", ")}") if idle.any?
+          ::Plait::Server::Configuration.of(file, settings(options))
+        end
+
+        def server(app, configuration)
+          workers = configuration.worker_count if configuration.workers
+          ::Plait::Server.new(app, **configuration.options, workers: workers&.nonzero?, plan: configuration.plan(NOTICE))
         end
 
         def give_up(error)
@@ -69,17 +93,36 @@ module Rackup
           exit(error.is_a?(::Plait::UsageError) ? MISUSED : UNAVAILABLE)
         end
 
+        # @return [Array<::Plait::Io::Listener>]
+        def listeners(options, configuration)
+          places = configuration.binds unless asked_for_place?(options)
+          places = [place(options)] if places.to_a.empty?
+          places.each_with_object([]) do |text, opened|
+            opened << ::Plait::Server::Place.new(text).open(backlog: ::Plait::Server::BACKLOG)
+          rescue StandardError
+            opened.each(&:close)
+            raise
+          end
+        end
+
+        # Rails tells what its user has said; with rackup it is what differs from its defaults.
+        def asked_for_place?(options)
+          said = options[:user_supplied_options]
+          return said.intersect?(%i[Host Port]) if said
+
+          (options[:Port] || PORT).to_s != PORT || ![nil, *HOSTS].include?(options[:Host])
+        end
+
         def place(options)
           host = options[:Host] || "127.0.0.1"
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
-          "tcp://#{host}:#{options[:Port] || 9292}"
+          "tcp://#{host}:#{options[:Port] || PORT}"
         end
 
         def settings(options)
           counts = options.slice(*COUNTS).to_h { |name, text| [name, count(name, text)] }
-          counts.delete(:workers) if counts[:workers]&.zero?
-          plan = { drain: @drain }
-          { on: (options[:on] || :hybrid).to_sym, early_hints: answer(options[:early_hints]), plan: plan, **counts }
+          drain = seconds(options[:drain]) if options.key?(:drain)
+          { on: options[:on]&.to_sym, early_hints: answer(options[:early_hints]), drain: drain, **counts }
         end
 
         def count(name, text)
@@ -94,7 +137,8 @@ module Rackup
         def answer(text)
           case text.to_s
           when "true" then true
-          when "", "false" then false
+          when "false" then false
+          when "" then nil
           else raise ::Plait::UsageError, "-O early_hints=#{text}: early_hints is true or false"
           end
         end

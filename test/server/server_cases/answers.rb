@@ -155,35 +155,5 @@ module ServerCases
       assert_equal("GET /x: its thread was ended (Thread#kill, Thread.exit) before it was answered", @errors.next)
       assert_serves
     end
-    # The client has all of it.
-    def test_a_body_that_can_not_be_closed_cuts_no_answer
-      serve(lint: false) do |env|
-        parts = %w[ab cd]
-        body = env["PATH_INFO"] == "/array" ? Struct.new(:to_ary).new(parts) : parts.each
-        body.define_singleton_method(:close) { raise "boom" }
-        [200, {}, body]
-      end
-      caller = connect
-      %w[/array /each /array].each do |path|
-        assert_equal("abcd", caller.get(path).body)
-        assert_match(/boom/, @errors.next)
-      end
-    end
-
-    # Puma's.
-    def test_what_is_called_after_a_reply
-      calls = Thread::Queue.new
-      serve(lint: false) do |env|
-        env["rack.after_reply"] << -> { calls << :first } << -> { raise "boom" } << -> { calls << :last }
-        [200, {}, env["PATH_INFO"] == "/each" ? %w[x].each : ["x"]]
-      end
-      caller = connect
-      %w[/ /each].each do |path|
-        assert_equal("x", caller.get(path).body)
-        assert_equal(%i[first last], [calls.pop, calls.pop])
-        assert_match(/boom/, @errors.next)
-      end
-    end
-
   end
 end

@@ -52,5 +52,20 @@ module ServerCases
       end
       assert_serves
     end
+
+    # The client has all of it.
+    def test_a_body_that_can_not_be_closed_cuts_no_answer
+      serve(lint: false) do |env|
+        parts = %w[ab cd]
+        body = env["PATH_INFO"] == "/array" ? Struct.new(:to_ary).new(parts) : parts.each
+        body.define_singleton_method(:close) { raise "boom" }
+        [200, {}, body]
+      end
+      caller = connect
+      %w[/array /each /array].each do |path|
+        assert_equal("abcd", caller.get(path).body)
+        assert_match(/boom/, @errors.next)
+      end
+    end
   end
 end

@@ -79,5 +79,20 @@ module ServerCases
       assert_raises(Plait::ConnectionClosed) { env["rack.hijack"].call }
       assert_equal(200, caller.get.status)
     end
+
+    # Puma's.
+    def test_what_is_called_after_a_reply
+      calls = Thread::Queue.new
+      serve(lint: false) do |env|
+        env["rack.after_reply"] << -> { calls << :first } << -> { raise "boom" } << -> { calls << :last }
+        [200, {}, env["PATH_INFO"] == "/each" ? %w[x].each : ["x"]]
+      end
+      caller = connect
+      %w[/ /each].each do |path|
+        assert_equal("x", caller.get(path).body)
+        assert_equal(%i[first last], [calls.pop, calls.pop])
+        assert_match(/boom/, @errors.next)
+      end
+    end
   end
 end

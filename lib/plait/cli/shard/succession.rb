@@ -38,7 +38,7 @@ module Plait
         def serving(env = ENV)
           descriptor = env.delete(READY)
           IO.open(Integer(descriptor, 10), "w") { |pipe| pipe.write("ready") } if descriptor
-          notify(env["NOTIFY_SOCKET"], "READY=1\nMAINPID=#{Process.pid}") if env["NOTIFY_SOCKET"]
+          Io::Listener::Inheritance.notify("READY=1\nMAINPID=#{Process.pid}", env)
         rescue SystemCallError
           nil # nobody wants to know any longer
         end
@@ -84,14 +84,7 @@ module Plait
           raise
         end
 
-        def notify(path, text)
-          socket = Socket.new(:UNIX, :DGRAM)
-          socket.connect(Addrinfo.unix(path.sub(/\A@/, "\0")))
-          socket.write(text)
-        ensure
-          socket&.close
-        end
-        private_class_method :launch, :command, :await, :notify
+        private_class_method :launch, :command, :await
       end
     end
   end

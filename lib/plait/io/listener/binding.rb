@@ -29,10 +29,15 @@ module Plait
           @mode = mode
         end
 
+        # @param backlog [Integer, nil] nil: it only has the place, and whoever connects is refused until it listens, too
         # @return [Socket]
         # @raise [ListenError]
-        def listen(backlog)
-          @endpoint.unix? ? listen_unix(backlog) : listen_tcp(backlog)
+        def listen(backlog) = telling { @endpoint.unix? ? listen_unix(backlog) : listen_tcp(backlog) }
+
+        # @yield what may fail
+        # @raise [ListenError]
+        def telling
+          yield
         rescue SystemCallError, SocketError => e
           raise ListenError.new("can't listen on #{@endpoint}: #{advice(e)}", endpoint: @endpoint)
         end
@@ -51,7 +56,7 @@ module Plait
             socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_REUSEADDR, 1)
             socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_REUSEPORT, 1) if @reuse_port
             JRUBY ? socket.bind(address, backlog) : socket.bind(address)
-            socket.listen(backlog) unless JRUBY
+            socket.listen(backlog) if backlog && !JRUBY
           end
         end
 
@@ -61,7 +66,7 @@ module Plait
           socket(Socket::AF_UNIX) do |socket|
             socket.bind(Addrinfo.unix(@endpoint.path))
             File.chmod(@mode, @endpoint.path) if @mode
-            socket.listen(backlog)
+            socket.listen(backlog) if backlog
           end
         end
 

@@ -24,6 +24,20 @@ module Plait
           Array.new(count) { |index| socket(FIRST + index) }
         end
 
+        # Tells the service manager how it is (sd_notify(3)), if there is one. Also from a signal handler.
+        # @param text [String] "READY=1", and more lines
+        # @return [void]
+        def notify(text, env = ENV)
+          path = env["NOTIFY_SOCKET"] or return
+          socket = Socket.new(:UNIX, :DGRAM)
+          socket.connect(Addrinfo.unix(path.sub(/\A@/, "\0")))
+          socket.write_nonblock(text, exception: false)
+        rescue SystemCallError
+          nil # it is gone, or takes nothing now
+        ensure
+          socket&.close
+        end
+
         # @api private
         def number(text)
           number = Integer(text, 10, exception: false)

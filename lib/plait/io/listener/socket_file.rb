@@ -15,9 +15,16 @@ module Plait
 
         # @return [void]
         def remove
-          File.unlink(@path) if @pid == Process.pid && identity == @identity
+          File.unlink(@path) if @pid == Process.pid && ours?
         rescue SystemCallError
           nil # it is gone
+        end
+
+        # @return [Boolean] whether the file is still the one that was made
+        def ours?
+          identity == @identity
+        rescue SystemCallError
+          false
         end
 
         private
