@@ -60,6 +60,27 @@ class ServeOperationsTest < Minitest::Test
     end
   end
 
+  # As a deployment does: another folder behind a symbolic link.
+  def test_a_restart_takes_the_gems_of_a_new_release
+    skip("there is no bundle") unless system("bundle", "--version", out: File::NULL, err: File::NULL)
+    (1..2).each { |number| release(number) }
+    link(1)
+    files = ["--pidfile", path("pid"), "--state", path("state")]
+    pid = serve_bundled("--workers", "1", *files)
+    assert_equal("1.0 1.0", body)
+    link(2)
+    load = Thread.new { load(kept: false) }
+    assert_order(/\Aprocess #{pid} has replaced its workers\n\z/, "restart", *files)
+    assert_equal("2.0 2.0", body)
+    File.write(path("releases/2/Gemfile"), "gem 'there-is-none-like-it'\n", mode: "a")
+    assert_refused(1, /and the old one goes on: .*there-is-none-like-it/, plait("serve", "restart", *files))
+    assert_equal("2.0 2.0", body)
+    @over = true
+    assert_operator(load.value, :>, 10)
+  ensure
+    Process.kill(:TERM, pid) && Process.wait(pid) if pid
+  end
+
   # The sockets, the files and the number of workers are the master's, which goes on.
   def test_what_a_restart_does_not_change_is_told
     version(1)
@@ -478,6 +499,33 @@ class ServeOperationsTest < Minitest::Test
   end
 
   def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))
+
+  # @return [Integer] the process
+  def serve_bundled(*words)
+    env = Bundler.unbundled_env.merge("BUNDLE_PATH" => ENV.fetch("BUNDLE_PATH"), "BUNDLE_APP_CONFIG" => path("bundle"),
+                                      "PWD" => path("current"))
+    options = { unsetenv_others: true, chdir: path("current"), err: path("err") }
+    pid = Process.spawn(env, *%w[bundle exec plait serve --bind tcp://127.0.0.1:0], *words, options)
+    @port = Integer(wait_until(timeout: 60) { File.read(path("err"))[%r{at http://127\.0\.0\.1:(\d+)$}, 1] })
+    pid
+  end
+
+  def link(number)
+    File.symlink("releases/#{number}", path("new"))
+    File.rename(path("new"), path("current"))
+  end
+
+  # An app with a gem of its own, in that version.
+  def release(number)
+    FileUtils.mkdir_p(path("releases/#{number}/toy/lib"))
+    files = {
+      "Gemfile" => "gem 'plait', path: '#{Support::ROOT}'\ngem 'rack'\ngem 'toy', path: 'toy'\n",
+      "config.ru" => "require 'toy'\nrun ->(_) { [200, {}, [\"\#{TOY} \#{Gem.loaded_specs['toy'].version}\"]] }\n",
+      "toy/lib/toy.rb" => "TOY = '#{number}.0'\n",
+      "toy/toy.gemspec" => "Gem::Specification.new { |s| s.name = 'toy'; s.version = '#{number}.0'; s.author = s.summary = '' }\n"
+    }
+    files.each { |name, text| write("releases/#{number}/#{name}", text) }
+  end
 
   def body_or_nil
     body

@@ -55,7 +55,10 @@ module Plait
         raise UsageError, "#{workers ? "workers" : WORKERS}: a number from 0 to #{MOST_WORKERS}, or auto, not #{count.inspect}"
       end
 
-      # @param before [Configuration] with which the server was begun
+      # @return [Hash{Symbol => Object}] what is the master's
+      def masters = to_h.slice(*MASTERS.keys)
+
+      # @param before [Hash{Symbol => Object}] {#masters} with which the server was begun
       # @return [Array<String>] words that say something else now, which it will not heed before it is begun anew
       def unheeded(before) = MASTERS.filter_map { |name, word| word if self[name] != before[name] }.uniq
 

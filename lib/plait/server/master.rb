@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "app_process"
 require_relative "configuration"
 require_relative "duty"
 require_relative "generation"
+require_relative "handover"
 require_relative "logs"
 require_relative "metrics_endpoint"
 require_relative "options"
@@ -41,13 +43,11 @@ module Plait
 
       # @param configuration [Configuration]
       # @param notice [#call] is told, in a line, what people should know
-      # @param reread [#call] gives the configuration as it is when the app is loaded anew
-      def initialize(configuration, notice:, reread: -> { configuration })
+      def initialize(configuration, notice:)
         Support.check
         Options.build(configuration.options) # what is wrong with them is said before anything is begun
         @configuration = configuration
         @notice = notice
-        @reread = reread
         @count = configuration.worker_count
         @bell = Io::Bell.new
         @manager = ServiceManager.new { @duty.nil? || @duty.report[:standstill].nil? }
@@ -67,6 +67,7 @@ module Plait
       # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
       def run(&on_ready)
         @process = Process.pid
+        @handover = Handover.new(Surroundings.current_folder)
         @directory = Surroundings.enter(@configuration)
         open_files
         warn_of_short_queue
@@ -144,8 +145,13 @@ module Plait
         plan = Workers::Plan.of(name: "the process with the app", patience: @configuration.boot_timeout, slack: SLACK,
                                 grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
                                 silence: Float::INFINITY, on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
-        @workers = Workers.new(1, @bell, plan) { |life| be_parent(life) }
+        @workers = Workers.new(1, @bell, plan) { |life| @served ? hand_over(life) : be_parent(life) }
         @workers.run { serving(&on_ready) }
+      end
+
+      def hand_over(life)
+        Dir.chdir(@directory)
+        @handover.exec(life.link, @sockets, count: @count, before: @configuration.masters)
       end
 
       # In the process with the app.
@@ -153,21 +159,7 @@ module Plait
         @pulse.end
         @pid_file&.close
         @metrics&.forget
-        @logs.settle
-        Process.setproctitle("plait: app [#{File.basename(@directory)}]")
-        Dir.chdir(@directory)
-        configuration = @served ? renewed : @configuration
-        Generation.new(configuration, @sockets, @logs, @notice).server(@count, life: life).run
-      end
-
-      # @return [Configuration] as it is now, with the certificates as they are now
-      def renewed
-        @sockets.renew
-        warn_of_certificates
-        @reread.call.tap do |configuration|
-          words = configuration.unheeded(@configuration)
-          @notice.call("what has changed of #{words.join(", ")} counts from the next start on (plait serve stop)") if words.any?
-        end
+        AppProcess.new(@configuration, @sockets, @logs, @notice).live(life, @directory, @count)
       end
 
       def serving

@@ -39,6 +39,8 @@ module Plait
         check
       end
 
+      # @return [String] as it was given
+      attr_reader :text
       # @return [Io::Endpoint]
       attr_reader :endpoint
 

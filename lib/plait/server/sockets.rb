@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require_relative "place"
 require_relative "../io/listener"
 
@@ -26,6 +27,14 @@ module Plait
         raise
       end
 
+      # @param handed_over [Array<Array(Integer, Integer, String)>] of another process, see {#handed_over}
+      # @return [Sockets] with the certificates as they are now
+      # @raise [UsageError]
+      def self.of(handed_over) = allocate.tap { |sockets| sockets.send(:adopt, handed_over) }
+
+      # @return [Array<Array(Integer, Integer, String)>] descriptors, each with the worker whose alone it is, and its place
+      def handed_over = @opened.map { |listener, worker, place| [listener.io.fileno, worker, place&.text] }
+
       # @yieldparam listener [Io::Listener]
       # @yieldparam worker [Integer, nil] whose alone it is
       # @return [void]
@@ -45,13 +54,6 @@ module Plait
         "the kernel lets #{capped} connections wait to be accepted, not #{BACKLOG}: sysctl -w net.core.somaxconn=#{BACKLOG}"
       end
 
-      # Reads the certificates anew, which somebody may have renewed.
-      # @return [void]
-      # @raise [UsageError]
-      def renew
-        @opened.map! { |listener, worker, place| [place ? place.renew(listener) : listener, worker, place] }
-      end
-
       # @return [Array<String>] what clients will have against certificates
       def warnings = @opened.filter_map { |_, _, place| place&.warning }.uniq
 
@@ -59,6 +61,15 @@ module Plait
       def close = @opened.each { |entry| entry.first.close }
 
       private
+
+      def adopt(handed_over)
+        @late = []
+        @opened = handed_over.map do |number, worker, text|
+          listener = Io::Listener.new(Socket.for_fd(number).tap { |socket| socket.close_on_exec = true })
+          place = Place.new(text) if text
+          [place ? place.renew(listener) : listener, worker, place]
+        end
+      end
 
       # Where nothing is said the service manager knows.
       def take_all

@@ -26,12 +26,13 @@ module Plait
           raise UsageError, "the directory #{folder} can't be entered: #{SystemReason.of(e)}"
         end
 
-        private
-
+        # @return [String] by the name that the shell has for it
         def current_folder
           named = ENV["PWD"].to_s
           File.identical?(named, ".") ? named : Dir.pwd
         end
+
+        private
 
         def name(environment)
           ENV["RACK_ENV"] = environment

@@ -3,7 +3,9 @@
 require_relative "../arguments"
 require_relative "../command"
 require_relative "../../server/config_file"
+require_relative "../../server/app_process"
 require_relative "../../server/configuration"
+require_relative "../../server/handover"
 require_relative "../../server/access_log"
 require_relative "../../server/master"
 require_relative "../../server/options"
@@ -37,8 +39,10 @@ module Plait
         # @raise [UsageError, ListenError, UnsupportedError, WorkerDied]
         def run
           @configuration = configuration
-          path = @file && File.expand_path(@file) # the server may go to another folder
-          master = Server::Master.new(@configuration, notice: notice, reread: -> { configuration(path) })
+          order = Server::Handover.received
+          return Server::AppProcess.succeed(@configuration, order, notice) if order
+
+          master = Server::Master.new(@configuration, notice: notice)
           master.run { |endpoints| tell(endpoints, master.count) }
           @terminal.note(["stopped", *(Server::Workers::Cut.words(master.cut) if master.cut.positive?)].join("; "))
         end

@@ -42,6 +42,9 @@ module Plait
           GONE
         end
 
+        # @return [Integer] its descriptor
+        def number = @socket.fileno
+
         # @return [void]
         def close = @socket.close
       end
