@@ -13,6 +13,8 @@ module Plait
         NOTHING = { counters: {}, gauges: {} }.freeze
         # Seconds between two looks at it that count as silence at most: whoever has not looked has not listened.
         LOOK = 1
+        # Seconds to wait for why it has ended, where another process still has its end of the link.
+        LAST_WORDS = 5
 
         # @return [Integer]
         attr_reader :pid
@@ -86,8 +88,10 @@ module Plait
         # @return [Boolean] whether it has ended, for whatever reason
         def ended?
           @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
-          hear if @status
-          !@status.nil?
+          return false unless @status
+
+          ready? ? hear : hear_out
+          true
         end
 
         # @return [String] why, in words
@@ -113,6 +117,14 @@ module Plait
         def close = @link.close
 
         private
+
+        # Why it has never served may be told on its behalf, see {Handover}.
+        def hear_out
+          limit = Deadline.after(LAST_WORDS)
+          while (message = @link.receive(limit.remaining)) && message != Link::GONE
+            take(*message)
+          end
+        end
 
         def take(what, value = nil)
           case what
