@@ -12,6 +12,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static const char ping[] = "*1\r\n$4\r\nPING\r\n";
 
 static const double LONG = 6; /* times the patience with others */
 static const double SLOW = 1; /* seconds without progress of a node that has more than SHARD_MOST to take */
+static const double RESTED = 0.05; /* seconds without use, after which a connection is looked at before it is used */
 
 /* What a node may answer is its own affair: it is passed on, not kept. */
 static const struct resp_limits replies = {.bulk = 1ULL << 40, .elements = 1ULL << 40};
@@ -104,7 +106,7 @@ static void disconnect(struct shard_worker *worker, struct shard_link *link) {
     if (link->socket != -1) shard_hang_up(worker, link->socket);
     link->socket = -1;
     link->state = SHARD_DOWN;
-    link->spilt = false;
+    link->answered = link->spilt = false;
     link->turn = SHARD_NO_TURN;
     shard_rope_clear(&link->line, &worker->blocks);
     shard_kept_clear(worker, link);
@@ -140,7 +142,10 @@ static void describe(char error[MESSAGE], const struct shard_link *link, const c
 
 static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link);
 
-/* All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. */
+/*
+ * All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. A node that has
+ * answered here is dialled again with the next request: it may have closed what rested (its timeout, CLIENT KILL, a firewall).
+ */
 static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
     char error[MESSAGE];
     shard_reads_rescue(worker, link);
@@ -149,6 +154,7 @@ static void give_up(struct shard_worker *worker, struct shard_link *link, const 
     uint32_t unsent = link->head;
     while (up && unsent != link->tail && waiter_at(link, unsent)->at < link->sent) unsent++;
     bool again = up && unsent != link->tail && !link->again && !link->own;
+    bool answered = up && link->answered;
     shard_add(worker, FIGURE_FAILURES, 1);
     shard_metrics_failed(worker, link->node);
     if (again) shard_rope_drop(&link->out, &worker->blocks, (size_t)(waiter_at(link, unsent)->at - link->sent));
@@ -157,7 +163,7 @@ static void give_up(struct shard_worker *worker, struct shard_link *link, const 
     link->sender = NULL;
     disconnect(worker, link);
     shard_release_link(worker, link);
-    if (!again) link->retry_at = worker->now + settings_of(worker)->retry;
+    if (!again && !answered) link->retry_at = worker->now + settings_of(worker)->retry;
 
     describe(error, link, why, true);
     if (up) fail_until(worker, link, unsent, error);
@@ -280,6 +286,14 @@ bool shard_link_is_well(const struct shard_worker *worker, const struct shard_li
     return !refusal(worker, link);
 }
 
+/* The node has closed it, which epoll has not told yet: what is sent there would be lost. A pin's state would be, too: it is told. */
+static bool is_closed(const struct shard_worker *worker, const struct shard_link *link) {
+    if (link->state != SHARD_UP || busy(link) || (link->pin && link->pin->settled)) return false;
+    if (!link->own && worker->now - link->since < RESTED) return false;
+    struct pollfd look = {.fd = link->socket, .events = POLLRDHUP};
+    return poll(&look, 1, 0) == 1;
+}
+
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part) {
     struct shard_waiter waiter = {.request = request, .part = part};
     const char *why = refusal(worker, link);
@@ -290,6 +304,7 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
         shard_waiter_fail(worker, &waiter, error);
         return false;
     }
+    if (is_closed(worker, link)) disconnect(worker, link);
     if (!busy(link)) link->since = worker->now;
     shard_metrics_asked(worker, link->node);
     if (!push_waiter(link, request, part)) {
@@ -301,6 +316,7 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
 }
 
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link) {
+    if (is_closed(worker, link)) disconnect(worker, link);
     return link->state != SHARD_DOWN || begin_to_connect(worker, link);
 }
 
@@ -326,6 +342,7 @@ static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
         return;
     }
     link->head++;
+    link->answered = true;
     link->again = false;
     if (link->kept.first) shard_kept_drop(worker, link, busy(link) ? waiter_at(link, link->head)->at : link->kept_to);
     if (!link->own) return;

@@ -175,6 +175,7 @@ struct shard_link {
     bool resting;                 /* it is not read from: enough of it is here */
     bool suspect;                 /* it was silent: nobody asks it anything before it has answered us */
     bool again;                   /* what was not sent before is sent anew: once */
+    bool answered;                /* something has been, since it was connected */
     enum shard_link_state state;
     int socket;
     struct shard_tls *tls;        /* or NULL: it speaks plainly */
