@@ -226,7 +226,6 @@ void shard_detour_end(struct shard_worker *worker, struct shard_detour *detour) 
 
 static void fail(struct shard_worker *worker, struct shard_detour *detour) {
     struct shard_waiter waiter = {.request = detour->request, .part = detour->part};
-    shard_rope_clear(&detour->bytes, &worker->blocks);
     shard_detour_end(worker, detour);
     shard_waiter_fail(worker, &waiter, detour->error);
 }
@@ -326,6 +325,7 @@ static void take_turns(struct shard_worker *worker, struct shard_client *client)
         struct shard_detour *detour = *at;
         if (detour->state == DETOUR_DONE) {
             *at = detour->next;
+            shard_rope_clear(&detour->bytes, &worker->blocks);
             free(detour);
             continue;
         }
