@@ -121,6 +121,61 @@ class ShardOperationsTest < Minitest::Test
     end
   end
 
+  # Prometheus takes what falls for a start from zero.
+  def test_no_total_falls_over_reloads
+    with_proxy(metrics: "127.0.0.1:0") do |proxy|
+      seen = [totals(proxy)]
+      done = false
+      reader = Thread.new { seen << totals(proxy) until done }
+      stays = converse(proxy.port)
+      5.times do
+        converse(proxy.port) { |goes| 50.times { goes.call("GET", "k") } }
+        proxy.reload(nodes: addresses, timeout: 9)
+        stays.call("GET", "k")
+      end
+      done = true
+      reader.join
+      seen << totals(proxy)
+      seen.each_cons(2) { |before, after| before.each { |name, value| assert_operator(after[name], :>=, value, name) } }
+      assert_equal([255, 255], ["commands_total", 'command_received_total{command="get"}'].map { |name| seen.last["plait_shard_#{name}"] })
+      assert_operator(seen.last.sum { |name, value| name.include?("node_requests") ? value : 0 }, :>=, 255)
+      stays.close
+    end
+  end
+
+  def test_slow_and_hot_commands_of_clients_who_stay_and_who_have_gone
+    with_proxy(slow: 0.05, hot: 0.3) do |proxy|
+      stays = converse(proxy.port)
+      stays.call("PING")
+      proxy.reload(nodes: addresses, slow: 0.05, hot: 0.3)
+      stays.call("EVAL", busy(0.1), "1", "k")
+      wait_until { stays.pipeline([%w[GET hot]] * 3000) && proxy.hot_keys.any? }
+      assert_equal(["eval"], proxy.slow.map { |one| one[:command] } & ["eval"])
+      stays.close
+      wait_until { proxy.figures[:clients].zero? }
+      proxy.reload(nodes: addresses)
+      assert_includes(proxy.slow.map { |one| one[:command] }, "eval")
+    end
+  end
+
+  # Each plane has threads: those of more than a few whose clients stay are ended, when their clients wait for nothing.
+  def test_planes_of_many_reloads_end
+    with_proxy do |proxy|
+      staying = Array.new(8) do
+        client = converse(proxy.port)
+        client.call("PING")
+        proxy.reload(nodes: addresses)
+        client
+      end
+      kept = staying.last(Plait::Shard::Retirement::MOST)
+      (staying - kept).each { |client| assert_nil(client.reply) }
+      kept.each { |client| assert_equal("+PONG\r\n", client.call("PING")) }
+      wait_until { Thread.list.count { |thread| thread.inspect.include?("retirement.rb") } <= 1 }
+      kept.each(&:close)
+      wait_until { proxy.figures[:clients].zero? && Thread.list.none? { |thread| thread.inspect.include?("retirement.rb") } }
+    end
+  end
+
   # Nobody reads where keys no longer are, and no connection is refused meanwhile.
   def test_reloading_with_other_nodes
     with_proxy(nodes.first(2), threads: 2) do |proxy|
@@ -187,6 +242,10 @@ class ShardOperationsTest < Minitest::Test
   end
 
   def http(proxy, &block) = Net::HTTP.start("127.0.0.1", proxy.metrics_port, nil, &block)
+
+  def totals(proxy)
+    get(proxy, "/metrics").scan(/^(plait_shard_\w*(?:total|count)\S*) ([0-9.]+)$/).to_h { |name, value| [name, value.to_f] }
+  end
 
   def get(proxy, path) = http(proxy) { |http| http.get(path) }.body
 end

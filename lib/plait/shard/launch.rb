@@ -13,6 +13,9 @@ module Plait
     # A data plane that was started, and what keeps it informed of its nodes.
     # @api private
     class Launch
+      # @return [NativeShard::Plane]
+      attr_reader :plane
+
       # @param plane [NativeShard::Plane]
       # @param settings [Settings]
       # @param descriptors [Array<Integer>] of listening sockets
@@ -36,15 +39,18 @@ module Plait
 
       # Asks each node whether it answers.
       # @param access [NodeAccess]
+      # @param counts [Hash{String => (Integer, Integer)}] of each address its requests and failures
       # @return [Array<Hash{Symbol => Object}>] (see Proxy#nodes)
-      def nodes(access)
+      def nodes(access, counts)
         known = topology.nodes
-        counts = @plane.nodes
-        known.zip(Health.check(known, access)).each_with_index.map do |(node, up), index|
-          requests, failures = counts[@numbers.number(node, index)]
-          { address: node.to_s, up: up, requests: requests || 0, failures: failures || 0 }
+        known.zip(Health.check(known, access)).map do |node, up|
+          requests, failures = counts.fetch(node.to_s, [0, 0])
+          { address: node.to_s, up: up, requests: requests, failures: failures }
         end
       end
+
+      # @return [Hash{String => (Integer, Integer)}] of each address the requests and failures that this plane has counted
+      def counts = @numbers.labels.zip(@plane.nodes).to_h { |label, own| [label, own || [0, 0]] }
 
       # The plane goes on as it is.
       # @return [void]

@@ -19,6 +19,9 @@ module Plait
       # @return [Integer] nodes that there can be
       attr_reader :room
 
+      # @return [Array<String>] the address of each number
+      attr_reader :labels
+
       # @param topology [Topology]
       # @param access [NodeAccess]
       # @param grows [Boolean] whether others may come

@@ -6,6 +6,7 @@ require_relative "../native"
 require_relative "../values/errors"
 require_relative "door"
 require_relative "launch"
+require_relative "ledger"
 require_relative "retirement"
 
 module Plait
@@ -21,6 +22,8 @@ module Plait
       attr_reader :plane
       # @return [Settings] by which that was started, or will be
       attr_reader :settings
+      # @return [Ledger] what they have counted
+      attr_reader :ledger
 
       # @param settings [Settings]
       # @param encrypts [Boolean] whether clients speak TLS
@@ -30,7 +33,8 @@ module Plait
         check(settings)
         @settings = settings
         @plane = NativeShard::Plane.new
-        @retired = Retirement.new
+        @ledger = Ledger.new
+        @retired = Retirement.new(@ledger)
         @changing = Monitor.new
       end
 
@@ -41,13 +45,16 @@ module Plait
 
       # @param sockets [Array<Socket>] that listen; they may be closed behind it
       # @return [void]
-      def start(sockets) = launch(@plane, @settings = @settings.dup, sockets)
+      def start(sockets)
+        @retired = Retirement.new(@ledger = Ledger.new)
+        launch(@plane, @settings = @settings.dup, sockets)
+      end
 
       # Ends all connections at once.
       # @return [void]
       def stop
         @changing.synchronize do
-          @plane.stop # first: whoever is interrupted in what follows has stopped it
+          stop_present # first: whoever is interrupted in what follows has stopped it
         ensure
           @retired.stop
           @launch&.close
@@ -70,11 +77,11 @@ module Plait
       # @return [void]
       def replace(settings, within)
         @changing.synchronize do
-          former = [@plane, @launch]
+          former = @launch
           with_listeners { |sockets| launch(plane = NativeShard::Plane.new, settings, sockets) && (@plane = plane) }
           @settings = settings
           @retired.hurry(within) if within
-          @retired.add(former.first, within, former.last)
+          @retired.add(former, within, DRAIN)
         end
       end
 
@@ -107,11 +114,11 @@ module Plait
       def nodes
         raise UsageError, "the proxy was not started yet" unless @launch
 
-        @launch.nodes(@settings.access)
+        @launch.nodes(@settings.access, @ledger.nodes)
       end
 
       # @return [Hash{Symbol => Integer}] (see Proxy#figures)
-      def figures = @plane.figures.merge(@retired.figures) { |_, present, former| present + former }
+      def figures = @ledger.figures
 
       # @return [Array<Socket>] copies of those that listen, to be closed
       def listeners = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
@@ -125,10 +132,17 @@ module Plait
         sockets&.each(&:close)
       end
 
-      def retire_present(within) = Retirement.finish(@plane, within) { @retired.remember(@plane) }
+      def stop_present
+        @ledger.close(@plane)
+      ensure
+        @plane.stop
+      end
+
+      def retire_present(within) = Retirement.finish(@plane, within) { @ledger.close(@plane) }
 
       def launch(plane, settings, sockets)
         @launch = Launch.new(plane, settings, sockets.map(&:fileno), encrypts: @encrypts) { outgrow }
+        @launch.tap { |launch| @ledger.open(launch) }
       end
 
       # There are more nodes than the present one has room for: the next one has more.

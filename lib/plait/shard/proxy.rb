@@ -204,7 +204,7 @@ module Plait
 
       # Asks each node whether it answers.
       # @return [Array<Hash{Symbol => Object}>] of each its address, whether it is up, and its requests and failures since the
-      #   start or the last reload; masters first
+      #   start; masters first
       # @raise [UsageError] before {#start}
       def nodes = @planes.nodes
 
@@ -212,7 +212,7 @@ module Plait
       # are not among them.
       # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
       def slow
-        @planes.plane.slow.sort_by(&:first).map do |at, seconds, command, client|
+        @planes.ledger.slow.sort_by(&:first).map do |at, seconds, command, client|
           { at: Time.at(at), seconds: seconds, command: command, client: client }
         end
       end
@@ -223,7 +223,7 @@ module Plait
       # @return [Array<Hash{Symbol => Object}>] key (as it is shown: cut, and escaped), per_second (commands); the hottest first
       def hot_keys(most = 10)
         sums = Hash.new(0.0)
-        @planes.plane.hot_keys.each { |bytes, size, per_second| sums[[bytes, size]] += per_second }
+        @planes.ledger.hot_keys.each { |bytes, size, per_second| sums[[bytes, size]] += per_second }
         sums.max_by(most, &:last).map do |(bytes, size), per_second|
           { key: bytes.force_encoding(Encoding::UTF_8).inspect[1...-1] + ("…" if bytes.bytesize < size).to_s, per_second: per_second }
         end
@@ -250,7 +250,7 @@ module Plait
         return unless @metrics_door
 
         MetricsEndpoint.new(@metrics_door.open.first) do
-          Metrics.new(figures: figures, commands: @planes.plane.commands, nodes: nodes, slow: slow, hot_keys: hot_keys)
+          Metrics.new(figures: figures, commands: @planes.ledger.commands, nodes: nodes, slow: slow, hot_keys: hot_keys)
         end
       end
 

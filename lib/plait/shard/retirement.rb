@@ -6,20 +6,28 @@ module Plait
     # @api private
     class Retirement
       PERIOD = 0.02
-      # What only grows.
-      TOTALS = %i[accepted commands errors bytes_in bytes_out node_failures clients_cut redirections].freeze
+      # Planes whose clients may stay as long as they want: each has threads of its own.
+      MOST = 3
+
+      # A plane, the launch that keeps it informed, and when its clients have to be gone.
+      Former = Struct.new(:plane, :launch, :ends) do
+        def hurry(within) = self.ends = [ends, Retirement.now + within].compact.min
+
+        def over? = !plane.running? || plane.figures[:clients].zero? || (ends && Retirement.now > ends)
+      end
+      private_constant :Former
 
       # Ends a data plane when its clients are answered.
       # @param plane [NativeShard::Plane]
-      # @param within [Numeric, nil] seconds; nil: it lets clients stay as long as they want
+      # @param within [Numeric] seconds
       # @yield before it is stopped, and its figures are gone
       # @return [Boolean] whether nobody was cut
       def self.finish(plane, within)
-        plane.drain(!within.nil?)
-        ends = now + within if within
-        sleep(PERIOD) until plane.figures[:clients].zero? || !plane.running? || (ends && now > ends)
+        plane.drain(true)
+        ends = now + within
+        sleep(PERIOD) until plane.figures[:clients].zero? || !plane.running? || now > ends
         left = plane.figures[:clients]
-        yield if block_given?
+        yield
         plane.stop
         left.zero?
       end
@@ -33,65 +41,71 @@ module Plait
       end
 
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      private_class_method :now
 
-      def initialize
-        @planes = {}
-        @watches = {}
+      # @param ledger [Ledger] of the planes
+      def initialize(ledger)
+        @ledger = ledger
+        @formers = []
         @lock = Mutex.new
-        @past = TOTALS.to_h { |name| [name, 0] }
       end
 
       # Returns when the plane listens no longer.
-      # @param watch [TopologyWatch, nil] that it goes on with, and which is closed behind it
+      # @param launch [Launch] that is closed behind it
+      # @param within [Numeric, nil] seconds for its clients; nil: they may stay
+      # @param limit [Numeric] seconds for those of the oldest plane, where there are too many
       # @return [void]
-      def add(plane, within, watch = nil)
-        plane.drain(!within.nil?)
+      def add(launch, within, limit)
+        launch.plane.drain(!within.nil?)
         @lock.synchronize do
-          @watches[plane] ||= watch
-          @planes[plane] = Thread.new do
-            Retirement.finish(plane, within) { forget(plane) }
-            close_watch(plane)
-          end
+          @formers << Former.new(launch.plane, launch, within && (Retirement.now + within))
+          staying = @formers.reject(&:ends)
+          hurry_each(staying.first(staying.size - MOST), limit) if staying.size > MOST
+          @thread = Thread.new { end_those_that_are_over } unless @thread&.alive?
         end
       end
 
       # Lets none of them stay any longer than that.
       # @return [void]
-      def hurry(within)
-        planes = @lock.synchronize { @planes.dup.tap { @planes.clear } }
-        planes.each_value { |thread| thread.kill.join }
-        planes.each_key { |plane| add(plane, within) }
-      end
-
-      # Of one that is about to be stopped.
-      # @return [void]
-      def remember(plane)
-        figures = plane.figures
-        @lock.synchronize { TOTALS.each { |name| @past[name] += figures[name] } }
-      end
-
-      # @return [Hash{Symbol => Integer}] of those that are retired and those that were
-      def figures
-        @lock.synchronize { @planes.keys.map(&:figures).inject(@past) { |sums, own| sums.merge(own) { |_, a, b| a + b } } }
-      end
+      def hurry(within) = @lock.synchronize { hurry_each(@formers, within) } && nil
 
       # Ends them at once.
       # @return [void]
       def stop
-        planes = @lock.synchronize { @planes.dup }
-        planes.each_key { |plane| forget(plane) }
-        planes.each_key(&:stop)
-        planes.each_value(&:join)
-        planes.each_key { |plane| close_watch(plane) }
+        formers, thread = @lock.synchronize { [@formers, @thread].tap { @formers = [] } }
+        formers.each { |former| finish(former) }
+        thread&.join
       end
 
       private
 
-      def close_watch(plane) = @lock.synchronize { @watches.delete(plane) }&.close
+      def hurry_each(formers, within)
+        formers.each do |former|
+          former.hurry(within)
+          former.plane.drain(true)
+        end
+      end
 
-      def forget(plane)
-        remember(plane) if @lock.synchronize { @planes.delete(plane) }
+      # One thread for all: it ends with the last of them.
+      def end_those_that_are_over
+        while (over = take_over)
+          over.each { |former| finish(former) }
+          sleep(PERIOD)
+        end
+      end
+
+      # @return [Array<Former>, nil] nil: there are none any longer
+      def take_over
+        @lock.synchronize do
+          over, @formers = @formers.partition(&:over?)
+          @thread = nil if over.empty? && @formers.empty?
+          over if @thread
+        end
+      end
+
+      def finish(former)
+        @ledger.close(former.plane)
+        former.plane.stop
+        former.launch.close
       end
     end
   end
