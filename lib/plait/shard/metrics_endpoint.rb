@@ -1,18 +1,21 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "json"
-require "socket"
+require_relative "../io/listener"
 require_relative "../protocols/prometheus"
+require_relative "../values/deadline"
+require_relative "../values/errors"
 
 module Plait
   module Shard
-    # Tells figures over HTTP: /metrics for Prometheus, /status as JSON. One request a connection, one after another: it is for a
-    # few who ask every few seconds.
+    # Tells figures over HTTP: /metrics for Prometheus, /status as JSON. One request a connection: it is for a few who ask every
+    # few seconds.
     # @api private
     class MetricsEndpoint
       HEAD_BYTES = 8192
-      # For a request to come, and for its answer to be taken.
+      # Requests at once; others wait in the backlog.
+      MOST = 32
+      # For a request to come, and again for its answer to be taken.
       SECONDS = 5
       TYPES = { "/metrics" => Protocols::Prometheus::CONTENT_TYPE, "/status" => "application/json" }.freeze
 
@@ -22,53 +25,55 @@ module Plait
       # @param socket [Socket] that listens
       # @yieldreturn [Metrics]
       def initialize(socket, &metrics)
-        @socket = socket
+        @listener = Io::Listener.new(socket)
         @metrics = metrics
-        @port = socket.local_address.ip_port
+        @port = @listener.endpoint.port
+        @room = Thread::SizedQueue.new(MOST)
+        @threads = ThreadGroup.new
         @thread = Thread.new { serve }
         @thread.name = "plait shard metrics"
       end
 
       # @return [Socket] a copy of the one that listens
-      def socket = @socket.dup
+      def socket = @listener.io.dup
 
       # @return [void]
       def close
-        @thread.kill
-        @thread.join
-        @socket.close
+        @thread.kill.join
+        @threads.list.each(&:kill).each(&:join)
+        @listener.close
       end
 
       private
 
+      # Threads inherit their group.
       def serve
-        loop do
-          client, = @socket.accept
-          answer(client)
-        rescue SystemCallError, IOError
-          next # whoever it was has gone
-        ensure
-          client&.close
+        @threads.add(Thread.current)
+        @listener.each do |client|
+          @room << client
+          Thread.new { converse(client) }
         end
       end
 
-      def answer(client)
-        head = read_head(client) or return
+      def converse(client)
+        stream = @listener.stream(client)
+        head = read_head(stream) or return
         method, path = head[/\A[^\r\n]*/].split
-        client.timeout = SECONDS if client.respond_to?(:timeout=)
-        client.write(response(method, path.to_s[/\A[^?]*/]))
+        stream.write(response(method, path.to_s[/\A[^?]*/]), deadline: Deadline.after(SECONDS))
+      rescue ConnectionError, TimeoutError
+        nil # the client has gone, or is too slow
+      ensure
+        stream&.close
+        @room.pop
       end
 
       # @return [String, nil]
-      def read_head(client)
-        ends = now + SECONDS
-        head = +""
-        until head.include?("\r\n\r\n") || head.bytesize > HEAD_BYTES
-          return unless client.wait_readable([ends - now, 0].max)
-
-          head << client.readpartial(HEAD_BYTES)
+      def read_head(stream)
+        deadline = Deadline.after(SECONDS)
+        until stream.buffer.include?("\r\n\r\n") || stream.buffer.bytesize > HEAD_BYTES
+          stream.fill(deadline: deadline) or return
         end
-        head
+        stream.buffer
       end
 
       def response(method, path)
@@ -78,13 +83,13 @@ module Plait
         metrics = @metrics.call
         body = path == "/metrics" ? metrics.to_prometheus : "#{JSON.generate(metrics.to_h)}\n"
         text("200 OK", method == "HEAD" ? "" : body, TYPES[path])
+      rescue Error => e
+        text("503 Service Unavailable", "#{e.message}\n", "text/plain")
       end
 
       def text(status, body, type)
         "HTTP/1.1 #{status}\r\nContent-Type: #{type}\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}"
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end
