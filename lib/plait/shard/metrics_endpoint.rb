@@ -30,8 +30,10 @@ module Plait
         @port = @listener.endpoint.port
         @room = Thread::SizedQueue.new(MOST)
         @threads = ThreadGroup.new
-        @thread = Thread.new { serve }
+        started = Queue.new
+        @thread = Thread.new { serve(started) }
         @thread.name = "plait shard metrics"
+        started.pop # what it needs to wait is there, whatever becomes of descriptors
       end
 
       # @return [Socket] a copy of the one that listens
@@ -47,12 +49,14 @@ module Plait
       private
 
       # Threads inherit their group.
-      def serve
+      def serve(started)
         @threads.add(Thread.current)
-        @listener.each do |client|
+        @listener.each(before: started.method(:close)) do |client|
           @room << client
           Thread.new { converse(client) }
         end
+      ensure
+        started.close
       end
 
       def converse(client)
