@@ -24,6 +24,21 @@ class ShardCommandTest < Minitest::Test
     end
   end
 
+  # Nobody asks it anything meanwhile.
+  def test_a_node_that_goes_and_comes_back_is_told_of_though_it_is_quiet
+    server = Support::RedisServer.start
+    listening("shard", "--nodes", "#{addresses.first},127.0.0.1:#{server.port}", "--listen", "127.0.0.1:0", "--quiet") do |port, _, err|
+      call(port, "MSET", *Array.new(20) { |i| ["k#{i}", "v"] }.flatten)
+      server.restart(:KILL) do
+        wait_until { File.read(err) == "127.0.0.1:#{server.port} does not answer; commands for it fail until it does\n" }
+      end
+      wait_until { File.read(err).lines.last == "127.0.0.1:#{server.port} answers again\n" }
+      assert_equal(2, File.read(err).lines.size)
+    end
+  ensure
+    server&.stop
+  end
+
   def test_a_file
     write("shard.yml", "nodes: [#{addresses.join(", ")}]\nlisten: 127.0.0.1:1\nplacement: cluster\ntimeout: 3\n")
     listening("shard", "--config", "shard.yml", "--listen", "127.0.0.1:0") do |port, _pid|

@@ -40,8 +40,7 @@ module Plait
             greet(proxy)
             Bell.open do |bell|
               Succession.serving
-              tell_who_is_silent(proxy)
-              watch(proxy, bell) == :USR2 ? leave(proxy) : end_well(proxy)
+              watching_nodes(proxy) { watch(proxy, bell) } == :USR2 ? leave(proxy) : end_well(proxy)
             end
           rescue Interrupt
             say_goodbye(proxy.figures)
@@ -56,11 +55,30 @@ module Plait
           @terminal.note("try: redis-cli -p #{proxy.port} set key value") if @settings.demo
         end
 
-        # It may come later; but it may also be a wrong address.
-        def tell_who_is_silent(proxy)
-          proxy.nodes.reject { |node| node[:up] }.each do |node|
-            @terminal.complain("#{node[:address]} does not answer; commands for it fail until it does")
+        # Tells of nodes while the block runs, also where it is quiet. They are asked at first, when a connection to one has failed,
+        # and until they answer again.
+        # @return [Object] what the block returns
+        def watching_nodes(proxy)
+          thread = Thread.new do
+            silent = failures = nil
+            loop do
+              before, failures = failures, proxy.figures[:node_failures]
+              silent = tell_of_nodes(proxy, silent || []) if silent != [] || failures != before
+              sleep(PERIOD)
+            end
           end
+          yield
+        ensure
+          thread.kill.join
+        end
+
+        # @param before [Array<String>] addresses of those that did not answer
+        # @return [Array<String>] likewise
+        def tell_of_nodes(proxy, before)
+          up, down = proxy.nodes.partition { |node| node[:up] }.map { |nodes| nodes.map { |node| node[:address] } }
+          (down - before).each { |node| @terminal.complain("#{node} does not answer; commands for it fail until it does") }
+          (before & up).each { |node| @terminal.complain("#{node} answers again") }
+          down
         end
 
         # A line when something has happened; until SIGTERM, or SIGUSR2 and another process serves.
