@@ -1,6 +1,7 @@
 /* See shard_info.h. */
 #include "shard_info.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,9 @@ static bool all_same(const struct shard_text *texts, uint32_t count, const struc
     return true;
 }
 
+/* Nodes that say anything may say more than there is room for: the rest is left out. */
 static void add(struct shard_buffer *to, const char *data, size_t size) {
+    if (size > to->room - to->size) return;
     memcpy(to->bytes + to->size, data, size);
     to->size += size;
 }
@@ -95,6 +98,12 @@ static void add_number(struct shard_buffer *to, const struct line *line, long lo
     add(to, digits, (size_t)size);
 }
 
+/* A node may say any number: the sum is the largest or least that there is, then. */
+static long long plus(long long one, long long other) {
+    long long sum;
+    return __builtin_add_overflow(one, other, &sum) ? (other < 0 ? LLONG_MIN : LLONG_MAX) : sum;
+}
+
 /* A figure of all. */
 static long long combine(const struct shard_text *texts, uint32_t count, const struct line *line, bool sum) {
     long long number = value_of(line);
@@ -102,7 +111,7 @@ static long long combine(const struct shard_text *texts, uint32_t count, const s
     for (uint32_t i = 1; i < count; i++) {
         if (!find(&texts[i], line, &other)) continue;
         long long more = value_of(&other);
-        number = sum ? number + more : more > number ? more : number;
+        number = sum ? plus(number, more) : more > number ? more : number;
     }
     return number;
 }
@@ -120,14 +129,14 @@ static void add_keyspace(struct shard_buffer *to, const struct shard_text *texts
     struct line line;
     for (uint32_t i = 0; i < count; i++) {
         if (!find(&texts[i], &base, &line)) continue;
-        keys += part_of(&line, "keys=");
-        expires += part_of(&line, "expires=");
+        keys = plus(keys, part_of(&line, "keys="));
+        expires = plus(expires, part_of(&line, "expires="));
         ttl += (double)part_of(&line, "avg_ttl=") * (double)part_of(&line, "expires=");
     }
     if (!keys) return;
     char text[160];
-    int size = snprintf(text, sizeof text, "db0:keys=%lld,expires=%lld,avg_ttl=%lld\r\n", keys, expires,
-                        expires ? (long long)(ttl / (double)expires) : 0);
+    int size = snprintf(text, sizeof text, "db0:keys=%lld,expires=%lld,avg_ttl=%.0f\r\n", keys, expires,
+                        expires ? ttl / (double)expires : 0);
     add(to, text, (size_t)size);
 }
 
@@ -146,8 +155,8 @@ static void add_field(struct shard_buffer *to, const struct shard_text *texts, u
     struct line other;
     for (uint32_t i = 0; i < count; i++) {
         if (!find(&texts[i], line, &other)) continue;
-        number += part_of(&other, mean ? "usec=" : field);
-        calls += part_of(&other, "calls=");
+        number = plus(number, part_of(&other, mean ? "usec=" : field));
+        calls = plus(calls, part_of(&other, "calls="));
     }
     add(to, field, strlen(field));
     int size = mean ? snprintf(text, FIELD, "%.2f", calls ? (double)number / (double)calls : 0) : snprintf(text, FIELD, "%lld", number);

@@ -189,7 +189,7 @@ static void queue(struct shard_call *call) {
     struct shard_transaction *transaction = call->client->transaction;
     struct shard_worker *worker = call->worker;
     if (!place(call, transaction)) {
-        transaction->broken = true;
+        if (call->client->transaction) transaction->broken = true; /* without memory for a refusal the client is closed */
     } else if (transaction->queue.size + call->size > worker->shard->settings.client_bytes) {
         transaction->broken = true;
         shard_refuse(call, "ERR the transaction has more bytes than client_bytes allows");

@@ -5,7 +5,7 @@
  *     shard_program -THREADS PORT…     those of a cluster's masters, who have even shares of the slots
  *
  * A line "SLOT NODE" on its standard input says which node, from 0 on, has that slot from now on. Prints the port on which it listens.
- * SHARD_TIMEOUT: seconds in which a node has to answer; SHARD_TLS: a folder with shard.pem and shard.key, for clients over TLS.
+ * With SHARD_FAILING, memory is refused now and then once it has started. SHARD_TIMEOUT: seconds in which a node has to answer; SHARD_TLS: a folder with shard.pem and shard.key, for clients over TLS.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -19,6 +19,61 @@
 #include "shard_tls.h"
 
 enum { MOST = 64, SLOTS = 16384 };
+
+/* ---- memory that is refused: linked with --wrap for each of these ---- */
+
+#ifdef SHARD_FAILING
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+enum { ONE_IN = 12, ONE_IN_MAPPED = 3 };
+
+static atomic_bool refuses;
+static _Thread_local unsigned long long state;
+
+static bool fails(unsigned one_in) {
+    if (!atomic_load(&refuses)) return false;
+    if (!state) state = (unsigned long long)pthread_self() ^ 0x9e3779b97f4a7c15ULL;
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33) % one_in == 0;
+}
+
+#define REFUSED(type, name, one_in, parameters, arguments) \
+    type __real_##name parameters;                         \
+    type __wrap_##name parameters;                         \
+    type __wrap_##name parameters { return fails(one_in) ? NONE_##type : __real_##name arguments; }
+
+typedef void *memory;
+typedef char *text;
+#define NONE_memory NULL
+#define NONE_text NULL
+REFUSED(memory, malloc, ONE_IN, (size_t size), (size))
+REFUSED(memory, calloc, ONE_IN, (size_t count, size_t size), (count, size))
+REFUSED(memory, realloc, ONE_IN, (void *old, size_t size), (old, size))
+REFUSED(text, strdup, ONE_IN, (const char *from), (from))
+REFUSED(text, strndup, ONE_IN, (const char *from, size_t size), (from, size))
+#undef NONE_memory
+#define NONE_memory MAP_FAILED
+REFUSED(memory, mmap, ONE_IN_MAPPED, (void *at, size_t size, int protection, int flags, int file, off_t offset),
+        (at, size, protection, flags, file, offset))
+
+static void begin_to_refuse(void) {
+    atomic_store(&refuses, true);
+}
+
+static void stop_refusing(void) {
+    atomic_store(&refuses, false);
+}
+#else
+static void begin_to_refuse(void) {
+}
+
+static void stop_refusing(void) {
+}
+#endif
+
+/* ---- the program ---- */
 
 static struct sockaddr_in loopback(int port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -105,7 +160,9 @@ int main(int count, char **arguments) {
 
     printf("%d\n", port);
     fflush(stdout);
+    begin_to_refuse();
     follow(shard, &plan, points);
+    stop_refusing();
     shard_stop(shard);
     return 0;
 }
