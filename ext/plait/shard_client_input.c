@@ -34,6 +34,7 @@ static void put_on(struct shard_client **list, struct shard_client *client) {
 
 /* It is looked at again when that has changed. What is its own affair, such as its answers, is seen when it is flushed. */
 static void wait_for(struct shard_worker *worker, struct shard_client *client) {
+    if (client->full) shard_link_touch(worker, client->full); /* it may have written all meanwhile */
     if (client->full) put_on(&client->full->blocked, client);
     else if (client->awaits) put_on(&worker->awaiting, client);
 }

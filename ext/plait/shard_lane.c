@@ -132,6 +132,7 @@ void shard_link_greeted(struct shard_worker *worker, struct shard_link *link) {
 /* ---- lanes ---- */
 
 static bool open_links(struct shard_worker *worker, struct shard_lane *lane) {
+    lane->worker = worker;
     for (uint32_t i = 0; i < worker->shard->settings.node_count; i++) {
         lane->links[i].kind = SHARD_LINK;
         lane->links[i].socket = -1;
@@ -182,37 +183,28 @@ struct shard_lane *shard_lane_find(struct shard_worker *worker, const char *user
     return lane;
 }
 
-void shard_lanes_flush(struct shard_worker *worker) {
-    for (struct shard_lane *lane = worker->lane.next; lane; lane = lane->next) {
-        for (uint32_t i = 0; i < worker->topology->known; i++) shard_link_flush(worker, &lane->links[i]);
-    }
-}
-
-/* Returns whether somebody waits there. */
-static bool check(struct shard_worker *worker, struct shard_lane *lane) {
-    bool due = false;
+/* Whether somebody waits there, or it is in a list. */
+static bool is_used(const struct shard_worker *worker, const struct shard_lane *lane) {
     for (uint32_t i = 0; i < worker->topology->known; i++) {
-        due |= shard_link_check(worker, &lane->links[i]);
-        due |= lane->links[i].head != lane->links[i].tail;
+        const struct shard_link *link = &lane->links[i];
+        if (link->touched || link->timed || link->head != link->tail) return true;
     }
-    return due;
+    return false;
 }
 
-bool shard_lanes_check(struct shard_worker *worker) {
-    bool due = false;
+void shard_lanes_free(struct shard_worker *worker) {
     struct shard_lane **at = &worker->lane.next;
+    worker->deserted = false;
     while (*at) {
         struct shard_lane *lane = *at;
-        bool busy = check(worker, lane);
-        due |= busy;
-        if (busy || lane->users) {
+        if (lane->users || is_used(worker, lane)) {
+            worker->deserted |= !lane->users;
             at = &lane->next;
-            continue;
+        } else {
+            *at = lane->next;
+            free_lane(worker, lane);
         }
-        *at = lane->next;
-        free_lane(worker, lane);
     }
-    return due;
 }
 
 void shard_lanes_close(struct shard_worker *worker) {

@@ -25,6 +25,7 @@ static const char ping[] = "*1\r\n$4\r\nPING\r\n";
 
 static const double LONG = 6; /* times the patience with others */
 static const double SLOW = 1; /* seconds without progress of a node that has more than SHARD_MOST to take */
+static const double PERIOD = 0.05; /* seconds between looks at those that may take too long */
 static const double RESTED = 0.05; /* seconds without use, after which a connection is looked at before it is used */
 
 /* What a node may answer is its own affair: it is passed on, not kept. */
@@ -85,6 +86,26 @@ void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *w
     else shard_request_fail(worker, waiter->request, error);
 }
 
+/* ---- lists of them: a turn looks at those only with which something happens ---- */
+
+void shard_link_touch(struct shard_worker *worker, struct shard_link *link) {
+    if (link->pin) {
+        shard_pin_touch(worker, link->pin);
+    } else if (!link->touched) {
+        link->touched = true;
+        link->next_touched = worker->touched_links;
+        worker->touched_links = link;
+    }
+}
+
+/* Those for streams, and pins, are looked at by their owners. */
+static void begin_to_time(struct shard_worker *worker, struct shard_link *link) {
+    if (link->own || link->timed) return;
+    link->timed = true;
+    link->next_timed = worker->timed_links;
+    worker->timed_links = link;
+}
+
 /* ---- the connection ---- */
 
 static uint32_t events_of(const struct shard_link *link) {
@@ -132,6 +153,7 @@ static void fail_all(struct shard_worker *worker, struct shard_link *link, const
 }
 
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error) {
+    shard_link_touch(worker, link);
     fail_all(worker, link, error);
 }
 
@@ -148,6 +170,7 @@ static bool begin_to_connect(struct shard_worker *worker, struct shard_link *lin
  */
 static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
     char error[MESSAGE];
+    shard_link_touch(worker, link);
     shard_reads_rescue(worker, link);
     shard_topology_doubt(worker);
     bool up = link->state == SHARD_UP;
@@ -216,6 +239,7 @@ static int open_socket(struct shard_worker *worker, struct shard_link *link) {
 static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link) {
     link->state = SHARD_CONNECTING;
     link->since = worker->now;
+    begin_to_time(worker, link);
     link->resting = false;
     resp_reply_start(&link->scan, &replies);
     int error = open_socket(worker, link);
@@ -312,6 +336,8 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
         shard_waiter_fail(worker, &waiter, "-ERR out of memory\r\n");
         return false;
     }
+    shard_link_touch(worker, link);
+    begin_to_time(worker, link);
     return link->state != SHARD_DOWN || begin_to_connect(worker, link);
 }
 
@@ -405,7 +431,16 @@ void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint
     if (link->state == SHARD_GREETING && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) shard_link_greeted(worker, link);
     uint32_t reads = link->resting ? 0 : EPOLLIN;
     if (link->state == SHARD_UP && events & (reads | EPOLLERR | EPOLLHUP)) receive(worker, link);
-    if (link->pin) shard_pin_touch(worker, link->pin);
+    shard_link_touch(worker, link);
+}
+
+void shard_links_flush(struct shard_worker *worker) {
+    while (worker->touched_links) {
+        struct shard_link *link = worker->touched_links;
+        worker->touched_links = link->next_touched;
+        link->touched = false;
+        shard_link_flush(worker, link);
+    }
 }
 
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
@@ -448,6 +483,8 @@ void shard_link_probe(struct shard_worker *worker, struct shard_link *link) {
     if (!push_waiter(link, NULL, 0)) return;
 
     link->since = worker->now;
+    shard_link_touch(worker, link);
+    begin_to_time(worker, link);
     if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) fail_all(worker, link, "");
     else if (link->state == SHARD_DOWN) begin_to_connect(worker, link);
 }
@@ -474,6 +511,22 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
     link->suspect = !link->own;
     give_up(worker, link, why);
     return true;
+}
+
+bool shard_links_check(struct shard_worker *worker) {
+    if (!worker->timed_links && !worker->deserted) return false;
+    if (worker->now < worker->links_at) return true;
+
+    struct shard_link *list = worker->timed_links, *next;
+    worker->links_at = worker->now + PERIOD;
+    worker->timed_links = NULL;
+    for (struct shard_link *link = list; link; link = next) {
+        next = link->next_timed;
+        link->timed = false;
+        if (shard_link_check(worker, link)) begin_to_time(worker, link);
+    }
+    if (worker->deserted) shard_lanes_free(worker);
+    return worker->timed_links || worker->deserted;
 }
 
 void shard_link_close(struct shard_worker *worker, struct shard_link *link) {

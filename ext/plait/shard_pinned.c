@@ -132,7 +132,7 @@ void shard_pins_flush(struct shard_worker *worker, bool all) {
 }
 
 static void free_pin(struct shard_worker *worker, struct shard_pin *pin) {
-    pin->link.lane->users--;
+    shard_lane_leave(pin->link.lane);
     shard_link_close(worker, &pin->link);
     free(pin);
 }

@@ -165,6 +165,8 @@ struct shard_waiter {
 struct shard_link {
     enum shard_kind kind;
     struct shard_link *next;      /* in the list of those that are for streams */
+    struct shard_link *next_touched;
+    struct shard_link *next_timed;
     struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
     struct shard_pin *pin;        /* what it is a part of, or NULL */
     struct shard_lane *lane;
@@ -173,6 +175,8 @@ struct shard_link {
     bool own;                     /* it is for one command at a time */
     bool taken;                   /* by one */
     bool resting;                 /* it is not read from: enough of it is here */
+    bool touched;                 /* in the list of those with something to write, or to be looked at else */
+    bool timed;                   /* in the list of those that may take too long */
     bool suspect;                 /* it was silent: nobody asks it anything before it has answered us */
     bool again;                   /* what was not sent before is sent anew: once */
     bool answered;                /* something has been, since it was connected */
@@ -206,6 +210,7 @@ struct shard_link {
 /* Connections to the nodes that begin in the same way: as a user, with a version of RESP. */
 struct shard_lane {
     struct shard_lane *next;
+    struct shard_worker *worker;
     struct shard_link *links;  /* one for each node */
     char *user;                /* NULL: the shard's own */
     char *password;
@@ -254,6 +259,10 @@ struct shard_worker {
     struct shard_link **asked;       /* and on which connection it is asked */
     struct shard_lane lane;          /* of most clients: RESP2, as the shard itself */
     struct shard_link *links;        /* its */
+    struct shard_link *touched_links; /* of all lanes, and those for streams; pins have a list of their own */
+    struct shard_link *timed_links;  /* of all lanes */
+    double links_at;                 /* when these are looked at again */
+    bool deserted;                   /* there are lanes of nobody */
     struct shard_link *streams;      /* connections for one command at a time */
     uint32_t *taken;                 /* of them for each node */
     struct shard_client *leaving;
@@ -323,6 +332,10 @@ static inline uint32_t shard_random(struct shard_worker *worker) {
 static inline void shard_add(struct shard_worker *worker, int figure, uint64_t number) {
     uint64_t value = atomic_load_explicit(&worker->figures[figure], memory_order_relaxed);
     atomic_store_explicit(&worker->figures[figure], value + number, memory_order_relaxed);
+}
+
+static inline void shard_lane_leave(struct shard_lane *lane) {
+    if (--lane->users == 0) lane->worker->deserted = true;
 }
 
 /* ---- shard_fork.c ---- */
@@ -588,6 +601,13 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link);
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events);
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
+
+/* It has something to write, or may have: it is flushed in this turn. */
+void shard_link_touch(struct shard_worker *worker, struct shard_link *link);
+void shard_links_flush(struct shard_worker *worker);
+
+/* From time to time: gives up those that have taken too long, and frees lanes of nobody. Returns whether there may be some. */
+bool shard_links_check(struct shard_worker *worker);
 
 /* Asks the node whether it is well, where nobody else has asked it anything for long. */
 void shard_link_probe(struct shard_worker *worker, struct shard_link *link);

@@ -41,8 +41,8 @@ void shard_session_begin(struct shard_worker *worker, struct shard_client *clien
 }
 
 void shard_session_end(struct shard_client *client) {
-    client->lane->users--;
-    if (client->former) client->former->users--;
+    shard_lane_leave(client->lane);
+    if (client->former) shard_lane_leave(client->former);
     client->former = NULL;
     free(client->name);
     client->name = NULL;
@@ -75,7 +75,7 @@ static bool same_secret(const char *one, const char *data, size_t size) {
 
 static void change_lane(struct shard_client *client, struct shard_lane *lane) {
     lane->users++;
-    client->lane->users--;
+    shard_lane_leave(client->lane);
     client->lane = lane;
 }
 
@@ -112,9 +112,8 @@ void shard_session_settle(struct shard_client *client, bool taken) {
     struct shard_lane *former = client->former;
     client->former = NULL;
     if (taken) client->locked = false;
-    else client->lane->users--;
-    if (taken) former->users--;
-    else client->lane = former;
+    shard_lane_leave(taken ? former : client->lane);
+    if (!taken) client->lane = former;
 }
 
 static size_t put_word(char *to, const char *word, size_t size) {

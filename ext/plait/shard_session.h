@@ -15,10 +15,9 @@ enum { SHARD_GREETING_ROOM = 256 };
 
 /* That of most clients. False: no memory. */
 bool shard_lane_open(struct shard_worker *worker);
-void shard_lanes_flush(struct shard_worker *worker);
 
-/* Gives up those that have taken too long, and frees those of nobody. Returns whether there is something to be looked at again. */
-bool shard_lanes_check(struct shard_worker *worker);
+/* Those of nobody, where no answer is to come; worker->deserted: there are others. */
+void shard_lanes_free(struct shard_worker *worker);
 void shard_lanes_close(struct shard_worker *worker);
 
 /* With this user (NULL: the shard's own) and version. NULL: no memory. */

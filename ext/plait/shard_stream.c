@@ -71,9 +71,9 @@ bool shard_streams_check(struct shard_worker *worker) {
     struct shard_link **at = &worker->streams;
     while (*at) {
         struct shard_link *link = *at;
-        if (!link->taken && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
+        if (!link->taken && !link->touched && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
             *at = link->next;
-            link->lane->users--;
+            shard_lane_leave(link->lane);
             shard_link_close(worker, link);
             free(link);
             continue;
@@ -176,6 +176,7 @@ size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *clien
     size_t end = size - body < client->left - body ? size - body : (size_t)(client->left - body);
     struct shard_link *link = client->stream;
     client->left -= body;
+    if (link) shard_link_touch(worker, link);
     bool enough = !link || !body || shard_rope_refer(&link->out, &worker->blocks, data, body, owner);
     if (!take_terminator(client, data + body, end)) {
         break_off(worker, client);

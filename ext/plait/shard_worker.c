@@ -85,10 +85,8 @@ static bool holds(struct shard_worker *worker, struct shard_client *client) {
  */
 void shard_flush(struct shard_worker *worker) {
     shard_pins_flush(worker, false);
-    for (uint32_t i = 0; i < worker->topology->known; i++) shard_link_flush(worker, &worker->links[i]);
-    for (struct shard_link *link = worker->streams; link; link = link->next) shard_link_flush(worker, link);
+    shard_links_flush(worker);
     shard_pins_flush(worker, true);
-    shard_lanes_flush(worker);
     struct shard_client *held = NULL;
     while (worker->touched) {
         struct shard_client *client = worker->touched;
@@ -178,10 +176,9 @@ static int check_times(struct shard_worker *worker) {
     bool due = listen_again(worker);
     due |= shard_topology_turn(worker);
     due |= worker->detoured != NULL;
-    for (uint32_t i = 0; i < worker->topology->known; i++) due |= shard_link_check(worker, &worker->links[i]);
+    due |= shard_links_check(worker);
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
-    due |= shard_lanes_check(worker);
     due |= shard_clients_leave(worker);
     due |= shard_awaiting_check(worker);
     due |= shard_tls_check(worker);

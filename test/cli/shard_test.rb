@@ -27,7 +27,8 @@ class ShardCommandTest < Minitest::Test
   # Nobody asks it anything meanwhile.
   def test_a_node_that_goes_and_comes_back_is_told_of_though_it_is_quiet
     server = Support::RedisServer.start
-    listening("shard", "--nodes", "#{addresses.first},127.0.0.1:#{server.port}", "--listen", "127.0.0.1:0", "--quiet") do |port, _, err|
+    both = "#{addresses.first},127.0.0.1:#{server.port}"
+    listening("shard", "--nodes", both, "--listen", "127.0.0.1:0", "--quiet") do |port, _, err|
       call(port, "MSET", *Array.new(20) { |i| ["k#{i}", "v"] }.flatten)
       server.restart(:KILL) do
         wait_until { File.read(err) == "127.0.0.1:#{server.port} does not answer; commands for it fail until it does\n" }

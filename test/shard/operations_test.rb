@@ -185,7 +185,8 @@ class ShardOperationsTest < Minitest::Test
       reader.join
       seen << totals(proxy)
       seen.each_cons(2) { |before, after| before.each { |name, value| assert_operator(after[name], :>=, value, name) } }
-      assert_equal([255, 255], ["commands_total", 'command_received_total{command="get"}'].map { |name| seen.last["plait_shard_#{name}"] })
+      names = %w[plait_shard_commands_total plait_shard_command_received_total{command="get"}]
+      assert_equal([255, 255], seen.last.values_at(*names))
       assert_operator(seen.last.sum { |name, value| name.include?("node_requests") ? value : 0 }, :>=, 255)
       stays.close
     end

@@ -74,10 +74,9 @@ module Plait
       # @return [String, nil]
       def read_head(stream)
         deadline = Deadline.after(SECONDS)
-        until stream.buffer.include?("\r\n\r\n") || stream.buffer.bytesize > HEAD_BYTES
-          stream.fill(deadline: deadline) or return
-        end
-        stream.buffer
+        head = stream.buffer
+        (stream.fill(deadline: deadline) or return) until head.include?("\r\n\r\n") || head.bytesize > HEAD_BYTES
+        head
       end
 
       def response(method, path)

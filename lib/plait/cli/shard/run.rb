@@ -55,8 +55,8 @@ module Plait
           @terminal.note("try: redis-cli -p #{proxy.port} set key value") if @settings.demo
         end
 
-        # Tells of nodes while the block runs, also where it is quiet. They are asked at first, when a connection to one has failed,
-        # and until they answer again.
+        # Tells of nodes while the block runs, also where it is quiet. They are asked at first, when a connection to one has
+        # failed, and until they answer again.
         # @return [Object] what the block returns
         def watching_nodes(proxy)
           thread = Thread.new do
