@@ -18,7 +18,8 @@ class ShardMemoryTest < Minitest::Test
     %w[SCAN 0], %w[SCAN x], %w[KEYS *], %w[MGET a b c d], %w[DEL a b c], %w[HELLO 3], %w[HELLO 2 AUTH u p], %w[AUTH u p],
     %w[RESET],
     %w[CLIENT SETNAME n], %w[CLIENT LIST], %w[CLIENT INFO], %w[INFO], %w[CONFIG GET max*], %w[DBSIZE], %w[WAIT 0 10],
-    %w[EXISTS a b], %w[NONSENSE], %w[SET a], %w[RANDOMKEY], %w[SCRIPT EXISTS a], %w[QUIT], %w[FLUSHALL], %w[SPUBLISH a x], %w[PING],
+    %w[EXISTS a b], %w[NONSENSE], %w[SET a], %w[RANDOMKEY], %w[SCRIPT EXISTS a], %w[QUIT], %w[FLUSHALL], %w[PING],
+    %w[SPUBLISH a x],
     ["SET", "a", "v" * 200_000], ["LPUSH", "l", "v" * 50_000, "w"], ["MGET", *Array.new(600) { |i| "k#{i}" }],
     ["SET", "big", "v" * 3_000_000], %w[GET big], ["MSET", *Array.new(900) { |i| (i * 77).to_s * 40 }]
   ].freeze
