@@ -240,17 +240,27 @@ static int take_late_exceptions(int state) {
     }
 }
 
+/* The same for what calls behind the answer were to get, which have ended. */
+static int drop_late_exceptions(int state) {
+    int late = take_late_exceptions(state);
+    if (late == state || !plait_server_is_error(rb_errinfo())) return late;
+
+    rb_set_errinfo(Qnil);
+    return state;
+}
+
 int plait_server_perform(struct exchange *exchange) {
     int state = 0;
     VALUE error = Qnil;
     enter_app(exchange);
     rb_protect(run_app, (VALUE)exchange, &state);
-    leave_app(exchange);
     end_stray(exchange->server, rb_errinfo());
     state = take_late_exceptions(state);
     if (state != 0) state = handle_failure(exchange, state, &error);
     else conclude(exchange);
     end_request(exchange, state, error);
+    leave_app(exchange);
+    state = drop_late_exceptions(state);
     end_stray(exchange->server, Qnil);
     return forget_request(exchange->server, state);
 }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pty"
 require_relative "../../test_helper"
 require "plait"
 require "tmpdir"
@@ -113,6 +114,19 @@ class ProcessesFileBuffersTest < Minitest::Test
     end
 
     assert_all_once(1..3, lines)
+  end
+
+  # Standard input is open for writing there, too.
+  def test_a_program_on_a_terminal
+    command = [RbConfig.ruby, "-I#{Support::ROOT}/lib", "-rplait", "-e", "p Plait.map(1..2, on: :processes) { |i| i * 2 }"]
+    said = +""
+    PTY.spawn(*command) do |output, _input, pid|
+      loop { said << output.readpartial(1000) }
+    rescue Errno::EIO, EOFError
+      Process.wait(pid)
+    end
+
+    assert_equal("[2, 4]", said.strip)
   end
 
   # It takes no bytes before the fork, as a flush might wait for its reader.

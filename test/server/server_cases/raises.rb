@@ -72,6 +72,21 @@ module ServerCases
       watcher.close
     end
 
+    # Net::HTTP connects under a Timeout, so that a call behind an answer needs it as well as an app.
+    def test_a_timeout_ends_what_is_called_behind_the_answer
+      ended = Queue.new
+      serve(lambda do |env|
+        env["rack.response_finished"] << lambda do |*|
+          Timeout.timeout(0.05) { sleep }
+        rescue Timeout::Error => e
+          ended << e
+        end
+        [200, {}, ["ok"]]
+      end)
+      assert_equal(200, get("/").status)
+      assert_instance_of(Timeout::Error, ended.pop)
+    end
+
     private
 
     # @return [String] what was complained of, at the end of which all is well

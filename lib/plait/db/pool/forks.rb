@@ -31,8 +31,8 @@ module Plait
         def install
           return if @installed
 
-          @installed = true
           Process.singleton_class.prepend(Hook) if Process.respond_to?(:_fork)
+          @installed = true # last: another thread goes on only with the hook in place
         end
       end
     end

@@ -38,10 +38,11 @@ module Plait
 
           private
 
+          # A terminal is open for writing as standard input, too; Ruby 3.1 crashes when that is redirected.
           # @return [Array<IO>] open for writing, and not in sync mode
           def buffered
             ObjectSpace.each_object(IO).select do |io|
-              !io.closed? && !io.sync && access(io) != Fcntl::O_RDONLY
+              !io.closed? && !io.sync && access(io) != Fcntl::O_RDONLY && io.fileno != STDIN.fileno
             rescue IOError, SystemCallError
               false # not opened yet
             end
