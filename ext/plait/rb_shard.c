@@ -71,6 +71,18 @@ static VALUE fetch(VALUE options, const char *name) {
     return rb_hash_fetch(options, ID2SYM(rb_intern(name)));
 }
 
+/* [bytes, commands], or nil: the node has none. */
+static void read_fence(VALUE fence, struct shard_node *to) {
+    if (NIL_P(fence)) return;
+    Check_Type(fence, T_ARRAY);
+    VALUE bytes = rb_ary_entry(fence, 0);
+    Check_Type(bytes, T_STRING);
+    if ((size_t)RSTRING_LEN(bytes) > sizeof to->fence) rb_raise(rb_eArgError, "a fence that is too long");
+    to->fence_size = (size_t)RSTRING_LEN(bytes);
+    memcpy(to->fence, RSTRING_PTR(bytes), to->fence_size);
+    to->fences = NUM2UINT(rb_ary_entry(fence, 1));
+}
+
 void plait_shard_nodes(VALUE nodes, struct shard_node *to) {
     for (long i = 0; i < RARRAY_LEN(nodes); i++) {
         VALUE pair = rb_ary_entry(nodes, i);
@@ -85,6 +97,7 @@ void plait_shard_nodes(VALUE nodes, struct shard_node *to) {
         snprintf(to[i].label, sizeof to[i].label, "%s", StringValueCStr(label));
         VALUE host = rb_ary_entry(pair, 2);
         snprintf(to[i].host, sizeof to[i].host, "%s", StringValueCStr(host));
+        read_fence(rb_ary_entry(pair, 3), &to[i]);
     }
 }
 

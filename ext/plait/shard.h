@@ -13,7 +13,7 @@
 #include "placement.h"
 #include "resp.h"
 
-enum { SHARD_LABEL = 128, SHARD_HOST = 256, SHARD_SECRET = 512 };
+enum { SHARD_LABEL = 128, SHARD_HOST = 256, SHARD_SECRET = 512, SHARD_FENCE = 2048 };
 
 struct shard_tls_context;
 
@@ -22,6 +22,9 @@ struct shard_node {
     socklen_t size;           /* of the address */
     char label[SHARD_LABEL];  /* for messages: "127.0.0.1:6379" */
     char host[SHARD_HOST];    /* whom its certificate has to be for, with TLS */
+    char fence[SHARD_FENCE];  /* commands that each connection begins with: its name, and whether the node takes this placement */
+    size_t fence_size;
+    uint32_t fences;          /* of these commands */
 };
 
 /* Where commands go that only read. */

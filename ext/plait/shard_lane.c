@@ -71,17 +71,66 @@ static bool make_greeting(const struct shard_worker *worker, struct shard_lane *
     return lane->greeting != NULL;
 }
 
+static bool say(const struct shard_link *link, const char *bytes, size_t size) {
+    if (!size) return true;
+    ssize_t sent = link->tls ? shard_tls_send(link->tls, bytes, size) : send(link->socket, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent >= 0 && (size_t)sent == size;
+}
+
+static void greeted(struct shard_worker *worker, struct shard_link *link) {
+    struct shard_link *shared = shard_link_shared(worker, link);
+    link->state = SHARD_UP;
+    free(shared->barred);
+    shared->barred = NULL;
+}
+
 void shard_link_greet(struct shard_worker *worker, struct shard_link *link) {
     const struct shard_lane *lane = link->lane;
-    if (!lane->greeting_size) {
-        link->state = SHARD_UP;
+    const struct shard_node *node = link->node;
+    if (!node->fence_size && !lane->greeting_size) {
+        greeted(worker, link);
         return;
     }
     link->state = SHARD_GREETING;
+    link->fences = node->fences;
     link->greetings = lane->greetings;
-    ssize_t size = link->tls ? shard_tls_send(link->tls, lane->greeting, lane->greeting_size)
-                             : send(link->socket, lane->greeting, lane->greeting_size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (size < 0 || (size_t)size < lane->greeting_size) shard_link_give_up(worker, link, "does not take the shard's greeting");
+    bool said = say(link, node->fence, node->fence_size) && say(link, lane->greeting, lane->greeting_size);
+    if (!said) shard_link_give_up(worker, link, "does not take the shard's greeting");
+}
+
+static bool begins_with(const char *reply, size_t size, const char *code) {
+    size_t length = strlen(code);
+    return size > length && memcmp(reply + 1, code, length) == 0;
+}
+
+/*
+ * Keys have moved, and this placement is not the node's any longer. A node that can't say so now is asked again later. One that
+ * refuses the question (its ACL, one database only) is used without a fence.
+ */
+static bool is_barred(struct shard_worker *worker, struct shard_link *link, const char *reply, size_t size) {
+    static const char *const passing[] = {"LOADING", "BUSY", "MASTERDOWN"};
+    char error[MESSAGE * 2];
+    size_t length = size < MESSAGE * 2 - 32 ? size : MESSAGE * 2 - 32;
+    while (length && (reply[length - 1] == '\r' || reply[length - 1] == '\n')) length--;
+    if (reply[0] != '-') { /* its beginning came before, and is lost */
+        shard_link_give_up(worker, link, "has told in pieces what it thinks of the shard's placement");
+        return true;
+    }
+    if (begins_with(reply, size, "PLAITMOVED")) {
+        struct shard_link *shared = shard_link_shared(worker, link);
+        snprintf(error, sizeof error, "refuses the shard: %.*s", (int)length - 1, reply + 1);
+        free(shared->barred);
+        shared->barred = strdup(error);
+        shard_link_give_up(worker, link, error);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
+        if (!begins_with(reply, size, passing[i])) continue;
+        snprintf(error, sizeof error, "%.*s\r\n", (int)length, reply);
+        shard_link_abandon(worker, link, error);
+        return true;
+    }
+    return false;
 }
 
 /* A user's wrong password is told as the node has said it; of the shard's own it says whose it is. */
@@ -102,22 +151,26 @@ static void take_answers(struct shard_worker *worker, struct shard_link *link, c
     while (size) {
         size_t used;
         int event = resp_reply_scan(&link->scan, data, size, &used);
-        if (event < 0 || link->greetings == 0) {
+        if (event < 0 || link->fences + link->greetings == 0) {
             shard_link_give_up(worker, link, "has sent what is no reply");
             return;
         }
         if (event == RESP_REPLY) {
-            if (link->scan.type == '-') {
+            bool fence = link->fences != 0;
+            bool error = link->scan.type == '-';
+            resp_reply_start(&link->scan, &worker->shard->settings.limits); /* what fails now is of those who wait */
+            if (error && !fence) {
                 refused(worker, link, data, used);
                 return;
             }
-            link->greetings--;
-            resp_reply_start(&link->scan, &worker->shard->settings.limits);
+            if (error && is_barred(worker, link, data, used)) return;
+            if (fence) link->fences--;
+            else link->greetings--;
         }
         data += used;
         size -= used;
     }
-    if (link->greetings == 0) link->state = SHARD_UP;
+    if (link->fences + link->greetings == 0) greeted(worker, link);
 }
 
 void shard_link_greeted(struct shard_worker *worker, struct shard_link *link) {

@@ -300,7 +300,10 @@ static void end_to_connect(struct shard_worker *worker, struct shard_link *link)
 /* Why the node is not asked now, or NULL. */
 static const char *refusal(const struct shard_worker *worker, const struct shard_link *link) {
     if (link->suspect) return "was silent and has not answered since";
-    if (link->state == SHARD_DOWN && worker->now < link->retry_at) return "could not be reached and is not tried again yet";
+    if (link->state == SHARD_DOWN && worker->now < link->retry_at) {
+        const char *barred = shard_link_shared(worker, link)->barred;
+        return barred ? barred : "could not be reached and is not tried again yet";
+    }
     if (link->out.size > SHARD_MOST && worker->now - link->since > SLOW) return "takes nothing, and much waits for it";
     if (shard_is_overfull(worker, link)) return "is behind, and the shard has no room for more";
     return NULL;
@@ -536,6 +539,8 @@ void shard_link_close(struct shard_worker *worker, struct shard_link *link) {
     shard_wake(worker, &link->blocked, UINT32_MAX);
     free(link->waiters);
     link->waiters = NULL;
+    free(link->barred);
+    link->barred = NULL;
     link->room = link->head = link->tail = 0;
 }
 

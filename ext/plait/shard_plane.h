@@ -170,7 +170,9 @@ struct shard_link {
     struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
     struct shard_pin *pin;        /* what it is a part of, or NULL */
     struct shard_lane *lane;
-    uint32_t greetings;           /* answers to them that are to come, before anything else is sent */
+    uint32_t fences;              /* answers to the node's fence that are to come … */
+    uint32_t greetings;           /* … and then to the lane's greeting, before anything else is sent */
+    char *barred;                 /* why the fence has last refused a connection of this lane to the node, or NULL */
     double heard;                 /* when it last did */
     bool own;                     /* it is for one command at a time */
     bool taken;                   /* by one */
@@ -596,6 +598,11 @@ size_t shard_link_shrink(struct shard_link *link);
 
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);
+
+/* The one to its node that clients of its lane share. */
+static inline struct shard_link *shard_link_shared(const struct shard_worker *worker, const struct shard_link *link) {
+    return &link->lane->links[link->node - worker->shard->settings.nodes];
+}
 
 /* Connects it for what is sent without a request. False: it can't be, and shard_pin_lost has been told. */
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link);

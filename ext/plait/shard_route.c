@@ -257,6 +257,33 @@ static bool is_incomplete(const struct shard_call *call) {
     return of_all_keys && call->worker->topology->partial;
 }
 
+/*
+ * A shard has the database 0 only. What its nodes know of the placement is in another, and has to outlive FLUSHALL: see fence.rb.
+ */
+static void delete_all(struct shard_call *call) {
+    static const char head[] = "$7\r\nFLUSHDB\r\n";
+    if (strcmp(call->command->name, "flushall") != 0 || !call->worker->shard->settings.nodes[0].fence_size) {
+        shard_send_to_all(call);
+        return;
+    }
+    struct shard_call other = *call;
+    size_t rest = call->words[0].at + call->words[0].size + 2;
+    struct shard_buffer *command = shard_buffer_new(RESP_HEADER + sizeof head + call->size - rest);
+    if (!command) {
+        shard_refuse(call, "ERR out of memory");
+        return;
+    }
+    command->size = resp_write_header(command->bytes, '*', call->count);
+    memcpy(command->bytes + command->size, head, sizeof head - 1);
+    memcpy(command->bytes + command->size + sizeof head - 1, call->data + rest, call->size - rest);
+    command->size += sizeof head - 1 + call->size - rest;
+    other.data = command->bytes;
+    other.size = command->size;
+    other.owner = command;
+    shard_send_to_all(&other);
+    shard_buffer_drop(command);
+}
+
 static void go(struct shard_call *call) {
     if (is_incomplete(call)) {
         shard_topology_doubt(call->worker);
@@ -268,7 +295,8 @@ static void go(struct shard_call *call) {
     case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
     case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_ALL_LEAST: case SHARD_INFO:
     case SHARD_PAIRS: shard_send_to_all(call); break;
-    case SHARD_LONG: case SHARD_RUNNING: case SHARD_KILL: shard_send_to_all(call); break;
+    case SHARD_LONG: delete_all(call); break;
+    case SHARD_RUNNING: case SHARD_KILL: shard_send_to_all(call); break;
     case SHARD_CONFIG: case SHARD_CONFIG_MOST: configure(call); break;
     case SHARD_ALL_WAIT: shard_acknowledge(call); break;
     case SHARD_SCAN: shard_scan(call); break;

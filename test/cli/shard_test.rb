@@ -9,6 +9,12 @@ class ShardCommandTest < Minitest::Test
   include Support::CommandLine
   include ShardNodes
 
+  # A test that moves keys leaves word of that on the nodes.
+  def setup
+    super
+    nodes.each { |server| call(server.port, "FLUSHALL") }
+  end
+
   def test_before_servers_that_are_there
     listening("shard", "--nodes", addresses.join(","), "--listen", "127.0.0.1:0", "--threads", "2") do |port, _pid|
       assert_equal("+OK\r\n", call(port, "MSET", "a", "1", "b", "2", "c", "3"))

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
-require_relative "node_connection"
 
 module Plait
   module Shard
@@ -14,15 +13,15 @@ module Plait
       PATTERN = "__keyevent@0__:*"
 
       # @param node [Node]
-      # @param settings [Settings]
+      # @param connect [#call] => NodeConnection, that ends when another reshard takes over: it sets what this would set back
       # @yieldparam key [String] on a thread of its own
       # @raise [ConnectError, RemoteError] it can't be had: CONFIG SET is refused, for instance
-      def initialize(node, settings, &changed)
+      def initialize(node, connect, &changed)
         @node = node
-        @commands = NodeConnection.new(node, settings.access)
+        @commands = connect.call
         @before = @commands.call("CONFIG", "GET", SETTING).last
         @commands.call("CONFIG", "SET", SETTING, (@before + EVENTS).chars.uniq.join)
-        @events = NodeConnection.new(node, settings.access)
+        @events = connect.call
         @events.call("PSUBSCRIBE", PATTERN)
         @changed = changed
         @heard = Queue.new

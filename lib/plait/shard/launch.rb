@@ -2,6 +2,7 @@
 
 require "socket"
 require_relative "door"
+require_relative "fence"
 require_relative "health"
 require_relative "node_numbers"
 require_relative "node_survey"
@@ -26,7 +27,10 @@ module Plait
       def initialize(plane, settings, descriptors, encrypts:, &outgrown)
         @plane = plane
         @topology = settings.topology
-        @numbers = NodeNumbers.new(@topology, settings.access, grows: settings.source.watched?)
+        recorded = Fence.records(settings).each_value.any?(&:there?)
+        @numbers = NodeNumbers.new(@topology, settings.access, grows: settings.source.watched?) do |name|
+          Fence.greeting(settings, name, recorded)
+        end
         nodes, placement, plan = @numbers.plan(@topology)
         Door.refuse_itself(nodes, descriptors)
         begin_with(plane, nodes, placement, descriptors, settings.native_options(encrypts, room: @numbers.room, plan: plan))

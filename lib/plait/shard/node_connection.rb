@@ -21,18 +21,26 @@ module Plait
       # @yieldparam connection [NodeConnection]
       # @return [Object] the block's value
       # @raise (see #initialize)
-      def self.open(node, access)
-        connection = new(node, access)
+      def self.open(node, access, patience: PATIENCE)
+        connection = new(node, access, patience: patience)
         yield connection
       ensure
         connection&.close
       end
 
+      # @param words [Array<String>]
+      # @return [String] as it is sent
+      def self.encode(words)
+        words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
+      end
+
       # @param node [Node]
       # @param access [NodeAccess]
+      # @param patience [Numeric] seconds
       # @raise [ConnectionError, TimeoutError, RemoteError]
-      def initialize(node, access)
+      def initialize(node, access, patience: PATIENCE)
         @node = node
+        @patience = patience
         @socket = access.connect(node)
         @scanner = Protocols::RESP::ReplyScanner.new
         call("AUTH", *access.credentials) if access.credentials.any?
@@ -49,18 +57,18 @@ module Plait
       # @return [Array] the replies
       # @raise (see #call)
       def pipeline(commands)
-        write(commands.map { |words| encode(words) }.join)
+        write(commands.map { |words| NodeConnection.encode(words) }.join)
         commands.map { |words| right(read, words) }
       end
 
       # @param words [Array<String>]
       # @return [void]
-      def send_only(*words) = write(encode(words))
+      def send_only(*words) = write(NodeConnection.encode(words))
 
       # @param patience [Numeric] seconds
       # @return [Object] the next reply or message, decoded
       # @raise [ConnectionClosed, ReadTimeout]
-      def read(patience = PATIENCE)
+      def read(patience = @patience)
         until @scanner.next_event
           next if receive
 
@@ -82,9 +90,9 @@ module Plait
           written = @socket.write_nonblock(bytes, exception: false)
           next bytes = bytes.byteslice(written..) if written.is_a?(Integer)
           next if receive
-          next if IO.select([@socket.to_io], [@socket.to_io], nil, PATIENCE)
+          next if IO.select([@socket.to_io], [@socket.to_io], nil, @patience)
 
-          raise ReadTimeout, "the node #{@node} has taken nothing for #{PATIENCE} s"
+          raise ReadTimeout, "the node #{@node} has taken nothing for #{@patience} s"
         end
       rescue *BREAKS => e
         raise closed(e)
@@ -98,10 +106,6 @@ module Plait
 
         @scanner.feed(bytes) if bytes.is_a?(String)
         bytes.is_a?(String)
-      end
-
-      def encode(words)
-        words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
       end
 
       def right(reply, words)

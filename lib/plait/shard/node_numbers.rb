@@ -25,14 +25,17 @@ module Plait
       # @param topology [Topology]
       # @param access [NodeAccess]
       # @param grows [Boolean] whether others may come
+      # @yieldparam name [String] of a node
+      # @yieldreturn [Array, nil] its fence
       # @raise [ResolveError]
       # @raise [UsageError] there are too many
-      def initialize(topology, access, grows:)
+      def initialize(topology, access, grows:, &fence)
         count = topology.nodes.map(&:to_s).uniq.size
         raise UsageError, "#{count} nodes are more than the #{MOST_ROOM} that may be" if grows && count > MOST_ROOM
 
         @room = grows ? (count * ROOM_EACH).clamp(LEAST_ROOM, MOST_ROOM) : [topology.nodes.size, 1].max
         @access = access
+        @fence = fence
         @grows = grows
         @labels = []
         @rows = []
@@ -47,7 +50,7 @@ module Plait
         added = @grows ? nodes.uniq(&:to_s).reject { |node| @labels.include?(node.to_s) } : nodes
         return false if @labels.size + added.size > room
 
-        rows = added.map { |node| [@access.address(node).to_sockaddr, node.to_s, @access.name_of(node)] }
+        rows = added.map { |node| [@access.address(node).to_sockaddr, node.to_s, @access.name_of(node), @fence&.call(node.to_s)] }
         @labels.concat(added.map(&:to_s))
         @rows.concat(rows)
         true

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "digest"
 require_relative "../native"
 require_relative "../values/errors"
 require_relative "node"
@@ -69,6 +70,10 @@ module Plait
       # @api private
       # @return [Boolean] whether each key has the same index with both
       def same_as?(other) = rule == other.rule
+
+      # @api private
+      # @return [String] the same for all that have each key at the same node
+      def fingerprint = Digest::SHA256.hexdigest([nodes.map(&:to_s), *rule].inspect)[0, 16]
 
       # @api private
       # @return [Node] that has the slot

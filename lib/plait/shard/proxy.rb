@@ -2,7 +2,9 @@
 
 require_relative "../native"
 require_relative "../values/errors"
+require_relative "claim"
 require_relative "door"
+require_relative "lease"
 require_relative "metrics"
 require_relative "metrics_endpoint"
 require_relative "node"
@@ -96,6 +98,7 @@ module Plait
         @metrics_door = Door.new(metrics, "metrics", inherited: inherited.fetch(:metrics, [])) if metrics
         @threads = [threads, inherited.fetch(:listen, []).size].max
         @planes = Planes.new(Settings.new(**options), encrypts: @door.tls?)
+        @lease = Lease.new { @planes.settings }
       end
 
       # @return [self]
@@ -109,6 +112,7 @@ module Plait
         @port = sockets.first.local_address.ip_port
         @endpoint = open_endpoint
         @planes.start(sockets)
+        @lease.start
         RUNNING[self] = true
         self
       rescue StandardError
@@ -123,6 +127,7 @@ module Plait
       def stop
         close_endpoint
         @planes.stop
+        @lease.close
         nil
       ensure
         RUNNING.delete(self)
@@ -135,6 +140,8 @@ module Plait
       def drain(within: DRAIN, linger: 0)
         close_endpoint
         @planes.drain(within, linger).tap { RUNNING.delete(self) }
+      ensure
+        @lease.close
       end
 
       # Goes on with other nodes or options. Clients who are connected keep their connections, nodes and options where each key is
@@ -151,6 +158,7 @@ module Plait
         settings = Settings.new(**options)
         @planes.check(settings)
         same = settings.same_places?(@planes.settings, @planes.topology)
+        @lease.check(settings) unless same
         @planes.replace(settings, same ? nil : within)
         same
       end
@@ -169,14 +177,23 @@ module Plait
 
         settings = Settings.new(**options)
         check_movable(settings)
-        resharding = Resharding.new(@planes.settings, settings, resume: resume)
-        resharding.prepare
-        @planes.switch(settings, within) { resharding.finish }
-        resharding.clean
-        resharding.copies
-      ensure
-        resharding&.close
+        return reload(within: within, **options) && 0 if !resume && settings.same_places?(@planes.settings, @planes.topology)
+
+        claim = Claim.new(@planes.settings, settings, @lease, resume: resume)
+        @lease.quietly { move(claim, settings, within, resume) }
       end
+
+      # Takes up other options by itself, when the nodes have come to them: when another proxy has moved the keys.
+      # @param keeps [Boolean] whether nodes that know of no placement are told that of this proxy: they refuse any other from
+      #   then on, until keys are moved
+      # @yieldreturn [Hash{Symbol => Object}] as for {#reload}: what its file says now. It is asked every two seconds
+      # @return [void]
+      def follow(keeps: false)
+        @lease.follow(-> { Settings.new(**yield) }, keeps: keeps) { |settings| @planes.replace(settings, DRAIN) }
+      end
+
+      # @return [String, nil] why nodes refuse this proxy: who has moved the keys, and when; nil: they don't, as far as is known
+      def left_behind = @lease.left_behind
 
       # @return [Boolean]
       def running? = @planes.running?
@@ -236,6 +253,33 @@ module Plait
         return if Plait.const_defined?(:NativeShard) && NativeShard.const_defined?(:Plane)
 
         raise UnsupportedError, "the shard proxy needs Linux, for its epoll(7)"
+      end
+
+      # @return [Integer] copies
+      def move(claim, settings, within, resume)
+        step = claim.begin
+        if step == :settled
+          @planes.replace(settings, within)
+          return 0
+        end
+        resharding = Resharding.new(@planes.settings, settings, claim, resume: resume)
+        resharding.prepare unless step == :decided
+        @planes.switch(settings, within) { close_and_finish(claim, resharding, step) }
+        resharding.clean
+        resharding.copies
+      ensure
+        claim.release
+        resharding&.close
+        claim.shut
+      end
+
+      # Who comes in behind that is let in by the nodes.
+      def close_and_finish(claim, resharding, step)
+        claim.close
+        resharding.finish unless step == :decided
+        claim.settle
+      ensure
+        claim.release
       end
 
       # Who else moves keys would be in the way of whoever does already.

@@ -2,7 +2,6 @@
 
 require_relative "../values/errors"
 require_relative "change_watch"
-require_relative "node_connection"
 
 module Plait
   module Shard
@@ -26,10 +25,12 @@ module Plait
 
       # @param from [Settings]
       # @param to [Settings]
+      # @param claim [Claim] on the nodes
       # @param resume [Boolean] whether copies of one that was broken off may be there
-      def initialize(from, to, resume: false)
+      def initialize(from, to, claim, resume: false)
         @from = from
         @to = to
+        @claim = claim
         @resume = resume
         @copies = 0
         @changed = {}
@@ -98,7 +99,7 @@ module Plait
       def connection(name)
         @connections[name] ||= begin
           settings = names(@to).include?(name) ? @to : @from
-          NodeConnection.new(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
+          @claim.connect(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
         end
       end
 
@@ -155,7 +156,7 @@ module Plait
 
       def watch
         @from.placement.nodes.each do |node|
-          @watches << ChangeWatch.new(node, @from) do |key|
+          @watches << ChangeWatch.new(node, -> { @claim.connect(node, @from.access) }) do |key|
             change([key]) if old_place(key) == node.to_s && moves?(key)
           end
         end

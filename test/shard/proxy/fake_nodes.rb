@@ -4,6 +4,17 @@ require_relative "nodes"
 
 # Nodes that behave as a test wants them to: each connection to one is a thread with the block.
 module FakeNodes
+  # The first bytes of a connection of the data plane.
+  NAMING = "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"
+
+  # Answers what such a connection begins with: its name, and whether the node takes its placement.
+  def self.let_in(socket)
+    return unless socket.recv(NAMING.bytesize, Socket::MSG_PEEK) == NAMING
+
+    2.times { Integer(socket.gets[1..]).times { socket.read(Integer(socket.gets[1..]) + 2) } }
+    socket.write("+OK\r\n+OK\r\n")
+  end
+
   # Listens until it is closed; its threads end with it.
   class Node
     attr_reader :port
@@ -27,6 +38,7 @@ module FakeNodes
     def accept
       socket = @server.accept
       @threads << Thread.new do
+        FakeNodes.let_in(socket)
         @block.call(socket)
       rescue IOError, SystemCallError
         nil

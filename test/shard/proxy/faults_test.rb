@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/program"
-require_relative "nodes"
+require_relative "fake_nodes"
 
 class ShardProxyFaultsTest < Minitest::Test
   include ShardNodes
@@ -171,6 +171,7 @@ class ShardProxyFaultsTest < Minitest::Test
     server = TCPServer.new("127.0.0.1", 0)
     thread = Thread.new do
       while (socket = server.accept)
+        FakeNodes.let_in(socket)
         socket.readpartial(1)
         socket.write(bytes)
         socket.close

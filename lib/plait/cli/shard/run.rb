@@ -38,6 +38,7 @@ module Plait
         def serve(**options)
           Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
             greet(proxy)
+            proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
             Bell.open do |bell|
               Succession.serving
               watching_nodes(proxy) { watch(proxy, bell) } == :USR2 ? leave(proxy) : end_well(proxy)
@@ -89,11 +90,20 @@ module Plait
             signal = change(proxy, bell) while signal == :HUP
             return signal if signal == :TERM || (signal == :USR2 && hand_over(proxy))
 
+            tell_of_places(proxy)
             now = proxy.figures
             @terminal.note(line(now, before)) if now != before
             before = now
           end
           signal
+        end
+
+        # Nodes refuse what is not at its place.
+        def tell_of_places(proxy)
+          before = @left_behind
+          return if before == (@left_behind = proxy.left_behind)
+
+          @terminal.complain(@left_behind ? "nodes refuse this proxy: #{@left_behind}" : "nodes let this proxy in again")
         end
 
         # @return [Boolean] whether another process serves now
