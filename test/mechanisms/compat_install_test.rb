@@ -10,12 +10,11 @@ class CompatInstallTest < Minitest::Test
     require "plait"
     require "plait/mechanisms/scheduler"
     Compat = Plait::Mechanisms::Compat
-    LAST = Compat::MENDS.last
     class << Compat::MENDS.first
       prepend(Module.new { def install = (HELD[:begun] << true) && HELD[:let_go].pop && super })
     end
     HELD = { begun: Queue.new, let_go: Queue.new }
-    def mended? = Process.singleton_class < LAST && Mutex < Compat::MutexSleep == Compat.mutex_sleep?
+    def mended? = Thread < Compat::SharedThread::Variables && Process.singleton_class < Compat::Fork && Mutex < Compat::MutexSleep == Compat.mutex_sleep?
   RUBY
 
   def assert_prints(expected, code)

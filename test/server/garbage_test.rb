@@ -25,8 +25,9 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
         puts "done"
       end
     RUBY
-    # env, PATH_INFO, rack.hijack, rack.response_finished; and the table of a Hash with room for 16 keys.
-    OBJECTS = 4
+    # env, PATH_INFO, rack.hijack, rack.response_finished, rack.after_reply, and the names of the fiber locals that a request has
+    # left (Ruby has no other way to ask); and the table of a Hash with room for 16 keys.
+    OBJECTS = 6
     BYTES = 520
     FIELDS = ["User-Agent: Mozilla/5.0 (X11; Linux x86_64)", "Accept: text/html", "Accept-Language: en-US",
               "Accept-Encoding: gzip", "Connection: keep-alive", "Cookie: a=b", "Upgrade-Insecure-Requests: 1",

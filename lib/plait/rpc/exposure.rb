@@ -21,7 +21,8 @@ module Plait
       GEM_HOME = %r{\A.*/gems/[^/]+-[^/]+/}
       # Where Ruby's own code stands: core, library, and those of its libraries that also come as gems and forward any call.
       RUBYS = %r{\A<internal:|/gems/(?:delegate|forwardable|ostruct)-[^/]+/|
-                 \A(?:#{Regexp.union(*RbConfig::CONFIG.values_at("rubylibprefix", "rubyarchdir", "sitedir"))})/(?!.*/?gems/)}x
+                 \A(?:#{Regexp.union(*RbConfig::CONFIG.values_at("rubylibprefix", "rubyarchdir", "sitedir").compact)})
+                 /(?!.*/?gems/)}x
       # Where Plait's stands, unless it is a gem.
       OURS = File.expand_path("../..", __dir__)
       CLASS = ::Kernel.instance_method(:class)

@@ -67,8 +67,8 @@ class ShardProxyClosedConnectionsTest < Minitest::Test
     seen = Queue.new
     node = fake_node do |socket|
       while (bytes = socket.readpartial(1000))
-        seen << bytes if bytes.include?("SET")
-        break if bytes.include?("SET")
+        seen << bytes if bytes.include?("$3\r\nSET\r\n")
+        break if bytes.include?("$3\r\nSET\r\n")
 
         socket.write("$1\r\nv\r\n")
       end
@@ -86,7 +86,7 @@ class ShardProxyClosedConnectionsTest < Minitest::Test
   # One that answers nobody is not dialled for each request.
   def test_it_backs_off_where_nothing_was_ever_answered
     dialled = Queue.new
-    node = fake_node { |socket| dialled << 1 unless socket.readpartial(1000).include?("INFO") }
+    node = fake_node { |socket| dialled << 1 if socket.readpartial(1000).include?("$3\r\nGET\r\n") }
     with_fakes(node, retry: FOREVER) do |proxy, keys|
       converse(proxy.port) do |client|
         assert_match(/has closed the connection/, client.call("GET", keys[0]))

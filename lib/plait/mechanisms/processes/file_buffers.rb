@@ -11,7 +11,7 @@ module Plait
         # Ruby's own, also of an IO whose class has others.
         CLOSE = IO.instance_method(:close)
         FLUSH = IO.instance_method(:flush)
-        WRITE_OUT = IO.instance_method(:fdatasync)
+        WRITE_OUT = (IO.instance_method(:fdatasync) if IO.method_defined?(:fdatasync)) # JRuby has neither this nor fork
         private_constant :CLOSE, :FLUSH, :WRITE_OUT
 
         class << self
