@@ -76,6 +76,7 @@ class ProcessesFileBuffersTest < Minitest::Test
     [begun, note].each(&:close)
   end
 
+  # In any order: the block goes on while a task is forked, and may write.
   def test_tasks_of_a_scope
     lines = written do |file|
       Plait.run(on: :processes) do |scope|
@@ -83,7 +84,7 @@ class ProcessesFileBuffersTest < Minitest::Test
       end
     end
 
-    assert_all_once(1..3, lines)
+    assert_equal(%w[1 2 3 head tail], lines.sort)
   end
 
   def test_workers_of_workers

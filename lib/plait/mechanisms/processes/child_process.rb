@@ -71,7 +71,8 @@ module Plait
         # @raise [UnsupportedError] when the system does not allow another process
         def start(patience: Forking::PATIENCE, &body)
           asked_at = Deadline.now
-          launcher = Thread.new { launch(patience, asked_at, &body) }
+          copied = Forking.flush # here: the other thread would find this one running
+          launcher = Thread.new { launch(patience, asked_at, copied, &body) }
           launcher.report_on_exception = false
           launcher.join
           self
@@ -115,13 +116,13 @@ module Plait
 
         def close_ends(names) = Descriptors.close(names.filter_map { |name| @ends.delete(name) })
 
-        def launch(patience, asked_at, &body)
+        def launch(patience, asked_at, copied, &body)
           Descriptors.exclusively do
             return if @called_off
             raise Errno::EAGAIN, "fork(2)" if Forking.refused_since?(asked_at) # to one who stood before us in this line
 
             theirs = open_pipes
-            @pid = fork_with(theirs, patience, &body)
+            @pid = fork_with(theirs, patience, copied, &body)
             Descriptors.hold(@ends.values)
           ensure
             theirs&.each_value(&:close)
@@ -141,9 +142,9 @@ module Plait
         end
 
         # A hook of a library around Process._fork may raise in the child, outside of the block.
-        def fork_with(theirs, patience, &body)
+        def fork_with(theirs, patience, copied, &body)
           parent = Process.pid
-          Forking.call(patience: patience) { live(theirs, &body) }
+          Forking.call(patience: patience, copied: copied) { live(theirs, &body) }
         ensure
           exit!(1) if parent && Process.pid != parent
         end

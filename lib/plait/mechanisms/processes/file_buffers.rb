@@ -12,12 +12,20 @@ module Plait
         CLOSE = IO.instance_method(:close)
         FLUSH = IO.instance_method(:flush)
         WRITE_OUT = (IO.instance_method(:fdatasync) if IO.method_defined?(:fdatasync)) # JRuby has neither this nor fork
-        private_constant :CLOSE, :FLUSH, :WRITE_OUT
+        # How often it looks whether other threads rest, and seconds between two looks: most are about to.
+        LOOKS = 3
+        PAUSE = 0.002
+        private_constant :CLOSE, :FLUSH, :WRITE_OUT, :LOOKS, :PAUSE
 
         class << self
-          # In the parent, before a fork: its bytes come before those of the child. Regular files only: a FIFO may block.
+          # In the parent, before a fork: its bytes come before those of the child. Regular files only: a FIFO may block. Not
+          # beside a thread that runs: where it appends again and again while this one writes out, Ruby 3.1 moves the bytes under
+          # the write, and some are written twice and others lost.
           # @return [Array<IO>] of which the child may get a copy of bytes
-          def flush = buffered.each { |io| attempt { FLUSH.bind_call(io) if io.stat.file? } }
+          def flush
+            quiet = LOOKS.times.any? { quiet? || !sleep(PAUSE) }
+            buffered.each { |io| attempt { FLUSH.bind_call(io) if quiet && io.stat.file? } }
+          end
 
           # In the child, first of all: what the parent still holds back is the parent's to write. Of all methods that write
           # out, fdatasync alone keeps what was read ahead.
@@ -37,6 +45,8 @@ module Plait
           end
 
           private
+
+          def quiet? = (Thread.list - [Thread.current]).all?(&:stop?)
 
           # A terminal is open for writing as standard input, too; Ruby 3.1 crashes when that is redirected.
           # @return [Array<IO>] open for writing, and not in sync mode

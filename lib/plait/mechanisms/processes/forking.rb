@@ -24,12 +24,12 @@ module Plait
 
         class << self
           # @param patience [Numeric] seconds to go on trying
+          # @param copied [Array<IO>] what {flush} has returned
           # @yield in the child, as in Process.fork
           # @return [Integer] its pid
           # @raise [SystemCallError] Errno::EAGAIN when the system gives no process
           # @raise [ThreadError] when it gives not even a thread, which counts as much
-          def call(patience: PATIENCE, &child)
-            copied = flush
+          def call(patience: PATIENCE, copied: flush, &child)
             watcher = watch(Thread.current, patience)
             Thread.handle_interrupt(Refused => :never) do
               # Ruby's sleep is the one place where it waits: a fork that has succeeded just now is not lost.
@@ -48,13 +48,14 @@ module Plait
           # @return [Boolean] whether the system has refused a process after it
           def refused_since?(moment) = (@refused_at || 0.0) > moment
 
-          private
-
           # As Ruby does before it forks: there, waiting for their readers would look like a refusal.
+          # @return [Array<IO>] see {FileBuffers.flush}
           def flush
             [$stdout, $stderr].each(&:flush)
             FileBuffers.flush
           end
+
+          private
 
           def branch(copied)
             Process.fork do
