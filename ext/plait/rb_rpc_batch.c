@@ -35,7 +35,8 @@ struct batch {
 
 static ID id_respond, id_answered, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running, id_incoming;
 static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
-static VALUE batch_class, callable_class, delayed_class;
+static ID id_handle_interrupt;
+static VALUE batch_class, callable_class, delayed_class, never;
 
 /* ---- the object ---- */
 
@@ -134,6 +135,30 @@ static VALUE answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
     return rb_funcall(batch_incoming(batch_class, token), id_respond, 1, value);
 }
 
+/* ---- without interrupts ---- */
+
+struct act {
+    VALUE (*function)(VALUE);
+    VALUE argument;
+};
+
+static VALUE act(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data)) {
+    (void)yielded, (void)argc, (void)argv, (void)blockarg;
+    const struct act *act = (const struct act *)data;
+    return act->function(act->argument);
+}
+
+/*
+ * What another thread raises must not come between a request and its answer. A thread of fibers gets nothing raised, and must
+ * not have a mask, which all its fibers would share.
+ */
+static VALUE undisturbed(VALUE (*function)(VALUE), VALUE argument) {
+    if (!NIL_P(rb_fiber_scheduler_current())) return function(argument);
+
+    struct act data = {.function = function, .argument = argument};
+    return rb_block_call(rb_cThread, id_handle_interrupt, 1, &never, act, (VALUE)&data);
+}
+
 /* ---- a run ---- */
 
 struct run {
@@ -143,6 +168,7 @@ struct run {
     VALUE name;     /* the method that was looked up last, */
     VALUE callable; /* and what was found, or nil */
     VALUE own;      /* of the fiber, see plait_state_left */
+    VALUE value;    /* that it has returned */
     size_t number;  /* of the request that is run */
     bool busy;      /* it is */
     bool slow;      /* the last one was */
@@ -185,6 +211,11 @@ static bool is_delayed(VALUE value) {
     return !RB_SPECIAL_CONST_P(value) && RB_BUILTIN_TYPE(value) == T_OBJECT && RTEST(rb_obj_is_kind_of(value, delayed_class));
 }
 
+static VALUE conclude(VALUE argument) {
+    const struct run *run = (const struct run *)argument;
+    return rb_funcall(run->handler, id_conclude, 2, incoming_of(run->batch, run->number), run->value);
+}
+
 static void answer(struct run *run, VALUE value) {
     struct request *request = &run->batch->requests[run->number];
     if (NIL_P(request->incoming) && NIL_P(request->id)) return;
@@ -196,7 +227,8 @@ static void answer(struct run *run, VALUE value) {
         if (plait_line_unsent(run->line) >= PORTION) plait_line_make_room(run->batch->line);
         return;
     }
-    rb_funcall(run->handler, id_conclude, 2, incoming_of(run->batch, run->number), value);
+    run->value = value;
+    undisturbed(conclude, (VALUE)run);
     run->began = plait_now();
 }
 
@@ -244,8 +276,9 @@ static VALUE run_some(VALUE argument) {
         }
         VALUE callable = find(run, request->name);
         if (!plain(request, callable)) {
+            VALUE incoming = incoming_of(batch, run->number);
             run->busy = false;
-            return incoming_of(batch, run->number);
+            return incoming;
         }
         answer(run, timed_call(run, request->params));
         forget(run);
@@ -255,13 +288,18 @@ static VALUE run_some(VALUE argument) {
     return Qnil;
 }
 
+static VALUE tell(VALUE argument) {
+    const struct run *run = (const struct run *)argument;
+    return rb_funcall(run->handler, id_rescued, 2, incoming_of(run->batch, run->number), run->value);
+}
+
 /* The handler tells the caller; what it does not take ends the worker. */
 static VALUE rescued(VALUE argument, VALUE error) {
     struct run *run = (struct run *)argument;
     if (!run->busy) rb_exc_raise(error);
 
-    VALUE incoming = incoming_of(run->batch, run->number);
-    if (!RTEST(rb_funcall(run->handler, id_rescued, 2, incoming, error))) rb_exc_raise(error);
+    run->value = error;
+    if (!RTEST(undisturbed(tell, argument))) rb_exc_raise(error);
     forget(run);
     finish_one(run);
     if (!NIL_P(run->callable)) rb_funcall(run->callable, id_took, 1, DBL2NUM(plait_now() - run->began));
@@ -272,14 +310,16 @@ static VALUE run_rescued(VALUE argument) {
     return rb_rescue2(run_some, argument, rescued, argument, rb_eException, (VALUE)0);
 }
 
-/* It was left in the middle: its caller is told that there will be no result. */
-static VALUE abandon(VALUE argument) {
+static VALUE refuse(VALUE argument) {
     struct run *run = (struct run *)argument;
-    if (!run->busy) return Qnil;
-
     VALUE incoming = incoming_of(run->batch, run->number);
     finish_one(run);
     return rb_funcall(run->handler, id_abandon, 1, incoming);
+}
+
+/* It was left in the middle: its caller is told that there will be no result. */
+static VALUE abandon(VALUE argument) {
+    return ((struct run *)argument)->busy ? undisturbed(refuse, argument) : Qnil;
 }
 
 /* run(handler) => nil, or an Incoming: the next one, which is taken and not run */
@@ -378,8 +418,16 @@ static VALUE class_of_rpc(VALUE rpc, const char *name) {
     return class;
 }
 
+static void load_mask(void) {
+    id_handle_interrupt = rb_intern("handle_interrupt");
+    never = rb_hash_new();
+    rb_hash_aset(never, rb_eException, ID2SYM(rb_intern("never")));
+    rb_gc_register_mark_object(rb_obj_freeze(never));
+}
+
 void plait_init_rpc_batch(VALUE rpc) {
     load_names();
+    load_mask();
     callable_class = class_of_rpc(rpc, "Callable");
     delayed_class = class_of_rpc(rpc, "Delayed");
     batch_class = rb_define_class_under(rpc, "NativeBatch", rb_cObject);

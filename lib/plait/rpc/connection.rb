@@ -105,11 +105,13 @@ module Plait
       #   here is handed on by the next call; :closed
       def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
 
-      # @param visit [NativeVisit]
+      # @param stint [Server::Crew::Stint] whose visit is paid; it keeps what the visit has left
       # @param deadline [Deadline, nil] by which it is over, if it is anything but silent
-      # @return [Incoming, nil] see there
+      # @return [void]
       # @api private
-      def visit(visit, deadline, &watch) = visit.pay(@line, deadline&.at, &watch)
+      def visit(stint, deadline, &watch)
+        stint.slow = stint.visit.pay(@line, deadline&.at, &watch)
+      end
 
       # Stays, so that there is always somebody who reads, until the connection is closed.
       # @return [void]

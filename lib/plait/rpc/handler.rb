@@ -5,6 +5,7 @@ require_relative "error_format"
 require_relative "exposure"
 require_relative "refusal"
 require_relative "streaming/service"
+require_relative "../mechanisms/shield"
 require_relative "../mechanisms/state"
 require_relative "../values/deadline"
 
@@ -127,7 +128,7 @@ module Plait
       end
 
       def call(incoming, callable, arguments, flush)
-        value = timed(callable) { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
+        value = timed(callable) { invoke(incoming, callable, arguments) }
         done = true
         conclude(incoming, value, flush: flush)
       rescue *ERRORS => e
@@ -135,6 +136,10 @@ module Plait
         failed(incoming, e, flush)
       ensure
         abandon(incoming) unless done
+      end
+
+      def invoke(incoming, callable, arguments)
+        Mechanisms::Shield.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
       end
 
       # The method alone: what it takes to send a large answer is no reason to take it for a slow one.

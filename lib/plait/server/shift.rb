@@ -11,7 +11,7 @@ require_relative "options"
 require_relative "reply"
 require_relative "standstill"
 require_relative "../io/listener"
-require_relative "../mechanisms/interruption"
+require_relative "../mechanisms/shield"
 require_relative "../values/deadline"
 require_relative "../values/errors"
 
@@ -23,50 +23,11 @@ module Plait
       SWEEP = 1
       LOOK = 0.01
 
-      # Keeps Thread#raise away from a thread of the server, unless an app runs there: an exception in the server's own code
-      # would end all its requests. The loop of fibers never gets one: it is not known which of its requests is meant.
-      module Shield
-        TEXT = "%<error>s, which another thread raised into the thread %<thread>p of the server, is dropped: %<reason>s"
-        LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
-               "or run on: :threads; Server#stop ends the server"
-        IDLE = "it runs no request now"
-
-        # @param thread [Thread]
-        # @param options [Options]
-        # @param core [NativeCore]
-        # @return [void]
-        def self.over(thread, options, core)
-          thread.extend(self)
-          thread.instance_variable_set(:@plait_shield, [options, core])
-        end
-
-        # @param thread [Thread]
-        # @return [void]
-        def self.end_over(thread) = thread.remove_instance_variable(:@plait_shield)
-
-        # As Thread#raise.
-        # @return [nil]
-        def raise(error = RuntimeError.new("unhandled exception"), *rest)
-          options, core = @plait_shield
-          return super if options.nil? || equal?(Thread.current) || Shield.ours?(error)
-
-          error = RuntimeError.new(error) if error.is_a?(String)
-          exception = error.exception(*rest.first(1))
-          exception.set_backtrace(rest[1]) if rest[1]
-          reason = options.on == :threads ? IDLE : LOOP
-          return if reason == IDLE && core.raise_into(self, exception)
-
-          options.plan.notice.call(format(TEXT, error: exception.class, thread: name, reason: reason))
-        end
-
-        # @api private
-        # @return [Boolean] also for what is no exception, which Ruby refuses
-        def self.ours?(error)
-          kind = error.is_a?(Class) ? error : error.class
-          kind <= Mechanisms::Interruption || !(error.respond_to?(:exception) || error.is_a?(String))
-        end
-      end
-      private_constant :Shield
+      # Which request of a loop of fibers an exception is for is not known: the loop gets none.
+      LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
+             "or run on: :threads; Server#stop ends the server"
+      IDLE = "it runs no request now"
+      private_constant :LOOP, :IDLE
 
       # @param scope [Scope] in which all of it runs
       # @param app [#call]
@@ -103,7 +64,7 @@ module Plait
         @over = true
         @scope.cancel
         @standstill&.end
-        Shield.end_over(Thread.current) unless @options.on == :threads
+        Mechanisms::Shield.end_over(Thread.current, method(:drop_raised)) unless @options.on == :threads
       end
 
       # @return [Hash, nil] see {Standstill#report}
@@ -135,13 +96,19 @@ module Plait
       private
 
       def look_after_loop
-        Shield.over(Thread.current, @options, @core)
+        Mechanisms::Shield.over(Thread.current, method(:drop_raised))
         @standstill = Standstill.of(@core, @options)&.begin
       end
 
       def work
-        Shield.over(Thread.current, @options, @core) if @options.on == :threads
+        Mechanisms::Shield.over(Thread.current, method(:raise_into)) if @options.on == :threads
         @core.work
+      end
+
+      def raise_into(thread, exception) = @core.raise_into(thread, exception) || drop_raised(thread, exception, IDLE)
+
+      def drop_raised(thread, exception, reason = LOOP)
+        @options.plan.notice.call(Mechanisms::Shield.dropped(thread, exception, reason))
       end
 
       def sweep

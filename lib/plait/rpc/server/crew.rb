@@ -9,6 +9,7 @@ require_relative "../lock"
 require_relative "survival"
 require_relative "../incoming"
 require_relative "../native_batch"
+require_relative "../../mechanisms/shield"
 require_relative "../../values/deadline"
 
 module Plait
@@ -71,7 +72,11 @@ module Plait
 
         # Of one worker: it returns when there is nothing to do for long, or all is over.
         # @return [void]
-        def work
+        def work = Survival.shielded(@runner.handler) { work_on }
+
+        private
+
+        def work_on
           @lock.exclusively { @members[Fiber.current] = true }
           @bench.arrived
           current = nil
@@ -84,8 +89,6 @@ module Plait
           @lock.exclusively { @members.delete(Fiber.current) }
           replace(current) unless left
         end
-
-        private
 
         def work?(duty) = duty.is_a?(Incoming) || duty.is_a?(NativeBatch) || duty.is_a?(Stint)
 
@@ -181,10 +184,11 @@ module Plait
           @backlog.empty? ? @board.flush : send_off(batch.connection, Deadline.now)
         end
 
+        # An exception that comes behind what was left must not lose it.
         def begin_with(batch)
-          Survival.of { batch.run(@runner.handler) }
-        rescue Exception # rubocop:disable Lint/RescueException -- as in {#run}
-          raise if @over
+          left = nil
+          survive { Mechanisms::Shield.lowered { left = batch.run(@runner.handler) } }
+          left
         end
 
         def perform_for(batch, incoming)
@@ -205,14 +209,18 @@ module Plait
           @board.flush if now > @board.flushed + GATHER
         end
 
-        # What a method raises has been told to its caller. What ends the server ends the worker too.
         def run(incoming, callable)
           Thread.current[:plait_rpc_incoming] = incoming
-          Survival.of { @runner.run(incoming, callable) }
-        rescue Exception # rubocop:disable Lint/RescueException
-          raise if @over
+          survive { @runner.run(incoming, callable) }
         ensure
           @runner.handler.forget
+        end
+
+        # What a method raises has been told to its caller. What ends the server ends the worker too.
+        def survive(&block)
+          Survival.of(&block)
+        rescue Exception # rubocop:disable Lint/RescueException
+          raise if @over
         end
 
         # It may take long: what is to be sent leaves, and somebody else leads.

@@ -5,6 +5,7 @@ require_relative "crew"
 require_relative "dispatcher"
 require_relative "door"
 require_relative "letterbox"
+require_relative "survival"
 require_relative "../lock"
 require_relative "switchboard"
 require_relative "../../io/datagrams"
@@ -42,13 +43,7 @@ module Plait
         # @return [void]
         # @raise [Exception] that ended it
         def run
-          @crew.begin
-          @doors.each { |door| start { door.run { |job| start(&job) } } }
-          @bell.wait until @bell.rung?
-          drain(@bell.deadline)
-          raise @failure if @failure
-        ensure
-          finish
+          Survival.shielding_loop(@handler) { serve }
         end
 
         # @return [void]
@@ -63,6 +58,16 @@ module Plait
         end
 
         private
+
+        def serve
+          @crew.begin
+          @doors.each { |door| start { door.run { |job| start(&job) } } }
+          @bell.wait until @bell.rung?
+          drain(@bell.deadline)
+          raise @failure if @failure
+        ensure
+          finish
+        end
 
         def door(listener, options, scores)
           return Letterbox.new(listener, options, @dispatcher, @crew) if listener.is_a?(Io::Datagrams)

@@ -2,6 +2,7 @@
 
 require_relative "../../lock"
 require_relative "../../native_visit"
+require_relative "../../../mechanisms/shield"
 
 module Plait
   module RPC
@@ -20,16 +21,14 @@ module Plait
           end
 
           def visit(stint)
-            stint.slow = pay_visit(stint)
+            pay_visit(stint)
             @lock.exclusively { end_visit(stint) }
             run_at_once(stint) if stint.batch && !stint.slow && more?(stint, stint.batch)
           end
 
           def pay_visit(stint)
             stay_awake
-            stint.peer.connection.visit(stint.visit, @board.sweep) { stay_awake }
-          rescue Exception # rubocop:disable Lint/RescueException -- as in {Crew#run}
-            raise if @over
+            survive { Mechanisms::Shield.lowered { stint.peer.connection.visit(stint, @board.sweep) { stay_awake } } }
           end
 
           # All of these are under the lock.
