@@ -30,7 +30,8 @@ module Plait
       # @param extra [Hash{String => Callable}] further methods
       # @param streams [Boolean] whether arguments and results may come in chunks, see {Stream}
       # @param on_error [#call, nil] called with each exception of a method, a NoMethodError for a method that there is not, or a
-      #   {RemoteProtocolError} for what ends a connection; and with the {Incoming} it belongs to, nil for the latter
+      #   {RemoteProtocolError} for what ends a connection; and with the {Incoming} it belongs to, nil for the latter. A server
+      #   calls it, with nil, for each exception of another thread that it drops: in that other thread
       # @raise [UsageError]
       def initialize(object, methods: nil, errors: :string, extra: {}, streams: false, on_error: nil)
         @streams = Streaming::Service.new(self) if streams
