@@ -199,12 +199,15 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     end
 
     def serve(life = @options.life)
+      own_loop = Fiber.current_scheduler.nil?
       Detour::OnProcesses.begin_all(@listeners)
       watching_the_loop do
         Plait.run(on: @options.on, on_error: :collect) do |scope|
           @shift = Shift.new(scope, @app, @options, @listeners, @bell)
           life&.ready(Duty.new(@shift, life.index, @options.watch))
           @shift.run
+        ensure
+          Scheduler.current&.cancel_scheduled if own_loop # what apps have started by Fiber.schedule and left behind
         end
       end
     ensure

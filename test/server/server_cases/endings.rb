@@ -15,6 +15,24 @@ module ServerCases
       end
     end
 
+    def test_a_fiber_that_an_app_has_left_behind_is_cancelled
+      ended = Queue.new
+      serve do
+        next [501, {}, []] unless Fiber.current_scheduler
+
+        Fiber.schedule do
+          sleep
+        ensure
+          ended << true
+        end
+        [200, {}, ["ok"]]
+      end
+      status = get("/").status
+      @server.stop(within: 1)
+      assert(@thread.join(20))
+      assert_equal(status == 200 ? 1 : 0, ended.size)
+    end
+
     def test_what_was_begun_is_answered
       arrived = Thread::Queue.new
       gate = Thread::Queue.new

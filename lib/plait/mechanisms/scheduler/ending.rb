@@ -35,6 +35,14 @@ module Plait
         release
       end
 
+      # Cancels the fibers that Fiber.schedule has started, and does not wait for their ends. The loop is about to end.
+      # @api private
+      def cancel_scheduled
+        @ending = true
+        others = @fibers.keys - [Fiber.current]
+        others.each { |fiber| interrupt(fiber, Mechanisms::Interruption, "its event loop ends") }
+      end
+
       # @return [Boolean]
       def closed? = @selector.nil?
 
