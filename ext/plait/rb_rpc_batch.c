@@ -1,6 +1,8 @@
 /* See rb_rpc_batch.h. What Ruby calls is documented in lib/plait/rpc/native_batch.rb. */
 #include "rb_rpc_batch.h"
 
+#include <ruby/fiber/scheduler.h>
+
 #include "plait.h"
 #include "rb_messagepack_rpc.h"
 #include "rb_rpc_line.h"

@@ -17,6 +17,7 @@ require_relative "io/bell"
 require_relative "io/endpoint"
 require_relative "io/listener"
 require_relative "io/tls"
+require_relative "mechanisms/scheduler"
 require_relative "values/deadline"
 require_relative "values/errors"
 

@@ -179,15 +179,17 @@ module ShardProxies
       next true if at?(target) && alive.all? { |proxy| serves?(proxy) }
 
       now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-      next if now - told < 1
-
-      told = now
-      alive.each { |proxy| proxy.restart(:KILL) unless proxy.alive? } # told before it could listen to signals
-      alive.sample(random: random).signal(:HUP) && false
+      now - told >= 1 && (told = now) && tell_again(alive, random)
     end
   rescue Minitest::Assertion => e
     told = @proxies.flat_map { |proxy| proxy.log.lines.last(8) }
     raise e.class, [e.message, *target, *nodes.map { |server| record(server) }, *told].join("\n")
+  end
+
+  # @return [false]
+  def tell_again(alive, random)
+    alive.each { |proxy| proxy.restart(:KILL) unless proxy.alive? } # told before it could listen to signals
+    alive.sample(random: random).signal(:HUP) && false
   end
 
   def at?(target)

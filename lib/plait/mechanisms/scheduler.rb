@@ -228,10 +228,11 @@ module Plait
 
     def run_jobs
       @slice_end = Deadline.now + (@slice * START_SLICES)
-      while @strands.runnable?
+      begun = false # one at least, however short a slice is
+      while @strands.runnable? && (slice_left? || !begun)
+        begun = true
         @ticks += 1
         @strands.dispatch
-        break unless slice_left?
       end
     end
 

@@ -146,17 +146,20 @@ module Plait
         newest = mine.values.max_by(&:epoch) or return :moving
         @base = newest.settled? ? newest.epoch : newest.base
         recent = mine.select { |_, record| record.epoch >= @base }
-        moved = recent.select { |_, record| record.state == "moved" }
         open = recent.reject { |_, record| record.settled? }
-        open.each_value { |record| check_broken(record) }
-        return judge_broken(recent, moved, open) if open.any?
+        open.any? ? judge_broken(recent, open) : judge_settled(recent)
+      end
+
+      def judge_settled(recent)
         return :settled if !all?(recent, @from, :serves) && all?(recent, @to, :serves)
 
         check(recent, @from, :serves)
         :moving
       end
 
-      def judge_broken(recent, moved, open)
+      def judge_broken(recent, open)
+        open.each_value { |record| check_broken(record) }
+        moved = recent.select { |_, record| record.state == "moved" }
         if moved.any?
           check(moved, @to, :will)
           return :decided

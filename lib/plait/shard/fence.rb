@@ -121,12 +121,13 @@ module Plait
       # @return [void]
       # @raise (see NodeConnection#call)
       def kill_others(connection, serves, own = "")
-        ids = connection.call("CLIENT", "LIST").lines.filter_map do |line|
-          id, name = line.match(/\Aid=(\d+) .*? name=(\S*)/)&.captures
-          id if name&.start_with?(PREFIX) && name != own && (serves.empty? || !name.start_with?("#{PREFIX}#{serves}:"))
-        end
+        clients = connection.call("CLIENT", "LIST").scan(/^id=(\d+) .*? name=(\S*)/)
+        ids = clients.filter_map { |id, name| id if name.start_with?(PREFIX) && name != own && !let_in?(name, serves) }
         connection.pipeline(ids.map { |id| ["CLIENT", "KILL", "ID", id] }) if ids.any?
       end
+
+      # @return [Boolean] whether a connection of this name is of the placement that is let in
+      def let_in?(name, serves) = !serves.empty? && name.start_with?("#{PREFIX}#{serves}:")
     end
   end
 end

@@ -27,10 +27,7 @@ module Plait
       def initialize(plane, settings, descriptors, encrypts:, &outgrown)
         @plane = plane
         @topology = settings.topology
-        recorded = Fence.records(settings).each_value.any?(&:there?)
-        @numbers = NodeNumbers.new(@topology, settings.access, grows: settings.source.watched?) do |name|
-          Fence.greeting(settings, name, recorded)
-        end
+        @numbers = numbers(settings)
         nodes, placement, plan = @numbers.plan(@topology)
         Door.refuse_itself(nodes, descriptors)
         begin_with(plane, nodes, placement, descriptors, settings.native_options(encrypts, room: @numbers.room, plan: plan))
@@ -61,6 +58,13 @@ module Plait
       def close = [@watch, @survey].compact.each(&:close)
 
       private
+
+      def numbers(settings)
+        recorded = Fence.records(settings).each_value.any?(&:there?)
+        NodeNumbers.new(@topology, settings.access, grows: settings.source.watched?) do |name|
+          Fence.greeting(settings, name, recorded)
+        end
+      end
 
       # What is wrong with the files of TLS is found out there.
       def begin_with(plane, *arguments)

@@ -163,18 +163,23 @@ module Plait
       # One was not told how the last reshard has ended, as others were; or came back empty, or with what it had before.
       def mend(settings, records)
         newest = newest_of(records)
-        all = records.size == settings.topology.masters.size
-        return begin_with(settings, records) if newest.zero? && all && @keeps
+        return begin_with(settings, records) if newest.zero? && @keeps && whole?(settings, records)
 
-        ending = records.each_value.find { |record| record.epoch == newest && record.settled? } or return
-        lost = all && agree?(settings, records)
-        records.each do |name, record|
-          if record.epoch == newest && !record.settled?
-            rewrite(settings, name, record, ending, record[ending.state == "moved" ? :will : :was])
-          elsif lost && record.epoch < newest
-            rewrite(settings, name, record, ending, Fence.token(settings, name))
-          end
-        end
+        present, former = records.partition { |_, record| record.epoch == newest }.map(&:to_h)
+        ending = present.each_value.find(&:settled?) or return
+        tell(settings, present.reject { |_, record| record.settled? }, ending)
+        give_again(settings, former, ending) if whole?(settings, records) && agree?(settings, records)
+      end
+
+      def whole?(settings, records) = records.size == settings.topology.masters.size
+
+      def tell(settings, records, ending)
+        place = ending.state == "moved" ? :will : :was
+        records.each { |name, record| rewrite(settings, name, record, ending, record[place]) }
+      end
+
+      def give_again(settings, records, ending)
+        records.each { |name, record| rewrite(settings, name, record, ending, Fence.token(settings, name)) }
       end
 
       def begin_with(settings, records)
