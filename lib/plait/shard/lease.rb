@@ -165,7 +165,12 @@ module Plait
         newest = newest_of(records)
         return begin_with(settings, records) if newest.zero? && @keeps && whole?(settings, records)
 
-        present, former = records.partition { |_, record| record.epoch == newest }.map(&:to_h)
+        spread(settings, records, *records.partition { |_, record| record.epoch == newest }.map(&:to_h))
+      end
+
+      # @param present [Hash{String => Record}] of the last reshard
+      # @param former [Hash{String => Record}] of those before it
+      def spread(settings, records, present, former)
         ending = present.each_value.find(&:settled?) or return
         tell(settings, present.reject { |_, record| record.settled? }, ending)
         give_again(settings, former, ending) if whole?(settings, records) && agree?(settings, records)
