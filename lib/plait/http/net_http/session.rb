@@ -2,6 +2,7 @@
 
 require "net/http"
 require_relative "../../mechanisms/compat"
+require_relative "../../mechanisms/scheduler" # the mends ask whether a loop is one of ours
 require_relative "exchange"
 require_relative "connection"
 require_relative "key"
