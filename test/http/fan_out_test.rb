@@ -437,6 +437,85 @@ class HTTPFanOutTest < Minitest::Test
     end
   end
 
+  # In C the loop of a run belongs to it; elsewhere there is none.
+  if RUBY_ENGINE == "ruby"
+    def left_behind(ended)
+      Fiber.schedule do
+        sleep
+      ensure
+        ended << true
+      end
+    end
+
+    def test_fibers_left_behind_are_cancelled_when_it_ends_early
+      with_origin do |client, origin|
+        ended = []
+        client.fan_out(urls(origin, 1..3)) { break left_behind(ended) }
+        assert_raises(KeyError) { client.fan_out(urls(origin, 1..3)) { left_behind(ended) && raise(KeyError) } }
+        assert_raises(Plait::UsageError) { client.fan_out([origin.url("/x"), 5]) { left_behind(ended) } }
+        refute_empty(ended)
+        assert_nil(Fiber.scheduler)
+        assert_idle(client)
+      end
+    end
+
+    def test_fibers_left_behind_are_awaited_no_longer_than_the_deadline
+      with_origin do |client, origin|
+        ended = []
+        client.fan_out([origin.url("/x")]) { Fiber.schedule { ended << sleep(0.01) } }
+        assert_equal(1, ended.size)
+        assert_match(/left behind/, assert_raises(Plait::DeadlineExceeded) do
+          client.fan_out([origin.url("/x")], deadline: 1) { left_behind(ended) }
+        end.message)
+        client.fan_out([origin.url("/x")], deadline: 1, on_error: :collect) { left_behind(ended) }
+        assert_equal([true, true], ended.drop(1))
+      end
+    end
+
+    # The second interrupt ends the wait for what the first one has cancelled.
+    def test_ensure_parts_run_to_their_end_although_the_run_is_interrupted_twice
+      with_origin do |client, origin|
+        steps = Queue.new
+        thread = Thread.new { client.fan_out([{ method: :post, url: origin.url("/x"), body: slow_to_end(steps) }]) }
+        thread.report_on_exception = false
+        [[:sent, KeyError], [:begun, IndexError]].each do |step, error|
+          assert_equal(step, steps.pop)
+          wait_until { thread.stop? }
+          thread.raise(error)
+        end
+        assert_raises(KeyError, IndexError) { thread.join }
+        assert_equal(:ended, steps.pop(true))
+      end
+    end
+
+    def slow_to_end(steps)
+      Enumerator.new do |sink|
+        sink << "a"
+        steps << :sent
+        sleep
+      ensure
+        steps << :begun
+        sleep(0.3)
+        steps << :ended
+      end
+    end
+
+    def test_a_source_is_interrupted_once
+      with_origin do |client, origin|
+        steps = Queue.new
+        source = Enumerator.new do |sink|
+          sink << { url: origin.url("/x") } # not the pilot's: a member then waits for the next one
+          sleep
+        ensure
+          sleep(0.1)
+          steps << :ended
+        end
+        client.fan_out(source) { break }
+        assert_equal(:ended, steps.pop(true))
+      end
+    end
+  end
+
   def test_in_a_scope_that_is_cancelled
     gate = Gate.new
     with_origin("/gate" => gate) do |client, origin|

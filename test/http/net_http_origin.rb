@@ -106,7 +106,7 @@ class NetHTTPOrigin
 
   def chunks(io)
     body = +""
-    while (size = io.gets.hex).positive?
+    while (size = (io.gets || raise(EOFError)).hex).positive?
       body << io.read(size)
       io.gets
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "openssl"
 require "socket"
 require_relative "../test_helper"
 require "plait/http"
@@ -157,7 +158,7 @@ class ScriptedOrigin
 
   def chunks(io)
     body = +""
-    while (size = io.gets.hex).positive?
+    while (size = (io.gets || raise(EOFError)).hex).positive?
       body << io.read(size)
       io.gets
     end

@@ -2,6 +2,7 @@
 
 require_relative "../mechanisms"
 require_relative "../mechanisms/coordinator"
+require_relative "../mechanisms/executor"
 require_relative "../mechanisms/failure"
 require_relative "../mechanisms/options"
 require_relative "../values/errors"
@@ -77,14 +78,17 @@ module Plait
       # @param hands [Crew, Gang]
       def by_hands(hands)
         progress = @options.progress
-        hands.each do |answer|
+        ended = hands.each(@options.deadline) do |answer|
           failed = answer.is_a?(Outcome) && !answer.ok?
           raise failure(hands, answer) if failed && !tolerable?(answer.error)
 
           progress&.call(@done += 1, size)
           yield(answer) if !failed || collect?
         end
+        leave_behind unless ended
       end
+
+      def leave_behind = (raise DeadlineExceeded, Mechanisms::Executor::LEFT_BEHIND if @options.on_error == :raise)
 
       # `exit`, Interrupt and NoMemoryError are never a request's private affair.
       def tolerable?(error)

@@ -43,9 +43,10 @@ module Plait
           @parked = []
         end
 
+        # @param deadline [Deadline, nil] for fibers left behind
         # @yieldparam answer [Response, Outcome] the Response has the index of its item; an Outcome where a lane raised
-        # @return [void]
-        def each
+        # @return [Boolean] see {Loop#await_rest}
+        def each(deadline)
           @source.open(self)
           hire
           until over?
@@ -56,6 +57,7 @@ module Plait
             resume
             hire # the caller may have found further items
           end
+          @loop.await_rest(deadline)
         ensure
           shut
         end
@@ -189,7 +191,7 @@ module Plait
           @source.close
           @lanes.each(&:close)
           @pilot&.close
-          @loop.close(complete: nobody?)
+          @loop.close(GRACE)
         end
       end
     end

@@ -110,7 +110,10 @@ module Plait
         def stop
           @finished = true
           @clock&.stop
-          fiber = @fiber or return
+          fiber = @fiber
+          return if fiber.nil? || @stopped
+
+          @stopped = true # a second interruption would cut short what the source does at its end
           @crew.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
         end
 

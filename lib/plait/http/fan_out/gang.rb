@@ -31,8 +31,8 @@ module Plait
         end
 
         # @yieldparam answer [Response, Outcome] the Response has the index of its item
-        # @return [void]
-        def each
+        # @return [true] nothing is left behind
+        def each(_deadline)
           @lanes.size.times { |number| @workers << Mechanisms::Threads::Worker.new(number, self, @answers) }
           @items.size.times { yield(@answers.pop) }
           complete = true

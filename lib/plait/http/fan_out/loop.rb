@@ -56,15 +56,35 @@ module Plait
         # @yieldreturn [Boolean] whether it still concerns that fiber
         def interrupt(fiber, exception, &block) = @scheduler.interrupt(fiber, exception, &block)
 
-        # @param complete [Boolean] whether all jobs are over
-        def close(complete:)
+        # Waits for fibers that the caller or its source has started by Fiber.schedule and left behind.
+        # @param deadline [Deadline, nil]
+        # @return [Boolean] whether they ended in time
+        def await_rest(deadline)
+          return true if @own.nil? || @scheduler.idle?
+
+          deadline ? wait_briefly(deadline.remaining) { @scheduler.idle? } : wait { @scheduler.idle? }
+          @scheduler.idle?
+        end
+
+        # Ends the loop: cancels the fibers left behind, and gives all `ensure` parts a bounded time.
+        # @param grace [Numeric] seconds
+        def close(grace)
           return unless @own
 
-          @scheduler.abandon unless complete
-          Fiber.set_scheduler(nil)
+          begin
+            end_all(grace) unless @scheduler.idle?
+          ensure
+            @scheduler.abandon unless @scheduler.idle?
+            Fiber.set_scheduler(nil)
+          end
         end
 
         private
+
+        def end_all(grace)
+          @scheduler.cancel_scheduled
+          wait_briefly(grace) { @scheduler.idle? }
+        end
 
         def attach
           existing = Fiber.scheduler
@@ -95,7 +115,9 @@ module Plait
             wake(place) if place
           end
 
-          def close(**) = nil
+          def await_rest(_deadline) = true
+
+          def close(_grace) = nil
 
           private
 

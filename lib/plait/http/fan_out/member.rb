@@ -33,6 +33,8 @@ module Plait
         # One that has not begun never will.
         # @return [void]
         def cancel
+          return if @cancelled # a second interruption would cut its `ensure` parts short
+
           @cancelled = true
           fiber = @fiber or return
           @crew.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
