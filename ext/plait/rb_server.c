@@ -168,11 +168,11 @@ static VALUE server_begin_to_end(VALUE self) {
     return self;
 }
 
-/* retire: takes no further connections, and closes each of those there are after its next request */
+/* retire: takes no further connections, and closes each of those there are after the next answer that tells so */
 static VALUE server_retire(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server_deafen(&server->engine);
-    server->engine.draining = true;
+    server->engine.retiring = true;
     return self;
 }
 

@@ -185,7 +185,7 @@ static void end_head(struct answer *answer, long length) {
         add_number(answer, length);
         add(answer, "\r\n", 2);
     }
-    bool closes = exchange->close || !exchange->persistent || exchange->server->engine.draining;
+    bool closes = exchange->close || !exchange->persistent || exchange->server->engine.retiring;
     if (closes) add_text(answer, answer->upgrade ? "connection: close, upgrade\r\n" : "connection: close\r\n");
     else if (exchange->minor == 0) add_text(answer, "connection: keep-alive\r\n");
     else if (answer->upgrade) add_text(answer, "connection: upgrade\r\n");
@@ -281,7 +281,7 @@ static void send_array(struct answer *answer, VALUE body) {
 
 static void stream(const struct answer *answer, VALUE response) {
     struct exchange *exchange = answer->exchange;
-    VALUE persistent = exchange->persistent && !exchange->server->engine.draining ? Qtrue : Qfalse;
+    VALUE persistent = exchange->persistent && !exchange->server->engine.retiring ? Qtrue : Qfalse;
     VALUE keep = rb_funcall(exchange->server->reply, id_stream, 4, exchange->handle, exchange->env, response, persistent);
     exchange->close = !RTEST(keep);
     struct server_connection *connection = NIL_P(keep) ? plait_server_connection(exchange) : NULL;

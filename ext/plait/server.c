@@ -256,22 +256,22 @@ void server_sweep(struct server *server, double now) {
 }
 
 /* Nobody has looked at what may have come since. */
-static bool has_come(const struct server_connection *connection) {
+bool server_has_come(const struct server_connection *connection) {
     char byte;
     return connection->listed || recv(connection->number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 static void see_off(struct server *server, struct server_connection *connection) {
-    if (!has_come(connection)) return server_drop(server, connection);
+    if (!server_has_come(connection)) return server_drop(server, connection);
 
     connection->readable = true;
     server_make_ready(server, connection);
 }
 
 void server_drain(struct server *server, double now) {
-    if (!server->draining) server_accept_all(server, now);
+    if (!server->retiring) server_accept_all(server, now);
     server_deafen(server);
-    server->draining = true;
+    server->retiring = server->draining = true;
     int number = server->queues[SERVER_IDLE].first;
     while (number != SERVER_NONE) {
         struct server_connection *connection = server_at(server, number);

@@ -160,7 +160,8 @@ struct server {
     int listening; /* how many; 0: it accepts no more */
     unsigned forks; /* of this process, when it was opened */
     bool paused;   /* the listeners are not looked at: there is no room */
-    bool draining; /* each connection is closed after its current request */
+    bool retiring; /* each answer tells its client that it is the connection's last one */
+    bool draining; /* a connection without a request is closed */
     struct http1_head head;     /* of the message in `buffer` */
     struct http1_header *table_of_head;
     struct server_body spares[SERVER_SPARES]; /* with nothing in them but memory */
@@ -316,6 +317,7 @@ void server_drain(struct server *server, double now);
 void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now);
 void server_dequeue(struct server *server, struct server_connection *connection);
 void server_make_ready(struct server *server, struct server_connection *connection);
+bool server_has_come(const struct server_connection *connection);
 void server_push(struct server *server, struct server_list *list, struct server_connection *connection);
 struct server_connection *server_shift(struct server *server, struct server_list *list);
 struct server_connection *server_at(const struct server *server, int number);

@@ -124,7 +124,7 @@ ssize_t server_send(struct server_connection *connection, struct iovec *parts, i
 
 /* A reset would overtake what was said if the peer has sent what nobody has read. */
 static void close_gently(struct server *server, struct server_connection *connection, double now) {
-    bool unread = connection->readable || connection->intake;
+    bool unread = connection->readable || connection->intake || server_has_come(connection);
     connection->open_ended = false; /* it is whole */
     if (!unread || connection->ended || shutdown(connection->number, SHUT_WR) != 0) return server_drop(server, connection);
 

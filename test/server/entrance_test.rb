@@ -89,6 +89,22 @@ class ServerEntranceTest < Minitest::Test
     end
   end
 
+  %i[threads fibers].each do |mechanism|
+    define_method("test_a_connection_in_the_middle_of_its_handshake_is_answered_by_a_worker_on_#{mechanism}_that_is_replaced") do
+      server = Plait::Server.new(->(_) { [200, {}, ["late"]] }, on: mechanism)
+      endpoint = server.listen("ssl://127.0.0.1:0", tls: Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+      thread = server.start
+      client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
+      shift = wait_until { server.instance_variable_get(:@shift) }
+      wait_until { shift.instance_variable_get(:@entrances).first.arriving? }
+      retirement = Thread.new { shift.retire(60, 5) }
+      wait_until { refused?(endpoint.port) }
+      assert_equal("late", Caller.new(client.tap(&:connect)).get.body)
+      client.io.close
+      [retirement, thread].each { |one| assert(one.join(60), "it has not ended") }
+    end
+  end
+
   private
 
   # Handshakes that wait until they are called off, and go on.

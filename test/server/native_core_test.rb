@@ -68,6 +68,28 @@ class NativeCoreTest < Minitest::Test
     end
   end
 
+  # A client was promised another answer on its connection, and its next request may be on the way.
+  %w[/retire /retire/streamed].each do |path|
+    define_method("test_a_connection_whose_answer_has_not_told_of_its_end_gets_one_more_at_#{path}") do
+      caller = ask(path)
+      assert_nil(caller.hear.fields["connection"])
+      answer = caller.get("/")
+      assert_equal([200, "close"], [answer.status, answer.fields["connection"]])
+      assert_raises(EOFError) { caller.raw }
+    end
+  end
+
+  # The only worker runs the app: nobody asks the kernel meanwhile what has come.
+  def test_a_request_that_has_come_unseen_resets_no_answer
+    @refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
+    caller = ask("/wait/close")
+    wait_until { @core.statistics.fetch(:running) == 1 }
+    caller.send("GET /second HTTP/1.1\r\nHost: a\r\n\r\n")
+    @gate = true
+    assert_equal("close", caller.hear.fields["connection"])
+    assert_raises(EOFError) { caller.raw }
+  end
+
   private
 
   # All of them run at the same time.
@@ -84,9 +106,16 @@ class NativeCoreTest < Minitest::Test
   def app
     lambda do |env|
       Thread.exit if env["PATH_INFO"] == "/exit"
-      sleep(0.001) until env["PATH_INFO"] != "/wait" || @gate
-      [200, {}, []]
+      sleep(0.001) until !env["PATH_INFO"].start_with?("/wait") || @gate
+      [200, env["PATH_INFO"].end_with?("/close") ? { "connection" => "close" } : {}, body(env["PATH_INFO"])]
     end
+  end
+
+  def body(path)
+    return Enumerator.new { |parts| @core.retire && parts << "a" << "b" } if path == "/retire/streamed"
+
+    core = @core
+    path == "/retire" ? [].tap { |parts| parts.define_singleton_method(:close) { core.retire } } : []
   end
 
   def spawn_worker

@@ -67,6 +67,9 @@ module Plait
       # @return [Boolean] whether somebody is in who was not told everything yet
       def busy? = !@multiplexed.empty? || !@relays.empty?
 
+      # @return [Boolean] whether a connection is in that has not shown yet what it speaks
+      def arriving? = !@sockets.empty?
+
       private
 
       def full?

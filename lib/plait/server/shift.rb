@@ -79,7 +79,7 @@ module Plait
         @entrances.each(&:close)
         @core.retire
         deadline = Deadline.after(grace)
-        sleep(LOOK) until empty? || deadline.expired? || @bell.rung?
+        sleep(LOOK) until (empty? && @entrances.none?(&:arriving?)) || deadline.expired? || @bell.rung?
         @bell.ring(Deadline.after(drain))
       end
 
