@@ -91,6 +91,7 @@ module Conformance
     bad "Host with a port that is no number", ask("Host: <!>a:b"), :host
     bad "Host with two ports", ask("Host: <!>a:1:2"), :host
     bad "Host with a port alone", ask("Host: <!>:80"), :host
+    bad "Host with an IPv6 address without brackets", ask("Host: <!>::1:80"), :host
     bad "Host with a bracket open", ask("Host: <!>[::1"), :host
     bad "Host with empty brackets", ask("Host: <!>[]"), :host
     bad "Host with something behind the brackets", ask("Host: <!>[::1]x"), :host

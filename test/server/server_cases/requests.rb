@@ -168,6 +168,7 @@ module ServerCases
     def test_over_ip6
       serve_env(at: "tcp://[::1]:0")
       assert_equal("::1", env_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n")["REMOTE_ADDR"])
+      assert_equal("[::1]", env_of("GET / HTTP/1.0\r\n\r\n")["SERVER_NAME"])
     rescue Plait::ListenError
       skip("this machine has no IPv6")
     end
