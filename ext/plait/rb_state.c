@@ -4,8 +4,11 @@
  */
 #include "plait.h"
 
+#include <ruby/version.h>
+
 static ID id_keys, id_storage, id_variables, id_shared, id_execution_state, id_thread_variables, id_own, id_current;
-static bool storage; /* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does */
+/* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does. */
+static const bool storage = RUBY_API_VERSION_CODE >= 30200;
 
 static bool is_used(VALUE own) {
     if (RTEST(rb_attr_get(own, id_shared)) || !NIL_P(rb_attr_get(own, id_execution_state))) return true;
@@ -71,7 +74,6 @@ void plait_init_state(VALUE plait) {
     id_own = rb_intern("@plait_own");
     id_current = rb_intern("current");
     id_thread_variables = rb_intern("locals");
-    storage = rb_respond_to(rb_const_get(rb_cObject, rb_intern("Fiber")), rb_intern("[]"));
     rb_ext_ractor_safe(true);
     VALUE native = rb_define_module_under(plait, "NativeState");
     rb_define_method(native, "left?", left_p, 1);

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fresh_ruby"
 require_relative "../support/needing_async"
 require "plait"
 begin
@@ -207,7 +208,124 @@ class StateTest < Minitest::Test
     thread[:plait_test] = nil
   end
 
+  def test_what_an_item_of_a_sequence_changes_in_place
+    thread = Thread.current
+    thread[:plait_test] = { user: +"caller", roles: ["guest"] }
+    thread.thread_variable_set(:plait_test, Set["caller"])
+    seen = Plait.map(NAMES, on: :sequence) do |name|
+      local = thread[:plait_test]
+      set = thread.thread_variable_get(:plait_test)
+      before = [local[:user].dup, local[:roles].dup, set.to_a]
+      set << name
+      local[:roles] << name
+      local[:user] << name
+      before
+    end
+    assert_equal([["caller", ["guest"], ["caller"]]], seen.uniq)
+    assert_equal({ user: "caller", roles: ["guest"] }, thread[:plait_test])
+    assert_equal(Set["caller"], thread.thread_variable_get(:plait_test))
+  ensure
+    thread[:plait_test] = nil
+    thread.thread_variable_set(:plait_test, nil)
+  end
+
+  def test_a_sequence_copies_no_object_that_may_be_a_connection_nor_itself
+    thread = Thread.current
+    connection = Object.new
+    thread[:plait_test] = [connection]
+    thread[:plait_test] << thread[:plait_test]
+    seen = Plait.map([1], on: :sequence) { thread[:plait_test].first }
+    assert_same(connection, seen.first)
+  ensure
+    thread[:plait_test] = nil
+  end
+
+  def test_the_locale
+    skip("the gem i18n is not installed: bin/setup drivers") unless program_succeeds?('require "i18n"')
+
+    ["", 'require "async"'].each do |before|
+      assert_equal("#{"en de\n" * MECHANISMS.size}en\n", output(<<~RUBY), before)
+        #{before}
+        require "i18n"
+        require "plait"
+        I18n.enforce_available_locales = false
+        I18n.locale = :en
+        #{MECHANISMS.inspect}.each do |mechanism|
+          puts Plait.map(1..4, on: mechanism, limit: 2) { [I18n.locale, I18n.locale = :de] }.uniq.join(" ")
+        end
+        puts I18n.locale
+      RUBY
+    end
+  end
+
+  # The gem fiber-storage gives Ruby 3.1 the fiber storage of later ones.
+  def test_fiber_storage_of_the_gem
+    need_async
+    [%w[async plait], %w[plait async]].each do |first, second|
+      assert_equal("[[nil, 1, 2]] [[nil, 1, 2]] 1\n" * MECHANISMS.size, output(<<~RUBY), first)
+        require "#{first}"
+        require "#{second}"
+        Fiber[:x] = 1
+        look = lambda do |_ = nil|
+          thread = Thread.current
+          before = [thread.thread_variable_get(:x), Fiber[:x]]
+          thread.thread_variable_set(:x, 2)
+          Fiber[:x] = 2
+          sleep(0.001)
+          before + [thread.thread_variable_get(:x)]
+        end
+        #{MECHANISMS.inspect}.each do |mechanism|
+          items = Plait.map(1..6, on: mechanism, limit: 2, &look)
+          tasks = Plait.run(on: mechanism, limit: 2) { |scope| Array.new(4) { scope.async(&look) }.map(&:value) }
+          puts [items, tasks].map { |seen| seen.uniq.inspect }.join(" ") + " \#{Fiber[:x]}"
+        end
+      RUBY
+    end
+  end
+
+  def test_an_item_of_a_sequence_is_in_the_transaction_of_its_caller
+    skip("activerecord and sqlite3 are not installed: bin/setup drivers") unless program_succeeds?(<<~RUBY)
+      require "active_record"
+      require "sqlite3"
+    RUBY
+
+    %i[thread fiber].each do |level|
+      assert_equal("0 4\n", output(<<~RUBY), level)
+        require "active_record"
+        require "plait"
+        ActiveSupport::IsolatedExecutionState.isolation_level = :#{level}
+        class Base < ActiveRecord::Base
+          self.abstract_class = true
+          one = { adapter: "sqlite3", database: ":memory:", pool: 1, checkout_timeout: 1 }
+          ActiveRecord::Base.configurations = { "default_env" => { "a" => one, "b" => one } }
+          connects_to shards: { default: { writing: :a }, two: { writing: :b } }
+        end
+        class Item < Base; end
+        counts = %i[default two].map do |shard|
+          Base.connected_to(shard: shard, role: :writing) do
+            Item.connection.create_table(:items) { |table| table.string(:name) }
+            Item.transaction do
+              Plait.map(%w[a b c], on: :sequence, timeout: 60) { |name| Item.create!(name: name) }
+              Plait.run(on: :sequence) { |scope| scope.async { Item.create!(name: "d") } }
+              raise ActiveRecord::Rollback if shard == :default
+            end
+            Item.count
+          end
+        end
+        puts counts.join(" ")
+      RUBY
+    end
+  end
+
   private
+
+  def output(program)
+    result = Support::FreshRuby.run(program, flags: ["-W0"])
+    assert_predicate(result, :success?, result.err)
+    result.out
+  end
+
+  def program_succeeds?(program) = Support::FreshRuby.run(program, flags: ["-W0"]).success?
 
   # @return [Array] who was the user before, and who is after the block
   def replace_user(name)

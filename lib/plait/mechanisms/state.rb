@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "state/copy"
 require_relative "state/own"
 require_relative "state/snapshot"
 require_relative "../native"
@@ -12,8 +13,8 @@ module Plait
     #
     # A worker calls {clear} after each item, and {begin_fiber} before the first if it shares its thread.
     module State
-      # Fiber#storage= warns that it is experimental; entries of the current fiber can be set one by one.
-      STORAGE = Fiber.respond_to?(:[])
+      # Where the gem fiber-storage keeps the same on Ruby 3.1.
+      STORAGE_OF_GEM = :@storage
       # What begins the names of instance variables that stay.
       OURS = "@plait_"
 
@@ -24,7 +25,10 @@ module Plait
         # @return [Own] for {clear}
         def begin_fiber
           own = Own.begin
-          forget_storage(own) if STORAGE
+          return own.tap { forget_storage(own) } if STORAGE
+
+          fiber = Fiber.current
+          fiber.remove_instance_variable(STORAGE_OF_GEM) if fiber.instance_variable_defined?(STORAGE_OF_GEM)
           own
         end
 
@@ -37,19 +41,20 @@ module Plait
 
         # @return [Hash, nil] what items of the current fiber inherit of its storage; nil: nothing
         def storage
-          entries = Fiber.current.storage&.except(Own::KEY) if STORAGE
+          fiber = Fiber.current
+          entries = STORAGE ? fiber.storage&.except(Own::KEY) : fiber.instance_variable_get(STORAGE_OF_GEM).dup
           entries unless entries.nil? || entries.empty?
         end
 
         # Gives the current item copies of these entries.
         # @param storage [Hash, nil] see {storage}
-        def inherit(storage) = storage&.each { |name, value| Fiber[name] = value }
+        def inherit(storage) = storage&.each { |name, value| Fiber[name] = Copy.of(value) }
 
         # Runs an item in the fiber of its caller, whose state is the same afterwards.
         # @return [Object] what the block returns
         def apart
           bare? ? bare = true : before = Snapshot.new
-          before&.forget_execution_state
+          before&.lend
           yield
         ensure
           bare ? clear : before&.restore

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../values/errors"
+require_relative "../state"
 require_relative "body"
 require_relative "threaded"
 
@@ -30,7 +31,11 @@ module Plait
       private
 
       def isolated(block, arguments)
-        @isolate.call(->(*copies) { reopen.supervise { block.call(*copies) } }, arguments) { postpone }
+        body = lambda do |*copies|
+          Mechanisms::State.inherit(@storage) # the child's thread has none of the gem fiber-storage
+          reopen.supervise { block.call(*copies) }
+        end
+        @isolate.call(body, arguments) { postpone }
       end
 
       # In the child.

@@ -3,6 +3,9 @@
 module Plait
   module Mechanisms
     module State
+      # Ruby's own. Fiber#storage= warns that it is experimental; entries of the current fiber can be set one by one.
+      STORAGE = Fiber.method_defined?(:storage) && Fiber.instance_method(:storage).owner.equal?(Fiber)
+
       # What an item keeps by itself of the thread that its fiber shares with other items: thread variables, and what
       # ActiveSupport keeps by thread. {Compat::SharedThread} has Ruby look here. Fibers that the item begins have the same.
       class Own
@@ -24,7 +27,7 @@ module Plait
           # @return [Own, nil] the current item's, if this is the current thread
           def of(thread) = Thread.current.equal?(thread) ? current : nil
 
-          if Fiber.respond_to?(:[])
+          if STORAGE
             # @return [Own, nil] a thread that an item begins inherits its storage, and is not shared
             def current
               own = Fiber[KEY]

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
+require_relative "copy"
 require_relative "own"
 
 module Plait
   module Mechanisms
     module State
-      # The state of the current fiber and its thread, before an item that runs in the fiber of its caller.
+      # The state of the current fiber and its thread, before an item that runs in the fiber of its caller. The item has the
+      # caller's, so that a transaction of the caller includes it.
       class Snapshot
-        # ActiveSupport's own, on threads and fibers.
-        EXECUTION_STATE = :@active_support_execution_state
         NEVER = { Object => :never }.freeze
-        private_constant :EXECUTION_STATE, :NEVER
+        private_constant :NEVER
 
         def initialize
           @thread = Thread.current
@@ -24,12 +24,15 @@ module Plait
           @storage = storage if STORAGE
         end
 
-        # The item begins without the caller's CurrentAttributes.
+        # Gives the item copies of what it could change in place.
         # @return [void]
-        def forget_execution_state
-          @own&.execution_state = nil
-          assign(@thread, EXECUTION_STATE, nil) if @of_thread.key?(EXECUTION_STATE)
-          assign(@fiber, EXECUTION_STATE, nil) if @of_fiber.key?(EXECUTION_STATE)
+        def lend
+          @own&.execution_state = Copy.of(@execution_state)
+          copies(@locals) { |name, value| @thread[name] = value }
+          copies(@variables) { |name, value| @thread.thread_variable_set(name, value) }
+          copies(@of_thread) { |name, value| assign(@thread, name, value) }
+          copies(@of_fiber) { |name, value| assign(@fiber, name, value) }
+          copies(@storage) { |name, value| Fiber[name] = value } if STORAGE
         end
 
         # An interrupt in the middle would lose a part of it.
@@ -54,6 +57,15 @@ module Plait
         def attributes(object) = State.others(object).to_h { |name| [name, object.instance_variable_get(name)] }
 
         def storage = State.storage || {}
+
+        # @yieldparam name [Symbol] of what has a copy
+        # @yieldparam value [Object, nil] the copy
+        def copies(before)
+          before.each do |name, value|
+            copy = Copy.of(value)
+            yield name, copy unless copy.equal?(value)
+          end
+        end
 
         # @yieldparam name [Symbol] of what has changed
         # @yieldparam value [Object, nil] nil: there was none
