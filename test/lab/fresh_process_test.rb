@@ -17,6 +17,18 @@ class LabFreshProcessTest < Minitest::Test
     assert_equal({ a: [1, "b"] }, value)
   end
 
+  def test_what_a_block_writes_to_a_file_is_there_once
+    with_file do |path|
+      File.open(path, "a") do |file|
+        file.write("parent,")
+        in_child { |_| file.write("child,") }
+        assert_raises(FreshProcess::Failed) { in_child { |_| file.write("failed,") && raise(KeyError) } }
+        file.write("end")
+      end
+      assert_equal("parent,child,failed,end", File.read(path))
+    end
+  end
+
   def test_values_larger_than_a_pipe
     assert_equal(5_000_000, in_child { |_ready| "x" * 5_000_000 }.bytesize)
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../mechanisms/processes/file_buffers"
 require_relative "../../values/errors"
 require_relative "../text"
 require_relative "failed"
@@ -30,7 +31,7 @@ module Plait
         def run(block)
           stand_alone
           @pid = Process.pid
-          send_message([:value, block.call(method(:ready))]) if watch_parent
+          finish([:value, block.call(method(:ready))]) if watch_parent
         rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, the parent must hear of it
           report(e)
         ensure
@@ -76,8 +77,14 @@ module Plait
           @answers.flush
         end
 
+        # The parent kills the process once it has the answer.
+        def finish(answer)
+          Mechanisms::Processes::FileBuffers.write_out if Process.pid == @pid
+          send_message(answer)
+        end
+
         def report(error)
-          send_message([:raised, [Text.of_error(error), kind(error)]])
+          finish([:raised, [Text.of_error(error), kind(error)]])
         rescue SystemCallError, IOError
           nil
         rescue StandardError, SystemStackError # of an error that can't say what it is
