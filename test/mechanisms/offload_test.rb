@@ -217,6 +217,18 @@ class OffloadTest < Minitest::Test
     pool.close
   end
 
+  def test_exceptions_for_an_idle_thread_hit_no_job
+    pool = Pool.new(size: 1)
+    thread = pool.call { Thread.current }
+    10.times do |number|
+      wait_until { thread.stop? }
+      3.times { thread.raise(Cancelled) }
+      assert_equal([number, thread], pool.call { [number, Thread.current] })
+    end
+  ensure
+    pool.close
+  end
+
   def test_a_second_interruption_waits_for_the_end_too
     events = Queue.new
     release = Queue.new

@@ -79,10 +79,10 @@ module Plait
         def work
           State.clear # a thread inherits the storage of the fiber that starts it
           while (job = next_job)
-            run(job)
-            # An exception that came too late for its job must not hit the next one. Ruby must not be asked for its class:
-            # Ruby 3.1 takes all that is pending, a kill and an exception too, for a class, and crashes.
+            # An exception that came after its job, or while the thread was idle, must not hit the next job. Ruby must not be
+            # asked for its class: Ruby 3.1 takes all that is pending, a kill and an exception too, for a class, and crashes.
             drop_exceptions if Thread.pending_interrupt?
+            run(job)
           end
         ensure
           @lock.synchronize do
