@@ -2,11 +2,13 @@
 
 require_relative "scripted_origin"
 require_relative "../io/certificates"
+require_relative "../support/interrupts"
 require_relative "../support/nginx_server"
 
 # The client on HTTP/2, beside a real server that offers it by ALPN.
 class HTTPClientHTTP2Test < Minitest::Test
   include ClientCases
+  include Support::Interrupts
 
   HTTP = Plait::HTTP
 
@@ -67,6 +69,19 @@ class HTTPClientHTTP2Test < Minitest::Test
     end
     with_nginx do |url, tls|
       HTTP::Client.open(tls: tls, proxy: false) { |client| assert_equal("1.1", client.get("#{url}/hello").version) }
+    end
+  end
+
+  def test_an_interrupt_anywhere_loses_neither_socket_nor_place
+    with_nginx do |url, tls|
+      assert_no_socket_lost(step: 13) do
+        client = HTTP::Client.new(http2: true, tls: tls, proxy: false)
+        [-> { client.get("#{url}/hello") }, lambda do
+          sharing = client.connections.instance_variable_get(:@dialer).instance_variable_get(:@sharing)
+          assert_equal(client.statistics[:idle], sharing ? sharing.instance_variable_get(:@places).values.sum : 0)
+          client.close
+        end]
+      end
     end
   end
 

@@ -3,10 +3,13 @@
 require_relative "scripted_origin"
 require_relative "proxy_servers"
 require_relative "../io/certificates"
+require_relative "../io/io_cases"
+require_relative "../support/interrupts"
 
 # The connections of a client: kept, bounded, shared by threads, fibers and forks, with TLS and by way of proxies.
 class HTTPConnectionsTest < Minitest::Test
   include ClientCases
+  include Support::Interrupts
 
   HTTP = Plait::HTTP
   Routes = HTTP::Connections::Routes
@@ -287,6 +290,35 @@ class HTTPConnectionsTest < Minitest::Test
       assert_idle(client)
       assert_equal("GET /x ", client.get(origin.url("/x")).body)
     end
+  end
+
+  # ---- what is being made ----
+
+  def assert_interrupts_lose_no_socket(url, step:, **options)
+    assert_no_socket_lost(step: step) do
+      client = Plait::HTTP::Client.new(proxy: false, **options)
+      [-> { client.get(url) }, lambda do
+        assert_idle(client)
+        client.close
+      end]
+    end
+  end
+
+  def test_an_interrupt_anywhere_while_connecting_loses_no_socket
+    with_origin { |_, origin| assert_interrupts_lose_no_socket(origin.url("/x"), step: 2) }
+  end
+
+  def test_an_interrupt_anywhere_while_a_proxy_connects_loses_no_socket
+    with_origin do |_, origin|
+      there = ->(*) { ["127.0.0.1", origin.port] }
+      with_proxy(ProxyServers.socks5(Queue.new, to: there)) do |port|
+        assert_interrupts_lose_no_socket(origin.url("/x"), proxy: "socks5h://127.0.0.1:#{port}", step: 9)
+      end
+    end
+  end
+
+  def test_an_interrupt_anywhere_in_a_tls_handshake_loses_no_socket
+    with_tls { |origin, tls| assert_interrupts_lose_no_socket(origin.url("/x", host: "localhost"), tls: tls, step: 9) }
   end
 
   # ---- the shelf: where the connections of a route lie that is used all the time ----

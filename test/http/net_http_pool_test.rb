@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "../support/interrupts"
 require_relative "net_http_origin"
 
 # Limits, the line, idle connections, forks, and sessions that nobody ends.
 class NetHTTPPoolTest < Minitest::Test
   include NetHTTPCases
+  include Support::Interrupts
 
   # An origin that answers /wait when the test lets it.
   def held
@@ -130,6 +132,36 @@ class NetHTTPPoolTest < Minitest::Test
       assert_equal([0, 0], NetHTTP.statistics.to_h.values_at(:in_use, :waiting))
       assert_operator(NetHTTP.statistics.idle, :<=, 4)
       NetHTTP.clear
+    end
+  end
+
+  def test_no_place_is_lost_by_an_interrupt_anywhere
+    origin do |origin|
+      GC.disable # which would give a lost place back
+      each_interrupt do
+        [-> { Net::HTTP.get(origin.url) }, ->(place) { assert_equal(0, in_use, place) }]
+      end
+      NetHTTP.clear
+    ensure
+      GC.enable
+    end
+  end
+
+  # The last place where Net::HTTP has the socket and the pool's lease does not.
+  def test_an_interrupt_between_net_https_hands_and_the_pools_leaves_no_socket
+    origin do |origin|
+      http = http_to(origin)
+      ours = nil
+      trace = TracePoint.new(:return) do |point|
+        next unless point.method_id == :connect && point.path.end_with?("net/http.rb")
+
+        trace.disable
+        ours = http.instance_variable_get(:@socket).io
+        Thread.current.raise(KeyError)
+      end
+      assert_raises(KeyError) { trace.enable { http.get("/") } }
+      assert_predicate(ours, :closed?)
+      assert_equal(0, in_use)
     end
   end
 

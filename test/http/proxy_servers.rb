@@ -61,7 +61,7 @@ module ProxyServers
   def socks5(requests, to: nil, method: 0, login: 0, reply: ->(_) { 0 }, bound: "\x01\x7f\0\0\1".b, slowly: false)
     lambda do |socket|
       say = ->(bytes) { slowly ? bytes.each_char { |byte| socket.write(byte) && sleep(0.001) } : socket.write(bytes) }
-      offered = socket.read(socket.read(2).getbyte(1)).bytes
+      offered = socket.read(take(socket, 2).getbyte(1)).bytes
       say.call([5, method].pack("CC"))
       credentials = read_login(socket).tap { say.call([1, login].pack("CC")) } if method == 2
       next socket.read unless offered.include?(method) && login.zero?
@@ -81,13 +81,16 @@ module ProxyServers
     Array.new(2) { socket.read(socket.read(1).ord) }
   end
 
+  # A client may leave in the middle.
+  def take(socket, size) = socket.read(size) || raise(EOFError)
+
   def read_address(socket)
     address =
-      case socket.read(4).getbyte(3)
+      case take(socket, 4).getbyte(3)
       when 1 then IPAddr.new_ntoh(socket.read(4)).to_s
       when 3 then socket.read(socket.read(1).ord)
       when 4 then IPAddr.new_ntoh(socket.read(16)).to_s
       end
-    [address, socket.read(2).unpack1("n")]
+    [address, take(socket, 2).unpack1("n")]
   end
 end

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/interrupts"
 require_relative "io_cases"
 require "tmpdir"
 
 class IoConnectorTest < Minitest::Test
   include IoCases
+  include Support::Interrupts
 
   Endpoint = Plait::Io::Endpoint
   Connector = Plait::Io::Connector
@@ -149,6 +151,18 @@ class IoConnectorTest < Minitest::Test
           wait_until { thread.stop? }
           sleep(0.03) # the second one is on its way too
           thread.kill.join
+        end
+      end
+    end
+  end
+
+  def test_an_interrupt_anywhere_leaves_no_socket
+    serving(ECHO) do |port|
+      [["127.0.0.1", port], ["127.0.0.1", port, "127.0.0.2", port]].each do |addresses|
+        resolver = FixedResolver.new(*addresses.each_slice(2))
+        assert_no_socket_lost do
+          phases = Connector::Phases.new
+          [-> { Connector.new(resolver: resolver).stream(Endpoint.tcp("name", 1), phases: phases) }, phases.method(:close)]
         end
       end
     end

@@ -3,12 +3,15 @@
 # bin/test: jruby
 
 require_relative "../test_helper"
+require_relative "../support/interrupts"
 require_relative "../support/run_queue"
 require "plait/rpc"
 require_relative "toy_server"
 
 # How a client comes by its connection, loses it, and gets another one.
 class RPCClientConnectionsTest < Minitest::Test
+  include Support::Interrupts
+
   def test_it_connects_with_the_first_call
     with_client do |client, server|
       refute_predicate(client, :connected?)
@@ -38,6 +41,15 @@ class RPCClientConnectionsTest < Minitest::Test
     with_client do |client, server|
       assert_equal((0...20).to_a, Plait.map(0...20, on: :fibers, limit: 20) { |i| client.call(:add, i) })
       assert_equal(1, server.connections)
+    end
+  end
+
+  def test_an_interrupt_anywhere_while_it_connects_loses_no_socket
+    ToyServer.open(ToyServer::ADD) do |server|
+      assert_no_socket_lost(step: 3) do
+        client = Plait::RPC::Client.connect(server.url)
+        [-> { client.open }, client.method(:close)]
+      end
     end
   end
 

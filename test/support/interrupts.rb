@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "socket"
+require_relative "waiting"
+
 module Support
   # Interrupts a piece of code at each place where Ruby looks for what other threads have raised in this one: where a method or
   # a block returns, in C as well. (What Ruby does without a call, such as Array#<<, is no such place.)
@@ -33,6 +36,26 @@ module Support
       end
       raise "there are more than #{MOST} places"
     end
+
+    # As {each_interrupt}, for code that connects: whatever comes, no socket is left. The garbage collector closes none meanwhile.
+    # @yield (see #each_interrupt)
+    # @yieldreturn [Array(#call, #call)] the second one closes what the first one has made
+    def assert_no_socket_lost(step: 1, &block)
+      GC.disable
+      each_interrupt(step: step) do
+        before = open_sockets
+        code, close = block.call
+        [code, lambda do |place|
+          close.call
+          Waiting.wait_until(what: "the end of the socket after an interrupt at the #{place}") { open_sockets <= before }
+        end]
+      end
+    ensure
+      GC.enable
+    end
+
+    # @return [Integer] of clients: those that a TCPServer has accepted are TCPSockets
+    def open_sockets = ObjectSpace.each_object(Socket).count { |socket| socket.instance_of?(Socket) && !socket.closed? }
 
     # Counts places, and raises at one.
     class Counting

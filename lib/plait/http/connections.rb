@@ -73,9 +73,9 @@ module Plait
         @waiting += 1
         clear(@shelf)
         at = earliest(@limits[:wait], deadline)
-        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew, take: take) do
+        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew, take: take) do |&made|
           at = earliest(timeouts.connect, deadline)
-          @dialer.connect(route, at && Deadline.new(at))
+          @dialer.connect(route, at && Deadline.new(at), &made)
         end
       ensure
         @waiting -= 1

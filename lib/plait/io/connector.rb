@@ -41,33 +41,38 @@ module Plait
 
       # @param endpoint [Endpoint]
       # @param deadline [Deadline, nil] for all of it: resolving, connecting, the handshake
-      # @param phases [Phases, nil] told how long each took
+      # @param phases [Phases] told how long each took, and given the socket first of all
       # @return [Socket, TLS::Socket] connected, and verified where it speaks TLS
       # @raise [ConnectError, ResolveError, TLSError, CertificateError]
       # @raise [ConnectTimeout]
-      def connect(endpoint, deadline: nil, phases: nil)
+      def connect(endpoint, deadline: nil, phases: Phases.new)
         raise UsageError, "#{endpoint} speaks TLS: give the connector a tls: Plait::Io::TLS::Client" if endpoint.tls? && !@tls
 
         socket = tcp(endpoint, deadline: deadline, phases: phases)
-        return socket unless endpoint.tls?
-
-        timed(phases, :tls=) { @tls.handshake(socket, endpoint, deadline: deadline) }
+        socket = timed(phases, :tls=) { @tls.handshake(socket, endpoint, deadline: deadline) } if endpoint.tls?
+        done = socket
+      ensure
+        phases&.close unless done
       end
 
       # As {connect}.
       # @return [Stream]
-      def stream(endpoint, deadline: nil, phases: nil)
-        Stream.over(connect(endpoint, deadline: deadline, phases: phases), endpoint: endpoint)
+      def stream(endpoint, deadline: nil, phases: Phases.new)
+        done = Stream.over(connect(endpoint, deadline: deadline, phases: phases), endpoint: endpoint)
+      ensure
+        phases&.close unless done
       end
 
       # As {connect}, without the handshake: what a proxy needs to be told comes before it.
       # @return [Socket]
-      def tcp(endpoint, deadline: nil, phases: nil)
+      def tcp(endpoint, deadline: nil, phases: Phases.new)
         raise UsageError, "#{endpoint} is for datagrams; a stream needs tcp://, tls:// or unix://" if endpoint.udp?
-        return timed(phases, :connect=) { direct(endpoint, endpoint.family, endpoint.sockaddr, deadline) } if endpoint.sockaddr
+        if (address = endpoint.sockaddr)
+          return timed(phases, :connect=) { direct(endpoint, endpoint.family, address, deadline, phases) }
+        end
 
         addresses = timed(phases, :resolve=) { addresses_of(endpoint, deadline) }
-        timed(phases, :connect=) { any(endpoint, addresses, deadline) }
+        timed(phases, :connect=) { any(endpoint, addresses, deadline, phases) }
       end
 
       private
@@ -81,18 +86,18 @@ module Plait
                                endpoint: endpoint)
       end
 
-      def any(endpoint, addresses, deadline)
-        return Race.new(endpoint, addresses, @options, @stagger, deadline).run if addresses.size > 1
+      def any(endpoint, addresses, deadline, phases)
+        return Race.new(endpoint, addresses, @options, @stagger, deadline).run(phases) if addresses.size > 1
 
-        direct(endpoint, addresses.first.afamily, addresses.first.to_sockaddr, deadline)
+        direct(endpoint, addresses.first.afamily, addresses.first.to_sockaddr, deadline, phases)
       end
 
       # The only address there is: nothing to race with.
-      def direct(endpoint, family, sockaddr, deadline)
+      def direct(endpoint, family, sockaddr, deadline, phases)
         attempt = Attempt.new(family, sockaddr, @options)
         raise Failure.timeout(endpoint) unless attempt.connect(deadline)
 
-        attempt.take
+        attempt.take(phases)
       rescue SystemCallError => e
         raise Failure.error(endpoint, [e])
       ensure
@@ -100,8 +105,6 @@ module Plait
       end
 
       def timed(phases, setter)
-        return yield unless phases
-
         start = Deadline.now
         begin
           yield

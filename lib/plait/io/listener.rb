@@ -32,6 +32,8 @@ module Plait
       # Seconds until it is asked again then: the first time, and at most.
       FIRST_PAUSE = 0.02
       LONGEST_PAUSE = 1.0
+      NEVER = { Object => :never }.freeze
+      private_constant :NEVER
 
       class << self
         # @param endpoint [Endpoint] with port 0 for any that is free; `tls://` needs tls:
@@ -222,8 +224,10 @@ module Plait
 
       # Its address is asked for by who wants it.
       def accept_natively
-        descriptor = NativeConnect.accept(@io, !@endpoint.unix?)
-        ::Socket.for_fd(descriptor) if descriptor
+        Thread.handle_interrupt(NEVER) do # nobody closes a number that is lost
+          descriptor = NativeConnect.accept(@io, !@endpoint.unix?)
+          ::Socket.for_fd(descriptor) if descriptor
+        end
       end
 
       # @return [Boolean] whether something came: a connection, or the word to stop

@@ -47,7 +47,8 @@ module Plait
       # exception, a kill, a cancellation, `break`) closes the connection.
       # @param key [Object] what it connects to; a key of a Hash
       # @param deadline [Deadline, nil] for the connection, not for the block
-      # @param connect [#call] makes a new one; called without any lock
+      # @param connect [#call] makes a new one; called without any lock. A block that it is given takes the connection, too:
+      #   once called, no interrupt parts the connection from the pool
       # @yieldparam connection [Object]
       # @return [Object] the block's value
       # @raise [PoolTimeout] when none came free in time
@@ -135,17 +136,17 @@ module Plait
         locked { @ledger.enter(claim, connection) }
         claim.connection
       ensure
-        connection.close if connection && !claim.connection
+        Thread.handle_interrupt(NEVER) { connection.close if connection && !claim.connection }
       end
 
       # Descriptors that idle connections hold are needed more for a new one.
-      def make(connect)
-        yield connect.call
+      def make(connect, &take)
+        yield connect.call(&take)
       rescue ConnectError => e
         raise unless e.causes.any? { |cause| EXHAUSTED.include?(cause.class) }
 
         clear
-        yield connect.call
+        yield connect.call(&take)
       end
 
       def await(claim, deadline)

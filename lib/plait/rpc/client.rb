@@ -80,7 +80,7 @@ module Plait
         options = Options.new(options, &extensions)
         @timeout = options.timeout
         dialer = Dialer.new(@endpoint, options)
-        @link = Link.new(@endpoint, options.reconnect) { |deadline| dialer.connect(deadline) }
+        @link = Link.new(@endpoint, options.reconnect) { |deadline, &take| dialer.connect(deadline, &take) }
       end
 
       # @param seconds [Numeric, nil]

@@ -9,6 +9,9 @@ module Plait
     class Connections
       # Makes connections: by way of a proxy, with TLS, with HTTP/2, where route and options want that.
       class Dialer
+        NEVER = { Object => :never }.freeze
+        private_constant :NEVER
+
         # @param options [Options]
         def initialize(options)
           @options = options
@@ -17,14 +20,21 @@ module Plait
 
         # @param route [Route]
         # @param deadline [Deadline, nil]
+        # @yieldparam wire [Wire, HTTP2::Wire] the block's from now on; no interrupt comes before that
         # @return [Wire, HTTP2::Wire]
         # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
         # @raise [UnsupportedError] when HTTP/2 is wanted and its gem is not there
-        def connect(route, deadline)
-          return wire(route, *dial(route, deadline)) unless @options.http2 && route.origin.tls?
-
-          found = sharing.wire(route.origin, route.origin, deadline: deadline) { dial(route, deadline) }
-          found.is_a?(Array) ? wire(route, *found) : found
+        def connect(route, deadline, &block)
+          phases = Io::Connector::Phases.new
+          take = ->(wire) { hand_over(wire, phases, &block) }
+          found = if @options.http2 && route.origin.tls?
+                    sharing.wire(route.origin, route.origin, deadline: deadline, take: take) { dial(route, deadline, phases) }
+                  else
+                    dial(route, deadline, phases)
+                  end
+          found.is_a?(Array) ? take.call(wire(route, *found)) : found
+        ensure
+          phases&.close
         end
 
         # @return [void]
@@ -32,16 +42,23 @@ module Plait
 
         private
 
+        def hand_over(wire, phases)
+          Thread.handle_interrupt(NEVER) do
+            phases.socket = nil
+            yield wire if block_given?
+          end
+          wire
+        end
+
         def wire(route, socket, phases)
           endpoint = route.origin.endpoint
           Wire.new(socket, tls: endpoint.tls?, endpoint: endpoint, phases: phases, limits: @options.limits)
         end
 
         # @return [Array(BasicSocket, Io::Connector::Phases)]
-        def dial(route, deadline)
+        def dial(route, deadline, phases)
           endpoint = route.origin.endpoint
           connector = endpoint.tls? ? secure : plain
-          phases = Io::Connector::Phases.new
           return [connector.connect(endpoint, deadline: deadline, phases: phases), phases] unless route.proxy
 
           socket = route.proxy.connect(connector, route.origin, deadline: deadline, phases: phases)
@@ -60,7 +77,7 @@ module Plait
 
         # OpenSSL takes longer to load than all the rest.
         def tls
-          require_relative "../../io/tls"
+          Thread.handle_interrupt(NEVER) { require_relative "../../io/tls" }
           return @options.tls unless @options.tls.is_a?(Hash)
 
           protocols = @options.http2 ? { alpn: http2::PROTOCOLS } : {}
@@ -71,7 +88,7 @@ module Plait
 
         # By a gem that not everybody has.
         def http2
-          require_relative "../http2"
+          Thread.handle_interrupt(NEVER) { require_relative "../http2" }
           HTTP2
         end
       end

@@ -13,7 +13,8 @@ module Plait
       class Sharing
         # Keys of which is known that their peer does not speak HTTP/2.
         KNOWN = 1024
-        private_constant :KNOWN
+        NEVER = { Object => :never }.freeze
+        private_constant :KNOWN, :NEVER
 
         # @param limits [Protocols::HTTP1::Limits, nil]
         def initialize(limits: nil)
@@ -30,13 +31,14 @@ module Plait
         # @param key [Object] of a Hash
         # @param origin [Origin]
         # @param deadline [Deadline, nil] for waiting until somebody else has connected
+        # @param take [#call, nil] is given the Wire before an interrupt can come
         # @yield connects, when there is no connection that takes another request
         # @yieldreturn [Array(Io::TLS::Socket, Io::Connector::Phases)] with {PROTOCOLS} offered
         # @return [Wire, Array(Io::TLS::Socket, Io::Connector::Phases)] what the block returned when the peer has not chosen
         #   HTTP/2
         # @raise [ConnectTimeout]
-        def wire(key, origin, deadline: nil, &connect)
-          @lock.synchronize { find(key, origin, deadline) } || connect(key, origin, &connect)
+        def wire(key, origin, deadline: nil, take: nil, &connect)
+          @lock.synchronize { find(key, origin, deadline, take) } || connect(key, origin, take, &connect)
         end
 
         # @return [Integer] connections
@@ -52,11 +54,11 @@ module Plait
         private
 
         # @return [Wire, nil] nil: the caller is the one to connect
-        def find(key, origin, deadline)
+        def find(key, origin, deadline, take)
           start_anew if @pid != Process.pid
           loop do
             connection = @connections[key]
-            return place(connection, origin) if connection&.usable?
+            return place(connection, origin, take) if connection&.usable?
             return if @others.key?(key)
             return begin_connecting(key) unless @connecting.key?(key)
             raise too_late(origin) if deadline&.expired?
@@ -71,14 +73,14 @@ module Plait
           nil
         end
 
-        def connect(key, origin)
+        def connect(key, origin, take)
           socket, phases = yield
           return other(key, [socket, phases]) unless socket.respond_to?(:alpn_protocol) && socket.alpn_protocol == "h2"
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
-          @lock.synchronize { place(@connections[key] = connection, origin) }
+          Thread.handle_interrupt(NEVER) { @lock.synchronize { place(@connections[key] = connection, origin, take) } }
         ensure
-          Thread.handle_interrupt(Object => :never) { @lock.synchronize { @connecting.delete(key) && @changed.broadcast } }
+          Thread.handle_interrupt(NEVER) { @lock.synchronize { @connecting.delete(key) && @changed.broadcast } }
         end
 
         def other(key, answer)
@@ -90,9 +92,11 @@ module Plait
         end
 
         # A connection is closed with its last place.
-        def place(connection, origin)
-          @places[connection] += 1
-          Wire.new(connection, origin) { give_back(connection) }
+        def place(connection, origin, take)
+          Thread.handle_interrupt(NEVER) do
+            @places[connection] += 1
+            Wire.new(connection, origin) { give_back(connection) }.tap { |wire| take&.call(wire) }
+          end
         end
 
         def give_back(connection)

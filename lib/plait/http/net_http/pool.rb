@@ -15,6 +15,7 @@ module Plait
       # scheduler, which Ruby before 3.3 does not survive when threads want the same one.
       class Pool
         COUNTED = %i[opened reused stale evicted discarded waited].freeze
+        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
 
         # @param settings [Settings]
         def initialize(settings = Settings.new)
@@ -78,18 +79,16 @@ module Plait
 
         # Connections are closed when the lock is free again: with TLS that writes.
         def exclusively(&block)
-          doomed = nil
-          Thread.handle_interrupt(Object => :never) do
+          Thread.handle_interrupt(NEVER) do
             Thread.pass until @lock.try_lock
             begin
               with_stock(&block)
             ensure
               doomed = @stock.take_doomed
               @lock.unlock
+              doomed&.each(&:close)
             end
           end
-        ensure
-          doomed&.each(&:close)
         end
 
         def with_stock

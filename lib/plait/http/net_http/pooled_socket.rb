@@ -96,10 +96,9 @@ module Plait
 
         def rbuf_fill
           super
-          @received = true
-        rescue Exception # rubocop:disable Lint/RescueException -- a timeout and a kill, too, leave half an answer
-          @unfit = true
-          raise
+          @received = filled = true
+        ensure # a timeout and a kill, too, leave half an answer
+          @unfit = true unless filled
         end
 
         # What has come after the end of the answer has not been asked for.

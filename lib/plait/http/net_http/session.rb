@@ -7,6 +7,7 @@ require_relative "exchange"
 require_relative "connection"
 require_relative "key"
 require_relative "lease"
+require_relative "pool"
 require_relative "pooled_socket"
 require_relative "reuse"
 
@@ -23,16 +24,23 @@ module Plait
           start { return super(req, body, &block) }
         end
 
+        # Net::HTTP ends the session in an `ensure`, where a kill may come before the first step.
+        def start
+          super
+        ensure
+          Thread.handle_interrupt(Pool::NEVER) { do_finish if block_given? && @socket.is_a?(PooledSocket) }
+        end
+
         # In mid-exchange, how often Net::HTTP may try. See {Exchange#retries}.
         def max_retries = @plait_exchange ? @plait_exchange.retries(super, $!) : super # rubocop:disable Style/SpecialGlobalVars
 
         def connect
           plait_mend_waiting
-          pool, sessions = NetHTTP.pool, NetHTTP.tls_sessions
+          pool = NetHTTP.pool
           lease = Lease.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
           pool.checkout(lease, open_timeout)
           unless lease.connection
-            @ssl_session ||= sessions[lease.key] if use_ssl?
+            @ssl_session ||= NetHTTP.tls_sessions[lease.key] if use_ssl?
             super
             lease.connection = Connection.new(@socket.io)
           end
@@ -41,15 +49,17 @@ module Plait
           @last_communicated = nil
           kept = true
         ensure
-          pool.discard(lease) if lease && !kept
+          Thread.handle_interrupt(Pool::NEVER) { plait_give_up(pool, lease) unless kept }
         end
 
         def do_finish
           return super unless @socket.is_a?(PooledSocket)
 
-          @started = false
-          socket, @socket = @socket, nil
-          socket.release
+          Thread.handle_interrupt(Pool::NEVER) do
+            @started = false
+            socket, @socket = @socket, nil
+            socket.release
+          end
         end
 
         # Whatever ends it early (a break out of the block, a throw, a kill, a cancellation) leaves the rest of the answer
@@ -89,6 +99,12 @@ module Plait
         end
 
         private
+
+        # The socket that it has connected, if an interrupt came before the lease had that.
+        def plait_give_up(pool, lease)
+          @socket.close if @socket && !@socket.is_a?(PooledSocket)
+          pool.discard(lease) if lease
+        end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
         def plait_mend_waiting = Fiber.scheduler && Mechanisms::Compat.install

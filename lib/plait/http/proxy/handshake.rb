@@ -19,7 +19,7 @@ module Plait
         end
 
         # @param connector [Io::Connector]
-        # @param phases [Io::Connector::Phases, nil] to connect is to connect to the proxy
+        # @param phases [Io::Connector::Phases] to connect is to connect to the proxy
         # @return [Socket] to the proxy
         # @raise [ConnectError, ResolveError, ConnectTimeout]
         def connect(connector, phases)

@@ -2,6 +2,7 @@
 
 require_relative "handshake"
 require_relative "../auth"
+require_relative "../../io/connector/phases"
 require_relative "../../protocols/http1"
 require_relative "../../values/errors"
 
@@ -32,10 +33,10 @@ module Plait
         # @param connector [Io::Connector]
         # @param origin [Origin]
         # @param deadline [Deadline, nil]
-        # @param phases [Io::Connector::Phases, nil]
+        # @param phases [Io::Connector::Phases]
         # @return [Socket] to the proxy where it forwards, else as if it were connected to the origin: without TLS yet
         # @raise [ConnectError, ConnectTimeout]
-        def connect(connector, origin, deadline: nil, phases: nil)
+        def connect(connector, origin, deadline: nil, phases: Io::Connector::Phases.new)
           handshake = Handshake.new(self, origin.endpoint, deadline)
           socket = handshake.connect(connector, phases)
           return socket if absolute_form?(origin)

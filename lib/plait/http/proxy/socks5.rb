@@ -2,6 +2,7 @@
 
 require_relative "handshake"
 require_relative "socks5/talk"
+require_relative "../../io/connector/phases"
 require_relative "../../io/endpoint"
 require_relative "../../values/errors"
 
@@ -40,11 +41,11 @@ module Plait
         # @param connector [Io::Connector]
         # @param origin [Origin]
         # @param deadline [Deadline, nil]
-        # @param phases [Io::Connector::Phases, nil]
+        # @param phases [Io::Connector::Phases]
         # @return [Socket] as if it were connected to the origin: without TLS yet
         # @raise [ConnectError, ResolveError, ConnectTimeout]
         # @raise [UsageError] for a name of more than 255 bytes
-        def connect(connector, origin, deadline: nil, phases: nil)
+        def connect(connector, origin, deadline: nil, phases: Io::Connector::Phases.new)
           destinations = destinations(connector, origin.endpoint, deadline)
           handshake = Handshake.new(self, origin.endpoint, deadline)
           refusals = destinations.map do |destination|

@@ -12,6 +12,8 @@ module Plait
       class Attempt
         # Seconds until a UNIX socket whose backlog is full is asked again: there is nothing to wait for.
         PAUSE = 0.005
+        NEVER = { Object => :never }.freeze
+        private_constant :NEVER
 
         # @return [Socket, nil] nil once it was taken or closed
         attr_reader :socket
@@ -28,7 +30,7 @@ module Plait
         # @return [Boolean] whether it is connected already
         # @raise [SystemCallError]
         def start
-          @socket = Socket.new(@family, Socket::SOCK_STREAM, 0)
+          Thread.handle_interrupt(NEVER) { @socket = Socket.new(@family, Socket::SOCK_STREAM, 0) }
           @options.apply(@socket, @family)
           Native.available? ? begin_natively : proceed
         end
@@ -57,9 +59,14 @@ module Plait
           retry
         end
 
-        # @return [Socket] which is the caller's from now on
-        def take
-          @socket.tap { @socket = nil }
+        # @param phases [Phases] the new owner
+        # @return [Socket]
+        def take(phases)
+          Thread.handle_interrupt(NEVER) do
+            phases.socket = @socket
+            @socket = nil
+          end
+          phases.socket
         end
 
         # @return [void]

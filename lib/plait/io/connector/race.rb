@@ -25,15 +25,16 @@ module Plait
           @errors = []
         end
 
+        # @param phases [Phases]
         # @return [Socket]
         # @raise [ConnectError] when every address has failed
         # @raise [ConnectTimeout]
-        def run
+        def run(phases)
           until (winner = step)
             raise Failure.error(@endpoint, @errors) if @waiting.empty? && @running.empty?
             raise Failure.timeout(@endpoint, @errors) if @deadline&.expired?
           end
-          winner.take
+          winner.take(phases)
         ensure
           @running.each(&:close)
         end

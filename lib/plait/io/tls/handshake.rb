@@ -9,6 +9,8 @@ module Plait
     module TLS
       # Either side's handshake, without blocking and within a deadline.
       module Handshake
+        NEVER = { Object => :never }.freeze
+
         module_function
 
         # @param socket [Socket]
@@ -18,11 +20,15 @@ module Plait
         # @raise [ConnectTimeout]
         # @raise [OpenSSL::SSL::SSLError, SystemCallError]
         def run(socket, step, endpoint, deadline)
-          while (want = socket.public_send(step, exception: false)).is_a?(Symbol)
+          while (want = step(socket, step)).is_a?(Symbol)
             socket.to_io.public_send(want, deadline&.remaining) or raise late(endpoint)
           end
           socket
         end
+
+        # OpenSSL calls back into Ruby, and loses or crashes by an exception that another thread raises there.
+        # @api private
+        def step(socket, name) = Thread.handle_interrupt(NEVER) { socket.public_send(name, exception: false) }
 
         # @api private
         def late(endpoint)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
+require_relative "handshake"
 require_relative "stream"
 
 module Plait
@@ -42,6 +43,13 @@ module Plait
 
         # @return [Stream]
         def stream(endpoint: nil) = Stream.new(self, endpoint: endpoint)
+
+        private
+
+        # As in a handshake: a session ticket calls back into Ruby.
+        def sysread_nonblock(length, buffer = nil, exception: true)
+          Thread.handle_interrupt(Handshake::NEVER) { super }
+        end
       end
     end
   end

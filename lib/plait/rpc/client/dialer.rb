@@ -14,6 +14,9 @@ module Plait
     class Client
       # Makes the connections of a client.
       class Dialer
+        NEVER = { Object => :never }.freeze
+        private_constant :NEVER
+
         # @param endpoint [Io::Endpoint]
         # @param options [Options]
         def initialize(endpoint, options)
@@ -22,29 +25,35 @@ module Plait
         end
 
         # @param deadline [Deadline, nil]
+        # @yieldparam connection [Connection] the block's from now on; no interrupt comes before that
         # @return [Connection] that the server has let in
         # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
         # @raise [RemoteError] it does not take the secret
         def connect(deadline)
+          done = false
+          phases = Io::Connector::Phases.new
           deadline = sooner(deadline, Deadline.after(@options.connect_timeout))
-          socket = open_socket(deadline)
+          socket = open_socket(deadline, phases)
           dispatcher = new_dispatcher
           connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, line: line(socket),
                                               **@options.for_connection)
           introduce(connection, deadline)
           reside(connection) if dispatcher
+          Thread.handle_interrupt(NEVER) do
+            yield connection if block_given?
+            done = true
+          end
           connection
-        rescue Exception # rubocop:disable Lint/RescueException -- a kill too leaves no socket behind
-          connection ? connection.close : socket&.close
-          raise
+        ensure
+          Thread.handle_interrupt(NEVER) { (connection || socket || phases)&.close unless done }
         end
 
         private
 
         def sooner(*deadlines) = deadlines.compact.min_by(&:at)
 
-        def open_socket(deadline)
-          return connector.connect(@endpoint, deadline: deadline) unless @endpoint.udp?
+        def open_socket(deadline, phases)
+          return connector.connect(@endpoint, deadline: deadline, phases: phases) unless @endpoint.udp?
           raise UsageError, "#{@endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret
 
           Io::Datagrams.connect(@endpoint, deadline: deadline)

@@ -16,11 +16,13 @@ module Plait
         # Seconds between two attempts: the first pause, and the longest.
         FIRST_PAUSE = 0.05
         LONGEST_PAUSE = 1.0
+        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
+        private_constant :NEVER
 
         # @param endpoint [Io::Endpoint]
         # @param patience [Numeric] seconds for which a server that is gone is waited for
         # @yieldparam deadline [Deadline, nil]
-        # @yieldreturn [Connection] a new one
+        # @yieldreturn [Connection] a new one; a block that it is given takes the connection before an interrupt can come
         def initialize(endpoint, patience, &connect)
           @endpoint = endpoint
           @patience = patience
@@ -88,12 +90,14 @@ module Plait
 
         # Others wait for what comes of it.
         def run(limit)
-          connection = connect_patiently(limit)
+          connection = nil
+          connect_patiently(limit) { |made| connection = made }
+          connection
         rescue Error => e
           failure = e unless limit && Deadline.now >= limit # others may have more time: one of them tries itself
           raise
         ensure
-          Thread.handle_interrupt(Object => :never) { @lock.synchronize { conclude(connection, failure) } }
+          Thread.handle_interrupt(NEVER) { @lock.synchronize { conclude(connection, failure) } }
         end
 
         def conclude(connection, failure)
@@ -114,11 +118,11 @@ module Plait
           @rest_until = now + [now - @begun, LONGEST_PAUSE].min if @failure
         end
 
-        def connect_patiently(limit)
+        def connect_patiently(limit, &take)
           pause = FIRST_PAUSE
           begin
             @begun = Deadline.now
-            @connect.call(limit && Deadline.new(limit))
+            yield @connect.call(limit && Deadline.new(limit), &take)
           rescue ConnectError
             @gone ||= Deadline.now
             give_up = [limit, @gone + @patience].compact.min
