@@ -448,7 +448,7 @@ class HTTPClientTest < Minitest::Test
   def test_a_body_that_does_not_come_keeps_nobody_waiting
     stalled = ->(io, _request) { io.write(answer("half", length: 8)) && sleep }
     with_origin("/stalled" => stalled) do |client, origin|
-      assert_operator(stopwatch { assert_equal(200, client.get(origin.url("/stalled"), &:status)) }, :<, 10)
+      assert_operator(stopwatch { assert_equal(200, client.get(origin.url("/stalled"), &:status)) }, :<, 25)
       assert_idle(client)
     end
   end

@@ -583,7 +583,7 @@ class HTTPFanOutTest < Minitest::Test
         outcomes = client.fan_out(requests, limit: 4, deadline: 1, on_error: :collect)
         assert_equal([nil, *[Plait::DeadlineExceeded] * 20], outcomes.map { |outcome| outcome.error&.class })
       end
-      assert_operator(seconds, :<, 10)
+      assert_operator(seconds, :<, 25)
       assert_raises(Plait::DeadlineExceeded) { client.fan_out(requests.last(2), deadline: 0.1) }
       endless = (1..Float::INFINITY).lazy.map { origin.url("/x") }
       assert_raises(Plait::DeadlineExceeded) { client.fan_out(endless, deadline: 0.1) { nil } }
@@ -602,7 +602,7 @@ class HTTPFanOutTest < Minitest::Test
       runs.product([nil, :fibers]).each do |run, on|
         strict = run.equal?(runs.first)
         call = -> { strict ? assert_raises(Plait::DeadlineExceeded, &run) : assert_equal([true], run.call.map(&:ok?)) }
-        assert_operator(stopwatch { on ? Plait.run(on: on) { |scope| scope.async(&call).value } : call.call }, :<, 10)
+        assert_operator(stopwatch { on ? Plait.run(on: on) { |scope| scope.async(&call).value } : call.call }, :<, 60)
       end
       assert_idle(client)
     end

@@ -36,17 +36,14 @@ class OriginTest < Minitest::Test
     assert_equal 2, origin.stats[:served]
   end
 
-  # Structural: in turn it would take 40 s.
   def test_a_thousand_connections_at_once_each_get_their_own_answer
     sockets = Array.new(1_000) { connect }
-    took = seconds do
-      sockets.each_with_index { |socket, id| socket.write(request("/bytes/612?id=#{id}&latency=0.04")) }
-      sockets.each.with_index do |socket, id|
-        assert_equal Origin.body("/bytes/612?id=#{id}&latency=0.04", 612), read_response(socket)
-      end
+    sockets.each_with_index { |socket, id| socket.write(request("/bytes/612?id=#{id}&latency=0.5")) }
+    sockets.each.with_index do |socket, id|
+      assert_equal Origin.body("/bytes/612?id=#{id}&latency=0.5", 612), read_response(socket)
     end
-    assert_operator took, :<, 20
     stats = origin.stats
+    assert_operator stats[:peak_in_flight], :>, 1
     assert_equal [1_000, 0], stats.values_at(:served, :in_flight)
     assert_operator stats[:peak_connections], :>=, 1_000
   ensure
