@@ -17,7 +17,7 @@ module Plait
         # @param fields [Enumerable<Array(String, String)>]
         # @return [Boolean] whether a request logs in the connection: no other user may have it afterwards
         def login_in_request?(fields)
-          fields.any? { |name, value| CREDENTIALS.any? { |own| own.casecmp?(name) } && LOGIN.match?(value) }
+          fields.any? { |name, value| CREDENTIALS.any? { |own| own.casecmp(name)&.zero? } && LOGIN.match?(value) }
         end
 
         # @yieldparam name [String] of a field
