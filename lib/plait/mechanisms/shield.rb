@@ -46,7 +46,10 @@ module Plait
         def raise_into(thread, exception) = RAISE.bind_call(thread, exception)
 
         # @return [String] for the log
-        def dropped(thread, exception, reason) = format(TEXT, error: exception.class, thread: thread.name, reason: reason)
+        def dropped(thread, exception, reason)
+          name = thread.name || (thread == Thread.main ? "main" : thread)
+          format(TEXT, error: exception.class, thread: name, reason: reason)
+        end
 
         # @api private
         # @return [Boolean] also for what is no exception, which Ruby refuses

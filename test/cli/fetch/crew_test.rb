@@ -50,7 +50,7 @@ class FetchCrewTest < Minitest::Test
   (MECHANISMS - [:sequence]).each do |on|
     define_method(:"test_the_caller_gets_a_word_in_on_#{Array(on).join("_")}") do
       ticks = 0
-      fetch(jobs(1), on: on, body: ->(job) { sleep(0.4) && ok(job) }) { |job, _| ticks += 1 unless job }
+      fetch(jobs(1), on: on, body: ->(job) { sleep(1) && ok(job) }) { |job, _| ticks += 1 unless job }
       assert_operator ticks, :>=, 2
     end
   end

@@ -63,9 +63,9 @@ class FetchLinksTest < Minitest::Test
     ["<" * 1_000_000, "<a " * 300_000, "<a href=" * 120_000, "<!--" * 250_000, "<script>" * 120_000, "<a href=\"" * 100_000,
      "<a #{"x=1 " * 200_000}href=y>", "&#" * 400_000, "<a href='#{"&" * 900_000}'>", "<a#{" " * 900_000}",
      "<a x#{" " * 900_000}y"].each do |html|
-      began = Plait::Deadline.now
+      before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
       links(html)
-      assert_operator Plait::Deadline.now - began, :<, 5, html[0, 20]
+      assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 30, html[0, 20]
     end
     assert_equal Fetch::Links::MOST, links((0..20_000).map { |n| "<a href=#{n}>" }.join).size
   end

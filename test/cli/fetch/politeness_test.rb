@@ -18,8 +18,11 @@ class FetchPolitenessTest < Minitest::Test
   end
 
   def test_a_slow_host_holds_up_nobody
-    slow = origin { sleep(0.5) && [200, {}, "slow"] }
     quick = origin
+    slow = origin do |path, _|
+      sleep(0.01) until path != "/4" || quick.requests.size == 30
+      sleep(0.5) && [200, {}, "slow"]
+    end
     urls = (1..6).map { |n| slow.url("/#{n}", host: "localhost") } + (1..30).map { |n| quick.url("/#{n}") }
     result = fetch_fed(urls.join("\n"), "--per-host", "1")
     assert_equal 0, result.code, result.err
@@ -44,7 +47,7 @@ class FetchPolitenessTest < Minitest::Test
     assert_equal %w[/1 /1], busy.paths.sort.first(2)
     first, *others = busy.requests.map(&:at)
     assert_operator others.min - first, :>=, 2.9
-    assert_operator other.requests.first.at - first, :<, 2.9
+    assert_operator other.requests.first.at, :<, others.min
     assert_equal([2, 1, 1, 1, 1], records(result.out).map { |record| record["attempts"] })
     assert_equal 1, JSON.parse(File.read(path("sum.json")))["retries"]
   end
