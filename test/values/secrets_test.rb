@@ -7,6 +7,7 @@ class SecretsTest < Minitest::Test
   HIDDEN = {
     "http://user:s3cret@host/a" => "http://…@host/a",
     "redis://:s3cret@host:1/0 and http://u:s3/cret@b/" => "redis://…@host:1/0 and http://…@b/",
+    "user:s3cret@host/a" => "…@host/a",
     "http://h/?a=1&access_token=s3cret&b=2" => "http://h/?a=1&access_token=…&b=2",
     "Authorization: Bearer s3cret" => "Authorization: Bearer …",
     '{"password":"s3cret","a":1}' => '{"password":"…","a":1}',
