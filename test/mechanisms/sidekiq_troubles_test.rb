@@ -105,6 +105,20 @@ class SidekiqTroublesTest < Minitest::Test
     end
   RUBY
 
+  # A run starts its threads where interrupts are held back, and a thread inherits that.
+  def test_a_run_that_is_over_does_not_wait_for_its_deadline
+    channel = Object.new
+    def channel.listen(_seconds) = sleep(0.001).then { [] }
+    def channel.heavy? = false
+    def channel.knock = nil
+    thread = Thread.new do
+      Thread.handle_interrupt(Object => :never) do
+        Plait::Mechanisms::Sidekiq::Courier.new(channel, Plait::Deadline.after(3600)).stop
+      end
+    end
+    assert_same(thread, thread.join(60))
+  end
+
   def test_a_deadline_holds_while_redis_does_not_answer
     Support::RedisServer.start do |redis|
       told = run_beside(redis, SILENT + <<~RUBY, "REDIS_PID" => redis.pid.to_s)

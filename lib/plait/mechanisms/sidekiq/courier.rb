@@ -25,8 +25,8 @@ module Plait
           @channel = channel
           @news = Thread::Queue.new
           @beaten = @heard = Deadline.now
-          @alarm = Thread.new { ring(deadline) } if deadline
-          @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # whatever its caller holds back
+          @alarm = start { ring(deadline) } if deadline
+          @thread = start { carry }
         end
 
         # @return [Array, :tick, StandardError, nil] waits for it; nil: there will be none
@@ -44,6 +44,9 @@ module Plait
         end
 
         private
+
+        # A thread inherits what its caller holds back: a kill would wait for the end of the alarm.
+        def start(&) = Thread.new { Thread.handle_interrupt(Object => :immediate, &) }
 
         def knock(seconds)
           seconds ? TimeLimit.enforce(seconds) { @channel.knock } : @channel.knock
