@@ -87,9 +87,7 @@ class ServerEntranceTest < Minitest::Test
       client.io.close
       assert(thread.join(20), "it has not ended")
     end
-  end
 
-  %i[threads fibers].each do |mechanism|
     define_method("test_a_connection_in_the_middle_of_its_handshake_is_answered_by_a_worker_on_#{mechanism}_that_is_replaced") do
       server = Plait::Server.new(->(_) { [200, {}, ["late"]] }, on: mechanism)
       endpoint = server.listen("ssl://127.0.0.1:0", tls: Certificates::Authority.new.issue("IP:127.0.0.1").to_h)

@@ -112,7 +112,7 @@ class NativeCoreTest < Minitest::Test
   end
 
   def body(path)
-    return Enumerator.new { |parts| @core.retire && parts << "a" << "b" } if path == "/retire/streamed"
+    return Enumerator.new { |parts| @core.retire && (parts << "a" << "b") } if path == "/retire/streamed"
 
     core = @core
     path == "/retire" ? [].tap { |parts| parts.define_singleton_method(:close) { core.retire } } : []

@@ -124,7 +124,8 @@ module Plait
         endpoint = listener.endpoint
         listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless endpoint.unix?
         scheme = listener.tls ? "https" : "http"
-        name, port = endpoint.unix? ? %w[localhost 80] : [endpoint.ipv6? ? "[#{endpoint.host}]" : endpoint.host, endpoint.port.to_s]
+        port = endpoint.unix? ? "80" : endpoint.port.to_s
+        name = endpoint.unix? ? "localhost" : endpoint.name.delete_suffix(":#{port}")
         undecided = listener.tls || listener.http2?
         number = @core.listen(undecided ? nil : listener.io, scheme, name, port)
         open_entrance(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if undecided
