@@ -283,6 +283,17 @@ class StateTest < Minitest::Test
     end
   end
 
+  # Without the gem it may be another library's.
+  def test_an_instance_variable_with_the_name_of_the_gems
+    fiber = Fiber.current
+    kept = fiber.instance_variable_get(:@storage)
+    fiber.instance_variable_set(:@storage, { caller: 1 })
+    Plait.map(NAMES, on: :sequence) { |name| fiber.instance_variable_get(:@storage)[:caller] = name }
+    assert_equal({ caller: 1 }, fiber.instance_variable_get(:@storage))
+  ensure
+    kept ? fiber.instance_variable_set(:@storage, kept) : fiber.remove_instance_variable(:@storage)
+  end
+
   def test_an_item_of_a_sequence_is_in_the_transaction_of_its_caller
     skip("activerecord and sqlite3 are not installed: bin/setup drivers") unless program_succeeds?(<<~RUBY)
       require "active_record"

@@ -41,6 +41,8 @@ module Plait
 
         # @return [Hash, nil] what items of the current fiber inherit of its storage; nil: nothing
         def storage
+          return unless Fiber.respond_to?(:[])
+
           fiber = Fiber.current
           entries = STORAGE ? fiber.storage&.except(Own::KEY) : fiber.instance_variable_get(STORAGE_OF_GEM).dup
           entries unless entries.nil? || entries.empty?
