@@ -37,7 +37,7 @@ struct batch {
 
 static ID id_respond, id_answered, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running, id_incoming;
 static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
-static ID id_handle_interrupt;
+static ID id_handle_interrupt, id_session, id_telling;
 static VALUE batch_class, callable_class, delayed_class, never;
 
 /* ---- the object ---- */
@@ -341,6 +341,11 @@ bool plait_rpc_batch_over(VALUE self) {
     return batch->finished == batch->size && batch->answered == batch->size - batch->notifications;
 }
 
+bool plait_rpc_batch_waits(VALUE self) {
+    const struct batch *batch = batch_of(self);
+    return batch->notifications > 0 && !NIL_P(rb_attr_get(rb_attr_get(batch->connection, id_session), id_telling));
+}
+
 size_t plait_rpc_batch_requests(VALUE self) {
     const struct batch *batch = batch_of(self);
     return batch->size - batch->notifications;
@@ -412,6 +417,8 @@ static void load_names(void) {
     id_most = rb_intern("@most");
     id_named = rb_intern("@named");
     id_doubt = rb_intern("@doubt");
+    id_session = rb_intern("@session");
+    id_telling = rb_intern("@telling");
 }
 
 static VALUE class_of_rpc(VALUE rpc, const char *name) {

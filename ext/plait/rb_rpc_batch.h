@@ -3,7 +3,8 @@
  * known to be quick are run back to back, without a line of Ruby's between two of them, and their answers gathered; what is
  * anything else is given to Ruby.
  *
- * Any number of workers may take from it: each takes the next one. All of it runs with the GVL, which is the only lock.
+ * Any number of workers may take from it: each takes the next one. Of notifications only one worker does, because they have an
+ * order. All of it runs with the GVL, which is the only lock.
  */
 #ifndef PLAIT_RB_RPC_BATCH_H
 #define PLAIT_RB_RPC_BATCH_H
@@ -22,6 +23,9 @@ VALUE plait_rpc_batch_run(VALUE batch, VALUE handler);
 
 /* Whether all were run and answered, and no Incoming knows of it. */
 bool plait_rpc_batch_over(VALUE batch);
+
+/* Whether notifications of its connection that came before are still being run. */
+bool plait_rpc_batch_waits(VALUE batch);
 
 size_t plait_rpc_batch_requests(VALUE batch);
 size_t plait_rpc_batch_notifications(VALUE batch);

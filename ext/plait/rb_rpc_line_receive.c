@@ -239,8 +239,14 @@ static bool room(const struct line *line) {
     return RTEST(rb_funcall(line->connection, id_room, 0));
 }
 
+/* A batch has requests, or notifications, which have an order of their own. */
+static bool fits_batch(const struct line *line) {
+    if (NIL_P(line->batch)) return true;
+    return (plait_rpc_batch_notifications(line->batch) > 0) == (line->held == MESSAGEPACK_RPC_NOTIFICATION);
+}
+
 static bool add_to_batch(struct line *line) {
-    if (line->places == 0) {
+    if (line->places == 0 || !fits_batch(line)) {
         hand_batch_on(line);
         long places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
         line->places = places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
@@ -305,7 +311,7 @@ static VALUE take_requests(VALUE argument) {
         if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
         if (line->held == MESSAGEPACK_RPC_MORE) return Qtrue;
         if (line->held != MESSAGEPACK_RPC_REQUEST && line->held != MESSAGEPACK_RPC_NOTIFICATION) return Qfalse;
-        if (taken == TOGETHER) return Qfalse;
+        if (taken == TOGETHER || !fits_batch(line)) return Qfalse;
         if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
         plait_rpc_batch_add(line->batch, line->parser);
         line->held = MESSAGEPACK_RPC_MORE;

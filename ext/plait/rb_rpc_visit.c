@@ -106,6 +106,7 @@ static void finish(struct visit *visit) {
 static bool run(struct visit *visit, struct line *line, VALUE batch, VALUE *left) {
     begin(visit, batch);
     see_to_watch(visit);
+    if (plait_rpc_batch_waits(batch)) return false;
     *left = plait_rpc_batch_run(batch, visit->handler);
     visit->since = 0;
     if (visit->over || !NIL_P(*left) || !plait_rpc_batch_over(batch)) return false;

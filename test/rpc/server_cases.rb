@@ -10,6 +10,7 @@ require_relative "server_cases/endings"
 require_relative "server_cases/lone_requests"
 require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
+require_relative "server_cases/notifications"
 require_relative "server_cases/raised"
 require_relative "server_cases/security"
 require_relative "server_cases/service"
@@ -27,6 +28,7 @@ module ServerCases
   include LoneRequests
   include Misbehaviour
   include Nesting
+  include Notifications
   include Raised
   include Security
   include State

@@ -47,6 +47,11 @@ module ServerCases
       nil
     end
 
+    def note_late(value, seconds = 0.001)
+      sleep(seconds)
+      note(value)
+    end
+
     # Until the test opens the gate.
     def wait(name)
       @notes << [:waits, name]

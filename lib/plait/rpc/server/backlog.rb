@@ -8,6 +8,9 @@ module Plait
       # The requests that wait for a worker, in the order in which they came: each for itself, or those that came from a
       # connection at once together, in a {NativeBatch}. All of it is used under the server's lock, but for {#room?}, which may be
       # a little behind.
+      #
+      # A peer's notifications have one turn, which one work has at a time ({Peer#telling}): so they are run in their order. The
+      # next ones wait in {Peer#news}, out of the way of all requests; the peer's `pipeline` bounds them.
       class Backlog
         # @param limit [Integer] requests of all connections
         # @param each [Integer] requests of one connection, those included that are being run
@@ -89,9 +92,7 @@ module Plait
         def shift
           while (work = begun || @queue.shift)
             take_out(work)
-            return begin_with(work) unless hold?(work)
-
-            hold(work)
+            hold?(work) || behind_held?(work) ? hold(work) : (begin_with(work) and return work)
           end
         end
 
@@ -100,10 +101,28 @@ module Plait
         # @return [NativeBatch, nil] nil: there is not room for all of it
         def begin_at_once(batch) = (begin_with(batch) unless size + batch.size > @limit)
 
+        # @param work [Incoming, NativeBatch]
+        # @param peer [Peer]
+        # @return [Boolean] whether it may begin as far as notifications before it are concerned
+        def turn?(work, peer) = peer.telling.nil? || peer.telling.equal?(work) || !news?(work)
+
         # Somebody runs it already, and others may take what is left of it.
         # @param batch [NativeBatch]
-        # @return [void]
+        # @return [NativeBatch, nil] nil: it was not begun, and has to wait for its turn
         def take_up(batch) = begin_with(batch)
+
+        # What was begun is run, or its worker does no more of it: the peer's next notifications have their turn.
+        # @param work [Incoming, NativeBatch]
+        # @param peer [Peer]
+        # @return [void]
+        def told(work, peer)
+          return unless peer.telling.equal?(work)
+
+          following = work if work.is_a?(NativeBatch) && work.size.positive?
+          following ||= peer.news&.shift
+          peer.telling = following
+          put_first(following) if following
+        end
 
         # The peer of one that was begun may not read what it is sent.
         # @param batch [NativeBatch]
@@ -119,7 +138,7 @@ module Plait
         # @return [NativeBatch, nil] what was held back, where that is all of one batch; it is begun
         def go_on(peer)
           batch, *others = peer.held
-          return unless batch.is_a?(NativeBatch) && others.empty? && !hold?(batch)
+          return unless batch.is_a?(NativeBatch) && others.empty? && !hold?(batch) && turn?(batch, peer)
 
           peer.held = nil
           begin_with(batch)
@@ -130,8 +149,7 @@ module Plait
         def release(peer)
           return unless peer.held
 
-          @waiting += peer.held.sum { |work| count(work) }
-          @queue.unshift(*peer.held)
+          put_first(*peer.held)
           peer.held = nil
         end
 
@@ -143,7 +161,7 @@ module Plait
           return unless peer.in_flight.positive?
 
           before = @waiting
-          @queue = @queue.flat_map { |work| work.connection.equal?(peer.connection) ? notifications(work) : [work] }
+          @queue.reject! { |work| work.connection.equal?(peer.connection) && !news?(work) }
           @waiting = @queue.sum { |work| count(work) }
           peer.in_flight -= before - @waiting
         end
@@ -158,9 +176,14 @@ module Plait
 
         def count(work) = work.is_a?(NativeBatch) ? work.size : 1
 
-        def notifications(work)
-          all = work.is_a?(NativeBatch) ? Array.new(work.size) { work.shift } : [work]
-          all.select(&:notification?)
+        # (Datagrams have no order, and one peer for all of their senders.)
+        def news?(work)
+          (work.is_a?(NativeBatch) ? work.notifications.positive? : work.notification?) && work.connection.session.connection
+        end
+
+        def put_first(*works)
+          @waiting += works.sum { |work| count(work) }
+          @queue.unshift(*works)
         end
 
         # @return [NativeBatch, nil] of which some are left
@@ -173,14 +196,27 @@ module Plait
           @begun.first.equal?(work) ? @begun.shift : @waiting -= count(work)
         end
 
+        # @return [Incoming, NativeBatch, nil] nil: it waits for its turn
         def begin_with(work)
+          return take_turn(work, work.connection.session) if news?(work)
+
           @begun.unshift(work) if work.is_a?(NativeBatch)
           work
+        end
+
+        # Nobody else may take what is left of it.
+        def take_turn(work, peer)
+          return peer.telling = work if turn?(work, peer)
+
+          (peer.news ||= []) << work
+          nil
         end
 
         def hold(work) = (work.connection.session.held ||= []) << work
 
         def hold?(work) = work.connection.congested? && !work.connection.closed?
+
+        def behind_held?(work) = work.connection.session.held && news?(work)
       end
     end
   end

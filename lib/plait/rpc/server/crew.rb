@@ -140,6 +140,7 @@ module Plait
           @running -= 1
           peer = work.connection.session
           work.is_a?(NativeBatch) ? settle(work, peer) : count(peer, 1)
+          @backlog.told(work, peer)
           @board.soil(work.connection) if work.connection.unsent.positive?
           @board.relieve(peer)
         end

@@ -159,7 +159,9 @@ module Plait
 
         # @return [Object, nil] nil: there is no room
         def assign(batch, peer)
-          stint = peer.stint or return @backlog.append(batch)
+          stint = peer.stint
+          return @backlog.append(batch) unless stint && @backlog.turn?(batch, peer)
+
           peer.stint = nil
           stint.batch = @backlog.begin_at_once(batch)
         end

@@ -22,6 +22,10 @@ module Plait
         attr_accessor :halted
         # @return [Array<Incoming, NativeBatch>, nil] requests that wait until it reads what it was sent
         attr_accessor :held
+        # @return [Incoming, NativeBatch, nil] the notifications that are run, or are the next: no others of this peer are
+        attr_accessor :telling
+        # @return [Array<Incoming, NativeBatch>, nil] those that wait for them
+        attr_accessor :news
         # @return [Integer, nil] bytes that had been received or sent when its time began
         attr_accessor :mark
         # @return [Boolean] whether a message has come since then

@@ -117,6 +117,7 @@ module Plait
           def count_off(batch, peer)
             @backlog.hold_back(batch) if batch.size.positive?
             settle(batch, peer)
+            @backlog.told(batch, peer)
             @board.relieve(peer)
           end
 

@@ -47,7 +47,7 @@ module Plait
           def over?(stint)
             return false unless stint.state == :idle && stint.slow.nil? && stint.batch && !stint.batch.size.positive?
 
-            !stint.peer.again && stint.peer.connection.unsent.zero?
+            !stint.peer.again && stint.peer.held.nil? && stint.peer.connection.unsent.zero?
           end
 
           # What is run just now, or was left, is in the accounts from now on, and others find it; and so is what was received
@@ -57,9 +57,8 @@ module Plait
             stint.state = stint.visit&.state || stint.state
             return unless (batch = stint.visit&.end)
 
-            @backlog.take_up(batch)
             batch.connection.session.take(batch)
-            stint.batch = batch
+            stint.batch = @backlog.take_up(batch)
           end
 
           def count_visit(stint)
