@@ -16,6 +16,7 @@ require "plait"
 require_relative "support/fibers"
 require_relative "support/waiting"
 require_relative "support/leaks"
+require_relative "support/ports"
 require_relative "support/hard_timeout"
 require_relative "support/tally" if ENV["PLAIT_TALLY"]
 
@@ -24,6 +25,7 @@ module Minitest
     include Support::Fibers
     include Support::Waiting
     include Support::Leaks
+    include Support::Ports
     include Support::Warnings
     prepend Support::HardTimeout
   end

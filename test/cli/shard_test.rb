@@ -23,7 +23,7 @@ class ShardCommandTest < Minitest::Test
   end
 
   def test_before_servers_of_which_one_is_not_there
-    silent = "127.0.0.1:#{Support::Server.free_port}"
+    silent = "127.0.0.1:#{CLOSED}"
     listening("shard", "--nodes", "#{addresses.first},#{silent}", "--listen", "127.0.0.1:0") do |_port, _pid, err|
       wait_until { File.read(err).include?("#{silent} does not answer; commands for it fail until it does\n") }
       refute_includes(File.read(err), "#{addresses.first} does")
@@ -166,12 +166,13 @@ class ShardCommandTest < Minitest::Test
   end
 
   def test_the_demonstration_starts_its_own_servers_and_ends_them
-    nodes = []
+    nodes = before = []
     listening("shard", "--demo", "3", "--listen", "127.0.0.1:0", "--quiet") do |port, _pid, _err, line|
       nodes = line.scan(/127\.0\.0\.1:(\d+)/).flatten.drop(1).map(&:to_i)
-      assert_equal([3, ":0\r\n"], [nodes.size, call(port, "DBSIZE")])
+      before = listeners_at(*nodes)
+      assert_equal([3, 3, ":0\r\n"], [nodes.size, before.size, call(port, "DBSIZE")])
     end
-    nodes.each { |port| assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) } }
+    assert_empty(before & listeners_at(*nodes))
   end
 
   def test_without_redis_server_it_says_how_to_get_it
@@ -197,15 +198,9 @@ class ShardCommandTest < Minitest::Test
   private
 
   def end_successor(pid, port)
+    before = listeners_at(port)
     Process.kill(:TERM, pid)
-    wait_until { deserted?(port) }
-  end
-
-  def deserted?(port)
-    TCPSocket.new("127.0.0.1", port).close
-    false
-  rescue Errno::ECONNREFUSED
-    true
+    wait_until { !before.intersect?(listeners_at(port)) }
   end
 
   # @return [Integer] the process that serves now

@@ -54,7 +54,7 @@ class ShardMemoryTest < Minitest::Test
 
   # A node sends all to another that can't be reached, or is not asked at all.
   def test_redirected_requests_that_can_not_be_asked_are_freed
-    gone = Struct.new(:port).new(Support::Server.free_port)
+    gone = Struct.new(:port).new(CLOSED)
     node = answering_node("-MOVED 1 127.0.0.1:#{gone.port}\r\n")
     with_plane(ASAN, [node, gone], threads: -1) do |port|
       converse(port) do |client|

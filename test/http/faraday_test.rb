@@ -102,7 +102,7 @@ class FaradayTest < Minitest::Test
   end
 
   def test_errors
-    assert_raises(Faraday::ConnectionFailed) { connect("http://127.0.0.1:#{unused_port}").get("/") }
+    assert_raises(Faraday::ConnectionFailed) { connect("http://127.0.0.1:#{Support::Ports::CLOSED}").get("/") }
     with_silence do |url|
       assert_raises(Faraday::TimeoutError) { connect(url).get("/") { |request| request.options.timeout = 0.05 } }
     end
@@ -157,8 +157,6 @@ class FaradayTest < Minitest::Test
       builder.adapter(:plait)
     end
   end
-
-  def unused_port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
 
   def secure(url, **ssl) = Faraday.new(url, ssl: ssl) { |builder| builder.adapter(:plait) }
 

@@ -45,7 +45,7 @@ class NetHTTPTest < Minitest::Test
     "404" => ->(o) { Array.new(2) { o.sum(Net::HTTP.get_response(o.url("/404"))) } },
     "100 before the answer" => ->(o) { Array.new(2) { o.sum(Net::HTTP.get_response(o.url("/100"))) } },
     "no HTTP" => ->(o) { Net::HTTP.get(o.url("/nonsense")) },
-    "nobody there" => ->(_) { Net::HTTP.get(URI("http://127.0.0.1:#{Support::Server.free_port}/")) },
+    "nobody there" => ->(_) { Net::HTTP.get(URI("http://127.0.0.1:#{Support::Ports::CLOSED}/")) },
     "read timeout" => ->(o) { o.http(read_timeout: 0.05, max_retries: 0).get("/never") },
     "streamed upload" => ->(o) { o.upload("Content-Length" => "9") },
     "chunked upload" => ->(o) { o.upload("Transfer-Encoding" => "chunked") },

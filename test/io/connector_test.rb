@@ -72,8 +72,7 @@ class IoConnectorTest < Minitest::Test
   end
 
   everywhere("a refusal says who and why, and leaves nothing behind") do
-    port = Support::Server.free_port
-    %W[127.0.0.1:#{port} localhost:#{port}].each do |name|
+    %W[127.0.0.1:#{CLOSED} localhost:#{CLOSED}].each do |name|
       error = assert_raises(Plait::ConnectError) { Connector.new.connect(Endpoint.parse(name), deadline: within(10)) }
       assert_match(/can't connect to tcp:.*#{name}.*nothing listens there/, error.message)
       assert_equal("tcp://#{name}", error.endpoint)
@@ -118,16 +117,14 @@ class IoConnectorTest < Minitest::Test
 
   everywhere("an address that fails is followed by the next at once") do
     serving(ECHO) do |port|
-      closed = Support::Server.free_port
-      connector = Connector.new(resolver: FixedResolver.new(["127.0.0.1", closed], ["127.0.0.1", port]), stagger: 60)
+      connector = Connector.new(resolver: FixedResolver.new(["127.0.0.1", CLOSED], ["127.0.0.1", port]), stagger: 60)
       connector.connect(Endpoint.tcp("name", 1), deadline: within(30)).close
     end
   end
 
   everywhere("all addresses hang until the deadline") do
     with_full_backlog do |dead|
-      closed = Support::Server.free_port
-      resolver = FixedResolver.new(["127.0.0.1", dead], ["127.0.0.1", closed], ["127.0.0.2", dead])
+      resolver = FixedResolver.new(["127.0.0.1", dead], ["127.0.0.1", CLOSED], ["127.0.0.2", dead])
       assert_no_leaks do
         error = assert_raises(Plait::ConnectTimeout) do
           Connector.new(resolver: resolver, stagger: 0.01).connect(Endpoint.tcp("name", 1), deadline: within(0.1))

@@ -324,7 +324,7 @@ class SchedulerTest < Minitest::Test
       reader, writer = IO.pipe
       reader.close
       assert_raises(Errno::EPIPE) { writer.write("x") }
-      assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", closed_port) }
+      assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", CLOSED) }
       assert_raises(SocketError) { Addrinfo.getaddrinfo("name.invalid", 80) }
     end
   end
@@ -390,8 +390,6 @@ class SchedulerTest < Minitest::Test
     Fiber.set_scheduler(nil)
     value
   end
-
-  def closed_port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
 
   # @return [Array<String>] what the watchdog has seen
   def blocked_by

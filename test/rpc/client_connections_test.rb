@@ -66,7 +66,7 @@ class RPCClientConnectionsTest < Minitest::Test
   end
 
   def test_nobody_there
-    client = Plait::RPC::Client.new("127.0.0.1", free_port, reconnect: 60) # which is not for the first connection
+    client = Plait::RPC::Client.new("127.0.0.1", CLOSED, reconnect: 60) # which is not for the first connection
     started = Plait::Deadline.now
     error = assert_raises(Plait::ConnectError) { client.call(:add, 1) }
     assert_predicate(error, :retry_safe?)

@@ -78,9 +78,10 @@ class RPCServerOnProcessesTest < Minitest::Test
   def test_a_method_stops_the_server
     serve({ stop: -> { @server.stop(within: 5) } })
     talker = connect
-    talker.request(1, "stop")
-    assert(@thread.join(20))
-    assert_raises(Errno::ECONNREFUSED) { connect }
+    assert_listeners_end(@endpoint.port) do
+      talker.request(1, "stop")
+      assert(@thread.join(20))
+    end
   end
 
   def test_a_unix_socket

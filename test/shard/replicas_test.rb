@@ -141,7 +141,7 @@ class ShardReplicasTest < Minitest::Test
   def test_a_replica_that_is_not_ready
     own = Support::RedisServer.start(config: { "replica-serve-stale-data" => "no" })
     master = Groups.masters.first
-    call(own.port, "REPLICAOF", "127.0.0.1", Support::Server.free_port.to_s)
+    call(own.port, "REPLICAOF", "127.0.0.1", CLOSED.to_s)
     nodes = [{ master: "127.0.0.1:#{master.port}", replicas: ["127.0.0.1:#{own.port}"] }]
     Plait::Shard::Proxy.open(nodes: nodes, listen: "127.0.0.1:0", reads: :replicas) do |proxy|
       assert_equal("+OK\r\n", call(proxy.port, "SET", "k", "v"))

@@ -101,7 +101,7 @@ class ShardSentinelsTest < Minitest::Test
     sentinel = Support::RedisSentinel.start(masters: { "first" => plain })
     error = assert_raises(Plait::UsageError) { with_sentinel_proxy([sentinel], masters: %w[other]) { flunk } }
     assert_match(/no master called other/, error.message)
-    gone = ["127.0.0.1:#{Support::Server.free_port}"]
+    gone = ["127.0.0.1:#{CLOSED}"]
     assert_raises(Plait::ConnectError) { Plait::Shard::Proxy.new(sentinels: gone, masters: ["a"], listen: "127.0.0.1:0").start }
     Plait::Shard::Proxy.open(sentinels: gone + addresses([sentinel]), masters: ["first"], listen: "127.0.0.1:0") do |proxy|
       assert_equal(plain.port, proxy.placement.nodes.first.port)

@@ -124,8 +124,7 @@ class ShardClusterCommandsTest < Minitest::Test
   def test_what_is_no_cluster_and_what_is_nobody
     error = assert_raises(Plait::RemoteError) { Plait::Shard::Proxy.new(cluster: addresses([plain]), listen: "127.0.0.1:0").start }
     assert_match(/cluster support disabled/, error.message)
-    port = Support::Server.free_port
-    assert_raises(Plait::ConnectError) { Plait::Shard::Proxy.new(cluster: ["127.0.0.1:#{port}"], listen: "127.0.0.1:0").start }
+    assert_raises(Plait::ConnectError) { Plait::Shard::Proxy.new(cluster: ["127.0.0.1:#{CLOSED}"], listen: "127.0.0.1:0").start }
     assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(cluster: ["a:1"], nodes: ["a:1"]) }
     assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(cluster: ["a:1"], placement: :twemproxy) }
     assert_raises(Plait::UsageError) { Plait::Shard::Proxy.new(cluster: []) }

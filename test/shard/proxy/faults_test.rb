@@ -105,11 +105,10 @@ class ShardProxyFaultsTest < Minitest::Test
   end
 
   def test_a_node_that_never_was
-    port = Support::Server.free_port
-    Plait::Shard::Proxy.open(nodes: ["127.0.0.1:#{port}"], listen: "127.0.0.1:0") do |proxy|
+    Plait::Shard::Proxy.open(nodes: ["127.0.0.1:#{CLOSED}"], listen: "127.0.0.1:0") do |proxy|
       converse(proxy.port) do |redis|
         replies = redis.pipeline([%w[GET a], %w[PING], %w[DEL a b]])
-        assert_match(/\A-ERR node 127.0.0.1:#{port} can't be reached: Connection refused; nothing was done\r\n/, replies[0])
+        assert_match(/\A-ERR node 127.0.0.1:#{CLOSED} can't be reached: Connection refused; nothing was done\r\n/, replies[0])
         assert_equal("+PONG\r\n", replies[1])
         assert_match(/\A-ERR node/, replies[2])
       end

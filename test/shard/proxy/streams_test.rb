@@ -75,8 +75,7 @@ class ShardProxyStreamsTest < Minitest::Test
   end
 
   def test_a_node_that_is_not_there
-    port = Support::Server.free_port
-    Plait::Shard::Proxy.open(nodes: ["127.0.0.1:#{port}"], listen: "127.0.0.1:0") do |proxy|
+    Plait::Shard::Proxy.open(nodes: ["127.0.0.1:#{CLOSED}"], listen: "127.0.0.1:0") do |proxy|
       converse(proxy.port) do |redis|
         redis.write(encode("SET", "k", "v" * LARGE) + encode("PING"))
         assert_match(/\A-ERR node .*nothing was done/, redis.reply)
