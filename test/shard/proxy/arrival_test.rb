@@ -12,10 +12,8 @@ class ShardProxyArrivalTest < Minitest::Test
 
   def test_who_waits_longer_is_served_first
     with_stopped_proxy do |clients, stop|
-      stop.call { clients.each { |client| client.write(encode("BLPOP", "l", "0")) } }
-      wait_until { call(nodes[0].port, "INFO", "clients")[/blocked_clients:(\d+)/, 1] == CLIENTS.to_s }
-      call(nodes[0].port, "RPUSH", "l", *(1..CLIENTS).map(&:to_s))
-      clients.each.with_index(1) { |client, i| assert_equal("*2\r\n$1\r\nl\r\n$1\r\n#{i}\r\n", client.reply) }
+      stop.call { await_elements(clients) }
+      assert_equal((1..CLIENTS).to_a, push_elements(clients))
     end
   end
 
@@ -47,15 +45,25 @@ class ShardProxyArrivalTest < Minitest::Test
     assert_equal(["+OK\r\n", "+OK\r\n", "+QUEUED\r\n"], client.pipeline([%w[WATCH k], %w[MULTI], %w[GET k]]))
   end
 
-  # All of them have connections to the node that are their own, and are idle; so is the one that all share.
+  def await_elements(clients) = clients.each { |client| client.write(encode("BLPOP", "l", "0")) }
+
+  # @return [Array<Integer>] the element of each client
+  def push_elements(clients)
+    wait_until { call(nodes[0].port, "INFO", "clients")[/blocked_clients:(\d+)/, 1] == CLIENTS.to_s }
+    call(nodes[0].port, "RPUSH", "l", *(1..CLIENTS).map(&:to_s))
+    clients.map { |client| Integer(client.reply[/\A\*2\r\n\$1\r\nl\r\n\$1\r\n(\d)\r\n\z/, 1]) }
+  end
+
+  # All of them have connections to the node that are their own, since all have waited at once; so is the one that all share. A
+  # connection that has to be made first comes behind those that are there.
   # @yieldparam clients [Array<Support::RedisConversation>]
   # @yieldparam stop [Proc] while whose block runs the proxy does not
   def with_stopped_proxy
     with_process do |port, pid|
       clients = Array.new(CLIENTS) { converse(port) }
       assert_equal("$-1\r\n", clients.first.call("GET", "k"))
-      clients.each { |client| client.write(encode("BLPOP", "nothing", "0.01")) }
-      assert_equal(["*-1\r\n"] * CLIENTS, clients.map(&:reply))
+      await_elements(clients)
+      assert_equal((1..CLIENTS).to_a, push_elements(clients).sort)
       yield(clients, ->(&block) { stopped(pid, &block) })
     ensure
       clients&.each(&:close)
