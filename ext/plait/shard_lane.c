@@ -104,8 +104,9 @@ static bool begins_with(const char *reply, size_t size, const char *code) {
 }
 
 /*
- * Keys have moved, and this placement is not the node's any longer. A node that can't say so now is asked again later. One that
- * refuses the question (its ACL, one database only) is used without a fence.
+ * Keys have moved, and this placement is not the node's any longer. A node that can't say so now is asked again later, but for what
+ * ends the script that keeps it busy, which touches no key. One that refuses the question (its ACL, one database only) is used
+ * without a fence.
  */
 static bool is_barred(struct shard_worker *worker, struct shard_link *link, const char *reply, size_t size) {
     static const char *const passing[] = {"LOADING", "BUSY", "MASTERDOWN"};
@@ -123,6 +124,10 @@ static bool is_barred(struct shard_worker *worker, struct shard_link *link, cons
         shared->barred = strdup(error);
         shard_link_give_up(worker, link, error);
         return true;
+    }
+    if (begins_with(reply, size, "BUSY") && shard_link_is_about_scripts(link)) {
+        link->unfenced = true;
+        return false;
     }
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
         if (!begins_with(reply, size, passing[i])) continue;

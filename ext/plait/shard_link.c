@@ -127,7 +127,7 @@ static void disconnect(struct shard_worker *worker, struct shard_link *link) {
     if (link->socket != -1) shard_hang_up(worker, link->socket);
     link->socket = -1;
     link->state = SHARD_DOWN;
-    link->answered = link->spilt = false;
+    link->answered = link->unfenced = link->spilt = false;
     link->turn = SHARD_NO_TURN;
     shard_rope_clear(&link->line, &worker->blocks);
     shard_kept_clear(worker, link);
@@ -377,6 +377,7 @@ static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
     if (!link->own) return;
     /* Before the command was whole: what is still to come of it would be the beginning of somebody else's. */
     if (link->sender) disconnect_sender(worker, link);
+    else if (link->unfenced) disconnect(worker, link);
     shard_release_link(worker, link);
 }
 
@@ -492,10 +493,20 @@ void shard_link_probe(struct shard_worker *worker, struct shard_link *link) {
     else if (link->state == SHARD_DOWN) begin_to_connect(worker, link);
 }
 
+/* Of the command that waits on a connection of its own. */
+static const struct shard_merge *merge_of(const struct shard_link *link) {
+    const struct shard_request *request = link->own && busy(link) ? waiter_at(link, link->head)->request : NULL;
+    return request ? request->merge : NULL;
+}
+
+bool shard_link_is_about_scripts(const struct shard_link *link) {
+    const struct shard_merge *merge = merge_of(link);
+    return merge && (merge->way == SHARD_RUNNING || merge->way == SHARD_KILL);
+}
+
 /* Who has all the keys looked at, or deleted, knows that it takes long, and keeps nobody else from being answered here. */
 static double times_of(const struct shard_link *link) {
-    const struct shard_request *request = link->own && busy(link) ? waiter_at(link, link->head)->request : NULL;
-    const struct shard_merge *merge = request ? request->merge : NULL;
+    const struct shard_merge *merge = merge_of(link);
     return merge && (merge->way == SHARD_ALL_ARRAYS || merge->way == SHARD_LONG) ? LONG : 1;
 }
 

@@ -182,6 +182,7 @@ struct shard_link {
     bool suspect;                 /* it was silent: nobody asks it anything before it has answered us */
     bool again;                   /* what was not sent before is sent anew: once */
     bool answered;                /* something has been, since it was connected */
+    bool unfenced;                /* the node was too busy for its fence: it is closed behind the command that ends a script */
     enum shard_link_state state;
     int socket;
     struct shard_tls *tls;        /* or NULL: it speaks plainly */
@@ -621,6 +622,10 @@ void shard_link_probe(struct shard_worker *worker, struct shard_link *link);
 
 /* Gives up those that have taken too long. Returns whether there is one that may yet. */
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link);
+
+/* Whether the command that waits there ends scripts or tells of them: a node that is busy with one takes nothing else. */
+bool shard_link_is_about_scripts(const struct shard_link *link);
+
 void shard_link_close(struct shard_worker *worker, struct shard_link *link);
 
 /* So many replies come before that of the last request. */

@@ -22,7 +22,7 @@ class ShardProxyScriptsTest < Minitest::Test
   # Of FUNCTION STATS: a function, or a script.
   RUNS = /duration_ms|\A-BUSY/
   # It ends by itself.
-  WRITES = "redis.call('SET', KEYS[1], '') local n = 0 while n < 3e5 do redis.call('PING') n = n + 1 end"
+  WRITES = "redis.call('SET', KEYS[1], '') local n = 0 while n < 1e6 do redis.call('PING') n = n + 1 end"
 
   def test_a_script_is_found_and_ended_wherever_it_runs
     with_proxy do |proxy|
@@ -38,8 +38,20 @@ class ShardProxyScriptsTest < Minitest::Test
     end
   end
 
-  def test_one_that_has_written_is_not_ended
+  # The proxy has no free connection to the node, which does not answer the fence.
+  def test_a_script_is_ended_by_a_new_connection
     with_proxy do |proxy|
+      caller = Thread.new { call(proxy.port, *ENDLESS["SCRIPT"], key_on(proxy, 1)) }
+      wait_until { call(nodes[1].port, "PING").start_with?("-BUSY") }
+      assert_equal("+OK\r\n", call(proxy.port, "SCRIPT", "KILL"))
+      assert_match(/\A-ERR .*killed by user/, caller.value)
+      assert_match(/\A-NOTBUSY/, call(proxy.port, "SCRIPT", "KILL"))
+      refute_empty(fenced_names(nodes[1]), "the next connection is fenced")
+    end
+  end
+
+  def test_one_that_has_written_is_not_ended
+    with_proxy(timeout: 120) do |proxy|
       caller = Thread.new { call(proxy.port, "EVAL", WRITES, "1", key_on(proxy, 1)) }
       wait_until { stats(proxy, 2).match?(RUNS) }
       assert_match(/\A-UNKILLABLE/, call(proxy.port, "SCRIPT", "KILL"))
@@ -48,6 +60,8 @@ class ShardProxyScriptsTest < Minitest::Test
   end
 
   private
+
+  def fenced_names(node) = call(node.port, "CLIENT", "LIST").scan(/name=(plait-shard:\S+) .*cmd=script/)
 
   def stats(proxy, version)
     converse(proxy.port) { |redis| redis.pipeline([["HELLO", version], %w[FUNCTION STATS]]).last }
