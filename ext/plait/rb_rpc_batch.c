@@ -37,8 +37,8 @@ struct batch {
 
 static ID id_respond, id_answered, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running, id_incoming;
 static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
-static ID id_handle_interrupt, id_session, id_telling;
-static VALUE batch_class, callable_class, delayed_class, never;
+static ID id_session, id_telling;
+static VALUE batch_class, callable_class, delayed_class;
 
 /* ---- the object ---- */
 
@@ -139,26 +139,13 @@ static VALUE answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
 
 /* ---- without interrupts ---- */
 
-struct act {
-    VALUE (*function)(VALUE);
-    VALUE argument;
-};
-
-static VALUE act(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data)) {
-    (void)yielded, (void)argc, (void)argv, (void)blockarg;
-    const struct act *act = (const struct act *)data;
-    return act->function(act->argument);
-}
-
 /*
  * What another thread raises must not come between a request and its answer. A thread of fibers gets nothing raised, and must
  * not have a mask, which all its fibers would share.
  */
 static VALUE undisturbed(VALUE (*function)(VALUE), VALUE argument) {
     if (!NIL_P(rb_fiber_scheduler_current())) return function(argument);
-
-    struct act data = {.function = function, .argument = argument};
-    return rb_block_call(rb_cThread, id_handle_interrupt, 1, &never, act, (VALUE)&data);
+    return plait_undisturbed_by(rb_eException, function, argument);
 }
 
 /* ---- a run ---- */
@@ -427,16 +414,8 @@ static VALUE class_of_rpc(VALUE rpc, const char *name) {
     return class;
 }
 
-static void load_mask(void) {
-    id_handle_interrupt = rb_intern("handle_interrupt");
-    never = rb_hash_new();
-    rb_hash_aset(never, rb_eException, ID2SYM(rb_intern("never")));
-    rb_gc_register_mark_object(rb_obj_freeze(never));
-}
-
 void plait_init_rpc_batch(VALUE rpc) {
     load_names();
-    load_mask();
     callable_class = class_of_rpc(rpc, "Callable");
     delayed_class = class_of_rpc(rpc, "Delayed");
     batch_class = rb_define_class_under(rpc, "NativeBatch", rb_cObject);

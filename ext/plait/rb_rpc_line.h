@@ -16,7 +16,7 @@
  * are: waiting, sleeping, the moves of much data (marked by `sending` and `receiving`), and every call into Ruby. There, and
  * nowhere else, a thread or fiber can be interrupted; what it held is given back by `leave`.
  * A call into Ruby can be interrupted at its end, too, and who reads makes calls for others: what is taken from a list and not yet
- * given to whom it belongs must not wait for one, see `plait_line_undisturbed` and `left`.
+ * given to whom it belongs must not wait for one, see `plait_undisturbed_by` and `left`.
  */
 #ifndef PLAIT_RB_RPC_LINE_H
 #define PLAIT_RB_RPC_LINE_H
@@ -218,8 +218,9 @@ void plait_line_wait(struct line *line, int events, double limit, struct bells o
 void plait_line_sleep(struct line *line, struct member *member, struct bells others);
 void plait_line_wake(const struct line *line, struct member *member);
 
-/* Runs what calls into Ruby for others, and must not be broken off: what is raised into this thread meanwhile comes after it. */
-void plait_line_undisturbed(VALUE (*run)(VALUE), VALUE argument);
+/* Runs what calls into Ruby for others, and must not be broken off: an interrupt of this class (Object: a kill, too) comes after
+ * it. */
+VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument);
 
 /* So that it can be woken. */
 void plait_line_give_bell(struct line *line, struct member *member);

@@ -521,7 +521,7 @@ static VALUE finish(VALUE argument) {
 
 void plait_line_finish(struct line *line, VALUE reason) {
     struct end end = {.line = line, .reason = reason};
-    if (NIL_P(line->over)) plait_line_undisturbed(finish, (VALUE)&end);
+    if (NIL_P(line->over)) plait_undisturbed_by(rb_cObject, finish, (VALUE)&end);
 }
 
 static void mark_member(const struct member *member) {

@@ -185,11 +185,11 @@ static VALUE run_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
     return call->run(call->argument);
 }
 
-void plait_line_undisturbed(VALUE (*run)(VALUE), VALUE argument) {
-    struct undisturbed call = {.run = run, .argument = argument};
+VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument) {
     VALUE never = rb_hash_new();
-    rb_hash_aset(never, rb_cObject, ID2SYM(rb_intern("never")));
-    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, run_undisturbed, (VALUE)&call);
+    rb_hash_aset(never, class, ID2SYM(rb_intern("never")));
+    struct undisturbed call = {.run = run, .argument = argument};
+    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, run_undisturbed, (VALUE)&call);
 }
 
 struct word {
@@ -209,7 +209,7 @@ void plait_line_wake(const struct line *line, struct member *member) {
         plait_bell_ring(member->bell);
     } else if (!plait_native_unblock(member->scheduler, line->connection, member->fiber)) {
         struct word word = {.line = line, .member = member};
-        plait_line_undisturbed(unblock, (VALUE)&word);
+        plait_undisturbed_by(rb_cObject, unblock, (VALUE)&word);
     }
 }
 
