@@ -30,15 +30,21 @@ module ServerCases
       assert_equal([1, 7, message, nil], ask(datagrams, [0, 7, "big", [70_000]]))
     end
 
-    # Dropped without a word: who is said to have sent them may know nothing of it.
+    # They have no answer: who is said to have sent them may know nothing of it.
     def test_datagrams_that_are_no_message
-      sender = datagrams
+      seen = queue.new
+      sender = datagrams(on_error: ->(error, incoming) { seen << [error.class.name, incoming] })
       request = [0, 1, "add", [1, 2]].to_msgpack
       ["", "GET / HTTP/1.1", "\xC1".b, [1, 7, nil, 3].to_msgpack, request + request, request + "\xC0".b,
        *(1...request.bytesize).map { |size| request.byteslice(0, size) },
-       "\x94\x00\x01\xA4echo#{"\x91" * 60_000}\x01".b, "\x94\x00\x01\xA4echo\x91\xC6\xFF\xFF\xFF\xFF".b].each do |bytes|
+       "\x94\x00\x01\xA4echo#{"\x91" * 60_000}\x01".b,
+       "\x94\x00\x01\xA4echo\x91\xC6\xFF\xFF\xFF\xFF".b].each.with_index(1) do |bytes, number|
         sender.send(bytes, 0)
         assert_equal([1, 7, nil, 3], ask(sender, [0, 7, "add", [1, 2]]), bytes[0, 40].inspect)
+        error, incoming = seen.pop
+        assert_includes(%w[Plait::RemoteProtocolError Plait::LimitExceeded], error, bytes[0, 40].inspect)
+        assert_nil(incoming)
+        assert_equal(number, count(:broken))
       end
     end
 

@@ -17,7 +17,7 @@ module Plait
 
         # @return [Integer] what came in, by kind
         attr_reader :requests, :notifications, :refused
-        # @return [Integer] connections that were ended because their peer has broken the protocol, or a limit
+        # @return [Integer] connections that were ended, and datagrams dropped, because their peer has broken the protocol, or a limit
         attr_reader :broken
 
         # @param lock [Lock]
@@ -80,8 +80,13 @@ module Plait
         def closed(connection, error)
           @crew.call if @board.remove(connection.session)
           @handler.closed(connection)
-          return unless error.is_a?(RemoteProtocolError)
+          report(error) if error.is_a?(RemoteProtocolError)
+        end
 
+        # A peer has broken the protocol, or a limit.
+        # @param error [RemoteProtocolError]
+        # @return [void]
+        def report(error)
           @lock.exclusively { @broken += 1 }
           @handler.report(error)
         end

@@ -10,8 +10,8 @@ require_relative "../../values/errors"
 module Plait
   module RPC
     class Server
-      # Takes what comes by datagrams, each a request or a notification. What is neither is dropped without a word: its sender's
-      # address may be somebody else's.
+      # Takes what comes by datagrams, each a request or a notification. What is neither is dropped, and reported; its sender is
+      # not answered: the address may be somebody else's.
       class Letterbox
         # @param datagrams [Io::Datagrams]
         # @param options [Options]
@@ -43,15 +43,19 @@ module Plait
         private
 
         def take(bytes, sender)
-          event = @parser.reset.feed(bytes).next_event
-          return unless %i[request notification].include?(event) && @parser.bytesize == bytes.bytesize
+          @parser.reset.feed(bytes)
+          return @dispatcher.report(stray) unless asks?(@parser.next_event, bytes)
 
           reply = Datagram::Reply.new(@datagrams, sender, codec: @options.codec, session: @peer, raw: @options.raw)
           @dispatcher.take(Incoming.new(reply, @parser.id, @parser.method_name, @parser.params))
           @crew.call
-        rescue RemoteProtocolError
-          nil
+        rescue RemoteProtocolError => e
+          @dispatcher.report(e)
         end
+
+        def asks?(event, bytes) = %i[request notification].include?(event) && @parser.bytesize == bytes.bytesize
+
+        def stray = RemoteProtocolError.new("a datagram to #{@datagrams.endpoint} is not one request or notification")
       end
     end
   end
