@@ -3,6 +3,7 @@
 require "securerandom"
 require "socket"
 require_relative "../values/errors"
+require_relative "claim_judgement"
 require_relative "fence"
 require_relative "lease"
 require_relative "node_connection"
@@ -53,10 +54,12 @@ module Plait
       # @raise [ConnectionError, RemoteError, TimeoutError] of a node
       def begin
         records = names.to_h { |name| [name, open_plainly(name) { |connection| look(connection, name) }] }
-        step = judge(records)
+        judgement = ClaimJudgement.new(@from, @to, records, @others)
+        step = judgement.step(resume: @resume)
         return step if step == :settled
 
-        check_others
+        judgement.check_others
+        @base = judgement.base
         take(records, step)
         @state = step
       end
@@ -68,7 +71,7 @@ module Plait
         return if @state == :decided
 
         write_all("closed")
-        names.each { |name| replicas(name).each { |replica| await_replica(replica, name) } }
+        names.each { |name| nodes_of(name).flat_map(&:replicas).uniq.each { |replica| await_replica(replica, name) } }
       end
 
       # The new placement counts, once one node has this; a node that can't be told now is told by a proxy later.
@@ -119,15 +122,11 @@ module Plait
 
       def masters(settings) = settings.topology.masters.map(&:to_s)
 
-      def settings_of(name) = @to.topology.masters.any? { |node| node.to_s == name } ? @to : @from
+      def settings_of(name) = masters(@to).include?(name) ? @to : @from
 
-      def node_of(name) = settings_of(name).topology.masters.find { |node| node.to_s == name }
+      def nodes_of(name) = [@to, @from].flat_map { |settings| settings.topology.masters }.select { |node| node.to_s == name }
 
-      def replicas(name)
-        [@from, @to].flat_map { |settings| settings.topology.masters }.select { |node| node.to_s == name }.flat_map(&:replicas)
-      end
-
-      def open_plainly(name, &block) = NodeConnection.open(node_of(name), settings_of(name).access, &block)
+      def open_plainly(name, &block) = NodeConnection.open(nodes_of(name).first, settings_of(name).access, &block)
 
       # ---- before ----
 
@@ -140,72 +139,11 @@ module Plait
                           "needs #{NEEDED}"
       end
 
-      # @return [Symbol] (see #begin)
-      def judge(records)
-        mine = records.select { |name, record| record.there? && !elsewhere?(name, record) }
-        newest = mine.values.max_by(&:epoch) or return :moving
-        @base = newest.settled? ? newest.epoch : newest.base
-        recent = mine.select { |_, record| record.epoch >= @base }
-        open = recent.reject { |_, record| record.settled? }
-        open.any? ? judge_broken(recent, open) : judge_settled(recent)
-      end
-
-      def judge_settled(recent)
-        return :settled if !all?(recent, @from, :serves) && all?(recent, @to, :serves)
-
-        check(recent, @from, :serves)
-        :moving
-      end
-
-      def judge_broken(recent, open)
-        open.each_value { |record| check_broken(record) }
-        moved = recent.select { |_, record| record.state == "moved" }
-        if moved.any?
-          check(moved, @to, :will)
-          return :decided
-        end
-        check(open, @from, :was)
-        check(recent.except(*open.keys), @from, :serves)
-        :moving
-      end
-
-      # It has left this shard, or another one, and knows nothing of what is under way.
-      def elsewhere?(name, record) = record.settled? && record.serves.empty? && Fence.token(@from, name).empty?
-
-      def all?(records, settings, field) = records.all? { |name, record| record[field] == Fence.token(settings, name) }
-
-      def check(records, settings, field)
-        name, record = records.find { |node, one| one[field] != Fence.token(settings, node) }
-        return unless name
-
-        raise UsageError, "the placement #{settings.equal?(@to) ? "to move to" : "of this proxy"} is not that of the node " \
-                          "#{name}: #{record.text}. Where that was another shard, which is over, delete its key " \
-                          "#{Fence::RECORD} in database #{Fence::DATABASE}"
-      end
-
-      def check_broken(record)
-        alive = @others.each_value.any? { |proxies| proxies.key?(record.owner) }
-        raise UsageError, "another reshard is under way: #{record.text}" if alive
-        return if @resume
-
-        raise UsageError, "a reshard was broken off: #{record.text}. resume: true (--resume) goes on with it"
-      end
-
-      def check_others
-        @others.each do |name, proxies|
-          token = Fence.token(@to, name)
-          proxy = proxies.each_value.find { |one| ![one["serves"], one["follows"]].include?(token) } or next
-          raise UsageError, "the proxy on #{proxy["by"]} is alive and would not follow: give it the new file, which it takes " \
-                            "up when the keys have moved, or stop it"
-        end
-      end
-
       # ---- records ----
 
       # Where one was broken off, no proxy is let in before all nodes are taken: it could still end what it was about.
       def take(records, step)
         @epoch = records.values.map(&:epoch).max + 1
-        @base ||= 0
         @stamps = records.transform_values(&:stamp)
         return write_all("moved") if step == :decided
 
@@ -256,7 +194,7 @@ module Plait
       end
 
       def own(name)
-        @connections[name] ||= NodeConnection.new(node_of(name), settings_of(name).access).tap do |connection|
+        @connections[name] ||= NodeConnection.new(nodes_of(name).first, settings_of(name).access).tap do |connection|
           connection.call("CLIENT", "SETNAME", @name)
         end
       end
