@@ -11,8 +11,10 @@ class DBActiveRecordTest < Minitest::Test
     require "plait/db/active_record"
 
     class Person < ActiveRecord::Base
+      after_commit { sleep if self.class.rests.tap { self.class.rests = false } }
+
       class << self
-        attr_accessor :sleep
+        attr_accessor :sleep, :rests
 
         def name_of(id) = find_by(id: id)&.name
         def slow_name_of(id) = select("people.*, CAST(#{sleep}(0.01) AS CHAR(5)) AS pause").where(id: id).first.name
@@ -20,6 +22,7 @@ class DBActiveRecordTest < Minitest::Test
         def wait(seconds) = connection.select_value("SELECT CAST(#{sleep}(#{seconds}) AS CHAR(5))")
         def connections = connection_pool.stat[:connections]
         def busy = connection_pool.stat[:busy]
+        def sleep_behind_commit = self.rests = true
         def commit_slowly = connection_pool.with_connection { |one| one.class.prepend(SlowCommit) }
       end
     end

@@ -24,6 +24,7 @@ class DBSequelTest < Minitest::Test
       def wait(seconds) = @database.get(Sequel.function(@sleep, seconds))
       def connections = @database.pool.size
       def busy = @database.pool.allocated.size
+      def sleep_behind_commit = @database.after_commit { sleep }
       def commit_slowly = @database.singleton_class.prepend(SlowCommit)
     end
 

@@ -18,7 +18,7 @@ module Plait
     #   it to the next fiber, which fails. So is one that an interrupt has parted from its user: ActiveRecord keeps it until the
     #   user's thread has ended.
     # - Connections are made on threads of their own, which an interrupt need not wait for.
-    # - A COMMIT that was cut raises {CommitUnknown}.
+    # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut behind it, {CommittedLate}.
     #
     # Its pool (`pool:` in the configuration) is the limit, however many fibers there are: those for whom there is no
     # connection wait for `checkout_timeout` seconds. From 7.2 on a connection is given back after each query or transaction;
@@ -128,13 +128,19 @@ module Plait
         def new_client(*) = Apart.call(discard: :close.to_proc) { super }
       end
 
+      # What ActiveRecord does behind a COMMIT (callbacks, say) may be cut, too.
+      module Transactions
+        # As ActiveRecord's own.
+        def transaction(**) = Commit.around(self) { super }
+      end
+
       # Tells what becomes of a transaction.
       module Committing
         LOST = [::ActiveRecord::ConnectionFailed, ::ActiveRecord::AdapterTimeout].freeze
         private_constant :LOST
 
         # As ActiveRecord's own.
-        def commit = materialized? ? Commit.watch(method(:refused?)) { super } : super
+        def commit = materialized? ? Commit.watch(connection, method(:refused?)) { super } : super
 
         private
 
@@ -155,7 +161,7 @@ module Plait
         ::ActiveSupport::IsolatedExecutionState.singleton_class.prepend(Isolation)
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(Discarding)
         ::ActiveRecord::ConnectionAdapters::ConnectionPool::Queue.prepend(Counting)
-        ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Leasing)
+        ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Leasing, Transactions)
         ::ActiveRecord::ConnectionAdapters::RealTransaction.prepend(Committing)
         HOOKS.each { |hook| ::ActiveSupport.on_load(hook) { singleton_class.prepend(Connecting) } }
       end

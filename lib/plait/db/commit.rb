@@ -20,8 +20,9 @@ module Plait
 
     # What is told of a transaction whose end was interrupted.
     module Commit
-      # The others (Interrupt, SystemExit) end the program, and stay what they are.
-      CUTS = [StandardError, Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze
+      # Of a timeout or a cancellation. The others (Interrupt, SystemExit) end the program, and stay what they are.
+      INTERRUPTS = [Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze
+      CUTS = [StandardError, *INTERRUPTS].freeze
 
       module_function
 
@@ -36,17 +37,38 @@ module Plait
         raise cut
       end
 
+      # Around a transaction of a library, which has work to do behind its COMMIT.
+      # @param database [Object] of which this fiber has one transaction at a time
+      # @return [Object] what the block returns
+      def around(database)
+        key = key_of(database)
+        return yield unless Thread.current[key].nil?
+
+        begin
+          Thread.current[key] = false
+          yield
+        rescue *INTERRUPTS => e
+          Thread.current[key] ? tell(CommittedLate.new, e) : raise
+        ensure
+          Thread.current[key] = nil
+        end
+      end
+
       # Around a library's own COMMIT.
       # @yieldreturn [Object]
+      # @param database [Object] see {#around}
       # @param answered [#call] (error) => whether the server has refused it
       # @return [Object] what the block returns
-      def watch(answered)
-        yield
+      def watch(database, answered)
+        key = key_of(database)
+        yield.tap { Thread.current[key] = true unless Thread.current[key].nil? }
       rescue *CUTS => e
         raise if e.is_a?(StandardError) && answered.call(e)
 
         tell(CommitUnknown.new, e)
       end
+
+      def key_of(database) = :"plait_commit_#{database.object_id}"
     end
   end
 end

@@ -20,7 +20,7 @@ module Plait
     # - A connection that was cut in the middle of a call, by a timeout or a cancellation, is closed. Sequel would give it to
     #   one after the other, each of which fails.
     # - Connections are made on threads of their own, which an interrupt need not wait for.
-    # - A COMMIT that was cut raises {CommitUnknown}.
+    # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut behind it, {CommittedLate}.
     module Sequel
       # Closes what was cut, and what Sequel has left behind with a fiber that was interrupted while it waited for the lock of
       # the pool: that fiber would find it as its own.
@@ -112,12 +112,15 @@ module Plait
 
       # The server rolls back what was cut when its connection is closed.
       module Transactions
+        # As Sequel's own.
+        def transaction(*, **) = Commit.around(self) { super }
+
         private
 
         def commit_transaction(connection, *)
           return super if supports_savepoints? && savepoint_level(connection) > 1
 
-          Commit.watch(->(error) { refused?(connection, error) }) { super }
+          Commit.watch(self, ->(error) { refused?(connection, error) }) { super }
         end
 
         def refused?(connection, error)
