@@ -113,7 +113,8 @@ struct mprpc_scan {
     uint64_t id;              /* of requests and responses */
     uint64_t removed;         /* bytes of the message that are no longer in the data, modulo 2^64 */
     uint64_t at;              /* bytes of the data that are scanned; more than there are while a string is skipped */
-    uint64_t grace;           /* bytes over the limit that are scanned all the same */
+    uint64_t grace;           /* bytes over the limit that are scanned all the same; 0: none */
+    uint64_t owed;            /* values to come of containers that began since then */
     uint64_t error_at;        /* where the rule was broken, in bytes of the message */
     struct mprpc_span method; /* its name without the header: requests and notifications */
     struct mprpc_span error;  /* packed: responses */
@@ -156,10 +157,12 @@ void mprpc_put_back(struct mprpc_scan *scan, uint64_t missing);
 void mprpc_drop(struct mprpc_scan *scan, size_t size);
 
 /*
- * After MPRPC_E_MESSAGE_LIMIT: whether the scan goes on behind the string that is too long, once for each message. So it does
- * where the message's id and the string's end are known. What comes then is to be dropped.
+ * After a limit is broken: whether the scan goes on without limits.nesting, elements and method_name, once for each message. So
+ * it does where it is known which request, response or notification it is. The message may have twice the bytes of
+ * limits.message, or so many behind the string that is too long. What comes is to be dropped.
  */
 bool mprpc_excuse(struct mprpc_scan *scan);
+bool mprpc_excusable(const struct mprpc_scan *scan);
 
 /* Memory to reserve for a string of `size` bytes when `now` are reserved and full: never more than 64 MiB, or twice of what
  * has come, on the peer's word. */

@@ -67,7 +67,7 @@ static int scan_method(struct mprpc_scan *scan, const struct mprpc_view *view) {
     int result = mprpc_read_string(scan, view, &size, &header);
     if (header == 0) return fail(scan, -MPRPC_E_METHOD, scan->at);
     if (result == MPRPC_MORE) return MPRPC_MORE;
-    if (size > scan->limits->method_name) return fail(scan, -MPRPC_E_METHOD_LIMIT, scan->at);
+    if (size > scan->limits->method_name && !scan->grace) return fail(scan, -MPRPC_E_METHOD_LIMIT, scan->at);
 
     scan->method.at = (size_t)scan->at + header;
     scan->method.size = size;
@@ -87,7 +87,7 @@ static int scan_error(struct mprpc_scan *scan, const struct mprpc_view *view) {
 
 static int scan_value(struct mprpc_scan *scan, const struct mprpc_view *view) {
     bool params = scan->kind != MPRPC_RESPONSE;
-    if (params && scan->depth == 0 && !mprpc_begins_array(view->data[scan->at])) {
+    if (params && scan->depth == 0 && !scan->grace && !mprpc_begins_array(view->data[scan->at])) {
         return fail(scan, -MPRPC_E_PARAMS, scan->at);
     }
     int result = mprpc_skip_value(scan, view);
@@ -155,14 +155,18 @@ void mprpc_drop(struct mprpc_scan *scan, size_t size) {
     scan->removed += size;
 }
 
-bool mprpc_excuse(struct mprpc_scan *scan) {
-    uint64_t end = scan->at + scan->removed;
-    if (scan->stage != MPRPC_BROKEN || scan->rule != MPRPC_E_MESSAGE_LIMIT || scan->grace) return false;
-    if (!scan->identified || end <= scan->limits->message) return false;
+bool mprpc_excusable(const struct mprpc_scan *scan) {
+    if (scan->stage != MPRPC_BROKEN || !mprpc_rule(-(int)scan->rule)->limit || scan->grace) return false;
+    return scan->identified || scan->kind == MPRPC_NOTIFICATION;
+}
 
+bool mprpc_excuse(struct mprpc_scan *scan) {
+    if (!mprpc_excusable(scan)) return false;
+
+    uint64_t end = scan->at + scan->removed;
     scan->stage = scan->before;
     scan->rule = MPRPC_OK;
-    scan->grace = end;
+    scan->grace = end > scan->limits->message ? end : scan->limits->message;
     return true;
 }
 

@@ -39,7 +39,21 @@ static bool is_here(const struct mprpc_scan *scan, const struct mprpc_view *view
 
 /* ---- containers ---- */
 
+/* A value of so many bytes. */
+static int pass(struct mprpc_scan *scan, uint64_t size) {
+    scan->at += size;
+    scan->left--;
+    return 1;
+}
+
+/* Where a message ends depends on how many values are to come, not on which container they are in. */
+static int flatten(struct mprpc_scan *scan, uint64_t count, unsigned header) {
+    scan->owed += count;
+    return pass(scan, header);
+}
+
 static int open_container(struct mprpc_scan *scan, uint64_t count, unsigned header) {
+    if (scan->grace) return flatten(scan, count, header);
     if (scan->depth == scan->limits->nesting) return fail_here(scan, -MPRPC_E_NESTING_LIMIT);
     if (count > scan->limits->elements - scan->elements) return fail_here(scan, -MPRPC_E_ELEMENTS_LIMIT);
 
@@ -60,13 +74,6 @@ static int open_long_container(struct mprpc_scan *scan, const struct mprpc_view 
 }
 
 /* ---- strings and extensions ---- */
-
-/* A value of so many bytes. */
-static int pass(struct mprpc_scan *scan, uint64_t size) {
-    scan->at += size;
-    scan->left--;
-    return 1;
-}
 
 /* One that goes beyond the limit is not told as large: the limit is broken. */
 static int pass_string(struct mprpc_scan *scan, const struct mprpc_view *view) {
@@ -122,11 +129,17 @@ static void pass_plain(struct mprpc_scan *scan, const struct mprpc_view *view) {
     scan->left = left;
 }
 
+static void take_owed(struct mprpc_scan *scan) {
+    scan->left = scan->owed < UINT32_MAX ? (uint32_t)scan->owed : UINT32_MAX;
+    scan->owed -= scan->left;
+}
+
 int mprpc_skip_value(struct mprpc_scan *scan, const struct mprpc_view *view) {
     int result = 1;
     while (result == 1) {
         pass_plain(scan, view);
         while (scan->left == 0 && scan->depth > 0) scan->left = scan->levels[--scan->depth];
+        if (scan->left == 0) take_owed(scan);
         if (scan->left == 0) return 1;
         if (scan->at >= view->size) return MPRPC_MORE;
         if (steps[view->data[scan->at]] == 0) result = pass_other(scan, view, view->data[scan->at]);

@@ -360,6 +360,10 @@ static VALUE parser_excuse(VALUE self) {
     return plait_messagepack_rpc_excuse(self) ? Qtrue : Qfalse;
 }
 
+bool plait_messagepack_rpc_excusable(VALUE self) {
+    return mprpc_excusable(&parser_of(self)->scan);
+}
+
 bool plait_messagepack_rpc_excuse(VALUE self) {
     struct parser *parser = parser_of(self);
     if (!mprpc_excuse(&parser->scan)) return false;
@@ -418,7 +422,8 @@ static bool has_bytes(VALUE string, const char *bytes, size_t size) {
 VALUE plait_messagepack_rpc_method_name(VALUE self) {
     const struct parser *parser = parser_of(self);
     const struct mprpc_span *method = &parser->scan.method;
-    if (method->at == 0 || parser->discarding || method->at + method->size > pending(parser)) return Qnil;
+    size_t end = method->at + method->size;
+    if (method->at == 0 || parser->discarding || end > pending(parser) || end > parser->limits.message) return Qnil;
     if (has_bytes(last_name, pending_bytes(parser) + method->at, method->size)) return last_name;
 
     return last_name = interned_name(parser, method);

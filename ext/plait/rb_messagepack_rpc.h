@@ -93,7 +93,10 @@ VALUE plait_messagepack_rpc_misuse(const char *message);
 /* The binding's other half, called by plait_init_messagepack_rpc. */
 void plait_init_messagepack_rpc_writer(VALUE messagepack_rpc);
 
-/* After LimitExceeded: whether only this message is lost; then what is left of it is not kept. */
+/* After LimitExceeded: whether only this message is lost. */
+bool plait_messagepack_rpc_excusable(VALUE self);
+
+/* As that; then what is left of it is not kept. */
 bool plait_messagepack_rpc_excuse(VALUE self);
 
 #endif

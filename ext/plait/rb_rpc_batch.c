@@ -92,16 +92,23 @@ static struct request *place(struct batch *batch) {
     return &batch->requests[batch->size];
 }
 
+static void add(struct batch *batch, struct request request) {
+    *place(batch) = request;
+    batch->size++;
+    if (NIL_P(request.id)) batch->notifications++;
+}
+
 void plait_rpc_batch_add(VALUE self, VALUE parser) {
-    struct batch *batch = batch_of(self);
     VALUE params = plait_messagepack_rpc_small_params(parser, self);
     struct request request = {.params = params, .incoming = Qnil, .small = params != Qundef};
     if (!request.small) request.params = plait_messagepack_rpc_params(parser);
     request.id = plait_messagepack_rpc_id(parser);
     request.name = plait_messagepack_rpc_method_name(parser);
-    *place(batch) = request;
-    batch->size++;
-    if (NIL_P(request.id)) batch->notifications++;
+    add(batch_of(self), request);
+}
+
+void plait_rpc_batch_add_other(VALUE self, VALUE id, VALUE name, VALUE params) {
+    add(batch_of(self), (struct request){.id = id, .name = name, .params = params, .incoming = Qnil});
 }
 
 /* ---- requests as Ruby knows them ---- */

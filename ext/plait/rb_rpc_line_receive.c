@@ -189,9 +189,47 @@ static void hand_batch_on(struct line *line) {
     if (!NIL_P(batch)) rb_funcall(line->connection, id_arrived_together, 1, batch);
 }
 
-/* An answer over the limit is lost for its call alone. */
-static bool excuse(struct line *line, VALUE error) {
-    if (!plait_messagepack_rpc_answers(line->parser)) return false;
+static bool room(const struct line *line) {
+    return RTEST(rb_funcall(line->connection, id_room, 0));
+}
+
+/* A batch has requests, or notifications, which have an order of their own. */
+static bool fits_batch(const struct line *line) {
+    if (NIL_P(line->batch)) return true;
+    return (plait_rpc_batch_notifications(line->batch) > 0) == (line->held == MESSAGEPACK_RPC_NOTIFICATION);
+}
+
+/* Returns false where there is no room. */
+static bool open_batch(struct line *line) {
+    if (line->places == 0 || !fits_batch(line)) {
+        hand_batch_on(line);
+        long places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
+        line->places = places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
+        if (line->places == 0) return false;
+    }
+    if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
+    return true;
+}
+
+static bool add_to_batch(struct line *line) {
+    if (!open_batch(line)) return false;
+
+    plait_rpc_batch_add(line->batch, line->parser);
+    line->places--;
+    return true;
+}
+
+/* What is guarded against what the peer sends. */
+struct guard {
+    struct line *line;
+    VALUE (*run)(VALUE);
+};
+
+static VALUE hand_all_on(VALUE argument);
+static VALUE take_requests(VALUE argument);
+
+/* An answer over a limit is lost for its call alone. */
+static bool excuse_answer(struct line *line, VALUE error) {
     if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return false;
     if (!plait_messagepack_rpc_excuse(line->parser)) return false;
 
@@ -201,20 +239,59 @@ static bool excuse(struct line *line, VALUE error) {
     return true;
 }
 
-static VALUE finish_by(VALUE argument, VALUE error) {
-    struct line *line = (struct line *)argument;
-    if (excuse(line, error)) return Qundef;
+/* Whether there is room for what is over a limit, as for any request. */
+static bool room_for_excess(struct line *line, const struct guard *guard) {
+    if (guard->run == take_requests) return false; /* it is left to read_available, which meets it again */
+    if (guard->run != hand_all_on) return true;
+    if (!line->batches) return room(line);
 
+    line->held = NIL_P(plait_messagepack_rpc_id(line->parser)) ? MESSAGEPACK_RPC_NOTIFICATION : MESSAGEPACK_RPC_REQUEST;
+    bool open = open_batch(line);
+    line->held = MESSAGEPACK_RPC_MORE;
+    return open;
+}
+
+/* It is handed on with the error in the place of its arguments. */
+static bool excuse_request(struct line *line, const struct guard *guard, VALUE error) {
+    VALUE id = plait_messagepack_rpc_id(line->parser);
+    VALUE name = plait_messagepack_rpc_method_name(line->parser);
+    if (!plait_messagepack_rpc_excuse(line->parser)) return false;
+
+    if (guard->run == hand_all_on && line->batches) {
+        plait_rpc_batch_add_other(line->batch, id, name, error);
+        line->places--;
+    } else {
+        rb_funcall(line->connection, id_arrived, 3, id, name, error);
+    }
+    return true;
+}
+
+/* Qundef: it goes on. */
+static VALUE finish_by(VALUE argument, VALUE error) {
+    const struct guard *guard = (const struct guard *)argument;
+    struct line *line = guard->line;
+    if (plait_messagepack_rpc_answers(line->parser)) {
+        if (excuse_answer(line, error)) return Qundef;
+    } else if (plait_messagepack_rpc_excusable(line->parser)) {
+        if (!room_for_excess(line, guard)) return Qfalse;
+        if (excuse_request(line, guard, error)) return Qundef;
+    }
     hand_batch_on(line);
     plait_line_finish(line, error);
     return Qfalse;
 }
 
+static VALUE run_guarded(VALUE argument) {
+    const struct guard *guard = (const struct guard *)argument;
+    return guard->run((VALUE)guard->line);
+}
+
 /* What the peer sends may break the protocol: then it is over. */
 static VALUE guarded(struct line *line, VALUE (*run)(VALUE)) {
     if (NIL_P(protocol_error)) protocol_error = rb_path2class("Plait::RemoteProtocolError");
+    struct guard guard = {.line = line, .run = run};
     VALUE result;
-    do result = rb_rescue2(run, (VALUE)line, finish_by, (VALUE)line, protocol_error, (VALUE)0);
+    do result = rb_rescue2(run_guarded, (VALUE)&guard, finish_by, (VALUE)&guard, protocol_error, (VALUE)0);
     while (result == Qundef);
     return result;
 }
@@ -234,29 +311,6 @@ void plait_line_take_in(struct line *line) {
 }
 
 /* ---- messages, for who reads for good ---- */
-
-static bool room(const struct line *line) {
-    return RTEST(rb_funcall(line->connection, id_room, 0));
-}
-
-/* A batch has requests, or notifications, which have an order of their own. */
-static bool fits_batch(const struct line *line) {
-    if (NIL_P(line->batch)) return true;
-    return (plait_rpc_batch_notifications(line->batch) > 0) == (line->held == MESSAGEPACK_RPC_NOTIFICATION);
-}
-
-static bool add_to_batch(struct line *line) {
-    if (line->places == 0 || !fits_batch(line)) {
-        hand_batch_on(line);
-        long places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
-        line->places = places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
-        if (line->places == 0) return false;
-    }
-    if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
-    plait_rpc_batch_add(line->batch, line->parser);
-    line->places--;
-    return true;
-}
 
 static bool take(struct line *line) {
     switch (line->held) {

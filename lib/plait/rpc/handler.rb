@@ -23,6 +23,8 @@ module Plait
       attr_reader :methods
       # @return [Integer] requests and notifications for methods that there are not
       attr_reader :unknown
+      # @return [Integer] those that were skipped, since they were over a limit
+      attr_reader :excessive
 
       # @param object [Object, Module, Hash] see {Exposure}
       # @param methods [Array, Hash, nil] see {Exposure}
@@ -39,7 +41,7 @@ module Plait
         @format = ErrorFormat.fetch(errors)
         @on_error = on_error
         @storage = Mechanisms::State.storage
-        @unknown = 0
+        @unknown = @excessive = 0
         @counting = Mutex.new
       end
 
@@ -70,6 +72,7 @@ module Plait
       # @param flush [Boolean] false: somebody will flush the connection soon
       # @return [void]
       def run(incoming, callable, flush: true)
+        return exceeded(incoming, flush) if incoming.excess
         return not_found(incoming, flush) unless callable
 
         arguments = arguments_of(incoming, callable, flush) or return
@@ -160,6 +163,12 @@ module Plait
         report(error, incoming) unless error.is_a?(Refusal)
       rescue *ERRORS
         nil # the answer can't be sent
+      end
+
+      def exceeded(incoming, flush)
+        @counting.synchronize { @excessive += 1 }
+        refuse(incoming, :limit, incoming.excess.message, flush)
+        report(incoming.excess, incoming)
       end
 
       def not_found(incoming, flush)

@@ -2,6 +2,7 @@
 
 require_relative "refusal"
 require_relative "../protocols/messagepack_rpc/pack_error"
+require_relative "../values/errors"
 
 module Plait
   module RPC
@@ -15,7 +16,7 @@ module Plait
       attr_reader :connection
       # @return [Integer, nil] nil: it is a notification
       attr_reader :id
-      # @return [String] frozen
+      # @return [String, nil] frozen; nil: of a request over a limit it may be unknown
       attr_reader :method_name
       # Who has taken it: it tells which answer is the first, and how an error is told.
       # @return [#settle, #tell]
@@ -25,7 +26,8 @@ module Plait
       # @param connection [Connection]
       # @param id [Integer, nil]
       # @param method_name [String]
-      # @param params [String, Array<String>, Protocols::MessagePackRPC::Skeleton, nil] a packed array
+      # @param params [String, Array<String>, Protocols::MessagePackRPC::Skeleton, LimitExceeded, nil] a packed array; or the
+      #   limit that it has exceeded, so that it was skipped
       # @param arguments [Array, nil] instead, where they are unpacked already
       def initialize(connection, id, method_name, params, arguments = nil)
         @connection = connection
@@ -41,9 +43,13 @@ module Plait
       # @return [String, Array<String>, Protocols::MessagePackRPC::Skeleton] packed
       def params = @params || @connection.codec.pack(@arguments)
 
+      # @return [LimitExceeded, nil] why there are no arguments
+      # @api private
+      def excess = (@params if @params.is_a?(LimitExceeded))
+
       # @return [Array]
-      # @raise [Protocols::MessagePackRPC::UnpackError]
-      def arguments = @arguments || @connection.codec.unpack(@params)
+      # @raise [Protocols::MessagePackRPC::UnpackError, LimitExceeded]
+      def arguments = @arguments || (excess ? raise(excess) : @connection.codec.unpack(@params))
 
       # @return [Boolean]
       def answered? = @answered || false

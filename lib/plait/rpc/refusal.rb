@@ -9,6 +9,7 @@ module Plait
 
       # - no_method: there is none of that name, or it may not be called
       # - arguments: another number of them than the method takes, or they can't be unpacked
+      # - limit: it has more bytes, levels or elements than is taken
       # - denied: the connection has not shown the secret
       # - busy: too many requests wait already
       # - stopping: the server ends
@@ -17,6 +18,7 @@ module Plait
       KINDS = {
         no_method: Kind.new("NoMethodError", ".CallError.NoMethodError"),
         arguments: Kind.new("ArgumentError", ".CallError.ArgumentError"),
+        limit: Kind.new("LimitError", ".CallError"),
         denied: Kind.new("PermissionError", ".CallError"),
         busy: Kind.new("ServerBusyError", ".ServerError.ServerBusyError"),
         stopping: Kind.new("ServerStoppingError", ".ServerError"),
@@ -44,7 +46,7 @@ module Plait
       def code = KINDS.fetch(@kind).code
 
       # @return [Boolean] whether it is the caller's mistake
-      def caller? = %i[no_method arguments denied].include?(@kind)
+      def caller? = %i[no_method arguments limit denied].include?(@kind)
     end
   end
 end

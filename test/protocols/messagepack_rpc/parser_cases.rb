@@ -395,10 +395,20 @@ module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one p
     end
   end
 
+  # However it is cut, and whichever limit it is over: its end is found, and what comes behind it.
+  def test_requests_and_notifications_over_a_limit_are_left_out
+    deep = 60.times.inject(1) { |inner, n| n.odd? ? [inner, "a" * 40, { "b" => n }] : { 1 => [], 2 => inner } }
+    values = [["x" * 150, 1], [1] * 120, [deep], [{ "a" => [{}] * 30 }, deep, "x" * 900], [[]]]
+    limits = [{ message: 100 }, { nesting: 0 }, { nesting: 3, message: 3_000 }, { elements: 3 }, { method_name: 3 }]
+    messages = values.flat_map { |value| [[0, 7, "name", value], [1, 7, nil, value], [1, 7, value, nil], [2, "name", value]] }
+    limits.product(messages).each { |limit, message| assert_left_out(limit, message) }
+  end
+
   def test_what_is_not_left_out
     parser = build(limits: { message: 100 })
     refute(parser.excuse)
-    endless = [[1, 7, nil, [1] * 200], [2, "a", ["x" * 200]], [1, 7, nil, ["x" * 200, "y" * 300]]].map { |one| packed(one) }
+    strings = ["x" * 200, "y" * 300]
+    endless = [[1, 7, nil, [1] * 200], [2, "a", strings], [1, 7, nil, strings]].map { |one| packed(one) }
     ["\xC1".b, *endless].each do |bytes|
       parser.reset.feed(bytes)
       begin
@@ -413,14 +423,26 @@ module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one p
 
   private
 
+  def assert_left_out(limits, message)
+    bytes = packed(message) + packed([1, 8, nil, 5])
+    (1..bytes.bytesize).step(7).map do |size|
+      parser = build(limits: limits, large: 20)
+      events = bytes.bytes.each_slice(size).flat_map { |slice| excusing(parser.feed(slice.pack("C*"))) }
+      events.map { |event, id| [event == :excused, id] }
+    rescue Plait::RemoteProtocolError => e
+      [e.rule, e.offset]
+    end.uniq.tap { |seen| assert_equal(1, seen.size, [limits, message, seen].inspect) }
+  end
+
   # @return [Array<Array(Symbol, Integer)>] events and ids, until more bytes are needed
   def excusing(parser, events = [])
     while (event = parser.next_event)
       event == :large ? parser.discard : events << [event, parser.id]
     end
     events
-  rescue Plait::LimitExceeded
-    assert(parser.excuse)
+  rescue Plait::LimitExceeded => e
+    raise e unless parser.excuse
+
     excusing(parser, events << [:excused, parser.id])
   end
 

@@ -53,10 +53,10 @@ module ConnectionCases
       end
     end
 
-    # Of many small values it isn't known where they end; a second string that goes beyond all is not followed.
+    # It is followed for twice the limit, or so much behind a string that is too long.
     def test_an_answer_over_the_limit_without_an_end_ends_the_connection
       limits = Plait::Protocols::MessagePackRPC::Limits.new(message: 5_000)
-      [[1] * 6_000, ["x" * 5_000, "y" * 50_000]].each do |value|
+      [[1] * 11_000, ["x" * 5_000, "y" * 50_000]].each do |value|
         with_pair(limits: limits) do |connection, talker|
           future = connection.call(:any, [])
           other = connection.call(:other, [])

@@ -18,7 +18,8 @@ module ServerCases
       serve
       talker = connect
       20.times { call(talker, "note", 0) && @service.notes.pop } # now it is known to be quick
-      all = Array.new(600) { |n| n % 3 == 2 ? [0, n, "echo", [n]] : [2, n % 50 == 1 ? "note_late" : "note", [n]] }
+      all = Array.new(600) { |n| [2, n % 50 == 1 ? "note_late" : "note", [n]] }
+      (2...600).step(3) { |n| all[n] = [0, n, "echo", [n]] }
       all.map(&:to_msgpack).each_slice(29) { |some| talker.socket.write(some.join) }
       assert_equal((0...600).select { |n| n % 3 == 2 }, talker.hear_many(200).map { |answer| answer[3] }.sort)
       assert_equal((0...600).reject { |n| n % 3 == 2 }, Array.new(400) { @service.notes.pop })
@@ -44,7 +45,7 @@ module ServerCases
       talker = connect
       20.times { @service.gate("it") << true }
       20.times { call(talker, "wait", "it") && @service.notes.pop }
-      told = ["note", "wait", "note", "note"].each_with_index.map { |name, n| [2, name, [name == "wait" ? "it" : n]].to_msgpack }
+      told = %w[note wait note note].each_with_index.map { |name, n| [2, name, [name == "wait" ? "it" : n]].to_msgpack }
       talker.socket.write(told.join)
       assert_equal([0, [:waits, "it"]], Array.new(2) { @service.notes.pop })
       assert_serves(talker)

@@ -45,9 +45,18 @@ module Plait
             @held = nil
           end
         rescue LimitExceeded => e
-          exclusively { excuse(e) } ? retry : exclusively { end_all(e) }
+          return :full unless @parser.kind == :response || @connection.place?
+
+          excused?(e) ? retry : exclusively { end_all(e) }
         rescue RemoteProtocolError => e
           exclusively { end_all(e) }
+        end
+
+        def excused?(error)
+          return exclusively { excuse(error) } if @parser.kind == :response
+
+          id, name = @parser.id, @parser.method_name
+          @parser.excuse && (@connection.arrived(id, name, error) || true)
         end
 
         # @return [Boolean] whether there was room for it

@@ -35,9 +35,11 @@ module Plait
           excuse(e) ? retry : raise
         end
 
-        # An answer over the limit is lost for its call alone.
+        # An answer over a limit is lost for its call alone; a request is handed on with the error for its arguments.
         def excuse(error)
-          return false unless @parser.kind == :response && @parser.excuse
+          request = [@parser.id, @parser.method_name, error] unless @parser.kind == :response
+          return false unless @parser.excuse
+          return (@arrived ||= []) << request if request
 
           future = @calls&.delete(@parser.id)
           settle(future, :lost, error) if future

@@ -17,7 +17,8 @@ module Plait
 
         # @return [Integer] what came in, by kind
         attr_reader :requests, :notifications, :refused
-        # @return [Integer] connections that were ended, and datagrams dropped, because their peer has broken the protocol, or a limit
+        # @return [Integer] connections that were ended, and datagrams that were dropped, because their peer has broken the
+        #   protocol, or a limit
         attr_reader :broken
 
         # @param lock [Lock]

@@ -53,7 +53,7 @@ module Plait
         def statistics
           @crew.take_stock
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
-            refused: @dispatcher.refused, unknown: @handler.unknown, broken: @dispatcher.broken,
+            refused: @dispatcher.refused, unknown: @handler.unknown, excessive: @handler.excessive, broken: @dispatcher.broken,
             waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
         end
 

@@ -92,7 +92,7 @@ module Plait
           # After {LimitExceeded}.
           #
           # @return [self, false] false: more than this message is lost; else it is not kept, and the next one follows
-          def excuse = @broken&.first == :message_limit && @scanner.excuse && discard_rest
+          def excuse = (@broken && Rules::ALL.fetch(@broken.first).limit && @scanner.excuse && discard_rest) || false
 
           # @return [Symbol, nil] :request, :response or :notification
           def kind = @scanner.kind
@@ -103,7 +103,7 @@ module Plait
           # @return [String, nil] UTF-8 where it is that, else binary
           def method_name
             span = @scanner.method_span
-            return if span.nil? || @discarding || span.at + span.size > pending
+            return if span.nil? || @discarding || span.at + span.size > [pending, @limits.message].min
 
             name = bytes_of(span).force_encoding(Encoding::UTF_8)
             -(name.valid_encoding? ? name : name.b)

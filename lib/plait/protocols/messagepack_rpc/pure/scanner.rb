@@ -32,11 +32,12 @@ module Plait
             @grace = 0
           end
 
-          # @return [Boolean] whether it goes on behind a string that is over the limit, once: see mprpc_excuse
+          # @return [Boolean] whether it goes on to the end of a message over a limit, once: see mprpc_excuse
           def excuse
-            over = @grace.zero? && @id && at + removed > @limits.message
-            @grace = at + removed if over
-            over || false
+            return false unless @grace.zero? && (@id || @kind == :notification)
+
+            @grace = [at + removed, @limits.message].max
+            @values.flatten
           end
 
           # @return [Integer] see Values
@@ -159,7 +160,7 @@ module Plait
             size, header = @values.string(view)
             return :more unless size
 
-            broken(:method_limit) if size > @limits.method_name
+            broken(:method_limit) if size > @limits.method_name && @grace.zero?
             @method_span = Span.new(at + header, size)
             @values.at += header + size
             begin_value
@@ -186,7 +187,7 @@ module Plait
           end
 
           def value(view)
-            broken(:params) if @kind != :response && @values.depth.zero? && !Formats.array?(view.byte(at))
+            broken(:params) if @kind != :response && @values.depth.zero? && @grace.zero? && !Formats.array?(view.byte(at))
             result = @values.skip(view)
             return result unless result == :done
 

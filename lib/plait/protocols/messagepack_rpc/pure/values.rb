@@ -31,12 +31,15 @@ module Plait
             @limits = limits
             @threshold = threshold
             @levels = []
-            @at = @removed = @left = @depth = @elements = 0
+            @at = @removed = @left = @depth = @elements = @owed = 0
             @clash = false
           end
 
           # @return [Boolean] whether the peer has sent an extension of the type that marks have
           def clash? = @clash
+
+          # From now on containers count for nothing but the values in them.
+          def flatten = @flat = true
 
           # A value begins.
           def begin = @left = 1
@@ -98,6 +101,7 @@ module Plait
               @left = @levels.pop
               @depth -= 1
             end
+            @left, @owed = @owed, 0 if @left.zero?
           end
 
           def pass_other(view, first)
@@ -118,6 +122,7 @@ module Plait
           end
 
           def open_container(count, header)
+            return (@owed += count) && pass(header) if @flat
             raise Broken.new(:nesting_limit, offset) if @depth == @limits.nesting
             raise Broken.new(:elements_limit, offset) if @elements + count > @limits.elements
 
