@@ -40,6 +40,19 @@ class MessagePackRPCDifferentialTest < Minitest::Test
     end
   end
 
+  # What is over a limit is left out where it can be: the same by both engines, however it is cut.
+  def test_what_is_left_out
+    rounds(6) do |round, random|
+      bytes = Array.new(random.rand(1..4)) { random_message(random) }.join
+      bytes = mutate(bytes, random) if round.odd?
+      limits = Transcript::MessagePackRPC::Limits.new(**limits(random))
+      seen = Transcript::PARSERS.values.product([[bytes], cut(bytes, random)]).map do |engine, pieces|
+        leaving_out(engine.new(limits: limits, large: nil), pieces).inspect
+      end
+      assert_equal(1, seen.uniq.size, "PLAIT_SEED=#{SEED + round} #{bytes.inspect} #{limits.to_a} #{seen}")
+    end
+  end
+
   # Any call at any time: neither engine breaks, and both say the same.
   def test_random_calls
     rounds(5) do |round, random|
@@ -67,6 +80,24 @@ class MessagePackRPCDifferentialTest < Minitest::Test
       round = (test * ROUNDS) + number
       yield(round, Random.new(SEED + round))
     end
+  end
+
+  # ---- what is left out
+
+  # @return [Array] what is told, until it is over
+  def leaving_out(parser, pieces)
+    told = []
+    pieces.each { |piece| events(parser.feed(piece), told) unless told.last == :over }
+    told << parser.idle?
+  end
+
+  def events(parser, told)
+    while (event = parser.next_event)
+      told << [event, parser.kind, parser.id, parser.method_name, parser.params, parser.result, parser.error]
+    end
+  rescue Plait::RemoteProtocolError => e
+    told << [e.rule, e.offset, parser.kind, parser.id, parser.method_name]
+    parser.excuse ? retry : told << :over
   end
 
   # ---- what is compared
