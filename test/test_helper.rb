@@ -2,6 +2,9 @@
 
 ENV["LANG"] ||= "C.UTF-8"
 
+# Of any gem in the bundle: that of Rails loads a good part of it.
+ENV["MT_NO_PLUGINS"] ||= "1"
+
 require_relative "support/coverage" if ENV["COVERAGE"] == "1"
 
 # Before anything of ours is loaded, so that what the parser has to say about our files is heard.

@@ -3,30 +3,35 @@
 require "etc"
 require "fileutils"
 require "tmpdir"
+require_relative "test_run/bundle"
 require_relative "test_run/job"
 require_relative "test_run/summary"
 
 module Support
   # Runs test files, each in a process of its own, as many at a time as there are processors, and adds up the results.
   # A file with the line `# bin/test: alone` is run after the others, by itself: it measures time.
+  # One with the line `# bin/test: bundler` is run under Bundler, the others with its gems.
   #
   # Where `again` allows it, files that failed are run once more, one at a time. What fails twice has failed; what passes then is
   # told as unsteady, with all that it said when it failed. More failures than that are no accident and stay what they are.
   class TestRun
     ALONE = %r{^# bin/test: alone$}
+    BUNDLER = %r{^# bin/test: bundler$}
     # Seconds; for a test that hangs where no Ruby thread can end it.
     FILE_LIMIT = Integer(ENV.fetch("PLAIT_FILE_TIMEOUT", "1200"))
     PAUSE = 0.02
 
     # @param files [Array<String>] absolute paths
-    # @param ruby [Array<String>] the command that starts a Ruby with the gems
+    # @param ruby [Array<String>] the command that starts a Ruby
     # @param root [String] the folder of the project
     # @param arguments [Array<String>] for minitest
     # @param jobs [Integer] files at a time
     # @param again [Integer] how many failed files, at most, are run a second time
-    def initialize(files, ruby:, root:, arguments: [], jobs: Etc.nprocessors, again: 0, out: $stdout)
+    # @param bundle [Boolean] whether the files get the gems of the bundle, or those of this Ruby
+    def initialize(files, ruby:, root:, arguments: [], jobs: Etc.nprocessors, again: 0, bundle: false, out: $stdout)
       @files = files
-      @command = [*ruby, "-I#{root}/test", "-I#{root}/lib"]
+      @ruby = ruby
+      @bundle = bundle
       @root = root
       @arguments = arguments
       @jobs = jobs
@@ -60,6 +65,9 @@ module Support
       Dir.mktmpdir("plait-") do |folder|
         File.chmod(0o711, folder)
         @folder = folder
+        Dir.mkdir(shared = File.join(folder, "shared"), 0o711)
+        @environment = { "PLAIT_SHARED" => shared }
+        @gems = @bundle ? Bundle.prepare(@ruby, folder) : {}
         yield
       end
     end
@@ -83,7 +91,10 @@ module Support
     def start(path)
       @started = @started.to_i + 1
       name = path.delete_prefix("#{@root}/")
-      Job.new(name, [*@command, path, *@arguments], folder: File.join(@folder, @started.to_s), root: @root).start
+      bundler = BUNDLER.match?(File.read(path))
+      environment = bundler ? @environment : @environment.merge(@gems)
+      command = [*@ruby, *("-rbundler/setup" if bundler), "-I#{@root}/test", "-I#{@root}/lib", path, *@arguments]
+      Job.new(name, command, environment: environment, folder: File.join(@folder, @started.to_s), root: @root).start
     end
 
     def take_finished

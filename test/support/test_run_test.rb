@@ -62,6 +62,14 @@ class TestRunTest < Minitest::Test
     assert_equal(%w[b_test.rb a_test.rb], out.scan(/^ok +(\S+)/).flatten)
   end
 
+  def test_all_have_the_gems_of_the_bundle_and_those_that_say_so_have_bundler
+    tests = ["assert(defined?(Bundler))", "assert(Gem.loaded_specs.fetch('rack').full_require_paths - $LOAD_PATH == [])",
+             "gem('rack', '~> 3'); assert_raises(LoadError) { gem('nonsense') }"]
+    _, out = run_tests({ "a_test.rb" => tests, "b_test.rb" => tests }, { "a_test.rb" => "# bin/test: bundler" }, bundle: true)
+    assert_match(/^ok +a_test.rb +3 tests/, out)
+    assert_match(/^FAILED b_test.rb +3 tests, 1 failed/, out)
+  end
+
   def test_a_file_that_passes_when_it_is_run_again_is_told_as_unsteady
     ok, out = run_tests({ "a_test.rb" => [ONCE], "b_test.rb" => [PASSING] }, again: 1)
     assert(ok)
@@ -85,11 +93,11 @@ class TestRunTest < Minitest::Test
 
   private
 
-  def run_tests(files, header = {}, again: 0)
+  def run_tests(files, header = {}, **options)
     Dir.mktmpdir("plait-test-") do |root|
       paths = files.map { |name, bodies| write(root, name, header[name], bodies) }
       out = StringIO.new
-      [Support::TestRun.new(paths, ruby: [RbConfig.ruby], root: root, again: again, out: out).call, out.string]
+      [Support::TestRun.new(paths, ruby: [RbConfig.ruby], root: root, out: out, **options).call, out.string]
     end
   end
 

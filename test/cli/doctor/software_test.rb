@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: bundler
+
 require_relative "../../test_helper"
 require "fileutils"
 require "minitest/mock"

@@ -14,11 +14,13 @@ module Support
 
       # @param name [String]
       # @param command [Array<String>]
+      # @param environment [Hash{String => String}] besides that of this process
       # @param folder [String] to be made for it
       # @param root [String] where it is run
-      def initialize(name, command, folder:, root:)
+      def initialize(name, command, environment:, folder:, root:)
         @name = name
         @command = command
+        @environment = environment
         @folder = folder
         @root = root
         @temporary = File.join(folder, "t")
@@ -72,7 +74,7 @@ module Support
       def tally_path = File.join(@folder, "tally")
 
       def environment
-        { "PLAIT_TALLY" => tally_path, "TMPDIR" => @temporary, Leftovers::MARK => @folder, "LC_ALL" => locale }
+        { **@environment, "PLAIT_TALLY" => tally_path, "TMPDIR" => @temporary, Leftovers::MARK => @folder, "LC_ALL" => locale }
       end
 
       # A machine without a locale (a container, CI) gets one that knows UTF-8.
