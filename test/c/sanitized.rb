@@ -3,6 +3,7 @@
 require "fileutils"
 require "open3"
 require "tmpdir"
+require_relative "../support/made_once"
 require_relative "../support/program"
 require_relative "../support/root"
 
@@ -21,11 +22,14 @@ module Sanitized
   # @yieldparam program [String] its path, while the block runs
   # @raise [Minitest::Skip] without a compiler that can do it
   def build(source, engines, flags: FLAGS)
+    files = Array(engines).flat_map { |engine| Dir["#{ENGINES}/#{engine}*.c"] }
+    command = [*flags, source, *files, "-I#{ENGINES}", "-pthread"]
+    built = Support::MadeOnce.made_once(*command) do |path|
+      skip_unless_it_works(flags)
+      compile(command, path)
+    end
     Dir.mktmpdir("plait-test-") do |folder|
-      skip_unless_it_works(folder, flags)
-      program = File.join(folder, "program")
-      files = Array(engines).flat_map { |engine| Dir["#{ENGINES}/#{engine}*.c"] }
-      compile(flags, source, *files, "-I#{ENGINES}", "-pthread", program)
+      File.symlink(built, program = File.join(folder, "program"))
       yield program
     end
   end
@@ -39,17 +43,18 @@ module Sanitized
     out
   end
 
-  def compile(flags, *arguments, program)
-    out, status = Open3.capture2e(COMPILER.path!, *flags, *arguments, "-o", program)
+  def compile(arguments, program)
+    out, status = Open3.capture2e(COMPILER.path!, *arguments, "-o", program)
     raise Minitest::Assertion, "does not compile:\n#{out}" unless status.success?
   end
 
   # A compiler may come without the sanitizers' libraries.
-  def skip_unless_it_works(folder, flags)
-    source = File.join(folder, "empty.c")
-    File.write(source, "int main(void) { return 0; }\n")
-    compile(flags, source, File.join(folder, "empty"))
-    run(File.join(folder, "empty"))
+  def skip_unless_it_works(flags)
+    Dir.mktmpdir("plait-test-") do |folder|
+      File.write(source = File.join(folder, "empty.c"), "int main(void) { return 0; }\n")
+      compile([*flags, source], program = File.join(folder, "empty"))
+      run(program)
+    end
   rescue Minitest::Assertion => e
     raise if e.is_a?(Minitest::Skip)
 

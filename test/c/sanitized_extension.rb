@@ -22,7 +22,7 @@ module SanitizedExtension
     raise Minitest::Skip, "bin/setup has left no objects" unless File.exist?(File.join(objects, "plait.o"))
 
     Dir.mktmpdir("plait-test-") do |folder|
-      Sanitized.skip_unless_it_works(folder, FLAGS)
+      Sanitized.skip_unless_it_works(FLAGS)
       files = patterns.flat_map { |pattern| Dir[File.join(Sanitized::ENGINES, pattern)] }
       compile(files, folder)
       link(folder)

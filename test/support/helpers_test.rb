@@ -3,6 +3,7 @@
 require "etc"
 require_relative "../test_helper"
 require_relative "../support/fresh_ruby"
+require_relative "../support/made_once"
 require_relative "../support/run_queue"
 
 # The test helper as a whole: what it makes of tests that misbehave, seen from outside.
@@ -16,6 +17,16 @@ class HelpersTest < Minitest::Test
   def test_wait_until_names_what_did_not_come_true
     error = assert_raises(Minitest::Assertion) { wait_until(timeout: 0.05, what: "the cow") { false } }
     assert_match(/the cow did not come true in 0.05 s/, error.message)
+  end
+
+  def test_what_is_made_once_is_whole
+    key = [name, Process.pid.to_s]
+    assert_raises(IOError) { Support::MadeOnce.made_once(*key) { |path| File.write(path, "half") && raise(IOError) } }
+    made = Array.new(4) do |number|
+      Thread.new { Support::MadeOnce.made_once(*key) { |path| File.write(path, number.to_s, mode: "a") } }
+    end
+    assert_equal(1, made.map(&:value).uniq.size)
+    assert_match(/\A\d\z/, File.read(made.first.value))
   end
 
   def test_what_a_busy_machine_adds_to_a_time_is_known

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "made_once"
 require_relative "program"
 require_relative "server"
 
@@ -23,9 +24,12 @@ module Support
     def data = File.join(folder, "data")
 
     def prepare
-      run!(INSTALLER.path!, "--no-defaults", "--datadir=#{data}", "--user=#{account}", "--skip-test-db",
-           "--auth-root-authentication-method=normal")
-      Dir.mkdir(File.join(data, database))
+      made = MadeOnce.made_once(INSTALLER.path!) do |path|
+        run!(INSTALLER.path!, "--no-defaults", "--datadir=#{path}", "--user=#{account}", "--skip-test-db",
+             "--auth-root-authentication-method=normal")
+        Dir.mkdir(File.join(path, database))
+      end
+      FileUtils.cp_r(made, data, preserve: true)
     end
 
     # flush-log: nothing here has to survive a power failure.

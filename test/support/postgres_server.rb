@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "made_once"
 require_relative "program"
 require_relative "server"
 
@@ -31,8 +32,12 @@ module Support
 
     def prepare
       FileUtils.chown(account.uid, account.gid, folder) if root?
-      run!(*as_somebody, INSTALLER.path!, "--pgdata=#{data}", "--username=#{user}", "--auth=trust", "--encoding=UTF8",
-           "--locale=C", "--no-sync")
+      made = MadeOnce.made_once(INSTALLER.path!) do |path|
+        run!(*as_somebody, INSTALLER.path!, "--pgdata=#{data}", "--username=#{user}", "--auth=trust", "--encoding=UTF8",
+             "--locale=C", "--no-sync")
+        FileUtils.mv(data, path)
+      end
+      FileUtils.cp_r(made, data, preserve: true)
     end
 
     def command
