@@ -22,21 +22,21 @@ class BadInputTest < Minitest::Test
 
   def test_options
     refused %w[lab --lmit 3], "unknown option --lmit; did you mean \"--limit\"?"
-    refused %w[doctor --loud], "unknown option --loud."
-    refused %w[lab --rounds], "--rounds needs a value"
-    refused %w[lab --rounds none], "--rounds none: not a whole number"
-    refused %w[lab --rounds 0], "--rounds 0: must be 1 or more"
-    refused %w[lab http --limit 0], "--limit 0: must be 1 or more"
-    refused %w[lab http --limit -8], "--limit -8: must be 1 or more"
-    refused %w[lab http --limit 1,b], "--limit b: not a whole number"
-    refused %w[lab --scale 0], "--scale 0: must be more than 0"
-    refused %w[lab --scale 1e999], "--scale 1e999: not a number"
-    refused %w[lab http --requests 0], "--requests 0: must be 1 or more"
-    refused %w[lab http --latency -1], "--latency -1: can't be negative"
-    refused %w[lab --budget 0], "--budget 0: must be more than 0"
-    refused %w[lab --bound x], "--bound x: not a number"
-    refused %w[lab --seed x], "--seed x: not a whole number"
-    refused %w[lab --html], "--html needs a value"
+    refused_here %w[doctor --loud], "unknown option --loud."
+    refused_here %w[lab --rounds], "--rounds needs a value"
+    refused_here %w[lab --rounds none], "--rounds none: not a whole number"
+    refused_here %w[lab --rounds 0], "--rounds 0: must be 1 or more"
+    refused_here %w[lab http --limit 0], "--limit 0: must be 1 or more"
+    refused_here %w[lab http --limit -8], "--limit -8: must be 1 or more"
+    refused_here %w[lab http --limit 1,b], "--limit b: not a whole number"
+    refused_here %w[lab --scale 0], "--scale 0: must be more than 0"
+    refused_here %w[lab --scale 1e999], "--scale 1e999: not a number"
+    refused_here %w[lab http --requests 0], "--requests 0: must be 1 or more"
+    refused_here %w[lab http --latency -1], "--latency -1: can't be negative"
+    refused_here %w[lab --budget 0], "--budget 0: must be more than 0"
+    refused_here %w[lab --bound x], "--bound x: not a number"
+    refused_here %w[lab --seed x], "--seed x: not a whole number"
+    refused_here %w[lab --html], "--html needs a value"
   end
 
   def test_servers
@@ -62,32 +62,33 @@ class BadInputTest < Minitest::Test
       "--bind nowhere" => "--bind: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
       "--metrics nowhere" => "--metrics: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
       "--bind tcp://127.0.0.1:0?backlog=few" => "backlog=few is no number" }
-      .each { |options, sentence| refused(["serve", *options.split], sentence) }
+      .each { |options, sentence| refused_here(["serve", *options.split], sentence) }
   end
 
   def test_mechanisms
-    refused %w[lab --on thread], "--on: unknown mechanism \"thread\"; did you mean \"threads\"?"
-    refused %w[lab --on threads+quantum], "--on: unknown mechanism \"quantum\"."
-    refused %w[lab --on], "--on needs a value"
-    refused %w[lab computing --on processes+fibers], "the suite computing has no row on processes+fibers, only on sequence, "
+    refused_here %w[lab --on thread], "--on: unknown mechanism \"thread\"; did you mean \"threads\"?"
+    refused_here %w[lab --on threads+quantum], "--on: unknown mechanism \"quantum\"."
+    refused_here %w[lab --on], "--on needs a value"
+    refused_here %w[lab computing --on processes+fibers], "the suite computing has no row on processes+fibers, only on sequence, "
   end
 
   def test_suites
-    refused %w[lab wating], "unknown suite \"wating\"; did you mean \"waiting\"?"
-    refused %w[lab quantum], "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, databases, shard, all."
+    refused_here %w[lab wating], "unknown suite \"wating\"; did you mean \"waiting\"?"
+    refused_here %w[lab quantum],
+                 "unknown suite \"quantum\". The suites are waiting, computing, http, rpc, databases, shard, all."
   end
 
   def test_destinations_that_would_get_mixed_up
-    refused %w[lab --json --csv], "--json and --csv can't both go to standard output"
-    refused %w[lab --json a --html ./a], "would be written twice"
+    refused_here %w[lab --json --csv], "--json and --csv can't both go to standard output"
+    refused_here %w[lab --json a --html ./a], "would be written twice"
   end
 
   def test_addresses
-    refused ["lab", "http", "--url", "not an address"], "is no address"
-    refused ["lab", "http", "--url", "ftp://localhost/"], "is no address of HTTP"
-    refused ["lab", "http", "--url", ""], "--url needs a value"
-    refused ["lab", "http", "--url", "http://127.0.0.1:65999/"], "names a port that does not exist"
-    refused ["lab", "http", "--url", "http://me:secret@127.0.0.1/"], "has a user or a password in it"
+    refused_here ["lab", "http", "--url", "not an address"], "is no address"
+    refused_here ["lab", "http", "--url", "ftp://localhost/"], "is no address of HTTP"
+    refused_here ["lab", "http", "--url", ""], "--url needs a value"
+    refused_here ["lab", "http", "--url", "http://127.0.0.1:65999/"], "names a port that does not exist"
+    refused_here ["lab", "http", "--url", "http://me:secret@127.0.0.1/"], "has a user or a password in it"
   end
 
   def test_files
@@ -114,6 +115,9 @@ class BadInputTest < Minitest::Test
   end
 
   private
+
+  # Most of a kind, beside one that a process of its own refuses.
+  def refused_here(arguments, message) = assert_refused(2, message, plait_in_a_fork(*arguments))
 
   def refused(arguments, message) = assert_refused(2, message, plait(*arguments))
 

@@ -16,7 +16,7 @@ class FetchBadInputTest < Minitest::Test
       "--on ractors" => "--on ractors: a ractor can't use a connection", "--out" => "--out needs a value",
       "--json" => "--json and --out can't both go to standard output",
       "--perhost 3" => "unknown option --perhost; did you mean \"--per-host\"?" }
-      .each { |options, message| refused([url, *options.split], message) }
+      .each { |options, message| refused_here([url, *options.split], message) }
   end
 
   def test_sources
@@ -50,7 +50,13 @@ class FetchBadInputTest < Minitest::Test
   def url = "http://127.0.0.1:1/"
 
   def refused(arguments, message, code = 2)
-    result = fetch(*arguments)
+    assert_says(fetch(*arguments), message, code)
+  end
+
+  # Most of a kind, beside those that a process of its own refuses.
+  def refused_here(arguments, message) = assert_says(plait_in_a_fork("fetch", *arguments), message, 2)
+
+  def assert_says(result, message, code)
     assert_equal [code, ""], [result.code, result.out], result.err
     assert_match(/\Aplait: [^\n]+\n\z/, result.err)
     assert_includes result.err, message

@@ -40,6 +40,25 @@ module Support
       Result.new(out: out, err: err, status: status)
     end
 
+    # What each command loads when it runs.
+    PARTS = { "lab" => %w[lab/suite_campaign], "serve" => %w[serve/service], "fetch" => %w[fetch/run fetch/settings],
+              "doctor" => [] }.freeze
+
+    # As {#plait}, in a copy of this process, which has loaded the command: for what a command says, in a tenth of the time.
+    # @return [Result]
+    def plait_in_a_fork(*arguments)
+      ["", *PARTS.fetch(arguments.first)].each { |part| require File.join("plait/cli", part).chomp("/") }
+      out, err = %w[.out .err].map { |name| path(name) }
+      pid = fork do
+        { $stdin => File::NULL, $stdout => out, $stderr => err }.each { |io, to| io.reopen(to, io == $stdin ? "r" : "w") }
+        Dir.chdir(folder)
+        ENV.update(ENVIRONMENT)
+        exit(Plait::CLI.start(arguments.map(&:dup)))
+      end
+      _, status = Process.wait2(pid)
+      Result.new(out: File.read(out), err: File.read(err), status: status)
+    end
+
     # Starts it, yields its pid and its outputs, which are files that grow, and waits for its end.
     # @return [Result]
     def plait_running(*arguments, env: {}, prelude: nil)
