@@ -4,6 +4,7 @@ require "etc"
 require "fileutils"
 require "tmpdir"
 require_relative "test_run/bundle"
+require_relative "test_run/durations"
 require_relative "test_run/job"
 require_relative "test_run/summary"
 
@@ -11,6 +12,8 @@ module Support
   # Runs test files, each in a process of its own, as many at a time as there are processors, and adds up the results.
   # A file with the line `# bin/test: alone` is run after the others, by itself: it measures time.
   # One with the line `# bin/test: bundler` is run under Bundler, the others with its gems.
+  #
+  # The files that take longest are begun first, so that none of them is waited for in the end.
   #
   # Where `again` allows it, files that failed are run once more, one at a time. What fails twice has failed; what passes then is
   # told as unsteady, with all that it said when it failed. More failures than that are no accident and stay what they are.
@@ -33,6 +36,7 @@ module Support
       @ruby = ruby
       @bundle = bundle
       @root = root
+      @durations = Durations.new(root)
       @arguments = arguments
       @jobs = jobs
       @again = again
@@ -45,11 +49,12 @@ module Support
       # Ignored in the background of a shell and under nohup, and so in every process of a test.
       %i[INT HUP].each { |signal| trap(signal, "DEFAULT") }
       in_a_folder do
-        alone, together = @files.partition { |file| ALONE.match?(File.read(file)) }
+        alone, together = @durations.longest_first(@files).partition { |file| ALONE.match?(File.read(file)) }
         run(together, @jobs)
         run(alone, 1)
         run_again(@summary.failed)
       end
+      @durations.save
       @summary.print
       @summary.ok?
     rescue Interrupt
@@ -99,7 +104,10 @@ module Support
 
     def take_finished
       finished, @running = @running.partition(&:finished?)
-      finished.each { |job| @summary.add(job.result) }
+      finished.map(&:result).each do |result|
+        @summary.add(result)
+        @durations.add(result)
+      end
       @running.each { |job| job.kill if job.seconds > FILE_LIMIT }
     end
 

@@ -62,6 +62,18 @@ class TestRunTest < Minitest::Test
     assert_equal(%w[b_test.rb a_test.rb], out.scan(/^ok +(\S+)/).flatten)
   end
 
+  def test_the_file_that_takes_longest_is_begun_first
+    order = ->(root, *names) { Support::TestRun::Durations.new(root).longest_first(names.map { |name| "#{root}/#{name}" }) }
+    Dir.mktmpdir("plait-test-") do |root|
+      { "a" => 10, "b" => 5_000, "c" => 20 }.each { |name, bytes| File.write("#{root}/#{name}", "x" * bytes) }
+      assert_equal(%w[b c a].map { |name| "#{root}/#{name}" }, order.call(root, "a", "b", "c"))
+      durations = Support::TestRun::Durations.new(root)
+      { "a" => 9, "b" => 1 }.each { |name, seconds| durations.add(Support::TestRun::Result.new(name: name, seconds: seconds)) }
+      durations.save
+      assert_equal(%w[a b c].map { |name| "#{root}/#{name}" }, order.call(root, "a", "b", "c"))
+    end
+  end
+
   def test_all_have_the_gems_of_the_bundle_and_those_that_say_so_have_bundler
     tests = ["assert(defined?(Bundler))", "assert(Gem.loaded_specs.fetch('rack').full_require_paths - $LOAD_PATH == [])",
              "gem('rack', '~> 3'); assert_raises(LoadError) { gem('nonsense') }"]
