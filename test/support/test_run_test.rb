@@ -109,7 +109,8 @@ class TestRunTest < Minitest::Test
     Dir.mktmpdir("plait-test-") do |root|
       paths = files.map { |name, bodies| write(root, name, header[name], bodies) }
       out = StringIO.new
-      [Support::TestRun.new(paths, ruby: [RbConfig.ruby], root: root, out: out, **options).call, out.string]
+      ruby = ["env", "-u", "GEM_HOME", "-u", "GEM_PATH", RbConfig.ruby] # of the bundle around this test
+      [Support::TestRun.new(paths, ruby: ruby, root: root, out: out, **options).call, out.string]
     end
   end
 

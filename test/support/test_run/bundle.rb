@@ -8,15 +8,15 @@ module Support
       LOOK_UP = <<~RUBY
         paths = $LOAD_PATH.dup
         require "bundler/setup"
-        environment = ENV.select { |name, _| name == "PATH" || name.start_with?("BUNDLER_ORIG_") }
-        specs = Gem.loaded_specs.values.select { |spec| File.file?(spec.loaded_from) }.to_h { |spec| [spec.name, [spec.loaded_from, spec.full_gem_path]] }
-        $stdout.binmode.write(Marshal.dump([{ paths: $LOAD_PATH - paths, specs: specs, home: Gem.dir }, environment]))
+        environment = ENV.select { |name, _| name.match?(/\\A(PATH|GEM_HOME|GEM_PATH|BUNDLER_ORIG_.*)\\z/) }
+        specs = Gem.loaded_specs.values.select { |spec| File.file?(spec.loaded_from) }
+        specs = specs.to_h { |spec| [spec.name, [spec.loaded_from, spec.full_gem_path]] }
+        $stdout.binmode.write(Marshal.dump([{ paths: $LOAD_PATH - paths, specs: specs }, environment]))
       RUBY
 
       # Loaded first by each Ruby: the part of Bundler's set-up that programs notice.
       SCRIPT = <<~RUBY
         require "rubygems"
-        Gem.use_paths(%<home>p)
         $LOAD_PATH.insert(Gem.load_path_insert_index || 0, *%<paths>p)
         verbose, $VERBOSE = $VERBOSE, nil
 
