@@ -91,7 +91,7 @@ module Contracts
       before = Support::Leaks::Holdings.now
       held = -> { Support::Leaks::Holdings.now.since(before).size }
       most = Thread.new { Array.new(10) { begin_and_drop && held.call }.max }.value
-      Support::Waiting.wait_until(timeout: 20, what: "their end") do
+      Support::Waiting.wait_until(what: "their end") do
         GC.start
         held.call <= most / 3
       end
@@ -155,7 +155,7 @@ module Contracts
 
     def test_an_item_that_takes_too_long_is_a_timeout
       around_leaks do
-        outcomes = map([0, 30], timeout: 1, on_error: :collect) { |seconds| sleep(seconds) }
+        outcomes = map([0, 30], timeout: 2, on_error: :collect) { |seconds| sleep(seconds) }
         assert_predicate(outcomes[0], :ok?)
         assert_instance_of(Plait::TimeoutError, outcomes[1].error)
       end

@@ -122,7 +122,7 @@ class CompositeTest < Minitest::Test
     sleeping = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
     each_pair do |on|
       outcomes = assert_no_leaks do
-        Plait.map(1..8, on: on, limit: [2, 2], timeout: 0.5, on_error: :collect) { |x| x == 3 ? sleeping.call(60) : x }
+        Plait.map(1..8, on: on, limit: [2, 2], timeout: 2, on_error: :collect) { |x| x == 3 ? sleeping.call(60) : x }
       end
 
       assert_kind_of(Plait::TimeoutError, outcomes[2].error, on)
@@ -133,9 +133,11 @@ class CompositeTest < Minitest::Test
   def test_cancellation_runs_ensure_blocks
     each_pair do |on|
       reader, writer = IO.pipe
+      begun = Queue.new
       assert_raises(KeyError) do
         Plait.map(1..4, on: on, limit: [1, 4]) do |x|
-          sleep(0.2) && raise(KeyError) if x == 4
+          begun << x
+          wait_until { begun.size == 4 } && raise(KeyError) if x == 4
 
           sleep
         ensure

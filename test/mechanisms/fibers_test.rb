@@ -403,7 +403,7 @@ class FibersTest < Minitest::Test
       end
     RUBY
     times_out: <<~RUBY,
-      outcomes = Plait.map([0, 30], on: :fibers, timeout: 0.05, on_error: :collect) { |s| sleep(s) }
+      outcomes = Plait.map([0, 30], on: :fibers, timeout: 1, on_error: :collect) { |s| sleep(s) }
       check(outcomes[0].ok?, outcomes[1].error.instance_of?(Plait::TimeoutError))
       begin
         Plait.map([30] * 3, on: :fibers, deadline: 0.05) { |s| sleep(s) }

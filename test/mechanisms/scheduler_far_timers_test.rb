@@ -57,10 +57,10 @@ class SchedulerFarTimersTest < Minitest::Test
     seen = []
     with_scheduler do |scheduler|
       far = FAR.map { |seconds| Fiber.schedule { ignoring_cancellation { sleep(seconds) } } }
-      [0.02, 0.01].each { |seconds| Fiber.schedule { sleep(seconds).then { seen << seconds } } }
-      Fiber.schedule { sleep(0.03).then { far.each { |fiber| scheduler.interrupt(fiber, Cancelled) } } }
+      [0.3, 0.01].each { |seconds| Fiber.schedule { sleep(seconds).then { seen << seconds } } }
+      Fiber.schedule { sleep(0.4).then { far.each { |fiber| scheduler.interrupt(fiber, Cancelled) } } }
     end
-    assert_equal([0.01, 0.02], seen)
+    assert_equal([0.01, 0.3], seen)
   end
 
   # What the selector is given is bounded; that a poll ends without an event must wake nobody. With a watchdog it is the

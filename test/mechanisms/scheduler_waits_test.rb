@@ -98,7 +98,7 @@ class SchedulerWaitsTest < Minitest::Test
   def test_net_http_with_its_timeouts
     with_server(TCPServer.new("127.0.0.1", 0), http: true) do |address|
       assert_together(value: "hello") do
-        Net::HTTP.start("127.0.0.1", address.ip_port, open_timeout: 5, read_timeout: 5) { |http| http.get("/").body }
+        Net::HTTP.start("127.0.0.1", address.ip_port, open_timeout: 60, read_timeout: 60) { |http| http.get("/").body }
       end
     end
   end
@@ -119,8 +119,8 @@ class SchedulerWaitsTest < Minitest::Test
   end
 
   def test_wait_readable_and_wait_writable
-    assert_together(setup: pipe, teardown: :close) { |reader| reader.wait_readable(5) }
-    assert_together(setup: pipe, teardown: :close) { |reader| reader.wait(IO::READABLE, 5) }
+    assert_together(setup: pipe, teardown: :close) { |reader| reader.wait_readable(60) }
+    assert_together(setup: pipe, teardown: :close) { |reader| reader.wait(IO::READABLE, 60) }
     close = ->(pipe) { pipe.each(&:close) }
     assert_together(setup: silent_pipe, teardown: close, value: nil) { |(reader, _)| reader.wait_readable(ONE) }
     assert_together(setup: full_pipe, teardown: close) { |(_, writer)| writer.wait_writable(5) }
@@ -296,7 +296,7 @@ class SchedulerWaitsTest < Minitest::Test
   def test_thread_join_and_value
     assert_together(setup: ->(_) { later { :x } }, value: :x, &:value)
     assert_together(setup: ->(_) { later { :x } }, &:join)
-    assert_together(setup: ->(_) { later { :x } }) { |thread| thread.join(5) }
+    assert_together(setup: ->(_) { later { :x } }) { |thread| thread.join(60) }
   end
 
   def test_thread_join_that_times_out
@@ -316,7 +316,7 @@ class SchedulerWaitsTest < Minitest::Test
 
   def test_timeouts_in_one_another
     assert_together(value: "outer") do
-      Timeout.timeout(ONE, nil, "outer") { Timeout.timeout(5, nil, "inner") { sleep } }
+      Timeout.timeout(ONE, nil, "outer") { Timeout.timeout(60, nil, "inner") { sleep } }
     rescue Timeout::Error => e
       e.message
     end

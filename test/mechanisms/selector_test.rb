@@ -282,7 +282,7 @@ class SelectorTest < Minitest::Test
     with_pipe do |reader, writer|
       in_fiber do |scheduler|
         assert_empty(scheduler.waiting_for(reader))
-        fibers = [Fiber.schedule { reader.readpartial(1) }, Fiber.schedule { reader.wait_readable(10) }]
+        fibers = [Fiber.schedule { reader.readpartial(1) }, Fiber.schedule { reader.wait_readable(60) }]
         assert_equal(fibers.map(&:object_id).sort, scheduler.waiting_for(reader).map(&:object_id).sort)
         assert_empty(scheduler.waiting_for(writer))
         writer << "xx"

@@ -78,7 +78,7 @@ module Support
     # @param fibers [Boolean] also look for living fibers; a fiber that is garbage counts as gone
     # @param within [Numeric] seconds to wait for things to end
     # @return [Object] the block's value
-    def assert_no_leaks(fibers: false, within: 10)
+    def assert_no_leaks(fibers: false, within: 30)
       start_the_lasting_threads
       before = Holdings.now(fibers: fibers)
       result = yield

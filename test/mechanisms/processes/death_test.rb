@@ -172,7 +172,7 @@ class ProcessesDeathTest < Minitest::Test
 
   # The parent ends attempts that last too long, but a pause is none.
   def test_a_pause_before_the_next_attempt_is_not_overtime
-    outcome, = collect([1], limit: 1, timeout: 0.1, retries: { count: 1, base: 2.0, jitter: 0 }) do
+    outcome, = collect([1], limit: 1, timeout: 1, retries: { count: 1, base: 4.0, jitter: 0 }) do
       note(Process.pid)
       raise "the first" if notes.size == 1
 

@@ -61,7 +61,7 @@ class ProcessesIsolatedTest < Minitest::Test
         end
       end
       thread.report_on_exception = false
-      reader.wait_readable(10)
+      reader.wait_readable(60)
       thread.raise(IOError, "enough")
 
       assert_raises(IOError) { thread.value }

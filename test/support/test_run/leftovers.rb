@@ -9,7 +9,7 @@ module Support
     class Leftovers
       MARK = "PLAIT_TEST_JOB"
       # Seconds for those that are about to end: a killed server's helpers.
-      PATIENCE = 5
+      PATIENCE = 10
 
       # @param mark [String] the value of MARK in the environment of the test file
       # @param folder [String] its TMPDIR
