@@ -2,14 +2,15 @@
 
 require "objspace"
 require_relative "../../test_helper"
-require_relative "../../support/fresh_ruby"
 require_relative "../../conformance/http1_requests"
 require_relative "../../conformance/http1_responses"
+require_relative "../stressed"
 require_relative "parser_cases"
 
 class HTTP1NativeParserTest < Minitest::Test
   ENGINE = "native"
   include ParserCases
+  include Stressed
 
   HTTP1 = Transcript::HTTP1
   SAMPLES = { response: Conformance::HTTP1_RESPONSES, request: Conformance::HTTP1_REQUESTS }.freeze
@@ -28,23 +29,12 @@ class HTTP1NativeParserTest < Minitest::Test
     assert_equal(HTTP1::Limits::DEFAULTS, numbers)
   end
 
-  # In a Ruby that has loaded nothing else: each collection marks all there is.
   def test_under_gc_stress
-    some = enum_for(:some_samples).map do |role, sample, whole|
-      pieces = sample.bytes.scan(/.{1,20}/mn)
-      [sample.name, whole, role, pieces, { request: sample.request, limits: sample.limits, eof: sample.eof }]
+    samples = enum_for(:some_samples).map do |role, sample, whole|
+      options = { request: sample.request, limits: sample.limits, eof: sample.eof }
+      [sample.name, whole, [role, sample.bytes.scan(/.{1,20}/mn)], options]
     end
-    result = Support::FreshRuby.run(<<~RUBY, flags: ["--disable=gems"], env: { "RUBYOPT" => nil }, stdin: Marshal.dump(some))
-      require #{File.expand_path("transcript", __dir__).dump}
-      Marshal.load($stdin.binmode.read).each do |name, whole, role, pieces, options|
-        GC.stress = true
-        stressed = Transcript.of("native", role, pieces, **options)
-        GC.stress = false
-        abort("\#{name}: \#{stressed} instead of \#{whole}") if stressed != whole
-      end
-      print "all"
-    RUBY
-    assert_equal(["all", ""], [result.out, result.err])
+    assert_right_under_stress(File.expand_path("transcript.rb", __dir__), samples)
   end
 
   def test_while_objects_move

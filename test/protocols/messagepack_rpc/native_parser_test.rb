@@ -2,12 +2,14 @@
 
 require "objspace"
 require_relative "../../test_helper"
+require_relative "../stressed"
 require_relative "parser_cases"
 require_relative "samples"
 
 class MessagePackRPCNativeParserTest < Minitest::Test
   ENGINE = "native"
   include ParserCases
+  include Stressed
 
   def setup
     skip("there is no extension") unless Transcript::PARSERS.key?("native")
@@ -24,14 +26,10 @@ class MessagePackRPCNativeParserTest < Minitest::Test
   end
 
   def test_under_gc_stress
-    some_samples(60) do |sample, whole|
-      GC.stress = true
-      stressed = transcript(sample, sample.bytes.scan(/.{1,7}/mn))
-      GC.stress = false
-      assert_equal(whole, stressed, sample.name)
+    samples = enum_for(:some_samples, 60).map do |sample, whole|
+      [sample.name, whole, [sample.bytes.scan(/.{1,7}/mn)], { limits: sample.limits, large: 4 }]
     end
-  ensure
-    GC.stress = false
+    assert_right_under_stress(File.expand_path("transcript.rb", __dir__), samples)
   end
 
   def test_while_objects_move
