@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "bundler"
 require "json"
 require "net/http"
 require "socket"
@@ -12,6 +13,8 @@ class ServeOperationsTest < Minitest::Test
   include Support::CommandLine
 
   FILES = %w[--pidfile pid --state state].freeze
+  # Seconds between the requests of a client: the processes that are replaced need the processor, too.
+  PAUSE = 0.005
 
   def test_status_restart_and_stop
     version(1)
@@ -62,7 +65,8 @@ class ServeOperationsTest < Minitest::Test
 
   # As a deployment does: another folder behind a symbolic link.
   def test_a_restart_takes_the_gems_of_a_new_release
-    skip("there is no bundle") unless system("bundle", "--version", out: File::NULL, err: File::NULL)
+    quiet = { unsetenv_others: true, out: File::NULL, err: File::NULL }
+    skip("there is no bundle") unless system(Bundler.unbundled_env, "bundle", "--version", quiet)
     (1..2).each { |number| release(number) }
     link(1)
     files = ["--pidfile", path("pid"), "--state", path("state")]
@@ -543,6 +547,7 @@ class ServeOperationsTest < Minitest::Test
           answer = http.get("/")
           assert_equal("200", answer.code)
           count += 1
+          sleep(PAUSE)
           break if !kept || answer["connection"] == "close" || @over
         end
       end

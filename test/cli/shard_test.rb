@@ -219,6 +219,7 @@ class ShardCommandTest < Minitest::Test
         until over
           assert_equal("+OK\r\n", call(port, "SET", "k", "v"))
           count += 1
+          sleep(0.005)
         end
         count
       end

@@ -7,6 +7,9 @@ require "tmpdir"
 require_relative "caller"
 
 class ServerWorkersTest < Minitest::Test
+  # Seconds between the requests of a client: the processes that are replaced need the processor, too.
+  PAUSE = 0.005
+
   %i[threads fibers hybrid].each do |mechanism|
     define_method(:"test_workers_on_#{mechanism}") do
       assert_no_leaks do
@@ -213,6 +216,7 @@ class ServerWorkersTest < Minitest::Test
       answer = caller.get
       assert_equal(200, answer.status)
       count += 1
+      sleep(PAUSE)
       caller = caller.close if anew || answer.fields["connection"] == "close"
     end
     count
