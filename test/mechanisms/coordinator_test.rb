@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "uri"
 require_relative "../test_helper"
 
 class CoordinatorTest < Minitest::Test

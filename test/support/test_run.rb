@@ -9,7 +9,7 @@ require_relative "test_run/job"
 require_relative "test_run/summary"
 
 module Support
-  # Runs test files, each in a process of its own, as many at a time as there are processors, and adds up the results.
+  # Runs test files, each in a process of its own, some at a time, and adds up the results.
   # A file with the line `# bin/test: alone` is run after the others, by itself: it measures time.
   # One with the line `# bin/test: bundler` is run under Bundler, the others with its gems.
   #
@@ -18,6 +18,8 @@ module Support
   # Where `again` allows it, files that failed are run once more, one at a time. What fails twice has failed; what passes then is
   # told as unsteady, with all that it said when it failed. More failures than that are no accident and stay what they are.
   class TestRun
+    # One more than there are processors: most files wait half of their time.
+    JOBS = Etc.nprocessors + 1
     ALONE = %r{^# bin/test: alone$}
     BUNDLER = %r{^# bin/test: bundler$}
     # Seconds; for a test that hangs where no Ruby thread can end it.
@@ -31,7 +33,7 @@ module Support
     # @param jobs [Integer] files at a time
     # @param again [Integer] how many failed files, at most, are run a second time
     # @param bundle [Boolean] whether the files get the gems of the bundle, or those of this Ruby
-    def initialize(files, ruby:, root:, arguments: [], jobs: Etc.nprocessors, again: 0, bundle: false, out: $stdout)
+    def initialize(files, ruby:, root:, arguments: [], jobs: JOBS, again: 0, bundle: false, out: $stdout)
       @files = files
       @ruby = ruby
       @bundle = bundle
