@@ -18,10 +18,13 @@ desc "Write the API documentation to doc/"
 task(:yard) { sh "yard", "doc", "--quiet" }
 
 desc "Remove what was built (not the gems in vendor/bundle)"
-task(:clean) { rm_rf %w[tmp doc coverage pkg .yardoc] + Dir["lib/plait/plait.{so,bundle}"] }
+task(:clean) { rm_rf %w[tmp doc coverage pkg .yardoc] + Dir["plait*/lib/plait/*.{so,bundle}"] }
 
-desc "Build the gem into pkg/"
+desc "Build the gems into pkg/"
 task :build do
   mkdir_p "pkg"
-  sh "gem", "build", "plait.gemspec", "--output", "pkg/plait.gem"
+  Dir["plait*/*.gemspec"].each do |path|
+    name = File.basename(path, ".gemspec")
+    chdir(File.dirname(path)) { sh "gem", "build", File.basename(path), "--output", "../pkg/#{name}.gem" }
+  end
 end

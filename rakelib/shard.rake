@@ -4,7 +4,7 @@ namespace :shard do
   # What both need: the tests' servers, and the library.
   task :support do
     require "minitest"
-    $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+    $LOAD_PATH.unshift(*Dir[File.expand_path("../plait*/lib", __dir__)])
     require_relative "../test/support/redis_conversation"
     require_relative "../test/support/redis_server"
   end
@@ -16,7 +16,7 @@ namespace :shard do
     Support::RedisServer.start do |server|
       reply = Support::RedisConversation.open(server.port) { |redis| redis.call("COMMAND") }
       table = Plait::Shard::CommandTable.new(Plait::Protocols::RESP::Decoder.decode(reply))
-      path = File.expand_path("../ext/plait/shard_commands.inc", __dir__)
+      path = File.expand_path("../plait-shard/ext/plait_shard/shard/shard_commands.inc", __dir__)
       File.write(path, table.to_c)
       puts("#{path}: #{table.entries.size} commands")
     end
@@ -24,7 +24,7 @@ namespace :shard do
 
   desc "Run Redis' own Tcl tests through the proxy: UNITS=\"unit/scan unit/sort\" ARGUMENTS=\"--tags -slow\""
   task redis_suite: :support do
-    require_relative "../test/shard/redis_suite/comparison"
+    require_relative "../plait-shard/test/shard/redis_suite/comparison"
 
     RedisSuite::Comparison.new(kept: File.expand_path("../tmp", __dir__), units: ENV.fetch("UNITS", "").split,
                                arguments: ENV.fetch("ARGUMENTS", "").split).run

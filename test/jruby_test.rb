@@ -98,10 +98,10 @@ class JRubyTest < Minitest::Test
   private
 
   def core
-    out, err, status = Open3.capture3(ENVIRONMENT, *jruby, "--disable=gems", "-W", "-I#{Support::ROOT}/lib", "-e",
+    out, err, status = Open3.capture3(ENVIRONMENT, *jruby, "--disable=gems", "-W", *Support::FLAGS, "-e",
                                       CORE)
     assert_predicate(status, :success?, err)
-    refute_match(%r{#{Support::ROOT}/lib/.*warning}, err)
+    refute_match(%r{#{Support::ROOT}/plait[a-z-]*/lib/.*warning}, err)
     out.lines.map { |line| JSON.parse(line) }.to_h { |name, *values| [name, values] }
   end
 
@@ -146,7 +146,7 @@ class JRubyTest < Minitest::Test
 
   def plait(*arguments, folder:)
     libraries = GEMS.flat_map { |name| Gem.loaded_specs.fetch(name).full_require_paths }
-    Open3.capture3(ENVIRONMENT, *jruby, *libraries.map { |path| "-I#{path}" }, "#{Support::ROOT}/exe/plait", *arguments,
+    Open3.capture3(ENVIRONMENT, *jruby, *libraries.map { |path| "-I#{path}" }, "#{Support::ROOT}/plait/exe/plait", *arguments,
                    chdir: folder)
   end
 end

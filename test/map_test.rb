@@ -12,16 +12,16 @@ class MapTest < Minitest::Test
   end
 
   def test_a_new_arrow_makes_it_untrue
-    in_a_project("lib/plait/lab/trial.rb" => "") do |root|
+    in_a_project("plait/lib/plait/lab/trial.rb" => "") do |root|
       assert(Support::House::Map.new(root).write)
       assert_predicate(Support::House::Map.new(root), :true?)
-      add(root, "lib/plait/cli/lab.rb", 'require_relative "../lab/trial"')
+      add(root, "plait/lib/plait/cli/lab.rb", 'require_relative "../lab/trial"')
       refute_predicate(Support::House::Map.new(root), :true?)
     end
   end
 
   def test_the_rest_of_the_guide_is_left_alone
-    in_a_project("lib/plait/lab/trial.rb" => "") do |root|
+    in_a_project("plait/lib/plait/lab/trial.rb" => "") do |root|
       map = Support::House::Map.new(root)
       map.write
       refute(map.write)

@@ -8,7 +8,7 @@ require "plait/mechanisms/scope"
 
 # The signatures and the code say the same: the same constants, the same public methods, the same keywords.
 class SignaturesTest < Minitest::Test
-  SIGNATURES = Support::Signatures.read(File.join(Support::ROOT, "sig"))
+  SIGNATURES = Support::Signatures.read(Support::FAMILY.map { |name| File.join(Support::ROOT, name, "sig") })
   # The command line and what is below the rooms are no part of it; the Native ones are how the extension calls what
   # Plait::Scheduler is built on.
   NOT_IN_THE_FACE = %i[
@@ -16,7 +16,7 @@ class SignaturesTest < Minitest::Test
     NativeShard NativeState Protocols Secrets
   ].freeze
 
-  SIGNATURES.modules(File.join(Support::ROOT, "lib")).each do |signed|
+  SIGNATURES.modules(Support::LIBS).each do |signed|
     define_method(:"test_#{signed.name}") do
       assert_empty(signed.missing_methods, "public methods of #{signed.name} that sig/ does not have")
       assert_empty(signed.invented_methods, "methods that sig/ has and #{signed.name} does not")
@@ -30,8 +30,8 @@ class SignaturesTest < Minitest::Test
   end
 
   def test_the_files_mirror_those_of_the_code
-    strays = Dir.glob("**/*.rbs", base: File.join(Support::ROOT, "sig")).reject do |path|
-      File.file?(File.join(Support::ROOT, "lib", path.sub(/\.rbs\z/, ".rb")))
+    strays = Dir.glob("plait*/sig/**/*.rbs", base: Support::ROOT).reject do |path|
+      File.file?(File.join(Support::ROOT, path.sub("/sig/", "/lib/").sub(/\.rbs\z/, ".rb")))
     end
     assert_empty(strays, "files in sig/ for which lib/ has none of that name")
   end

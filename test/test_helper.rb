@@ -11,7 +11,8 @@ require_relative "support/coverage" if ENV["COVERAGE"] == "1"
 $VERBOSE = true
 require_relative "support/warnings"
 
-$LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+require_relative "support/root"
+$LOAD_PATH.unshift(*Support::LIBS)
 
 require "minitest/autorun"
 require "plait"

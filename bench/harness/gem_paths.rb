@@ -56,9 +56,10 @@ module Bench
         dependency.to_spec || raise(Gem::MissingSpecError.new(dependency.name, dependency.requirement))
       end
 
-      def own = @own ||= Gem::Specification.load(File.join(@root, "plait.gemspec"))
+      def own = @own ||= Gem::Specification.load(File.join(@root, "plait/plait.gemspec"))
 
-      def load_paths(spec) = spec.equal?(@own) ? [File.join(@root, "lib")] : spec.full_require_paths
+      # Of Plait the whole family.
+      def load_paths(spec) = spec.equal?(@own) ? Dir[File.join(@root, "plait*/lib")] : spec.full_require_paths
 
       def bundle_directories
         roots = [ENV.fetch("BUNDLE_PATH", nil), File.join(@root, "vendor/bundle")].compact

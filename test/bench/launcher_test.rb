@@ -50,7 +50,7 @@ module Bench
       def test_the_load_path_holds_the_gem_and_its_dependencies_alone
         paths = GemPaths.new(ROOT).resolve(%w[plait])
 
-        assert_equal File.join(ROOT, "lib"), paths.first
+        assert_equal(Support::LIBS.sort, paths.first(Support::LIBS.size).sort)
         assert(paths.any? { |path| path.include?("/io-event-") })
         refute(paths.any? { |path| path.include?("/minitest-") })
       end

@@ -51,7 +51,7 @@ class GuidesTest < Minitest::Test
   def run_page(page, name)
     program = PRELUDE + Example.new(page, name).program
     Dir.mktmpdir("plait-test-") do |folder|
-      out, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.join(ROOT, "lib")}", "-e", program, chdir: folder)
+      out, status = Open3.capture2e(RbConfig.ruby, "-W0", *Support::FLAGS, "-e", program, chdir: folder)
       assert_predicate(status, :success?, out)
     end
   end

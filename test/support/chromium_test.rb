@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/chromium"
+require_relative "chromium"
 
 class ChromiumTest < Minitest::Test
   PAGE = <<~HTML

@@ -19,7 +19,7 @@ module Support
     # @param env [Hash{String => String, nil}]
     # @return [Result]
     def run(code, *arguments, flags: [], env: {}, stdin: "")
-      out, err, status = Open3.capture3(env, RbConfig.ruby, "-I#{ROOT}/lib", *flags, "-e", code, *arguments,
+      out, err, status = Open3.capture3(env, RbConfig.ruby, *FLAGS, "-I#{ROOT}/test", *flags, "-e", code, *arguments,
                                         stdin_data: stdin)
       Result.new(out: out, err: err, status: status)
     end

@@ -2,9 +2,9 @@
 
 require "etc"
 require_relative "../test_helper"
-require_relative "../support/fresh_ruby"
-require_relative "../support/made_once"
-require_relative "../support/run_queue"
+require_relative "fresh_ruby"
+require_relative "made_once"
+require_relative "run_queue"
 
 # The test helper as a whole: what it makes of tests that misbehave, seen from outside.
 class HelpersTest < Minitest::Test
@@ -49,13 +49,13 @@ class HelpersTest < Minitest::Test
   end
 
   def test_a_warning_about_our_file_fails_the_test
-    result = run_test("eval('{ a: 1, a: 2 }', binding, '#{Support::ROOT}/lib/plait/sample.rb', 7)")
+    result = run_test("eval('{ a: 1, a: 2 }', binding, '#{Support::ROOT}/plait/lib/plait/sample.rb', 7)")
     assert_match(%r{lib/plait/sample.rb:7: warning: key :a is duplicated}, result.out)
     refute_predicate(result, :success?)
   end
 
   def test_a_warning_in_a_thread_fails_the_test
-    result = run_test("Thread.new { warn('#{Support::ROOT}/lib/x.rb:1: warning: hm') rescue nil }.join; pass")
+    result = run_test("Thread.new { warn('#{Support::ROOT}/plait/lib/x.rb:1: warning: hm') rescue nil }.join; pass")
     assert_match(/a warning about our own file:\n.*hm/, result.out)
     refute_predicate(result, :success?)
   end
@@ -67,8 +67,8 @@ class HelpersTest < Minitest::Test
   end
 
   def test_an_expected_warning_is_collected
-    heard = collect_warnings { warn("#{Support::ROOT}/lib/x.rb:1: warning: expected") }
-    assert_equal(["#{Support::ROOT}/lib/x.rb:1: warning: expected\n"], heard)
+    heard = collect_warnings { warn("#{Support::ROOT}/plait/lib/x.rb:1: warning: expected") }
+    assert_equal(["#{Support::ROOT}/plait/lib/x.rb:1: warning: expected\n"], heard)
   end
 
   def test_a_test_that_hangs_fails_with_all_backtraces

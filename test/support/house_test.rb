@@ -8,12 +8,12 @@ require_relative "house/loading"
 # That the checks of the architecture can fail: each on a small bad sample.
 class HouseTest < Minitest::Test
   GOOD = {
-    "lib/plait/values/outcome.rb" => "module Plait; class Outcome; OK = 1; end; end",
-    "lib/plait/mechanisms/scope.rb" => <<~RUBY,
+    "plait/lib/plait/values/outcome.rb" => "module Plait; class Outcome; OK = 1; end; end",
+    "plait/lib/plait/mechanisms/scope.rb" => <<~RUBY,
       require_relative "../values/outcome"
       module Plait; class Scope; X = Outcome::OK; end; end
     RUBY
-    "lib/plait/lab/trial.rb" => <<~RUBY
+    "plait/lib/plait/lab/trial.rb" => <<~RUBY
       require_relative "../mechanisms/scope"
       module Plait; module Lab; class Trial < Scope; end; end; end
     RUBY
@@ -26,103 +26,108 @@ class HouseTest < Minitest::Test
   end
 
   def test_a_require_of_a_room_above
-    assert_complaint(:forbidden_requires, %r{outcome.rb \(values\) requires lib/plait/lab/trial.rb},
-                     "lib/plait/values/outcome.rb" => 'require_relative "../lab/trial"')
-    assert_complaint(:forbidden_requires, %r{rpc.* requires lib/plait/http},
-                     "lib/plait/rpc/client.rb" => 'require_relative("../http/client")',
-                     "lib/plait/http/client.rb" => "")
+    assert_complaint(:forbidden_requires, %r{outcome.rb \(values\) requires plait/lib/plait/lab/trial.rb},
+                     "plait/lib/plait/values/outcome.rb" => 'require_relative "../lab/trial"')
+  end
+
+  def test_a_require_of_a_gem_without_a_dependency
+    sample = { "plait-rpc/lib/plait/rpc/client.rb" => 'require "plait/http/client"' }
+    assert_complaint(:borders, %r{client.rb requires plait-http/lib/plait/http/client.rb, and plait-rpc.gemspec names}, sample)
+    assert_empty(house("plait-rpc/lib/plait/rpc/client.rb" => 'require "plait/io/pool"').borders)
+    assert_complaint(:leaving, /client.rb requires plait-io.* by a relative path/,
+                     "plait-rpc/lib/plait/rpc/client.rb" => 'require_relative "../../../../plait-io/lib/plait/io/pool"')
   end
 
   def test_a_require_below_the_top_counts_as_well
-    sample = { "lib/plait/values/outcome.rb" => "def f\n  require_relative '../lab/trial'\nend" }
+    sample = { "plait/lib/plait/values/outcome.rb" => "def f\n  require_relative '../lab/trial'\nend" }
     assert_complaint(:forbidden_requires, %r{lab/trial.rb}, sample)
-    assert_complaint(:late_requires, %r{outcome.rb:2 requires lib/plait/lab/trial.rb}, sample)
+    assert_complaint(:late_requires, %r{outcome.rb:2 requires plait/lib/plait/lab/trial.rb}, sample)
   end
 
   def test_a_composed_require_is_late
     assert_complaint(:late_requires, /scope.rb:1/,
-                     "lib/plait/mechanisms/scope.rb" => "require_relative \"scope/\#{name}\"")
+                     "plait/lib/plait/mechanisms/scope.rb" => "require_relative \"scope/\#{name}\"")
   end
 
   def test_a_library_the_room_may_not_have
-    assert_complaint(:forbidden_libraries, /requires "socket"/, "lib/plait/protocols/http1.rb" => 'require "socket"')
-    assert_complaint(:forbidden_libraries, /requires "thor"/, "lib/plait/lab/trial.rb" => 'require "thor"')
+    assert_complaint(:forbidden_libraries, /requires "socket"/, "plait-io/lib/plait/protocols/http1.rb" => 'require "socket"')
+    assert_complaint(:forbidden_libraries, /requires "thor"/, "plait/lib/plait/lab/trial.rb" => 'require "thor"')
   end
 
   def test_sockets_threads_fibers_and_clocks_in_protocols
     %w[TCPSocket.new(1) Thread.new Fiber.yield Process.clock_gettime(1) Time.now ::IO.select Queue.new
        OpenSSL::SSL].each do |code|
       assert_complaint(:forbidden_constants, /http1.rb:2 \(protocols\) names/,
-                       "lib/plait/protocols/http1.rb" => "\n#{code}")
+                       "plait-io/lib/plait/protocols/http1.rb" => "\n#{code}")
     end
   end
 
   def test_a_constant_of_ours_with_the_name_of_a_forbidden_one_is_ours
     source = "module Plait; module Protocols; class Http1; class Queue; end; Queue.new; end; end; end"
-    assert_empty(house("lib/plait/protocols/http1.rb" => source).forbidden_constants)
+    assert_empty(house("plait-io/lib/plait/protocols/http1.rb" => source).forbidden_constants)
   end
 
   def test_a_name_of_a_room_above_without_a_require
     ["Lab::Trial", "Plait::Lab::Trial", "::Plait::Lab::Trial", "Lab::Trial::X"].each do |name|
-      assert_complaint(:forbidden_names, %r{scope.rb:1 \(mechanisms\) names #{name} of lib/plait/lab/trial.rb},
-                       "lib/plait/mechanisms/scope.rb" => "module Plait; class Scope; #{name}; end; end")
+      assert_complaint(:forbidden_names, %r{scope.rb:1 \(mechanisms\) names #{name} of plait/lib/plait/lab/trial.rb},
+                       "plait/lib/plait/mechanisms/scope.rb" => "module Plait; class Scope; #{name}; end; end")
     end
   end
 
   def test_a_superclass_is_a_name
     assert_complaint(:forbidden_names, /names Lab::Trial/,
-                     "lib/plait/mechanisms/scope.rb" => "module Plait; class Scope < Lab::Trial; end; end")
+                     "plait/lib/plait/mechanisms/scope.rb" => "module Plait; class Scope < Lab::Trial; end; end")
   end
 
   def test_a_name_that_is_not_required
-    assert_complaint(:unrequired_names, %r{trial.rb:1 names Scope and does not require lib/plait/mechanisms/scope.rb},
-                     "lib/plait/lab/trial.rb" => "module Plait; module Lab; class Trial < Scope; end; end; end")
+    assert_complaint(:unrequired_names, %r{trial.rb:1 names Scope and does not require plait/lib/plait/mechanisms/scope.rb},
+                     "plait/lib/plait/lab/trial.rb" => "module Plait; module Lab; class Trial < Scope; end; end; end")
   end
 
   def test_a_part_may_name_the_whole_that_requires_it
     whole = "require_relative 'trial/meter'; module Plait; module Lab; class Trial; end; end; end"
     part = "module Plait; module Lab; class Trial; class Meter; def f = Trial.new; end; end; end; end"
-    assert_empty(house("lib/plait/lab/trial.rb" => whole, "lib/plait/lab/trial/meter.rb" => part).unrequired_names)
+    assert_empty(house("plait/lib/plait/lab/trial.rb" => whole, "plait/lib/plait/lab/trial/meter.rb" => part).unrequired_names)
   end
 
   def test_an_autoload_outside_of_the_face
     assert_complaint(:autoloads, /scope.rb autoloads Outcome/,
-                     "lib/plait/mechanisms/scope.rb" => 'autoload :Outcome, "x"')
+                     "plait/lib/plait/mechanisms/scope.rb" => 'autoload :Outcome, "x"')
     face = 'module Plait; autoload :Lab, "x"; def self.f = Lab::Trial; end'
-    assert_empty(house("lib/plait.rb" => face).forbidden_names)
+    assert_empty(house("plait/lib/plait.rb" => face).forbidden_names)
   end
 
   def test_a_file_named_otherwise_than_its_constant
     assert_complaint(:misnamed, /trial.rb defines Plait, Plait::Attempt/,
-                     "lib/plait/lab/trial.rb" => "module Plait; class Attempt; end; end")
-    assert_empty(house("lib/plait/lab/to_html.rb" => "module Plait; module Lab; module ToHTML; end; end; end").misnamed)
+                     "plait/lib/plait/lab/trial.rb" => "module Plait; class Attempt; end; end")
+    assert_empty(house("plait/lib/plait/lab/to_html.rb" => "module Plait; module Lab; module ToHTML; end; end; end").misnamed)
   end
 
   def test_each_way_to_print
     ["puts 1", "puts(1)", "puts", "print 1", "p 1", "pp(1)", "warn 'x'", "$stderr.write(1)", "STDOUT.puts",
      "$stdout << 1", "Kernel.puts(1)", "Kernel.warn 'x'", "Warning.warn('x')", "abort 'x'", "printf('x')",
      "a { puts 1 }"].each do |code|
-      assert_complaint(:prints, /trial.rb:2 uses/, "lib/plait/lab/trial.rb" => "\n#{code}")
+      assert_complaint(:prints, /trial.rb:2 uses/, "plait/lib/plait/lab/trial.rb" => "\n#{code}")
     end
   end
 
   def test_what_only_looks_like_printing
     ["file.puts(1)", "p = 1; p + p", "{ print: 1 }", "def warn; end", "x.warn?", "# puts 1", "'puts 1'"].each do |code|
-      assert_empty(house("lib/plait/lab/trial.rb" => code).prints, code)
+      assert_empty(house("plait/lib/plait/lab/trial.rb" => code).prints, code)
     end
   end
 
   def test_circles
-    circle = %w[a b c a].map { |name| "lib/plait/lab/#{name}.rb" }.join(" -> ")
+    circle = %w[a b c a].map { |name| "plait/lib/plait/lab/#{name}.rb" }.join(" -> ")
     assert_complaint(:circles, /\A#{circle}\z/,
-                     "lib/plait/lab/a.rb" => 'require_relative "b"', "lib/plait/lab/b.rb" => 'require_relative "c"',
-                     "lib/plait/lab/c.rb" => 'require_relative "a"')
+                     "plait/lib/plait/lab/a.rb" => 'require_relative "b"', "plait/lib/plait/lab/b.rb" => 'require_relative "c"',
+                     "plait/lib/plait/lab/c.rb" => 'require_relative "a"')
   end
 
   def test_a_file_that_is_not_there_and_a_room_that_is_not_there
-    assert_complaint(:dangling, %r{requires lib/plait/lab/gone.rb},
-                     "lib/plait/lab/trial.rb" => 'require_relative "gone"')
-    assert_complaint(:strangers, /no "attic"/, "lib/plait/attic/box.rb" => "")
+    assert_complaint(:dangling, %r{requires plait/lib/plait/lab/gone.rb},
+                     "plait/lib/plait/lab/trial.rb" => 'require_relative "gone"')
+    assert_complaint(:strangers, /no "attic"/, "plait/lib/plait/attic/box.rb" => "")
   end
 
   def test_arrows_between_rooms

@@ -18,7 +18,7 @@ module Support
     private
 
     def command
-      [RbConfig.ruby, "-I#{ROOT}/lib", "-e", <<~RUBY]
+      [RbConfig.ruby, *FLAGS, "-e", <<~RUBY]
         require "plait/suites/mongo_server"
         Plait::Suites::MongoServer.new(port: #{port}).run
       RUBY

@@ -36,7 +36,7 @@ module Support
       end
 
       RefusedThread.need_survival
-      out, err, status = Open3.capture3("timeout", "-k", "1", SECONDS.to_s, RbConfig.ruby, "-I#{ROOT}/lib", "-e",
+      out, err, status = Open3.capture3("timeout", "-k", "1", SECONDS.to_s, RbConfig.ruby, *FLAGS, "-e",
                                         "#{PREAMBLE}\n#{code}", processes.to_s)
       FreshRuby::Result.new(out: out, err: err, status: status)
     end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/redis_server"
-require_relative "../support/mariadb_server"
-require_relative "../support/postgres_server"
-require_relative "../support/nginx_server"
-require_relative "../support/haproxy_server"
-require_relative "../support/apache_server"
-require_relative "../support/neovim_server"
+require_relative "redis_server"
+require_relative "mariadb_server"
+require_relative "postgres_server"
+require_relative "nginx_server"
+require_relative "haproxy_server"
+require_relative "apache_server"
+require_relative "neovim_server"
 
 class ServersTest < Minitest::Test
   { redis: Support::RedisServer, mariadb: Support::MariadbServer, postgres: Support::PostgresServer,

@@ -40,7 +40,7 @@ module Support
     end
 
     def command
-      [RbConfig.ruby, "-I#{ROOT}/lib", Gem.bin_path("sidekiq", "sidekiq"), "-r", @jobs, *@settings]
+      [RbConfig.ruby, *FLAGS, Gem.bin_path("sidekiq", "sidekiq"), "-r", @jobs, *@settings]
     end
 
     def environment = { "REDIS_URL" => @redis.url }

@@ -8,10 +8,10 @@ require_relative "signatures/signed_module"
 module Support
   # The signatures in sig/, read by RBS, ready to be compared with the loaded code.
   class Signatures
-    # @param folder [String]
-    def self.read(folder)
+    # @param folders [Array<String>]
+    def self.read(folders)
       loader = RBS::EnvironmentLoader.new(core_root: nil)
-      loader.add(path: Pathname(folder))
+      folders.each { |folder| loader.add(path: Pathname(folder)) }
       new(RBS::Environment.from_loader(loader))
     end
 
@@ -22,10 +22,10 @@ module Support
     # @return [Array<String>] of modules, classes and other constants
     def constants = [*@environment.class_decls.keys, *@environment.constant_decls.keys].map { |name| plain(name) }
 
-    # @param lib [String] the folder of the code, whose comments say which methods are `@api private`
+    # @param libs [Array<String>] the folders of the code, whose comments say which methods are `@api private`
     # @return [Array<SignedModule>]
-    def modules(lib)
-      internal = internal_methods(lib)
+    def modules(libs)
+      internal = internal_methods(libs)
       @environment.class_decls.map do |name, entry|
         SignedModule.new(plain(name), entry.decls.flat_map { |decl| decl.decl.members }, internal)
       end
@@ -36,9 +36,9 @@ module Support
     def plain(name) = name.to_s.delete_prefix("::")
 
     # @return [Array<String>] "Plait::Scheduler#ready"
-    def internal_methods(lib)
+    def internal_methods(libs)
       YARD::Logger.instance.level = YARD::Logger::ERROR
-      YARD.parse(File.join(lib, "**/*.rb"))
+      YARD.parse(libs.map { |folder| File.join(folder, "**/*.rb") })
       YARD::Registry.all(:method).select { |method| internal?(method) }.map(&:path)
     ensure
       YARD::Registry.clear

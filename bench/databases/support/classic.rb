@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../server/support/wrk"
-require_relative "../../../lib/plait/suites/databases/apache_bench"
+require "plait/suites/databases/apache_bench"
 
 module Bench
   module Databases

@@ -93,7 +93,7 @@ module Bench
 
         private
 
-        def ruby = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-r", "plait/shard", "-e"]
+        def ruby = [RbConfig.ruby, *Dir[File.expand_path("../../../plait*/lib", __dir__)].flat_map { |folder| ["-I", folder] }, "-r", "plait/shard", "-e"]
 
         def threads = 1
 

@@ -2,6 +2,7 @@
 
 require_relative "circles"
 require_relative "constants"
+require_relative "gems"
 require_relative "rooms"
 require_relative "source_file"
 
@@ -10,12 +11,12 @@ module Support
     # All files of the gem together, and the rules of the house: each gives the sentences that say where it is broken.
     class Blueprint
       # The tree of errors is one idea.
-      MANY_CONSTANTS = %w[lib/plait/values/errors.rb].freeze
+      MANY_CONSTANTS = %w[plait/lib/plait/values/errors.rb].freeze
 
       # @param root [String] the folder of the project
       # @return [Blueprint] of the files that are there
       def self.read(root)
-        new(Dir.glob(%w[lib/**/*.rb exe/*], base: root).sort.to_h { |path| [path, File.read(File.join(root, path))] })
+        new(Dir.glob(%w[plait*/lib/**/*.rb plait/exe/*], base: root).sort.to_h { |path| [path, File.read(File.join(root, path))] })
       end
 
       # @return [Hash{String => SourceFile}] by path
@@ -49,8 +50,22 @@ module Support
       # @return [Array<String>] requires across rooms that the table does not allow
       def forbidden_requires
         each_require do |file, other|
-          "#{file.path} (#{file.room}) requires #{other}" unless House.may_use?(file.room, room_of(other))
+          "#{file.path} (#{file.room}) requires #{other}" unless may_use?(file, other)
         end
+      end
+
+      # @return [Array<String>] requires of files of a gem on which the requiring one does not depend
+      def borders
+        each_require do |file, other|
+          next if other == SourceFile::EXTENSION || Gems.may_use?(file.gem, other[%r{\A[^/]+}])
+
+          "#{file.path} requires #{other}, and #{file.gem}.gemspec names no such dependency"
+        end
+      end
+
+      # @return [Array<String>] relative requires that leave their gem, which in an installed one has no such neighbour
+      def leaving
+        files.values.flat_map { |file| file.relatives.reject { |other| other.start_with?("#{file.gem}/") }.map { |other| "#{file.path} requires #{other} by a relative path" } }
       end
 
       # @return [Array<String>] requires below the top of a file, where the structure can't be read off
@@ -61,7 +76,7 @@ module Support
       end
 
       # Elsewhere than in the face: Sidekiq finds what it runs by its name, and that needs its gem.
-      LAZY = %w[lib/plait/mechanisms/sidekiq.rb].freeze
+      LAZY = %w[plait-sidekiq/lib/plait/mechanisms/sidekiq.rb].freeze
       private_constant :LAZY
 
       # @return [Array<String>] other autoloads than those of the face
@@ -91,7 +106,7 @@ module Support
       def forbidden_names
         each_reference do |file, reference|
           homes = @constants.homes(reference) or next
-          next if homes.any? { |home| House.may_use?(file.room, room_of(home)) } || autoloaded?(file, reference)
+          next if homes.any? { |home| may_use?(file, home) } || autoloaded?(file, reference)
 
           "#{file.path}:#{reference.line} (#{file.room}) names #{reference.path} of #{homes.join(", ")}"
         end
@@ -109,8 +124,8 @@ module Support
 
       # @return [Array<String>] files that do not define the constant of their name
       def misnamed
-        lost = files.values.select { |file| file.library? && !MANY_CONSTANTS.include?(file.path) }
-                    .reject { |file| file.definitions.any? { |name| Constants.of_the_file?(file.path, name) } }
+        lost = files.values.select { |file| file.library? && (file.definitions - ["Plait"]).any? && !MANY_CONSTANTS.include?(file.path) }
+                    .reject { |file| file.definitions.any? { |name| Constants.named_alike?(file.path, name) } }
         lost.map { |file| "#{file.path} defines #{file.definitions.join(", ")}, and not the constant of its name" }
       end
 
@@ -123,6 +138,11 @@ module Support
       def circles = Circles.in(files.transform_values(&:files)).map { |circle| circle.join(" -> ") }
 
       private
+
+      # Between gems their gemspecs decide.
+      def may_use?(file, other)
+        other != SourceFile::EXTENSION && file.gem != other[%r{\A[^/]+}] || House.may_use?(file.room, room_of(other))
+      end
 
       def room_of(path) = files[path]&.room || SourceFile.new(path, "").room
 

@@ -7,11 +7,17 @@ module Support
       # These hold what users name without the room: Plait::Outcome, Plait::Scheduler, Plait::Pool.
       UNNAMED_ROOMS = /\Aplait::(values|mechanisms|db)::/
 
+      # Folders that name a kind of file, and not a module.
+      KINDS = { "plait/commands/" => "plait/cli/", "plait/suites/common/" => "plait/suites/" }.freeze
+
       # @return [Boolean] whether it is the constant that a file of this path is for
       def self.of_the_file?(path, name)
-        full = squeeze(path.delete_prefix("lib/").delete_suffix(".rb").gsub("/", "::"))
+        full = squeeze(path.sub(%r{\A.*?/lib/}, "").gsub(Regexp.union(KINDS.keys), KINDS).delete_suffix(".rb").gsub("/", "::"))
         [full, full.sub(UNNAMED_ROOMS, "plait::")].include?(squeeze(name))
       end
+
+      # @return [Boolean] whether its last word is that of the file
+      def self.named_alike?(path, name) = squeeze(name[/\w+\z/]) == squeeze(File.basename(path, ".rb"))
 
       # "Plait::Lab::HTMLReport" and "plait::lab::html_report" are the same: no table of acronyms is needed.
       def self.squeeze(name) = name.downcase.delete("_")
@@ -41,7 +47,7 @@ module Support
 
       # A constant that many files open (module Plait, module Lab) lives in the file of its name, if there is one.
       def narrow(name, paths)
-        own = paths.select { |path| Constants.of_the_file?(path, name) }
+        own = paths.select { |path| Constants.of_the_file?(path, name) || Constants.named_alike?(path, name) }
         own.any? ? own : paths
       end
 

@@ -12,7 +12,7 @@ module Support
 
       # @param root [String] the folder of the project
       def self.read(root)
-        new(Dir.glob("ext/plait/**/*.{c,h}", base: root).to_h { |path| [path, File.read(File.join(root, path))] })
+        new(Dir.glob("plait*/ext/**/*.{c,h}", base: root).to_h { |path| [path, File.read(File.join(root, path))] })
       end
 
       # @param sources [Hash{String => String}] path => C
@@ -27,14 +27,14 @@ module Support
 
       def engines = @sources.keys.select { |path| path.end_with?(".c") && !binding?(path) }
 
-      def binding?(path) = File.basename(path).start_with?("rb_", "plait.")
+      def binding?(path) = File.basename(path).start_with?("rb_", "plait.", "plait_")
 
       # Also through headers of ours.
       def includes_of_ruby(path, seen = [])
         @sources[path].to_s.scan(INCLUDE).flat_map do |quote, name|
           next "#{path} includes #{name}" if RUBY.match?(name)
 
-          local = File.join(File.dirname(path), name)
+          local = File.expand_path(name, "/#{File.dirname(path)}").delete_prefix("/")
           quote == '"' && !seen.include?(local) ? includes_of_ruby(local, seen << local) : []
         end
       end

@@ -37,9 +37,9 @@ module Support
       Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       # Writes reports, of the lab and of the command line.
       Room.new(name: "atomic_file", uses: %w[values], libraries: PLAIN, never: SOCKETS + CONCURRENCY),
-      Room.new(name: "protocols", uses: %w[values ext], libraries: PLAIN + %w[msgpack http/2],
+      Room.new(name: "protocols", uses: %w[values io shard ext], libraries: PLAIN + %w[msgpack http/2],
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
-      Room.new(name: "mechanisms", uses: %w[values ext],
+      Room.new(name: "mechanisms", uses: %w[values sibling ext],
                libraries: PLAIN + WAITING + %w[io/event sidekiq sidekiq/api sidekiq/component tmpdir], never: SOCKETS),
       Room.new(name: "io", uses: %w[values ext], libraries: PLAIN + WAITING + NETWORK + %w[tempfile], never: []),
       *VERBS.map do |name, libraries|
@@ -50,11 +50,17 @@ module Support
       Room.new(name: "lab", uses: %w[values atomic_file mechanisms],
                libraries: PLAIN + WAITING + PLACES + %w[memory_profiler io/event],
                never: SOCKETS),
-      Room.new(name: "suites", uses: %w[lab protocols io] + BELOW + VERBS.keys,
+      Room.new(name: "suites", uses: %w[parts lab protocols io] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event bson], never: []),
-      Room.new(name: "cli", uses: %w[lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
+      Room.new(name: "cli", uses: %w[parts sibling commands lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event thor tty-progressbar unicode/display_width],
                never: []),
+      # Commands: a file each, found by its place.
+      Room.new(name: "commands", uses: %w[cli sibling rpc server http shard] + BELOW,
+               libraries: PLAIN + PLACES, never: []),
+      Room.new(name: "parts", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS),
+      Room.new(name: "sibling", uses: %w[values], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "siblings", uses: %w[sibling], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "exe", uses: %w[cli], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "face", uses: %w[values mechanisms], libraries: [], never: SOCKETS),
       Room.new(name: "ext", uses: [], libraries: [], never: [])

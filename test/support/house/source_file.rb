@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "ripper"
+require_relative "../root"
 
 module Support
   module House
@@ -14,8 +15,9 @@ module Support
       end
 
       PRINTERS = %w[puts print printf putc p pp warn abort].freeze
-      # What the C extension is to a file that requires it (lib/plait/plait.so, built from ext/plait).
-      EXTENSION = "ext/plait"
+      # What a C extension is to a file that requires it (plait/lib/plait/plait.so, built from plait/ext/plait).
+      EXTENSION = "ext"
+      EXTENSIONS = %w[plait/plait plait/plait_io plait/plait_shard].freeze
 
       STREAMS = %w[$stdout $stderr $> STDOUT STDERR].freeze
 
@@ -25,6 +27,8 @@ module Support
       attr_reader :libraries
       # @return [Array<String>] the files of the project it requires, from the root of the project
       attr_reader :files
+      # @return [Array<String>] those of them that it requires by a relative path
+      attr_reader :relatives
       # @return [Array<Array(String, Integer)>] requires that are not at the top of the file, and their lines; of a name
       #   that is put together the constant part
       attr_reader :late_requires
@@ -43,6 +47,7 @@ module Support
         @path = path
         @libraries = []
         @files = []
+        @relatives = []
         @late_requires = []
         @autoloads = []
         @definitions = []
@@ -53,16 +58,19 @@ module Support
         walk(tree, [])
       end
 
-      # @return [String] "lab"; "face" for lib/plait.rb and "version" for lib/plait/version.rb, which are no rooms
-      def room
-        return "face" if path == "lib/plait.rb"
-        return "server" if path.start_with?("lib/rackup/") # where rackup looks for it
+      # @return [String] "plait-io"
+      def gem = path[%r{\A[^/]+}]
 
-        path[%r{\Alib/plait/([^/.]+)}, 1] || path[/\A\w+/]
+      # @return [String] "lab"; "face" for plait.rb and "version" for plait/version.rb, which are no rooms
+      def room
+        return "face" if path == "plait/lib/plait.rb"
+        return "server" if path.include?("/lib/rackup/") # where rackup looks for it
+
+        path[%r{\A[^/]+/lib/plait/([^/.]+)}, 1] || path[%r{\A(?:plait/)?(\w+)}, 1]
       end
 
       # @return [Boolean] whether it is Ruby that the gem's users may load (exe/plait is not)
-      def library? = path.start_with?("lib/")
+      def library? = path.include?("/lib/")
 
       private
 
@@ -175,13 +183,19 @@ module Support
         nil
       end
 
-      # The extension is built into lib/plait, which is on the path of a gem.
-      def library(name) = name == "plait/plait" ? @files << EXTENSION : @libraries << name
+      # A file of another gem of the family is required by its name.
+      def library(name)
+        return @files << EXTENSION if EXTENSIONS.include?(name)
+
+        own = name.match?(%r{\Aplait(/|\z)}) && LIBS.map { |folder| "#{folder}/#{name}.rb" }.find { |path| File.file?(path) }
+        own ? @files << own.delete_prefix("#{ROOT}/") : @libraries << name
+      end
 
       def relative(name, arguments)
         composed = nodes(arguments, :string_embexpr).any?
         targets = strings(arguments).first(1).map { |string| resolve(string) }
         @files.concat(targets) unless composed
+        @relatives.concat(targets)
         return if @top.include?(name[2].first) && !composed
 
         @late_requires.concat(targets.map { |target| [target, name[2].first] })
@@ -204,8 +218,7 @@ module Support
       end
 
       def resolve(name)
-        target = File.expand_path(name, "/#{File.dirname(path)}").delete_prefix("/").delete_suffix(".rb")
-        target == "lib/plait/plait" ? EXTENSION : "#{target}.rb"
+        "#{File.expand_path(name, "/#{File.dirname(path)}").delete_prefix("/").delete_suffix(".rb")}.rb"
       end
 
       def line(node)

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require_relative "commit"
+require_relative "driver_options"
+require_relative "pool"
+require_relative "statement"
+require "plait/values/errors"
+
+module Plait
+  module DB
+    # A database with its pool of connections, for any number of threads and fibers. Each call takes a connection for as long
+    # as it lasts; inside of {transaction} and {with} all calls of a fiber go to the same one.
+    #
+    # Errors of the server and of the connection are those of the driver. A call that is cut by a timeout or a cancellation
+    # closes its connection, and a transaction that it was part of is rolled back.
+    class Database
+      # Options that are the pool's; all others are the driver's.
+      OF_THE_POOL = %i[size timeout max_lifetime idle_timeout check_after name].freeze
+      private_constant :OF_THE_POOL
+
+      # @return [Pool<Session>]
+      # @api private
+      attr_reader :pool
+
+      # @api private
+      # @param session [Class<Session>] of the bridge
+      # @param address [Address]
+      # @param options [Hash] see {DB.connect}
+      def initialize(session, address, options)
+        refuse_in_url(address)
+        about = session.pool_options(address).merge(options.slice(*OF_THE_POOL))
+        session.check_pool(address, about)
+        driver = address.options.merge(options.except(*OF_THE_POOL))
+        session.known_options&.then { |known| DriverOptions.check(known, OF_THE_POOL, driver.keys) }
+        @name = about.fetch(:name, address.to_s)
+        @pool = Pool.new(check: :working?.to_proc, errors: session.errors, fit: ->(connection, error) { connection.fit?(error) },
+                         abandon: :abandon.to_proc, linger: ->(connection, gone) { connection.parting?(&gone) },
+                         name: @name, **about) { session.new(address, driver) }
+      end
+
+      # Runs a statement.
+      # @param sql [String] with the placeholders of the server: `?` (MySQL, SQLite) or `$1` (PostgreSQL). With Redis: the
+      #   name of a command
+      # @param values [Array] for the placeholders. With Redis: what follows in the command
+      # @return [Result] with Redis: the answer
+      # @raise [StandardError] the driver's errors
+      # @raise [PoolTimeout] when no connection came free in time
+      def query(sql, *values) = @pool.with { |session| session.query(sql, *values) }
+
+      # As {query}, with a statement that the connection has prepared, and keeps.
+      # @return [Result]
+      # @raise (see #query)
+      def execute(sql, *values) = @pool.with { |session| session.execute(sql, *values) }
+
+      # @param sql [String]
+      # @return [Statement] whose `call` is {execute}
+      def prepare(sql) = Statement.new(self, sql)
+
+      # Gives the rows of a large result to the block as they come. It never holds many of them, but for trilogy, which
+      # always reads a result whole. Leaving the block early ends the statement.
+      # @param values [Array]
+      # @yieldparam row [Hash{String => Object}] with Redis: a key of SCAN
+      # @return [void]
+      # @raise (see #query)
+      def stream(sql, *values, &block)
+        raise UsageError, "stream needs a block: what to do with each row" unless block
+
+        lend_for_long { |session| session.stream(sql, *values, &block) }
+      end
+
+      # Runs the block in a transaction: committed when the block comes to its end, rolled back when it is left in any other
+      # way (an exception, `break`, `return`, `throw`, a timeout, a kill). Inside of another one it is a savepoint.
+      # @yieldparam transaction [Transaction]
+      # @return [Object] what the block returns
+      # @raise [RolledBack] when the server has rolled it back, and the block went on nevertheless
+      # @raise [CommitUnknown] when COMMIT was sent, and its answer did not come
+      # @raise [CommittedLate] when it is committed, and the caller's time was over just then
+      # @raise (see #query)
+      def transaction(&block)
+        raise UsageError, "transaction needs a block: what belongs to it" unless block
+
+        done = false
+        @pool.with { |session| session.transaction(&block).tap { done = session.outside? } }
+      rescue *Commit::CUTS => e # while the connection was given back
+        done ? Commit.tell(CommittedLate.new, e) : raise
+      end
+
+      # Lends the block a connection of the driver's own, for all that it can do.
+      # @yieldparam connection [Object] a Trilogy, Mysql2::Client, PG::Connection, SQLite3::Database or RedisClient. A
+      #   transaction that the block leaves open is rolled back
+      # @return [Object] what the block returns
+      def with(&block)
+        raise UsageError, "with needs a block: what to do with the connection" unless block
+
+        @pool.with { |session| session.lend(&block) }
+      end
+
+      # @return [Hash{Symbol => Numeric}] see {Pool#statistics}
+      def statistics = @pool.statistics
+
+      # Closes all connections, those in use when they come back.
+      # @return [void]
+      def close = @pool.close
+
+      # @return [String] without the password
+      def inspect = "#<#{self.class} #{@name}>"
+
+      private
+
+      # The driver would take no notice of them. (`timeout` some drivers have too.)
+      def refuse_in_url(address)
+        odd = address.options.keys & (OF_THE_POOL - %i[timeout name])
+        raise UsageError, "#{odd.first} is the pool's: give it to DB.connect, not in the URL" if odd.any?
+      end
+
+      # A block that gets rows may ask for more: on another connection, unless it is in a transaction, where it is told so.
+      def lend_for_long(&block)
+        return @pool.with(&block) if @pool.lent?
+
+        session = nil
+        begin
+          @pool.checkout(take: ->(taken) { session = taken })
+          value = yield session
+          whole = true
+          value
+        ensure
+          (whole ? @pool.checkin(session) : @pool.discard(session)) if session
+        end
+      end
+    end
+  end
+end

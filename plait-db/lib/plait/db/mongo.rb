@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "aside"
+require_relative "commit"
+require_relative "driver"
+require "plait/values/errors"
+
+Plait::DB::Driver.load("mongo", "~> 2.20") { require "mongo" }
+require_relative "mongo/discarding"
+
+module Plait
+  module DB
+    # MongoDB by the driver mongo, which has a pool of its own: it is the one that is sized here. It waits in Ruby: nothing
+    # blocks the loop, on Ruby 3.1 thanks to Plait's `IO.select`.
+    #
+    #   db = Plait::DB.connect("mongodb://127.0.0.1/shop", size: 16)
+    #   db.query(count: "users")["n"]                                            # a command
+    #   db.stream("users", { age: { "$gt" => 30 } }, sort: { name: 1 }) { |user| … }
+    #   db.with { |client| client[:users].insert_one(name: "Ada") }
+    class Mongo
+      # What the pool's options are called there.
+      OPTIONS = { size: :max_pool_size, timeout: :wait_queue_timeout, idle_timeout: :max_idle_time }.freeze
+      DEFAULTS = { max_pool_size: 16, wait_queue_timeout: 5, server_selection_timeout: 10 }.freeze
+      # To the driver an option goes before what the URL says, where these are written otherwise.
+      IN_URL = { max_pool_size: :maxpoolsize, wait_queue_timeout: :waitqueuetimeoutms,
+                 server_selection_timeout: :serverselectiontimeoutms }.freeze
+      BATCH = 100
+      # Seconds: to the driver, nil is its own default.
+      FOR_EVER = 31_536_000
+      ELSEWHERE = %i[max_lifetime check_after name].freeze
+      private_constant :OPTIONS, :DEFAULTS, :BATCH, :IN_URL, :FOR_EVER, :ELSEWHERE
+
+      # @return [Mongo]
+      def self.open(address, options) = new(address, options)
+
+      # @param address [Address]
+      # @param options [Hash] see {DB.connect}
+      # @raise [UsageError]
+      def initialize(address, options)
+        odd = ELSEWHERE & options.keys
+        raise UsageError, "#{odd.first}: is unknown to MongoDB's driver, which has a pool of its own" if odd.any?
+
+        @address = address
+        @options = defaults.merge(logger: quiet, **options.transform_keys { |name| OPTIONS.fetch(name, name) })
+        @options[:wait_queue_timeout] ||= FOR_EVER if @options.key?(:wait_queue_timeout)
+        @lock = Mutex.new
+      end
+
+      # @param command [Hash] the first key is its name
+      # @return [BSON::Document] the answer
+      # @raise [Mongo::Error]
+      def query(command) = client.database.command(command).documents.first
+
+      # @param collection [String, Symbol]
+      # @param filter [Hash]
+      # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`. A batch is decoded in one go, in which
+      #   no other fiber gets its turn
+      # @yieldparam document [BSON::Document]
+      # @return [void]
+      def stream(collection, filter = {}, **options)
+        client[collection].find(filter, { batch_size: BATCH, **options }).each_with_index do |document, index|
+          Aside.breathe if (index % Aside::ROWS).zero?
+          yield document
+        end
+        nil
+      end
+
+      # Only replica sets and sharded clusters have transactions. Other than with SQL the driver runs the block again, for up to
+      # two minutes, after errors that it calls transient: it must do no harm twice.
+      # @yieldparam session [Mongo::Session] to be given to each call that belongs to it
+      # @return [Object] what the block returns
+      # @raise [CommitUnknown] when the commit was sent, and its answer did not come
+      def transaction(&block)
+        committing = false
+        client.start_session do |session|
+          return session.with_transaction do
+            committing = false
+            block.call(session).tap { committing = true }
+          end
+        end
+      rescue *Commit::CUTS => e
+        raise if !committing || refused?(e)
+
+        Commit.tell(CommitUnknown.new, e)
+      end
+
+      # @yieldparam client [Mongo::Client] for any number of threads and fibers
+      # @return [Object] what the block returns
+      def with = yield(client)
+
+      # @return [Hash{Symbol => Numeric}] of now: size, idle, busy
+      def statistics
+        pools = client.cluster.servers.filter_map(&:pool_internal)
+        { size: client.options.fetch(:max_pool_size), idle: pools.sum(&:available_count),
+          busy: pools.sum { |pool| pool.size - pool.available_count } }
+      end
+
+      # @return [void]
+      def close = @lock.synchronize { @client&.close if @pid == Process.pid }
+
+      # @return [String] without the password
+      def inspect = "#<#{self.class} #{@address}>"
+
+      private
+
+      # @return [Boolean] whether the server has answered, and not committed
+      def refused?(error) = error.is_a?(::Mongo::Error) && !error.label?("UnknownTransactionCommitResult")
+
+      def defaults
+        said = @address.options.keys.map(&:downcase)
+        DEFAULTS.reject { |name, _| said.include?(IN_URL.fetch(name)) }
+      end
+
+      # The threads that watch the servers, and the connections, are the parent's after a fork.
+      def client
+        return @client if @pid == Process.pid
+
+        @lock.synchronize do
+          @client = ::Mongo::Client.new(@address.url, @options) if @pid != Process.pid
+          @pid = Process.pid
+          @client
+        end
+      end
+
+      # What goes wrong is raised; the driver would also print it.
+      def quiet = ::Logger.new(nil)
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "aside"
+require_relative "batches"
+require_relative "database"
+require_relative "driver"
+require_relative "mysql"
+require_relative "result"
+require_relative "session"
+require "plait/values/errors"
+
+Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
+require_relative "mysql2/client"
+
+module Plait
+  module DB
+    # MySQL and MariaDB by mysql2. A plain query is awaited by Ruby, its values are put into the text; what the driver awaits
+    # in C is done aside, see {Aside}.
+    class Mysql2 < Session
+      include Mysql
+
+      ROWS = { as: :array }.freeze
+      PREPARED = { as: :array, cache_rows: true }.freeze
+      STREAM = { as: :array, stream: true, cache_rows: false }.freeze
+      # ALTER TABLE has changed the columns that a prepared statement gives (CR_NEW_STMT_METADATA): it has to be prepared anew.
+      CHANGED = 2057
+      READING = /\A\s*(?:SELECT|SHOW)\b/i
+      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING
+
+      # Those beside the options of queries.
+      OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
+                   enable_cleartext_plugin encoding flags get_server_public_key host hostname init_command local_infile pass
+                   password port read_timeout reconnect secure_auth sock socket ssl ssl_mode sslca sslcapath sslcert sslcipher
+                   sslkey sslverify user username write_timeout].freeze
+      private_constant :OPTIONS
+
+      # @return [Database]
+      def self.open(address, options) = Database.new(self, address, options)
+
+      # @return [Array<Module>]
+      def self.errors = super + [::Mysql2::Error]
+
+      # @return [Array<Symbol>]
+      def self.known_options = OPTIONS + ::Mysql2::Client.default_query_options.keys
+
+      private
+
+      def connect(**haste)
+        refuse(:reconnect, "the driver would go on in the middle of a transaction without its first half")
+        about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
+                  password: @address.password, database: @address.database, connect_timeout: 10, **tls, **haste }.compact
+        about = about.except(:host, :port) if about[:socket]
+        about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
+        Client.new(about)
+      end
+
+      def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")
+
+      # The driver does not know `ssl: true`, and would talk in the clear.
+      def tls = @options[:ssl] == true ? { ssl_mode: :required, **@options.except(:ssl) } : @options.except(:ssl)
+
+      def ask(driver, sql, values)
+        found = driver.query(fill(driver, sql, values), ROWS)
+        result(driver, found).tap { driver.abandon_results! } # of a procedure, which answers with several
+      end
+
+      def ask_prepared(driver, sql, values)
+        Aside.call(stop: -> { driver.cut }) do
+          run_prepared(driver, sql, values)
+        rescue ::Mysql2::Error => e
+          raise unless e.error_number == CHANGED
+
+          discard(@statements.delete(sql))
+          raise unless READING.match?(sql) # it has run already: INSERT … RETURNING would have done it twice
+
+          run_prepared(driver, sql, values)
+        end
+      end
+
+      def run_prepared(driver, sql, values)
+        statement = prepared(sql) { driver.prepare(sql) }
+        found = statement.execute(*values, **PREPARED)
+        rows = found ? [found.fields, found.to_a] : [[], []]
+        Result.new(*rows, affected: statement.affected_rows, last_id: statement.last_id)
+      end
+
+      def discard(statement) = statement.close
+
+      def result(driver, found)
+        return Result.new(found.fields, found.to_a, affected: found.size) if found
+
+        Result.new([], [], affected: driver.affected_rows, last_id: driver.last_id)
+      end
+
+      # The rows that nobody has taken stand between the connection and its next call.
+      def each_row(driver, sql, values, &block)
+        sql = fill(driver, sql, values)
+        Aside.fibers? ? each_row_aside(driver, sql, &block) : each_row_here(driver, sql, &block)
+      end
+
+      def each_row_here(driver, sql)
+        found = driver.query(sql, STREAM) or return
+        columns = found.fields.each(&:freeze)
+        found.each { |row| yield Result.row(columns, row) }
+      end
+
+      def each_row_aside(driver, sql, &block)
+        source = ->(&take) { each_row_here(driver, sql, &take) }
+        Batches.new(size: Aside::ROWS, stop: -> { driver.cut }, &source).each(&block)
+      end
+
+      # The driver's own `ping` is awaited in C, where on threads no timeout reaches it.
+      def ping(driver) = driver.query("SELECT 1", ROWS).size == 1
+
+      def answer?(error)
+        error.is_a?(::Mysql2::Error) && !error.is_a?(::Mysql2::Error::ConnectionError) && !timeout?(error) &&
+          !doubtful?(error.error_number)
+      end
+
+      def ended?(error) = error.is_a?(::Mysql2::Error) && !timeout?(error)
+
+      # The driver's own, as opposed to the server's "lock wait timeout".
+      def timeout?(error) = error.is_a?(::Mysql2::Error::TimeoutError) && error.error_number.nil?
+
+      def idle?(driver) = !driver.closed?
+
+      # The driver does not tell whether a transaction is open: each block of `with` costs a ROLLBACK.
+      def tidy?(_driver) = false
+
+      def check_still_inside = nil
+
+      def rolled_back?(error) = error.is_a?(::Mysql2::Error) && deadlock?(error.error_number)
+
+      def zone = @options.fetch(:database_timezone, :local)
+
+      # The server is told nothing when it is collected.
+      def forget(driver) = driver.automatic_close = false
+    end
+  end
+end

@@ -1,0 +1,284 @@
+# frozen_string_literal: true
+
+require "plait"
+# Where it is required by name: opening the constant must not load it a second time.
+Plait.autoload(:Pool, __FILE__) if Plait.autoload?(:Pool)
+
+module Plait
+  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  class Pool; end # rubocop:disable Lint/EmptyClass
+end
+
+require "plait/io/pool/claim"
+require "plait/io/native"
+require "plait/values/deadline"
+require "plait/values/errors"
+require_relative "pool/books"
+require_relative "pool/entry"
+require_relative "pool/forks"
+require_relative "pool/keys"
+require_relative "pool/options"
+require_relative "pool/upkeep"
+
+module Plait
+  # Connections to one place (a database, a cache), shared by any number of threads and fibers: bounded, served in the order
+  # of asking, looked at before they are used again, never given on with an answer pending. ({Io::Pool} is for many places.)
+  #
+  # @example
+  #   pool = Plait::Pool.new(size: 16, check: ->(db) { db.ping }) { Trilogy.new(host: "localhost") }
+  #   Plait.map(ids, on: :fibers) { |id| pool.with { |db| db.query("SELECT …") } }
+  class Pool
+    # An interrupt between two changes of the books would lose a place for good; one between a change and what it asks for, a
+    # connection.
+    NEVER = { Object => :never }.freeze
+    private_constant :NEVER
+
+    # @param size [Integer] connections at most
+    # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: as long as it takes
+    # @param max_lifetime [Numeric, nil] seconds after which a connection is replaced when it is next asked for; each gets up
+    #   to a tenth less, so that they don't all go at once
+    # @param idle_timeout [Numeric, nil] seconds without use after which a connection is closed: when the next one is given
+    #   back or taken, or by {sweep}. Nobody looks while nothing at all is done
+    # @param check [#call, nil] (connection) => whether it still works; an error of `errors:` means no. Give its driver a timeout
+    # @param check_after [Numeric] seconds without use after which it is asked
+    # @param fit [#call, nil] (connection, error) => whether a connection is as good as ever although a StandardError has
+    #   ended the block: a refused statement, say. nil: it is closed. After a timeout, a cancellation, a kill or a throw nobody
+    #   is asked: an answer may be pending
+    # @param close [#call, nil] (connection); nil: its method `close`
+    # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
+    #   talk to the server. nil: nothing is done with it
+    # @param linger [#call, nil] (connection, gone) when a connection was closed: whether its server still has it. It keeps its
+    #   place then until `gone` is called, from any thread
+    # @param errors [Array<Class>] what `check:` and `close:` may raise to say that the connection has ended. Anything else, and
+    #   always a Timeout::Error as such, is somebody's who has given the caller a time, and reaches the caller
+    # @param name [String] how errors call it
+    # @yieldreturn [Object] a new connection
+    # @raise [UsageError]
+    def initialize(size: 16, timeout: 5, max_lifetime: nil, idle_timeout: nil, check: nil, check_after: 1, fit: nil, close: nil,
+                   abandon: nil, linger: nil, errors: [StandardError], name: "the pool", &connect)
+      raise UsageError, "Plait::Pool.new needs a block that makes a connection" unless connect
+
+      @options = Options.new(size: size, timeout: timeout, max_lifetime: max_lifetime, idle_timeout: idle_timeout, check: check,
+                             check_after: check_after, fit: fit, close: close, abandon: abandon, linger: linger,
+                             errors: errors, name: name).check!
+      @upkeep = Upkeep.new(@options, connect)
+      @lock = Mutex.new
+      @key = Keys.for(self)
+      @out = {}.compare_by_identity
+      @closed = false
+      open
+      Forks.watch(self)
+    end
+
+    # Lends the block a connection. In a block of the same fiber it is the same connection again.
+    #
+    # A block that comes to its end, or leaves by `break` or `return`, gives it back (without the extension these two can't
+    # be told from a throw). After anything else it is closed, see `fit:`.
+    # @param timeout [Numeric, nil] seconds
+    # @yieldparam connection [Object]
+    # @return [Object] the block's value
+    # @raise [PoolTimeout] when none came free in time
+    # @raise [UsageError] when the pool is closed
+    def with(timeout: @options.timeout, &block)
+      raise UsageError, "Plait::Pool#with needs a block: what to do with the connection" unless block
+
+      lent = Thread.current[@key]
+      return yield(lent.connection) if lent && !inherited?(lent)
+
+      claim = Io::Pool::Claim.new(nil)
+      begin
+        use(obtain(claim, timeout), &block)
+      ensure
+        Thread.handle_interrupt(NEVER) { settle(claim) }
+      end
+    end
+
+    # @return [Boolean] whether the current fiber is in a block of {with}
+    def lent? = !Thread.current[@key].nil? && !inherited?(Thread.current[@key])
+
+    # As {with}, for who keeps it for longer than a block, on any thread or fiber: each must come back by {checkin} or
+    # {discard}.
+    # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that comes
+    #   while {checkout} returns parts its caller from what it returns
+    # @return [Object] a connection
+    def checkout(timeout: @options.timeout, take: nil)
+      claim = Io::Pool::Claim.new(nil)
+      taken = nil
+      entry = obtain(claim, timeout)
+      Thread.handle_interrupt(NEVER) do
+        take&.call(entry.connection)
+        taken = @out[entry.connection] = entry
+      end
+      entry.connection
+    ensure
+      Thread.handle_interrupt(NEVER) { settle(claim) if claim && !taken }
+    end
+
+    # @return [void]
+    # @raise [UsageError] when it is not checked out
+    def checkin(connection) = bring_back(connection, true)
+
+    # Closes a connection, and gives its place to who has waited longest.
+    # @return [void]
+    # @raise [UsageError] when it is not checked out
+    def discard(connection) = bring_back(connection, false)
+
+    # Closes what has not been used for too long, or has lived for too long.
+    # @return [void]
+    def sweep
+      now = Deadline.now
+      @sweep_at = @upkeep.next_sweep(now)
+      Thread.handle_interrupt(NEVER) { @upkeep.retire(synchronized { @books.expire { |entry| @upkeep.expired?(entry, now) } }) }
+    end
+
+    # Closes what is idle.
+    # @return [void]
+    def clear = close_all { @books.clear }
+
+    # Closes what is idle now, and the rest when it comes back. Who waits gets a {UsageError}.
+    # @return [void]
+    def close
+      close_all do
+        @closed = true
+        @books.refuse_all
+        @books.clear
+      end
+    end
+
+    # In the child of a fork, before anything else is done there.
+    # @api private
+    def abandon = @pid == Process.pid || start_anew
+
+    # @return [Boolean]
+    def closed? = @closed
+
+    # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), closing (see `linger:`),
+    #   waiting; counted: connected, stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds),
+    #   timeouts
+    def statistics = locked { @upkeep.statistics.report(@books, @options.size) }
+
+    # @return [String]
+    def inspect = "#<#{self.class} #{statistics}>"
+
+    private
+
+    def open
+      @pid = Process.pid
+      @books = Books.new(@options.size)
+      @idle = @books.idle
+      @waiting = @books.waiting
+      @check_after = @options.check_after.to_f
+      @upkeep.begin
+      @sweep_at = @upkeep.next_sweep(Deadline.now)
+    end
+
+    # Lends a connection that is taken. {Native::Lending} does the same, and knows what has ended the block.
+    def use(entry)
+      Thread.current[@key] = entry
+      value = yield entry.connection
+      finished = true
+      value
+    rescue StandardError => e
+      error = e
+      raise
+    ensure
+      Thread.handle_interrupt(NEVER) do
+        Thread.current[@key] = nil
+        take_back(entry, finished, error)
+      end
+    end
+
+    def obtain(claim, timeout)
+      locked { admit(claim) }
+      await(claim, Deadline.after(timeout)) unless claim.granted?
+      raise @options.closed if claim.refused?
+
+      (claim.entry && usable(claim)) || connect(claim)
+    end
+
+    def admit(claim) = @closed ? raise(@options.closed) : @books.admit(claim)
+
+    def await(claim, deadline)
+      started = Deadline.now
+      @lock.synchronize do
+        until claim.granted?
+          raise too_late if deadline&.expired?
+
+          claim.wait(@lock, deadline&.remaining)
+        end
+      end
+    ensure
+      @upkeep.statistics.waited(Deadline.now - started) if started # else it was interrupted before it began
+    end
+
+    # @return [Entry, nil] nil: its connection is of no more use, and is closed
+    def usable(claim)
+      entry = claim.entry
+      now = Deadline.now
+      return entry if now < entry.good_until || @upkeep.works?(entry, now)
+
+      close_all { [entry].tap { @books.strike(claim) } }
+      nil
+    end
+
+    def connect(claim) = @upkeep.connect(@pid) { |entry| synchronized { @books.enter(claim, entry) } }
+
+    # A claim is over: whatever it still has goes back.
+    def settle(claim)
+      entry = claim.entry
+      return synchronized { @books.withdraw(claim) } unless entry
+
+      take_back(entry, false, nil) if entry.holder.equal?(claim)
+    end
+
+    # @param finished [Boolean] whether the block came to its end
+    # @param error [StandardError, nil] what has ended it
+    def take_back(entry, finished, error)
+      Thread.handle_interrupt(NEVER) do
+        next if inherited?(entry)
+
+        keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
+        synchronized do
+          entry.rest(Deadline.now + (finished ? @check_after : 0))
+          keep ? @books.give_back(entry) : @books.leave(lingers?(entry))
+        end
+        @upkeep.close([entry]) unless keep
+        sweep if Deadline.now >= @sweep_at
+      end
+    end
+
+    def lingers?(entry, books = @books) = @options.linger&.call(entry.connection, -> { locked { books.depart } })
+
+    def bring_back(connection, whole) = Thread.handle_interrupt(NEVER) { take_back(checked_out(connection), whole, nil) }
+
+    def checked_out(connection)
+      @out.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
+    end
+
+    def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+    # @yieldreturn [Array<Entry>] what is to be closed; the pool's lock is held
+    def close_all(&block) = Thread.handle_interrupt(NEVER) { @upkeep.close(synchronized(&block)) }
+
+    def synchronized
+      @lock.synchronize do
+        start_anew if @pid != Process.pid
+        yield
+      end
+    end
+
+    # In the child of a fork all connections are the parent's.
+    def start_anew
+      open
+      @upkeep.abandon_all
+    end
+
+    def inherited?(entry) = entry.pid != Process.pid
+
+    def too_late
+      @options.too_late(@books.waiting.size).tap { @upkeep.statistics.count(:timeouts) }
+    end
+
+    prepend(Native::Lending) if Native.available?
+  end
+end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require_relative "aside"
+require_relative "commit"
+require_relative "database"
+require_relative "driver"
+require_relative "session"
+require "plait/values/errors"
+
+Plait::DB::Driver.load("redis-client", "~> 0.22", feature: "redis_client") { require "redis_client" }
+require_relative "redis/client"
+
+module Plait
+  module DB
+    # Redis by redis-client, which waits in Ruby: nothing blocks the loop.
+    #
+    #   db.query("GET", "key")                                        # => "value"
+    #   db.transaction { |tx| tx.query("INCR", "a"); tx.query("INCR", "b") }   # => [1, 1]
+    #   db.stream("SCAN", "MATCH", "user:*") { |key| … }              # or HSCAN, SSCAN, ZSCAN with a key
+    class Redis < Session
+      SCANS = %w[scan hscan sscan zscan].freeze
+      private_constant :SCANS
+
+      # @return [Database]
+      def self.open(address, options) = Database.new(self, address, options)
+
+      # @return [Array<Module>]
+      def self.errors = super + [::RedisClient::Error, OpenSSL::SSL::SSLError]
+
+      # Nothing is sent before the block has come to its end; then all of it is done at once, nobody else's between. Redis undoes
+      # nothing: when one of the commands fails, its error is raised, and the others are done nevertheless.
+      # @yieldparam transaction [Commands]
+      # @return [Array] the answers
+      # @raise [UsageError] when a command is given to the database meanwhile, which would be done at once
+      def transaction
+        raise UsageError, "Redis has no transaction inside of a transaction" if @multi
+
+        @multi = true
+        collected = answers = nil
+        call do |driver|
+          answers = driver.multi { |multi| yield(Commands.new(multi)).tap { collected = true } }
+        end
+      rescue *Commit::CUTS => e
+        raise unless answers || (collected && commit_unknown?)
+
+        Commit.tell(answers ? CommittedLate.new : CommitUnknown.new, e)
+      ensure
+        @multi = false
+      end
+
+      # What is to be done in a transaction.
+      class Commands
+        # @param multi [RedisClient::Multi]
+        def initialize(multi)
+          @multi = multi
+        end
+
+        # @return [nil] the answer comes with those of the others, which are sent once: with `reconnect_attempts:` too
+        def query(...) = @multi.call_once(...)
+      end
+
+      private
+
+      def statement(name)
+        raise UsageError, "inside of a transaction commands are given to its block's argument, which collects them" if @multi
+
+        super
+      end
+
+      def lasting?(name) = Client::LASTING.include?(name.to_s.downcase)
+
+      # What was done to a connection is undone by a new one.
+      def tidy = idle?(@driver) || hang_up
+
+      def undo_what_lasts(name)
+        hang_up
+        raise lasting(name)
+      end
+
+      # The driver connects at the first command.
+      def begin_anew = Thread.handle_interrupt(Object => :never) { @driver = connect }
+
+      def connect
+        middlewares = [Client::Noting, *@options[:middlewares]]
+        Client.new(url: @address.url.sub(/\?.*/m, ""), **@options, middlewares: middlewares)
+      end
+
+      def ask(driver, name, values) = driver.call(name, *values)
+
+      def ask_prepared(driver, name, values) = ask(driver, name, values)
+
+      def each_row(driver, name, values)
+        scan = name.to_s.downcase
+        raise UsageError, "stream takes #{SCANS.join(", ").upcase}, not #{name}" unless SCANS.include?(scan)
+
+        count = 0
+        driver.public_send(scan, *values) do |*element|
+          Aside.breathe if ((count += 1) % Aside::ROWS).zero?
+          yield(*element)
+        end
+      end
+
+      def ping(driver) = driver.call("PING") == "PONG"
+
+      # What was never sent (a value that is no text or number) leaves the connection as it was.
+      def answer?(error) = error.is_a?(::RedisClient::CommandError) || error.is_a?(TypeError)
+
+      def idle?(driver) = !driver.changed?
+
+      def forget(driver) = driver.close
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "aside"
+require_relative "database"
+require_relative "driver"
+require_relative "mysql"
+require_relative "result"
+require_relative "session"
+require "plait/values/errors"
+
+Plait::DB::Driver.load("trilogy", "~> 2.8") { require "trilogy" }
+
+module Plait
+  module DB
+    # MySQL and MariaDB by trilogy, which waits in Ruby: nothing blocks the loop. It knows no prepared statements: values are
+    # put into the text, escaped by the driver. It reads a result whole, also in {Database#stream}.
+    class Trilogy < Session
+      include Mysql
+
+      OPTIONS = %i[connect_timeout database enable_cleartext_plugin encoding found_rows host keepalive_count keepalive_enabled
+                   keepalive_idle keepalive_interval max_allowed_packet multi_result multi_statement password port read_timeout
+                   socket ssl ssl_ca ssl_capath ssl_cert ssl_cipher ssl_crl ssl_crlpath ssl_key ssl_mode tls_ciphersuites
+                   tls_max_version tls_min_version username write_timeout].freeze
+      private_constant :OPTIONS
+
+      # @return [Database]
+      def self.open(address, options) = Database.new(self, address, options)
+
+      # @return [Array<Module>]
+      def self.errors = super + [::Trilogy::Error]
+
+      # @return [Array<Symbol>]
+      def self.known_options = OPTIONS
+
+      # The result is there before its first row is used: what becomes of the block is of no interest to the connection.
+      # @return [void]
+      def stream(sql, *values)
+        result = query(sql, *values)
+        result.rows.each_slice(Aside::ROWS) do |rows|
+          Aside.breathe
+          rows.each { |row| yield Result.row(result.columns, row) }
+        end
+      end
+
+      private
+
+      # What other drivers call the modes of TLS.
+      SSL_MODES = {
+        "disabled" => :SSL_DISABLED, "preferred" => :SSL_PREFERRED_NOVERIFY, "required" => :SSL_REQUIRED_NOVERIFY,
+        "verify_ca" => :SSL_VERIFY_CA, "verify_identity" => :SSL_VERIFY_IDENTITY
+      }.freeze
+      private_constant :SSL_MODES
+
+      def connect(**haste)
+        about = { username: @address.user, password: @address.password, database: @address.database,
+                  connect_timeout: 10, **tls, **haste }.compact
+        return ::Trilogy.new(about) if about[:socket]
+
+        ::Trilogy.new({ host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about))
+      end
+
+      # @return [Hash] the options, with the mode of TLS as the driver calls it
+      def tls
+        refuse_several_statements
+        mode = @options[:ssl_mode] || (@options[:ssl] == true ? "required" : nil)
+        return @options.except(:ssl, :ssl_mode) if mode.nil?
+        return @options if mode.is_a?(Integer)
+
+        name = SSL_MODES.fetch(mode.to_s) { raise UsageError, "ssl_mode: is one of #{SSL_MODES.keys.join(", ")}, not #{mode}" }
+        { **@options.except(:ssl), ssl_mode: ::Trilogy.const_get(name) }
+      end
+
+      def refuse_several_statements
+        return unless @options[:multi_statement]
+
+        raise UsageError, "multi_statement: is not for a pool: a query answers with one result, and the others would be lost"
+      end
+
+      # A procedure answers with several results. One that nobody reads would be the next caller's.
+      def ask(driver, sql, values)
+        found = driver.query(fill(driver, sql, values))
+        driver.next_result while driver.more_results_exist?
+        Result.new(found.fields, found.rows, affected: found.affected_rows, last_id: found.last_insert_id)
+      end
+
+      def ask_prepared(driver, sql, values) = ask(driver, sql, values)
+
+      def ping(driver) = driver.ping
+
+      def answer?(error) = error.is_a?(::Trilogy::BaseError) && !error.is_a?(::Trilogy::ConnectionError)
+
+      def ended?(error) = error.is_a?(::Trilogy::Error) && !error.is_a?(::Trilogy::TimeoutError)
+
+      def idle?(driver) = !driver.closed? && !driver.in_transaction?
+
+      def rolled_back?(error) = error.is_a?(::Trilogy::BaseError) && deadlock?(error.error_code)
+
+      # DATETIME is read as UTC.
+      def zone = :utc
+
+      def forget(driver) = driver.discard!
+    end
+  end
+end

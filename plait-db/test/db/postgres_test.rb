@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "sql_cases"
+
+class DBPostgresTest < Minitest::Test
+  include SqlCases
+
+  # ALTER TABLE changes what a prepared statement gives; DISCARD, or a pooler, loses it.
+  def test_a_prepared_statement_that_has_become_wrong
+    all = db.prepare("SELECT * FROM pairs ORDER BY id")
+    assert_equal(%w[id word], all.call.columns)
+    db.query("ALTER TABLE pairs ADD COLUMN more INTEGER")
+    assert_equal(%w[id word more], all.call.columns)
+    db.with { |connection| connection.exec("DEALLOCATE ALL") }
+    assert_equal(%w[id word more], all.call.columns)
+    db.with { |connection| connection.exec("DEALLOCATE ALL") }
+    assert_raises(::PG::InvalidSqlStatementName) { db.transaction { |tx| tx.prepare(all.sql).call } }
+    assert_equal(3, all.call.size)
+    assert_equal(1, db.statistics[:connected])
+  end
+
+  def test_values_of_ruby_come_back
+    bytes = (0..255).to_a.pack("C*")
+    time = Time.at(1_770_000_000, 123_456, :usec)
+    sql = "SELECT $1::bytea, $2::jsonb, $3::int[], $4::timestamptz, $5::bytea"
+    row = db.query(sql, bytes, { "a" => [1, nil] }, [1, 2], time, "ascii".b).rows.first
+    assert_equal([bytes, { "a" => [1, nil] }, "{1,2}", time, "ascii"], row)
+  end
+
+  private
+
+  def wrong_values = ["a\0b"]
+
+  def gem = "pg"
+
+  def driver = ::PG::Connection
+
+  def server_error = ::PG::Error
+
+  def url
+    Support::PostgresServer.shared.url
+  end
+
+  def holder(number) = "$#{number}"
+
+  def sleeping(seconds) = "SELECT pg_sleep(#{seconds})"
+end

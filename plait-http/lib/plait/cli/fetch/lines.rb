@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "zlib"
+require "plait/values/errors"
+require "plait/cli/command"
+require_relative "line"
+
+module Plait
+  module CLI
+    class Fetch < Command
+      # The lines of a file, a pipe or a terminal, however many. It never waits for one, and holds a piece of the input at
+      # a time.
+      class Lines
+        # Bytes; no URL is longer. The rest of such a line is skipped, not kept.
+        LONGEST = 16_384
+        # Bytes of it that are kept for the message.
+        SHOWN = 60
+        PIECE = 65_536
+        # Lines at the beginning by which an input is known again.
+        MARKED = 1000
+        # Bytes up to which a file is read beforehand, to count its lines.
+        COUNTED = 1 << 30
+        COUNTED_AT_ONCE = 1 << 20
+        BYTE_ORDER_MARK = "\xEF\xBB\xBF".b.freeze
+
+        # @param io [IO]
+        # @raise [UsageError] for a folder
+        def initialize(io)
+          raise UsageError, "#{io.path} is a folder, and no list of URLs" if io.stat.directory?
+
+          @io = io
+          @file = io.stat.file?
+          @buffer = "".b
+          @position = 0
+          @number = 0
+          @crc = 0
+          @ahead = []
+        end
+
+        # @return [Line, Symbol, nil] :wait when there is none yet, nil at the end
+        def take = @ahead.shift || read
+
+        # @return [Integer] lines read until now
+        def taken = @number - @ahead.size
+
+        # @return [Integer, nil] lines in all, where that can be known
+        def total
+          return @total if defined?(@total)
+
+          @total = @file && size <= COUNTED ? @number + count : nil
+        end
+
+        # @return [Array(Integer, Integer)] how many lines, and a checksum of them, by which {#same?} knows the input again
+        def mark = [[@number, MARKED].min, @crc]
+
+        # Reads as many lines as the mark tells of, and waits for them; {#take} hands them over later.
+        # @param mark [Array(Integer, Integer)] of an earlier run
+        # @return [Boolean] whether it is the same input
+        def same?(mark)
+          while @number < mark.first
+            line = read or break
+            line == :wait ? await : @ahead << line
+          end
+          self.mark == mark
+        end
+
+        # Waits until {#take} has something to say.
+        # @return [void]
+        def await = @io.wait_readable
+
+        # @return [void]
+        def close = @io.close
+
+        private
+
+        def read
+          until (stop = @buffer.index("\n", @position))
+            drop if @buffer.bytesize - @position > LONGEST
+            answer = more
+            return answer if answer == :wait
+            return last if answer.nil?
+          end
+          line(stop)
+        end
+
+        def line(stop)
+          text = @buffer.byteslice(@position, stop - @position)
+          @position = stop + 1
+          build(text)
+        end
+
+        # A last line need not end.
+        def last
+          text = @buffer.byteslice(@position..)
+          @position = @buffer.bytesize
+          build(text) unless text.empty? && !@dropped
+        end
+
+        # @return [String, Symbol, nil] :wait when there is nothing yet, nil at the end
+        def more
+          return if @ended
+          return :wait unless @file || @io.wait_readable(0)
+
+          piece = @io.readpartial(PIECE)
+          @buffer = @buffer.byteslice(@position..) << piece
+          @position = 0
+          piece
+        rescue EOFError
+          @ended = !@file # a terminal would give more after its end
+          nil
+        rescue SystemCallError => e
+          raise Error, "the input can't be read any further: #{e.message}"
+        end
+
+        def drop
+          @dropped ||= @buffer.byteslice(@position, SHOWN)
+          @position = @buffer.bytesize
+        end
+
+        def build(text)
+          text = text.delete_prefix(BYTE_ORDER_MARK) if @number.zero?
+          @dropped ||= text.byteslice(0, SHOWN) if text.bytesize > LONGEST
+          text, problem = @dropped, "longer than #{LONGEST} bytes" if @dropped
+          @dropped = nil
+          number(text)
+          text = text.strip.force_encoding(Encoding::UTF_8)
+          text.valid_encoding? ? Line.new(@number, text, problem) : Line.new(@number, text.scrub("?"), "not UTF-8")
+        end
+
+        def number(text)
+          @number += 1
+          @crc = Zlib.crc32(text, @crc) if @number <= MARKED
+        end
+
+        # pread leaves the place at which the input is read alone.
+        def count
+          place = @io.pos - (@buffer.bytesize - @position)
+          lines = 0
+          while place < size
+            piece = @io.pread([COUNTED_AT_ONCE, size - place].min, place)
+            place += piece.bytesize
+            lines += piece.count("\n")
+          end
+          piece.nil? || piece.end_with?("\n") ? lines : lines + 1
+        end
+
+        def size = @io.stat.size
+      end
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "plait/cli/command"
+
+module Plait
+  module CLI
+    # `plait fetch`
+    class Fetch < Command
+      PLACE = 30
+      USAGE = "fetch [URL ...]"
+      SUMMARY = "Fetch many URLs at once, politely; goes on where it was interrupted"
+      ABOUT = <<~TEXT
+        Takes URLs from the command line, a file or standard input, one a line (blank lines and those that begin with #
+        are passed over), however many. What comes back is one line of JSON for each, on standard output or in a file, or
+        a folder with a file for each body.
+
+        With a file or a folder an interrupted run, even one that was killed, goes on where it was when the same command is
+        given again: nothing is in the output twice, nothing is lost. How far it is stands in a journal beside the output.
+
+        No host is asked for more than a few things at once, or before the time it asks for (Retry-After). With --crawl the
+        links of the pages are followed, on the same host, as far as its robots.txt allows.
+
+        Ctrl-C waits for the answers that are under way; a second one does not. The exit status is 0 when everything was
+        fetched, 1 when something failed (no answer, or a status of 400 and more).
+      TEXT
+      ARGUMENTS = (0..10_000_000)
+
+      OPTIONS = {
+        from: { banner: "FILE", desc: "read the URLs from there; - is standard input, as without it and without a URL" },
+        out: { banner: "DIR|FILE.jsonl|-", default: "-", desc: "where the answers go; - is standard output" },
+        on: { banner: "MECHANISM", desc: "sequence, threads, fibers, hybrid, processes, or two composed, as in " \
+                                         "processes+fibers (default: fibers)" },
+        limit: { banner: "N", desc: "requests at once (default: 64; with processes, as many as there are processors)" },
+        "per-host": { banner: "N", default: "6", desc: "of them to one host" },
+        rate: { banner: "N/s", desc: "requests in a second at most; N/m and N/h for a minute and an hour" },
+        retries: { banner: "N", default: "2", desc: "how often to ask again where that may help" },
+        timeout: { banner: "SECONDS", default: "60", desc: "for each request, from its beginning to the end of its answer" },
+        crawl: { type: :boolean, desc: "follow the links of pages, on the same host, as its robots.txt allows" },
+        depth: { banner: "N", default: "5", desc: "with --crawl: links from a given URL to a page" },
+        pages: { banner: "N", default: "10000", desc: "with --crawl: pages in all" },
+        json: { banner: "[FILE]", lazy: "-", desc: "the summary as JSON; without FILE to standard output" },
+        quiet: { type: :boolean, desc: "no progress; the summary and errors only" }
+      }.freeze
+      EXAMPLES = {
+        "plait fetch https://example.org/" => "one answer, as JSON",
+        "plait fetch --from urls.txt --out answers.jsonl" => "many; the same command goes on after an interruption",
+        "sort urls.txt | plait fetch --out pages --limit 500 --rate 200/s" => "a file for each, not too fast",
+        "plait fetch https://example.org/ --crawl --out site" => "what is linked there, too"
+      }.freeze
+
+      def call
+        require_relative "../cli/fetch/run"
+        require_relative "../cli/fetch/settings"
+        terminal.quiet = options["quiet"]
+        Run.new(Settings.new(words, options), terminal).call
+      end
+    end
+  end
+end

@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+require "plait/values/deadline"
+require "plait/values/errors"
+require_relative "connections"
+require_relative "exchange"
+require_relative "fan_out"
+require_relative "heads"
+require_relative "interception"
+require_relative "options"
+require_relative "ractors"
+require_relative "redirects"
+require_relative "request"
+require_relative "retries"
+require_relative "timeouts"
+require_relative "verbs"
+
+module Plait
+  module HTTP
+    # Sends requests and keeps the connections: one client for any number of threads and fibers, and for the children of a
+    # fork, which start with none of the connections.
+    #
+    # @example
+    #   api = Plait::HTTP::Client.new(base: "https://api.example", auth: {bearer: token}, timeout: {total: 5}, retries: 2)
+    #   api.get("/users/1").json
+    #   api.post("/users", json: {name: "Ada"}).raise_for_status!
+    #   api.get("/big") { |response| response.each_piece { |piece| file.write(piece) } }
+    #   api.fan_out(paths, limit: 256) { |response| … }
+    #   api.close
+    class Client
+      include Verbs
+
+      # @return [Options]
+      attr_reader :settings
+      # @return [Timeouts]
+      attr_reader :timeouts
+      # @api private
+      attr_reader :connections, :heads
+
+      # @param options [Hash]
+      # @option options [String, URI, URL, nil] :base what relative URLs are relative to
+      # @option options [Hash, Headers, nil] :headers sent with every request
+      # @option options [Numeric, Hash, Timeouts, nil] :timeout seconds: of all, or {connect: 10, first_byte: 60, read: 60,
+      #   total: nil}; each may be nil
+      # @option options [Integer, Hash, Retries] :retries attempts after the first one (0), see {Retries#initialize}
+      # @option options [Integer, Boolean, Hash, Redirects] :redirects hops that are followed (10), see {Redirects#initialize}
+      # @option options [String, false, nil] :proxy "http://user:password@host:port", "socks5://…"; nil: what the
+      #   environment says (http_proxy, no_proxy …); false: none
+      # @option options [Hash, Io::TLS::Client] :tls see {Io::TLS::Client#initialize}: verify, ca_file, certificate, key …
+      # @option options [CookieJar, true, nil] :cookies true: a jar of its own
+      # @option options [Boolean] :compression ask for compressed bodies, and give them out decoded (true)
+      # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
+      #   every origin that is asked directly
+      # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
+      # @option options [Hash, Protocols::HTTP1::Limits] :limits of what a server sends, see {Protocols::HTTP1::Limits}: head,
+      #   headers, trailer …; {body: nil}: a body may have any length
+      # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
+      # @option options [Hash] :pool per_key: connections to an origin, max: in all, max_idle: unused ones that are kept (half
+      #   of the descriptors that the process may have), idle_timeout: seconds for which one is (30), wait: seconds for a
+      #   free one (60)
+      # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
+      # @raise [UsageError]
+      # @raise [UnsupportedError] in a ractor
+      def initialize(**options)
+        Ractors.refuse_others!
+        @settings = Options.build(options)
+        @timeouts = @settings.timeouts
+        @heads = Heads.new(@settings)
+        @connections = Connections.new(@settings, @heads)
+        @routes = @connections.routes
+      end
+
+      # A client for the time of a block.
+      # @param options [Hash] see {#initialize}
+      # @yieldparam client [Client]
+      # @return [Object] what the block returns
+      def self.open(**options)
+        client = new(**options)
+        yield client
+      ensure
+        client&.close
+      end
+
+      # GET. A plain one takes the short way: nothing is made but the response.
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] see {#request}; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see #request)
+      def get(url, options = nil, &block)
+        if options.nil? && block.nil? && url.is_a?(String) && Interception.current.nil?
+          route = @routes.plain(url)
+          return straight(route, url) if route
+        end
+        request(:get, url, options, &block)
+      end
+
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] the keywords, as one Hash
+      # @param redirects [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
+      # @param retries [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
+      # @param about [Hash] see {Request#initialize}: headers, query, body, json, form, multipart, auth, timeout, allow_body
+      # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
+      #   an exception or `break` closes the connection; what the block leaves unread is dropped.
+      # @return [Response]; with a block: what the block returns
+      # @raise [UsageError, LocalProtocolError] for what can't be sent: nothing was
+      # @raise [ConnectionError, TimeoutError, RemoteProtocolError] for what went wrong on the way
+      # @raise [RedirectError]
+      def request(method, url, options = nil, redirects: nil, retries: nil, **about, &block)
+        return request(method, url, redirects: redirects, retries: retries, **about, **keywords(options), &block) if options
+
+        perform(Request.new(method, url, base: @settings.base, **about), redirects: redirects, retries: retries, &block)
+      end
+
+      # @param request [Request, String, URI, Hash]
+      # @return (see #request)
+      # @api private
+      def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
+        request = Request.from(request, base: @settings.base)
+        exchange = Exchange.new(self, request, timeouts: timeouts, deadline: deadline,
+                                               redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
+                                               retries: retries.nil? ? @settings.retries : Retries.from(retries))
+        block ? exchange.stream(&block) : exchange.call
+      end
+
+      # Closes the connections: idle ones now, busy ones when their exchange is over.
+      # @return [void]
+      def close = @connections.close
+
+      # Sends many requests at once. See {FanOut}.
+      #
+      # @param requests [Enumerable<String, URI, Request, Hash>] may be lazy and endless: it is read as far as room becomes
+      #   free; a Hash has `url:` and what else {Request#initialize} takes
+      # @param options [Hash, nil] the keywords, as one Hash
+      # @param limit [Integer, Array<Integer>, nil] requests in flight at most, each on a connection of its own; nil: 64 on
+      #   fibers and threads, else what the mechanism does by itself
+      # @param timeout [Numeric, Hash, nil] for each request, instead of the client's
+      # @param how [Hash]
+      # @option how [Integer, nil] :per_origin of these, to one origin
+      # @option how [Symbol, Array<Symbol>, nil] :on nil: fibers where Ruby has them, the cheapest way; else see {Plait.map}
+      # @option how [Symbol] :on_error :raise (the first failure ends it all), :collect ({Outcome}s instead of responses) or
+      #   :skip
+      # @option how [Numeric, Deadline, nil] :deadline seconds for all of it
+      # @option how [#call, nil] :progress called with (done, total or nil) after each request
+      # @yieldparam response [Response, Outcome] in the order in which they come, in the calling thread; leaving the block
+      #   early cancels the rest
+      # @return [Array<Response, Outcome>] in the order of the requests; with a block: nil
+      # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
+      # @raise [UsageError]
+      def fan_out(requests, options = nil, limit: nil, timeout: nil, **how, &block)
+        return fan_out(requests, limit: limit, timeout: timeout, **how, **keywords(options), &block) if options
+
+        FanOut.new(self, requests, limit: limit, timeouts: Timeouts.from(timeout, @timeouts), **how).run(&block)
+      end
+
+      # @return [Hash{Symbol => Integer}] connections: idle, busy, waiting; so far: connected, reused, stale …
+      def statistics = @connections.statistics
+
+      # @return [String]
+      def inspect = "#<#{self.class}#{" #{@settings.base}" if @settings.base} #{statistics}>"
+
+      private
+
+      # The short way, as long as nothing happens on it.
+      def straight(route, url)
+        deadline = @timeouts.total && (Deadline.now + @timeouts.total)
+        stale = false
+        response = @connections.with(route, @timeouts, deadline) do |wire, used|
+          wire.get(url, route.offset, route.block, @timeouts, deadline)
+        rescue ConnectionClosed
+          stale = @connections.stale?(wire, used: used)
+          raise
+        end
+        Exchange.plain?(response) ? response : long_way(url, deadline).finish(response)
+      rescue Error => e
+        raise if response
+
+        long_way(url, deadline).recover(e, stale: stale)
+      end
+
+      def long_way(url, deadline) = Exchange.new(self, Request.new(:get, url), deadline: deadline)
+    end
+  end
+end

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require "plait/io/pool"
+require "plait/values/deadline"
+require_relative "connections/dialer"
+require_relative "connections/routes"
+require_relative "connections/shelf"
+
+module Plait
+  module HTTP
+    # The connections of a client, kept for the next request to the same origin: in a pool, and those of the route that is
+    # used all the time on a {Shelf} before it.
+    class Connections
+      # Between the pool's hands and ours. Not while we wait: a mask of ours would go before the caller's.
+      NEVER = { Object => :never }.freeze
+      # Requests in a row after which a route has the shelf.
+      HOT = 32
+      private_constant :NEVER, :HOT
+
+      # @return [Routes]
+      attr_reader :routes
+
+      # @param options [Options]
+      # @param heads [Heads]
+      def initialize(options, heads)
+        @routes = Routes.new(options, heads)
+        @dialer = Dialer.new(options)
+        @limits = options.pool
+        @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)
+        @shelf = Shelf.new
+        @on_shelf = @limits[:max_idle] || @limits[:max]
+        @waiting = @streak = @reused = 0
+        @pid = Process.pid
+      end
+
+      # Gives the block a connection and takes it back; one whose exchange did not come to its end is closed.
+      # @param route [Route]
+      # @param timeouts [Timeouts]
+      # @param deadline [Float, nil] monotonic seconds
+      # @param anew [Boolean] whether it is to be a connection that nobody has used before
+      # @yieldparam wire [Wire]
+      # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
+      # @return [Object] the block's value
+      # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
+      def with(route, timeouts, deadline, anew: false)
+        shelf = @shelf
+        unless shelf.for?(route) && @pid == Process.pid && !anew
+          return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
+        end
+
+        # Ruby looks for interrupts wherever a method returns, one in C as well (vm_pop_frame), and where it jumps: what `pop`
+        # gives, or what has been pushed, is ours or the shelf's only where they are held back.
+        begin
+          place = nil
+          Thread.handle_interrupt(NEVER) { place = shelf.places.pop }
+          used = !place.nil? && fresh?(place)
+          unless used
+            discard(place.wire) if place
+            checkout(route, timeouts, deadline) { |wire| place = Shelf::Place.new(wire) }
+          end
+          value = yield(place.wire, used)
+          whole = true
+          value
+        ensure
+          Thread.handle_interrupt(NEVER) { put_back(place, shelf, whole) if place }
+        end
+      end
+
+      # As {with}, for who keeps it for longer.
+      # @yieldparam wire [Wire] for {checkin} or {discard}; no interrupt comes before the block has noted it down
+      # @return [void]
+      def checkout(route, timeouts, deadline, anew: false, &take)
+        @waiting += 1
+        clear(@shelf)
+        at = earliest(@limits[:wait], deadline)
+        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew, take: take) do |&made|
+          at = earliest(timeouts.connect, deadline)
+          @dialer.connect(route, at && Deadline.new(at), &made)
+        end
+      ensure
+        @waiting -= 1
+      end
+
+      # Brings one back whose exchange came to its end.
+      # @return [void]
+      def checkin(wire) = wire.reusable? ? @pool.checkin(wire) : @pool.discard(wire)
+
+      # Brings one back that is of no more use.
+      # @return [void]
+      def discard(wire) = @pool.discard(wire)
+
+      # @param wire [Wire] on which an exchange has just failed
+      # @param used [Boolean] whether it is known to have been used before
+      # @return [Boolean] whether it had been kept, and nothing of an answer has come: the peer perhaps closed it before it
+      #   saw the request; or by HTTP/2 takes no more of them
+      def stale?(wire, used: false) = !wire.received? && (used || @pool.reused?(wire) || sent_away?(wire))
+
+      # @return [Hash{Symbol => Integer}] see {Io::Pool#statistics}
+      def statistics
+        clear(@shelf)
+        @pool.statistics.merge(reused: @reused) { |_, pool, shelf| pool + shelf }
+      end
+
+      # @return [void]
+      def close
+        shelf = @shelf
+        @shelf = Shelf.new
+        @closed = true
+        clear(shelf)
+        @pool.close
+        @dialer.close
+      end
+
+      private
+
+      def sent_away?(wire) = wire.respond_to?(:sent_away?) && wire.sent_away?
+
+      def pooled(route, timeouts, deadline, anew)
+        promote(route)
+        wire = nil
+        checkout(route, timeouts, deadline, anew: anew) { |taken| wire = taken }
+        yield wire
+      ensure # (one whose exchange was broken off has closed itself)
+        Thread.handle_interrupt(NEVER) { checkin(wire) if wire }
+      end
+
+      def put_back(place, shelf, whole)
+        keeps = whole && place.wire.reusable? && !@waiting.positive? && shelf.places.size < @on_shelf
+        return checkin(place.wire) unless keeps
+
+        place.since = Deadline.now
+        shelf.places.push(place)
+        clear(shelf) if @waiting.positive? || !@shelf.equal?(shelf) # who came meanwhile has not seen it there
+      end
+
+      # In the child of a fork all connections are the parent's.
+      def promote(route)
+        start_anew if @pid != Process.pid
+        return @streak = 0 unless route.equal?(@last) || (@last = route).nil?
+        return if (@streak += 1) < HOT || @closed || !Shelf::SAFE
+
+        Thread.handle_interrupt(NEVER) { change_shelf(Shelf.new(route)) }
+      end
+
+      def change_shelf(shelf)
+        former = @shelf
+        @shelf = shelf
+        @streak = 0
+        clear(former)
+      end
+
+      def start_anew
+        @pid = Process.pid
+        @waiting = 0
+        clear(@shelf)
+      end
+
+      # However short it was idle: a second answer to the last request would be taken for the one to the next.
+      def fresh?(place)
+        @reused += 1
+        idle_timeout = @limits[:idle_timeout]
+        !place.wire.stale? && (idle_timeout.nil? || Deadline.now - place.since < idle_timeout)
+      end
+
+      # Brings back what is there, for others to have.
+      def clear(shelf)
+        return if shelf.places.empty?
+
+        Thread.handle_interrupt(NEVER) do
+          while (place = shelf.places.pop)
+            checkin(place.wire)
+          end
+        end
+      end
+
+      # @return [Float, nil] monotonic seconds
+      def earliest(seconds, deadline)
+        return deadline unless seconds
+
+        at = Deadline.now + seconds
+        deadline && deadline < at ? deadline : at
+      end
+    end
+  end
+end

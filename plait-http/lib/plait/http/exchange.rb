@@ -1,0 +1,216 @@
+# frozen_string_literal: true
+
+require "plait/values/deadline"
+require "plait/values/errors"
+require_relative "exchange/attempts"
+require_relative "exchange/decoding"
+require_relative "exchange/message"
+require_relative "exchange/streamed_body"
+require_relative "interception"
+require_relative "timeouts"
+
+module Plait
+  module HTTP
+    # One call: a request, and what it takes until there is a response for the caller: other connections, other attempts,
+    # redirects.
+    class Exchange
+      # @param response [Response]
+      # @return [Boolean] whether it is for the caller as it is, where there are no cookies
+      def self.plain?(response) = response.status < 300 && !response.encoded?
+
+      # @param client [Client]
+      # @param request [Request]
+      # @param timeouts [Timeouts]
+      # @param deadline [Float, nil] monotonic seconds, for all of it
+      # @param redirects [Redirects]
+      # @param retries [Retries]
+      def initialize(client, request, timeouts: client.timeouts, deadline: nil, redirects: client.settings.redirects,
+                     retries: client.settings.retries)
+        @client = client
+        @timeouts = Timeouts.from(request.timeout, timeouts)
+        @deadline = [deadline, @timeouts.total && (Deadline.now + @timeouts.total)].compact.min
+        @redirects = redirects
+        @attempts = Attempts.new(retries, @deadline)
+        @message = Message.new(client, request)
+        @history = []
+      end
+
+      # @return [Response]
+      # @raise [Error]
+      def call = conclude(attempt)
+
+      # @yieldparam response [Response] whose body is not read yet
+      # @return [Object] what the block returns
+      # @raise [Error]
+      def stream(&consumer)
+        loop do
+          value, again = attempt(&consumer)
+          return value unless again
+
+          sleep(again)
+        end
+      end
+
+      # Goes on after a first attempt that somebody else has made.
+      # @param response [Response]
+      # @return [Response]
+      # @raise [Error]
+      def finish(response)
+        @attempts.begin
+        conclude(identify(response))
+      end
+
+      # Goes on after a first attempt of somebody else that has failed.
+      # @param error [Error]
+      # @param stale [Boolean] see {Connections#stale?}
+      # @return [Response]
+      # @raise [Error]
+      def recover(error, stale:)
+        @attempts.begin
+        @attempts.stale if stale
+        @attempts.again?(error, @message) ? call : raise(told(error))
+      end
+
+      private
+
+      def conclude(response)
+        while (pause = judge(response) || decode(response))
+          sleep(pause)
+          response = attempt
+        end
+        settle(response)
+      end
+
+      # @return [Numeric, nil] seconds until the next attempt, where the body is broken; nil: the response is for the caller
+      def decode(response)
+        decoding(response)&.apply(response)
+        nil
+      rescue RemoteProtocolError => e
+        @attempts.again?(e, @message) ? 0 : raise(told(e))
+      end
+
+      # Sends the message until there is a response to it, or no use in trying.
+      # @return [Response]; with a block: the block's value, or nil and the seconds until the next attempt
+      def attempt(&consumer)
+        @attempts.begin
+        interceptor = Interception.current
+        interceptor ? intercepted(interceptor, &consumer) : exchange(&consumer)
+      rescue Error => e
+        raise if @handed_over
+        raise told(e) unless @attempts.again?(e, @message)
+
+        retry
+      end
+
+      def exchange(&consumer)
+        head = @message.head
+        on_wire do |wire|
+          @attempts.sending
+          consumer ? streamed(wire, head, consumer) : identify(whole(wire, head))
+        end
+      end
+
+      def intercepted(interceptor)
+        response = identify(interceptor.call(@message.request, @message.fields) { exchange })
+        return response unless block_given?
+
+        again = judge(response)
+        return [nil, again] if again
+
+        @handed_over = true
+        [yield(settle(response)), nil]
+      end
+
+      def on_wire
+        @client.connections.with(@message.route, @timeouts, @deadline, anew: @attempts.anew?) do |wire, used|
+          yield wire
+        rescue ConnectionClosed
+          @attempts.stale if @client.connections.stale?(wire, used: used)
+          raise
+        end
+      end
+
+      def whole(wire, head)
+        kind = @message.kind
+        return wire.call(head, @message.body, kind, @timeouts, @deadline) unless @message.expecting?
+
+        wire.expect_continue(head, kind, @timeouts, @deadline) || wire.resume(@message.body)
+      end
+
+      def streamed(wire, head, consumer)
+        response = identify(wire.open(head, @message.body, @message.kind, @timeouts, @deadline))
+        source = StreamedBody.new(wire, response, decoding(response)) { |error| told(error) }
+        again = judge(response)
+        value = hand_over(response, source, consumer) unless again
+        finished = true
+        [value, again]
+      ensure
+        finished ? source.drop : source&.close
+      end
+
+      def hand_over(response, source, consumer)
+        @handed_over = true
+        response.source = source
+        consumer.call(settle(response))
+      end
+
+      # @return [Numeric, nil] seconds until the next attempt; nil: the response is for the caller
+      def judge(response)
+        jar&.add(response.url, response.cookies)
+        return redirect(response) if @redirects.follow?(response)
+
+        @attempts.pause_after(response, @message)
+      end
+
+      def redirect(response)
+        following = @redirects.next(@message.request, response, @history.size, body: @message.upload)
+        refuse_circle(following, response)
+        @history << response
+        @message = @message.follow(following)
+        @attempts.start_anew
+        0
+      end
+
+      # With cookies the same question may have another answer the next time.
+      def refuse_circle(following, response)
+        asked = [*@history, response].map { |earlier| [earlier.request.method, earlier.request.url.to_s] }
+        return if jar || !asked.include?([following.method, following.url.to_s])
+
+        where = asked.last.last == following.url.to_s ? "to itself" : "in a circle: #{following.url} was asked before"
+        raise RedirectError.new("#{@message} (#{response.status}) sends us #{where}", response: response)
+      end
+
+      def jar = @client.settings.cookies
+
+      def decoding(response) = Decoding.for(@client, @message.request, response)
+
+      def identify(response)
+        response.url ||= @message.request.url.whole
+        response.request = @message.request
+        response
+      end
+
+      def settle(response)
+        response.redirects = @history unless @history.empty?
+        response
+      end
+
+      # @return [Error] that says what was asked, and how often
+      def told(error)
+        return error if error.is_a?(UsageError)
+
+        asked = @message unless error.message.include?(@message.to_s)
+        about = "#{asked}#{@attempts}#{advice(error)}".delete_prefix(", ").delete_prefix("; ")
+        about.empty? ? error : error.exception("#{error.message} (#{about})")
+      end
+
+      # @return [String] the option that has ended the wait for a connection; of an exchange its wire names the option
+      def advice(error)
+        return "" unless error.is_a?(ConnectTimeout) || error.is_a?(PoolTimeout)
+        return "; #{@timeouts.option(:total)}" if @deadline && Deadline.now >= @deadline
+
+        error.is_a?(PoolTimeout) ? "; pool: {wait: #{@client.settings.pool[:wait]}}" : "; #{@timeouts.option(:connect)}"
+      end
+    end
+  end
+end

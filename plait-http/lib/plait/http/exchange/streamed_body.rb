@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "plait/mechanisms/time_limit"
+require "plait/values/errors"
+
+module Plait
+  module HTTP
+    class Exchange
+      # The body of a response that is read while it arrives, decoded where that was asked for.
+      class StreamedBody
+        # Bytes that are read for nothing, and seconds that it may take, to use the connection again.
+        SMALL = 64 * 1024
+        PATIENCE = 0.1
+
+        # @param wire [Wire] on which the response was opened
+        # @param response [Response]
+        # @param decoding [Decoding, nil]
+        # @yieldparam error [Error] that ends the body
+        # @yieldreturn [Error] the one that is raised instead
+        def initialize(wire, response, decoding, &tell)
+          @wire = wire
+          @response = response
+          @decoder = decoding&.decoder(response)
+          @tell = tell
+        end
+
+        # @yieldparam piece [String]
+        # @return [void]
+        # @raise [UsageError] when the block that was given the response is over
+        def each
+          raise UsageError, "the body of this response can only be read within the block that was given the response" if @over
+
+          ours = true
+          receive do |piece|
+            ours = false
+            yield(piece)
+            ours = true
+          end
+        rescue Error => e
+          raise ours ? @tell.call(e) : e
+        end
+
+        # Nobody reads it any more.
+        # @return [void]
+        def close
+          @over = true
+          @decoder&.close
+        end
+
+        # Nobody reads it any more; what is small is taken off the connection, so that it can be used again.
+        # @return [void]
+        def drop
+          close
+          return if @wire.reusable? || @wire.closed?
+
+          drain unless @response["content-length"].to_i > SMALL
+          @wire.close unless @wire.reusable?
+        end
+
+        private
+
+        def receive(&block)
+          while (piece = @wire.read_piece)
+            @decoder ? @decoder.decode(piece, &block) : yield(piece)
+          end
+          @decoder&.finish
+        end
+
+        def drain
+          Mechanisms::TimeLimit.enforce(PATIENCE) { skip(SMALL) }
+        rescue Error
+          nil # a body that nobody wanted
+        end
+
+        def skip(left)
+          while left.positive? && (piece = @wire.read_piece)
+            left -= piece.bytesize
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "plait/mechanisms"
+require "plait/mechanisms/coordinator"
+require "plait/mechanisms/executor"
+require "plait/mechanisms/failure"
+require "plait/mechanisms/options"
+require "plait/values/errors"
+require "plait/values/outcome"
+require_relative "fan_out/crew"
+require_relative "fan_out/feed"
+require_relative "fan_out/gang"
+require_relative "fan_out/lane"
+require_relative "fan_out/list"
+require_relative "fan_out/polite"
+require_relative "ractors"
+
+module Plait
+  module HTTP
+    # Many requests at once, their responses handed over one by one: on a {Crew} of fibers in the calling thread, a {Gang} of
+    # threads, or any other mechanism. See {Client#fan_out}.
+    class FanOut
+      # Requests in flight on fibers and threads, where nothing else is said.
+      LIMIT = 64
+      # Items of a source that is no Array, read before somebody takes them.
+      AHEAD = 256
+      OPTIONS = %i[limit deadline on_error progress].freeze
+      private_constant :OPTIONS
+
+      # @param client [Client]
+      # @param requests [Enumerable<String, URI, Request, Hash>]
+      # @param timeouts [Timeouts] of each request
+      # @param per_origin [Integer, nil] requests in flight to one origin
+      # @param on [Symbol, Array<Symbol>, nil] nil: fibers, where Ruby has such that wait together
+      # @param options [Hash] limit, deadline, on_error and progress of {Plait.map}
+      # @raise [UsageError]
+      def initialize(client, requests, timeouts:, per_origin: nil, on: nil, **options)
+        @client = client
+        @requests = check(requests)
+        @timeouts = timeouts
+        @options = build(options)
+        raise Ractors.refusal if Array(on).include?(:ractors)
+
+        @on = on.nil? ? (:threads if Mechanisms.find(:fibers).unavailable) : on
+        @per_origin = check_per_origin(per_origin)
+        @done = 0
+      end
+
+      # @yieldparam answer [Response, Outcome]
+      # @return [Array<Response, Outcome>, nil] in the order of the requests; with a block: nil
+      def run(&consumer)
+        return all unless consumer
+
+        each(&consumer)
+        nil
+      end
+
+      private
+
+      def all
+        answers = []
+        each { |answer| answers[answer.index] = answer }
+        @options.on_error == :skip ? answers.compact : answers
+      end
+
+      # @yieldparam answer [Response, Outcome]
+      def each(&receiver)
+        if crew? then by_hands(Crew.new(source, limit, outcomes: collect?, piloted: @per_origin.nil?) { lane }, &receiver)
+        elsif gang? then by_hands(Gang.new(@requests, limit, outcomes: collect?) { lane }, &receiver)
+        else by_mechanism(&receiver)
+        end
+      end
+
+      def crew? = @on.nil? || @on == :fibers
+
+      def gang? = @on == :threads && @requests.is_a?(Array)
+
+      # @param hands [Crew, Gang]
+      def by_hands(hands)
+        progress = @options.progress
+        ended = hands.each(@options.deadline) do |answer|
+          failed = answer.is_a?(Outcome) && !answer.ok?
+          raise failure(hands, answer) if failed && !tolerable?(answer.error)
+
+          progress&.call(@done += 1, size)
+          yield(answer) if !failed || collect?
+        end
+        leave_behind unless ended
+      end
+
+      def leave_behind = (raise DeadlineExceeded, Mechanisms::Executor::LEFT_BEHIND if @options.on_error == :raise)
+
+      # `exit`, Interrupt and NoMemoryError are never a request's private affair.
+      def tolerable?(error)
+        @options.on_error != :raise && (error.is_a?(StandardError) || error.is_a?(ScriptError))
+      end
+
+      # A connection that is kept counts as one to its origin.
+      def lane = Lane.new(@client, @timeouts, @options.deadline, keep: @per_origin.nil?)
+
+      # What the others had to say meanwhile goes with it.
+      def failure(hands, outcome)
+        others = hands.cancel.filter_map { |answer| answer.error if answer.is_a?(Outcome) }
+        Failure.mark(outcome, suppressed: others)
+      end
+
+      def by_mechanism
+        lane = ->(request) { Lane.once(@client, @timeouts, @options.deadline, request) }
+        coordinator = Mechanisms::Coordinator.new(Mechanisms.fetch(@on), @requests, @options, lane)
+        coordinator.each do |outcome|
+          outcome.value.index = outcome.index if outcome.value
+          yield(collect? ? outcome : outcome.value)
+        end
+      end
+
+      def collect? = @options.on_error == :collect
+
+      def limit = Mechanisms.find(:fibers).limit_for(@options.limit || LIMIT)
+
+      def source
+        source = plain_source(@options.on_error == :raise)
+        @per_origin ? Polite.new(source, @per_origin, limit, base: @client.settings.base) : source
+      end
+
+      def plain_source(strict)
+        @requests.is_a?(Array) ? List.new(@requests) : Feed.new(@requests, AHEAD, deadline: @options.deadline, strict: strict)
+      end
+
+      def size
+        return @size if defined?(@size)
+
+        size = @requests.respond_to?(:size) ? @requests.size : nil
+        @size = size.is_a?(Integer) ? size : nil
+      end
+
+      def check(requests)
+        return requests if requests.respond_to?(:each_entry) || requests.is_a?(Array)
+
+        raise UsageError, "fan_out takes an Enumerable of requests, such as an Array of URLs, not #{requests.class}"
+      end
+
+      def build(options)
+        unknown = options.keys - OPTIONS
+        return Mechanisms::Options.new(**options) if unknown.empty?
+
+        raise UsageError, "fan_out doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{OPTIONS.join(", ")}, " \
+                          "per_origin, on and timeout; the rest is for Client.new"
+      end
+
+      def check_per_origin(number)
+        whole = number.nil? || (number.is_a?(Integer) && number.positive?)
+        raise UsageError, "per_origin: must be a whole number from 1, not #{number.inspect}" unless whole
+        return number if number.nil? || crew?
+
+        raise UsageError, "per_origin: is for fan_out on fibers; with on: #{@on.inspect} give the client " \
+                          "pool: {per_key: #{number}}"
+      end
+    end
+  end
+end

@@ -1,0 +1,199 @@
+# frozen_string_literal: true
+
+require_relative "loop"
+require_relative "member"
+require_relative "pilot"
+require "plait/values/outcome"
+
+module Plait
+  module HTTP
+    class FanOut
+      # Fibers that take items from one source and hand answers over to one caller; where it is possible a {Pilot} waits for
+      # the answers in their place. No object is made for an item: what is there stays, the fibers, the lanes and the Arrays
+      # between them. As many lanes are in use as items are in flight.
+      class Crew
+        # Seconds that cancelled members have for their `ensure` blocks before they are abandoned.
+        GRACE = 2.0
+        # Answers that wait for the caller, for each item in flight; then no further ones are begun. In one turn of the loop
+        # each item in flight gets one.
+        BACKLOG = 2
+
+        # @return [Loop]
+        attr_reader :loop
+        # @return [Object] the item that was taken last
+        attr_reader :taken
+
+        # @param source [List, Feed, Polite]
+        # @param limit [Integer] items in flight at most
+        # @param outcomes [Boolean] whether answers are given as {Outcome}s, and not as they are
+        # @param piloted [Boolean] whether there may be a pilot: the source then need not hear of what is done
+        # @yieldreturn [Lane] a new one
+        def initialize(source, limit, outcomes: false, piloted: true, &lane)
+          @loop = Loop.for_caller
+          @source = source
+          @limit = limit
+          @backlog = limit * BACKLOG
+          @outcomes = outcomes
+          @piloted = piloted && Pilot.possible?
+          @lane = lane
+          @lanes = []
+          @idle = []
+          @members = {}.compare_by_identity
+          @answers = []
+          @parked = []
+        end
+
+        # @param deadline [Deadline, nil] for fibers left behind
+        # @yieldparam answer [Response, Outcome] the Response has the index of its item; an Outcome where a lane raised
+        # @return [Boolean] see {Loop#await_rest}
+        def each(deadline)
+          @source.open(self)
+          hire
+          until over?
+            @loop.wait { !@answers.empty? || @aborted || over? }
+            raise @aborted if @aborted
+
+            yield(@answers.shift) until @answers.empty?
+            resume
+            hire # the caller may have found further items
+          end
+          @loop.await_rest(deadline)
+        ensure
+          shut
+        end
+
+        # Ends what is in flight.
+        # @return [Array<Response, Outcome>] answers that nobody has taken
+        def cancel
+          @cancelled = true
+          @pilot&.cancel
+          @members.keys.each(&:cancel) # rubocop:disable Style/HashEachMethods -- they leave meanwhile
+          @source.close
+          resume
+          @loop.wait_briefly(GRACE) { nobody? }
+          @answers.slice!(0..)
+        end
+
+        # @!group For members and the pilot
+
+        # @return [Pilot, nil]
+        def pilot
+          return if @cancelled || !@piloted
+
+          @pilot ||= Pilot.new(self)
+          @pilot if @pilot.open?
+        end
+
+        # @return [Integer, nil] the index of the next item, which is {taken}; nil when there is none
+        def take
+          return if @cancelled
+
+          index = @source.take or return
+          @taken = @source.item
+          index
+        end
+
+        # @param response [Response, nil] the answer to an item; nil: it has failed
+        # @return [void]
+        def deliver(index, item, response, error = nil)
+          @source.done(item)
+          response.index = index if response
+          @answers << (@outcomes || error ? Outcome.new(index: index, item: item, value: response, error: error) : response)
+          @loop.nudge if @answers.size == 1
+        end
+
+        # Waits, if too many answers wait for the caller.
+        # @return [void]
+        def pause
+          @loop.park { |place| @parked << place } if full? && !@cancelled
+        end
+
+        # Something that is no answer to an item: the caller's.
+        # @return [void]
+        def abort(error)
+          @aborted ||= error
+          @loop.nudge
+        end
+
+        # @return [void]
+        def left(member)
+          @loop.finished # first: a loop would wait for ever for who has left it without this, see {Mechanisms::Fibers::Crew}
+          @members.delete(member)
+          @loop.nudge
+        end
+
+        # Who has taken an item sees to it that the next one is taken. A new member may begin at once.
+        # @return [void]
+        def hire
+          lane = lend and employ(lane)
+        end
+
+        # @param lane [Lane] which may have an item
+        # @return [void]
+        def employ(lane)
+          member = Member.new(self, lane)
+          @members[member] = true
+          @loop.spawn(member)
+        end
+
+        # @return [Lane, nil] for a further item; nil: there is none, or enough are in flight
+        def lend
+          return if @cancelled || full? || !@source.more?
+          return @idle.pop unless @idle.empty?
+          return if @lanes.size >= @limit
+
+          @lane.call.tap { |lane| @lanes << lane }
+        end
+
+        # @return [void]
+        def give_back(lane)
+          lane.close
+          @idle << lane
+        end
+
+        # The pilot has the answer to the item of a lane, on which the next request goes out first.
+        # @return [void]
+        def landed(lane, response)
+          index = lane.index
+          item = lane.item
+          go_on(lane)
+          deliver(index, item, response)
+        end
+
+        # @return [void]
+        def pilot_left
+          @loop.finished
+          @loop.nudge
+        end
+
+        private
+
+        def nobody? = @members.empty? && !@pilot&.busy?
+
+        def go_on(lane)
+          index = @source.take_now unless @cancelled || full?
+          return give_back(lane) unless index
+
+          lane.relay(index, @source.item) || employ(lane)
+        end
+
+        def over? = nobody? && @answers.empty? && @source.over?
+
+        def full? = @answers.size >= @backlog
+
+        def resume
+          @loop.wake(@parked.pop) until @parked.empty?
+        end
+
+        def shut
+          cancel unless nobody?
+        ensure
+          @source.close
+          @lanes.each(&:close)
+          @pilot&.close
+          @loop.close(GRACE)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require_relative "answer"
+require_relative "../response"
+require_relative "../wire_complaints"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module HTTP
+    module HTTP2
+      # One request on its way and the answer to it: who waits for it, how long, and what went wrong.
+      class Call
+        include WireComplaints
+
+        # Phases in which it has no stream.
+        UNSENT = %i[greeting place].freeze
+        # Phases in which what comes from the peer lets it go on sending.
+        SENDING = %i[greeting send].freeze
+        private_constant :UNSENT, :SENDING
+
+        # @return [Io::Endpoint, String, nil]
+        attr_reader :endpoint
+        # @return [Answer]
+        attr_reader :answer
+        # @return [ConditionVariable] signalled when something has changed for it
+        attr_reader :changed
+        # @return [Symbol] :greeting (it waits for the peer's settings), :place (for a stream), :send, :first_byte or :read
+        attr_reader :phase
+        # @return [Boolean] whether the body is taken while it comes
+        attr_reader :streamed
+        # @return [Object, nil] the gem's stream, once there is one
+        attr_accessor :stream
+        # @return [Integer] bytes taken that the peer was not told of
+        attr_accessor :untold
+
+        # @param name [String] what is asked, for messages: "GET https://…"
+        # @param answer [Answer]
+        # @param endpoint [Io::Endpoint, String, nil]
+        # @param timeouts [Timeouts, nil]
+        # @param deadline [Float, nil] monotonic seconds
+        # @param streamed [Boolean]
+        def initialize(name, answer, endpoint:, timeouts: nil, deadline: nil, streamed: false)
+          @name = name
+          @answer = answer
+          @endpoint = endpoint
+          @timeouts = timeouts
+          @streamed = streamed
+          @changed = ConditionVariable.new
+          @started = @moved = Deadline.now
+          @ends = [deadline, timeouts&.total && (@started + timeouts.total)].compact.min
+          @phase = :place
+          @untold = 0
+        end
+
+        # @!group What happens to it
+
+        # @return [void]
+        def await_greeting = enter(:greeting)
+
+        # @return [void]
+        def await_place = enter(:place)
+
+        # @return [void]
+        def opened = enter(:send)
+
+        # @return [void]
+        def sent
+          @sent_at = Deadline.now
+          enter(@head_at ? :read : :first_byte)
+        end
+
+        # Something of it went out or came in.
+        # @return [void]
+        def move = @moved = Deadline.now
+
+        # @return [void]
+        def received
+          move
+          @head_at ||= @moved if @answer.status
+          @phase = :read if @phase == :first_byte && @head_at
+          @done_at = @moved if @answer.complete?
+        end
+
+        # @param error [Exception]
+        # @return [void]
+        def fail(error) = @error ||= error
+
+        # @!group What is known of it
+
+        # @return [Boolean] whether it has a stream, and something of it was sent
+        def sent? = !UNSENT.include?(@phase)
+
+        # @return [Boolean] whether it has something to send
+        def sending? = SENDING.include?(@phase)
+
+        # @return [Boolean] whether nothing more will come
+        def over? = !@error.nil? || @answer.complete?
+
+        # @return [void]
+        # @raise [Error] what went wrong
+        def check! = @error && raise(@error)
+
+        # @return [void]
+        # @raise [ReadTimeout, WriteTimeout, PoolTimeout]
+        def check_time! = late? && raise(too_late)
+
+        # @return [Float, nil] seconds that it may wait from now on
+        def patience
+          at = limit
+          at && [at - Deadline.now, 0.0].max
+        end
+
+        # @return [Response] without its body
+        def response
+          Response.build(status: @answer.status, headers: @answer.fields, body: nil, version: "2")
+        end
+
+        # @return [Array<Float>] seconds of sending, until the head came, and of reading
+        def durations
+          sent_at = @sent_at || @head_at
+          [sent_at - @started, [@head_at - sent_at, 0.0].max, (@done_at || Deadline.now) - @head_at]
+        end
+
+        # @param message [String]
+        # @return [ConnectionClosed]
+        def closed(message, retry_safe: nil)
+          ConnectionClosed.new("#{@name}: #{message}", endpoint: @endpoint, retry_safe: retry_safe.nil? ? !sent? : retry_safe)
+        end
+
+        def inspect = "#<#{self.class} #{@name} #{@phase}>"
+
+        # @return [RemoteProtocolError] that says whose it is
+        def blame(error) = named(error)
+
+        private
+
+        def enter(phase)
+          move
+          @phase = phase
+        end
+
+        def late?
+          at = limit
+          !at.nil? && at <= Deadline.now
+        end
+
+        # @return [Float, nil]
+        def limit = [phase_limit, @ends].compact.min
+
+        def phase_limit
+          seconds =
+            case @phase
+            when :send, :read then @timeouts&.read
+            when :greeting, :first_byte then @timeouts&.first_byte
+            end
+          seconds && (@moved + seconds)
+        end
+
+        def too_late
+          return late(@phase, @timeouts, !@ends.nil? && Deadline.now >= @ends) unless @phase == :place
+
+          PoolTimeout.new("#{peer} has no stream free for #{@name}: it allows no more at once", endpoint: @endpoint)
+        end
+      end
+    end
+  end
+end

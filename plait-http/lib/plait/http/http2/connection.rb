@@ -1,0 +1,242 @@
+# frozen_string_literal: true
+
+require_relative "answer"
+require_relative "call"
+require "plait/io/channel"
+require_relative "crew"
+require_relative "fields"
+require_relative "session"
+require_relative "../headers"
+require_relative "../upload"
+require_relative "../url"
+require "plait/protocols/http1/limits"
+require "plait/values/errors"
+
+module Plait
+  module HTTP
+    module HTTP2
+      # One connection on which many requests are under way at once, from any threads and fibers; of pools, redirects and
+      # retries it knows nothing. A request that is broken off (a timeout, a kill, a cancellation) resets its own stream, and
+      # the others go on.
+      class Connection
+        # Bytes of a body handed on at once.
+        PIECE = 64 * 1024
+
+        # @return [Io::Endpoint, String, nil]
+        attr_reader :endpoint
+        # @return [Io::Connector::Phases, nil] how long it took to connect
+        attr_reader :phases
+
+        # @param io [Io::TLS::Socket, BasicSocket] connected, to a peer that has agreed to HTTP/2; the connection's own now
+        # @param endpoint [Io::Endpoint, String, nil] for messages
+        # @param phases [Io::Connector::Phases, nil] told by the first response
+        # @param limits [Protocols::HTTP1::Limits, nil] body, head, headers and interim count
+        def initialize(io, endpoint: nil, phases: nil, limits: nil)
+          @channel = Io::Channel.new(io)
+          @endpoint = endpoint
+          @phases = phases
+          @limits = limits || Protocols::HTTP1::Limits.new
+          @session = Session.new
+          @crew = Crew.new(@channel, @session) { |call, reason| complaint(call, reason) }
+          @pid = Process.pid
+        end
+
+        # @return [Io::TLS::Socket, BasicSocket]
+        def io = @channel.io
+
+        # @param method [String, Symbol]
+        # @param url [String, URL]
+        # @param headers [Headers, Hash, nil] without Host and Content-Length
+        # @param body [Upload, String, IO, #each, nil] see {Upload.wrap}
+        # @param timeouts [Timeouts, nil]
+        # @param deadline [Float, nil] monotonic seconds
+        # @return [Response] whole
+        # @raise [ReadTimeout, WriteTimeout, PoolTimeout] PoolTimeout: the peer allows no more streams at once
+        # @raise [ConnectionClosed] when the stream was reset or the connection ended; retry_safe? tells whether the peer has
+        #   said that it did nothing
+        # @raise [RemoteProtocolError, LimitExceeded, TruncatedError]
+        def request(method, url, headers: nil, body: nil, timeouts: nil, deadline: nil)
+          url = URL.parse(url)
+          upload = body && Upload.wrap(body, chunked: false)
+          fields = Headers.new(headers)
+          fields.set("Content-Length", upload.size.to_s) if upload&.size
+          call(Fields.of(method.to_s.upcase, url, fields), upload, timeouts, deadline).tap { |response| response.url = url.to_s }
+        end
+
+        # @param fields [Array<Array(String, String)>] see {Fields.of}
+        # @param body [#each, String, nil] not framed
+        # @yieldparam call [Call] before anything is done
+        # @return [Response] whole
+        # @raise (see #request)
+        # @api private
+        def call(fields, body, timeouts, deadline)
+          exchange(fields, timeouts, deadline) do |call|
+            yield call if block_given?
+            ask(call, fields, body)
+            @crew.await(call) { call.answer.complete? }
+            respond(call, call.answer.take)
+          end
+        end
+
+        # As {#call}; the body is to be had by {#read_piece}, and {#drop} ends it.
+        # @return [Array(Response, Call)]
+        # @api private
+        def open(fields, body, timeouts, deadline)
+          exchange(fields, timeouts, deadline, streamed: true) do |call|
+            yield call if block_given?
+            ask(call, fields, body)
+            @crew.await(call) { call.answer.status }
+            [respond(call, nil), call]
+          end
+        end
+
+        # @param call [Call] of {open}
+        # @return [String, nil] binary; nil at the end
+        # @raise (see #request)
+        # @api private
+        def read_piece(call)
+          piece = nil
+          call.move
+          @crew.await(call) { (piece = take(call)) || call.answer.complete? }
+          piece
+        end
+
+        # Ends what {open} has begun.
+        # @return [void]
+        # @api private
+        def drop(call) = foreign? ? abandon : @crew.leave(call)
+
+        # @return [Boolean] whether another request can be made on it
+        def usable? = !foreign? && !@crew.over? && !@session.draining?
+
+        # @return [Boolean] whether the peer has said that it takes no more requests here, which it may at any time
+        def sent_away? = @session.sent_away?
+
+        # Looks at it, with a system call or two. Whoever waits on it looks all the time.
+        # @return [Boolean] whether it is of no more use
+        def stale? = foreign? || @crew.look
+
+        # @return [Integer] requests under way
+        def size = @session.calls.size
+
+        # @return [Boolean]
+        def closed? = @crew.over?
+
+        # Says goodbye and closes it. Who waits on it gets {ConnectionClosed}.
+        # @return [void]
+        def close = foreign? ? abandon : @crew.close("was closed on this side")
+
+        # Closes our descriptor of a connection that somebody else goes on using.
+        # @return [void]
+        def abandon = @crew.abandon
+
+        def inspect = "#<#{self.class} #{@endpoint} #{closed? ? "closed" : "#{size} under way"}>"
+
+        private
+
+        def foreign? = @pid != Process.pid
+
+        # A call that is left early is reset; one that is streamed goes on.
+        def exchange(fields, timeouts, deadline, streamed: false)
+          raise forked if foreign?
+
+          call = build(fields, timeouts, deadline, streamed)
+          value = yield call
+          kept = streamed
+          value
+        ensure
+          drop(call) if call && !kept
+        end
+
+        def build(fields, timeouts, deadline, streamed)
+          first = fields.first(4).to_h
+          answer = Answer.new(first[":method"] == "HEAD", @limits)
+          Call.new("#{first[":method"]} #{first[":scheme"]}://#{first[":authority"]}#{first[":path"]}", answer,
+                   endpoint: @endpoint, timeouts: timeouts, deadline: deadline, streamed: streamed)
+        end
+
+        # nginx refuses a stream with a body on a connection on which its settings are not acknowledged yet.
+        def ask(call, fields, body)
+          await_greeting(call) if body && !@session.greeted?
+          @crew.open(call) { @session.open(call, fields, last: body.nil?) }
+          send_body(call, body) if body
+          call.sent
+        end
+
+        def await_greeting(call)
+          call.await_greeting
+          @crew.await(call) { @session.greeted? }
+          call.await_place
+        end
+
+        # Who has answered already wants no more of it.
+        def send_body(call, body)
+          pieces = body.is_a?(String) ? [body] : body
+          pieces.each { |piece| send_piece(call, piece) or return nil }
+          send_some(call, "", last: true)
+        end
+
+        # @return [Boolean] whether more is wanted
+        def send_piece(call, piece)
+          at = 0
+          while at < piece.bytesize
+            sent = send_some(call, piece.byteslice(at, PIECE)) or return false
+            at += sent
+          end
+          true
+        end
+
+        # @return [Integer, nil] bytes; nil when the answer is complete
+        def send_some(call, bytes, last: false)
+          size = nil
+          @crew.await(call) { call.answer.complete? || (size = pass(call, bytes, last)) }
+          size
+        end
+
+        # @return [Integer, nil] nil when there is no room
+        def pass(call, bytes, last)
+          return if @session.congested?
+
+          size = [@session.room(call), bytes.bytesize].min
+          return unless size.positive? || (last && bytes.empty?)
+
+          @session.send_data(call, bytes.byteslice(0, size), last: last)
+          call.move
+          size
+        end
+
+        def take(call)
+          return if call.answer.body.empty?
+
+          piece = call.answer.take
+          @session.taken(call, piece.bytesize)
+          piece
+        end
+
+        def respond(call, body)
+          response = call.response
+          response.body = body
+          response.trailers = call.answer.trailers
+          response.durations = call.durations
+          response.phases = @phases unless @told
+          @told = true
+          response
+        end
+
+        def complaint(call, reason)
+          case reason
+          when RemoteProtocolError then call.blame(reason)
+          when EOFError then call.closed("#{@endpoint || "the peer"} closed the connection before the answer was complete")
+          when Exception then call.closed("the connection to #{@endpoint || "the peer"} failed: #{reason.message}")
+          else call.closed("the connection to #{@endpoint || "the peer"} #{reason}")
+          end
+        end
+
+        def forked
+          UsageError.new("the connection to #{@endpoint || "the peer"} belongs to the parent process: open one of one's own " \
+                         "after a fork")
+        end
+      end
+    end
+  end
+end

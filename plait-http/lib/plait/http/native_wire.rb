@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "plait/io/native"
+require "plait/protocols/http1"
+require "plait/values/deadline"
+require "plait/values/errors"
+require_relative "native_response"
+require_relative "wire_complaints"
+
+module Plait
+  module HTTP
+    NativeHTTP.define_wire(self) if Native.available?
+
+    # One HTTP/1.1 connection, in C: ext/plait/rb_wire.h. Its twin is PureWire, where the methods are documented. What is
+    # here are the errors that C raises.
+    class NativeWire
+      include WireComplaints
+
+      def inspect = "#<Plait::HTTP::Wire #{endpoint}#{" closed" if closed?}>"
+
+      private
+
+      # @param phase [Symbol]
+      # @param started [Float] monotonic seconds
+      def late(phase, started)
+        @started = started
+        super(phase, timeouts, !ends.nil? && Deadline.now >= ends)
+      end
+
+      # @param rule [Symbol]
+      # @param offset [Integer] bytes of the message before the one that broke it
+      def broken(rule, offset)
+        named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))
+      end
+    end
+  end
+end

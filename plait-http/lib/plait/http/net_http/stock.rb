@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require "plait/values/deadline"
+require_relative "shelf"
+
+module Plait
+  module HTTP
+    module NetHTTP
+      # What a {Pool} has, and by which rules it is given out. Knows no lock, no thread and no system call: the pool sees
+      # to these.
+      #
+      # First come, first served; but nobody waits behind one whose own origin is full. Where there is no room, what is
+      # used least has to go: idle connections, then those of sessions that are between two requests.
+      class Stock
+        # Seconds from one look for overdue connections to the next. No thread does it: whoever comes for one.
+        SWEEP = 1.0
+
+        # @return [Settings]
+        attr_accessor :settings
+        # @return [Hash{Symbol => Integer}]
+        attr_reader :counts
+
+        # @param settings [Settings]
+        def initialize(settings)
+          @settings = settings
+          @shelves = {}
+          @waiting = {}.compare_by_identity # shelves with a line
+          @counts = Hash.new(0)
+          @doomed = []
+          @lost = []
+          @tickets = 0
+          @next_sweep = Deadline.now + SWEEP
+        end
+
+        # @return [Array<Shelf>]
+        def shelves = @shelves.values
+
+        # @return [Array<Connection>, nil] to be closed, each told once
+        def take_doomed = @doomed.empty? ? nil : @doomed.slice!(0..)
+
+        # Puts a new lease into the line, where it may get its connection at once.
+        def enter(lease)
+          sweep
+          shelf = shelf(lease.key)
+          lease.queue(@tickets += 1)
+          shelf.line << lease
+          @waiting[shelf] = true
+          serve
+          count(:waited) unless lease.held?
+        end
+
+        def rest(lease)
+          return unless lease.held? && lease.valid?
+
+          lease.state = :resting
+          shelf(lease.key).resting[lease] = true
+          serve
+        end
+
+        def wake(lease)
+          return false unless lease.valid?
+
+          shelf(lease.key).resting.delete(lease)
+          lease.state = :held
+          true
+        end
+
+        def release(lease) = leave(lease) { |connection, shelf| shelf.idle << connection }
+
+        def discard(lease) = leave(lease) { |connection| doom(connection, :discarded) }
+
+        # A stale connection's lease gets the next one, or may open one.
+        def replace(lease)
+          return unless lease.valid?
+
+          doom(lease.connection, :stale)
+          lease.connection = shelf(lease.key).take_idle(lease.patience)
+          count(:opened) unless lease.connection
+        end
+
+        def clear
+          shelves.each do |shelf|
+            shelf.idle.slice!(0..).each { |connection| doom(connection, :evicted) }
+            shelf.resting.each_key { |lease| lease.state = :held }
+            shelf.resting.clear
+          end
+          serve
+        end
+
+        # A finalizer can't take the lock; so it is the next one who does that puts things right.
+        def settle_lost
+          while (key = @lost.shift)
+            shelf(key).leased -= 1
+            serve
+          end
+        end
+
+        private
+
+        def count(name) = @counts[name] += 1
+
+        def doom(connection, reason)
+          count(reason)
+          @doomed << connection
+        end
+
+        def shelf(key) = @shelves[key] ||= Shelf.new
+
+        def leave(lease)
+          shelf = shelf(lease.key)
+          leave_line(lease, shelf) if lease.state == :waiting
+          if lease.valid?
+            shelf.resting.delete(lease)
+            shelf.leased -= 1
+            connection = lease.give_up
+            yield(connection, shelf) if connection
+          end
+          lease.state = :over
+          serve
+          @shelves.delete(lease.key) if shelf.empty?
+        end
+
+        def leave_line(lease, shelf)
+          shelf.line.delete(lease)
+          @waiting.delete(shelf) if shelf.line.empty?
+        end
+
+        # In the order of the line, as far as there are connections and room.
+        def serve
+          nil while @waiting.any? && @waiting.keys.sort_by { |shelf| shelf.line.first.ticket }.any? { |shelf| satisfy(shelf) }
+        end
+
+        def satisfy(shelf)
+          patience = shelf.line.first.patience
+          connection = shelf.take_idle(patience)
+          connection ||= shelf.take_resting(patience) unless room?(shelf)
+          return false unless connection || make_room(shelf)
+
+          shelf.leased += 1
+          shelf.line.shift.grant(connection, @lost)
+          @waiting.delete(shelf) if shelf.line.empty?
+          count(connection ? :reused : :opened)
+          true
+        end
+
+        def room?(shelf) = shelf.size < settings.per_key && shelves.sum(&:size) < settings.total
+
+        def make_room(shelf)
+          until room?(shelf)
+            crowded = shelf.size < settings.per_key ? shelves : [shelf]
+            victim = crowded.select(&:oldest).min_by(&:oldest) or return false
+            doom(victim.take_oldest, :evicted)
+          end
+          true
+        end
+
+        def sweep
+          now = Deadline.now
+          return if now < @next_sweep
+
+          @next_sweep = now + SWEEP
+          shelves.each do |shelf|
+            shelf.take_overdue(settings.idle_timeout, now).each { |connection| doom(connection, :evicted) }
+          end
+          @shelves.delete_if { |_, shelf| shelf.empty? }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "plait/io/connector"
+require "plait/protocols/http1/limits"
+require "plait/values/errors"
+require "plait/version"
+require_relative "cookie_jar"
+require_relative "headers"
+require_relative "proxy"
+require_relative "redirects"
+require_relative "retries"
+require_relative "timeouts"
+require_relative "url"
+
+module Plait
+  module HTTP
+    # What a {Client} was told, checked.
+    class Options
+      NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits http2 pool
+                 connector].freeze
+      # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
+      POOL = { per_key: 16_384, max: 16_384, max_idle: nil, idle_timeout: 30, wait: 60 }.freeze
+      # What {Io::TLS::Client} takes, which is not loaded before it is needed.
+      TLS = %i[verify verify_hostname ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname
+               sessions].freeze
+      # What {Io::Connector} takes from here.
+      CONNECTOR = %i[resolver stagger nodelay keepalive local_address].freeze
+      AGENT = "plait/#{VERSION}".freeze
+
+      # @param given [Hash]
+      # @return [Options]
+      # @raise [UsageError]
+      def self.build(given)
+        unknown = given.keys - NAMES
+        return new(**given) if unknown.empty?
+
+        raise UsageError, "a client doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{NAMES.join(", ")}"
+      end
+
+      # @return [URL, nil] relative URLs are resolved against it (RFC 3986 §5)
+      attr_reader :base
+      # @return [Headers] sent with every request
+      attr_reader :headers
+      # @return [Timeouts]
+      attr_reader :timeouts
+      # @return [Retries]
+      attr_reader :retries
+      # @return [Redirects]
+      attr_reader :redirects
+      # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: what the environment says
+      attr_reader :proxy
+      # @return [Hash, Io::TLS::Client]
+      attr_reader :tls
+      # @return [CookieJar, nil]
+      attr_reader :cookies
+      # @return [Boolean] whether compressed bodies are asked for, and given out as they were before
+      attr_reader :compression
+      # @return [Object, nil] see {Auth.header}
+      attr_reader :auth
+      # @return [Protocols::HTTP1::Limits]
+      attr_reader :limits
+      # @return [Boolean] whether HTTP/2 is offered to origins with TLS
+      attr_reader :http2
+      # @return [Hash] of Io::Pool
+      attr_reader :pool
+      # @return [Hash] of Io::Connector
+      attr_reader :connector
+
+      def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
+                     cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, http2: false, pool: {},
+                     connector: {})
+        @base = base && URL.parse(base)
+        @headers = Headers.new(headers)
+        @timeouts = Timeouts.from(timeout)
+        @retries = Retries.from(retries)
+        @redirects = Redirects.from(redirects)
+        @proxy = proxy && Proxy.parse(proxy)
+        @tls = tls_of(tls)
+        @cookies = cookies == true ? CookieJar.new : jar(cookies)
+        @compression = compression
+        @auth = auth
+        @http2 = http2
+        @limits = limits_of(limits, max_body)
+        @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
+        @connector = check(:connector, connector, CONNECTOR)
+        freeze
+      end
+
+      # @return [String] without what it was told of passwords and keys
+      def inspect = "#<#{self.class} #{base}>"
+
+      private
+
+      def jar(cookies)
+        return cookies || nil if !cookies || (cookies.respond_to?(:add) && cookies.respond_to?(:header_for))
+
+        raise UsageError, "cookies: takes true, or a Plait::HTTP::CookieJar, not #{cookies.class}"
+      end
+
+      def tls_of(tls)
+        return tls if tls.respond_to?(:handshake)
+
+        tls.nil? ? {} : check(:tls, tls, TLS)
+      end
+
+      def limits_of(limits, max_body)
+        return limits if limits.is_a?(Protocols::HTTP1::Limits)
+
+        given = check(:limits, limits, Protocols::HTTP1::Limits::DEFAULTS.keys)
+        Protocols::HTTP1::Limits.new(**given, **(max_body.nil? ? {} : { body: max_body }))
+      end
+
+      def check(name, given, known)
+        raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.inspect}" unless given.is_a?(Hash)
+
+        unknown = given.keys - known
+        return given if unknown.empty?
+
+        raise UsageError, "#{name}: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{known.join(", ")}"
+      end
+
+      def check_number(name, value)
+        right, words = case name
+                       when :per_key, :max then [value.is_a?(Integer) && value.positive?, "1 or more"]
+                       when :max_idle then [value.nil? || (value.is_a?(Integer) && value >= 0), "0 or more, or nil"]
+                       else [value.nil? || (value.is_a?(Numeric) && value >= 0), "seconds, or nil"]
+                       end
+        return value if right
+
+        raise UsageError, "pool: #{name} must be #{words}, not #{value.inspect}"
+      end
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "handshake"
+require_relative "../auth"
+require "plait/io/connector/phases"
+require "plait/protocols/http1"
+require "plait/values/errors"
+
+module Plait
+  module HTTP
+    module Proxy
+      # A proxy that speaks HTTP: it forwards requests for http: (in absolute form, RFC 9112 §3.2.2), and connects us to
+      # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen; equal to another one with the same credentials.
+      class HTTP
+        # @return [Io::Endpoint]
+        attr_reader :endpoint
+        # @return [String, nil] the value of Proxy-Authorization
+        attr_reader :authorization
+
+        # @param endpoint [Io::Endpoint]
+        # @param credentials [Array(String, String), nil] user and password
+        # @raise [UsageError]
+        def initialize(endpoint, credentials = nil)
+          @endpoint = endpoint
+          @authorization = credentials && Auth.basic(*credentials)
+          freeze
+        end
+
+        # @param origin [Origin]
+        # @return [Boolean] whether requests to it name the whole URL, and carry {authorization}, for the proxy to read them
+        def absolute_form?(origin) = !origin.tls?
+
+        # @param connector [Io::Connector]
+        # @param origin [Origin]
+        # @param deadline [Deadline, nil]
+        # @param phases [Io::Connector::Phases]
+        # @return [Socket] to the proxy where it forwards, else as if it were connected to the origin: without TLS yet
+        # @raise [ConnectError, ConnectTimeout]
+        def connect(connector, origin, deadline: nil, phases: Io::Connector::Phases.new)
+          handshake = Handshake.new(self, origin.endpoint, deadline)
+          socket = handshake.connect(connector, phases)
+          return socket if absolute_form?(origin)
+
+          handshake.run(socket) { |stream| tunnel(stream, origin.endpoint, deadline, handshake) }
+        end
+
+        # @return [String] without the credentials
+        def to_s = "http://#{@endpoint.name}"
+
+        def ==(other) = other.is_a?(HTTP) && [@endpoint, @authorization] == [other.endpoint, other.authorization]
+        alias eql? ==
+
+        def hash = [@endpoint, @authorization].hash
+
+        def inspect = "#<#{self.class} #{self}>"
+
+        private
+
+        def tunnel(stream, target, deadline, handshake)
+          place = target.name.sub(target.host, target.host_without_zone)
+          fields = [["Host", place], ["Proxy-Authorization", @authorization]].select(&:last)
+          stream.write(Protocols::HTTP1::Serializer.request("CONNECT", place, fields), deadline: deadline)
+          head = answer(stream, deadline)
+          return if head.status.between?(200, 299)
+
+          raise handshake.refusal("refused to connect us to", reason(head))
+        end
+
+        # @return [Protocols::HTTP1::Pure::Head] of the final answer
+        def answer(stream, deadline)
+          parser = Protocols::HTTP1::ResponseParser.new.start(method: "CONNECT")
+          until (event = parser.next_event) == :head && !parser.head.interim?
+            raise TruncatedError, "it closed the connection without an answer" if event == :closed
+
+            read(stream, parser, deadline) unless event
+          end
+          raise RemoteProtocolError, "it sent bytes before the origin could be asked" if early?(parser)
+
+          parser.head
+        end
+
+        def read(stream, parser, deadline)
+          stream.fill(deadline: deadline) ? feed(parser, stream) : parser.finish
+        end
+
+        def feed(parser, stream)
+          parser.feed(stream.buffer)
+          stream.consume(stream.buffer.bytesize)
+        end
+
+        def early?(parser) = parser.head.framing == :tunnel && parser.next_event == :done && !parser.rest.empty?
+
+        def reason(head)
+          answer = "#{head.status} #{head.reason}".strip
+          return answer unless head.status == 407
+
+          wanted = head["proxy-authenticate"]
+          "#{answer}: it wants #{"another " if @authorization}user and password#{" (#{wanted})" if wanted}: give them as " \
+            "http://user:password@#{@endpoint.name}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,243 @@
+# frozen_string_literal: true
+
+require "plait/io/stream"
+require "plait/protocols/http1"
+require "plait/values/deadline"
+require "plait/values/errors"
+require_relative "pure_wire/answers"
+require_relative "pure_wire/clock"
+require_relative "pure_wire/requests"
+require_relative "wire_complaints"
+
+module Plait
+  module HTTP
+    # One HTTP/1.1 connection of a client, in Ruby; twin of NativeWire (ext/plait/rb_wire.h). It sends a request and receives
+    # the answer to it; of pools, redirects and retries it knows nothing.
+    #
+    # Whatever ends an exchange early (an error, a timeout, a kill, a cancellation, `break`) closes the connection: an answer
+    # that is still on its way reaches nobody.
+    class PureWire
+      include WireComplaints
+      include Clock
+      include Requests
+      include Answers
+
+      HTTP1 = Protocols::HTTP1
+      private_constant :HTTP1
+
+      # @return [String, Io::Endpoint, nil] with whom
+      attr_reader :endpoint
+      # @return [Io::Connector::Phases, nil]
+      attr_reader :phases
+
+      # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
+      # @param tls [Boolean] whether `io` speaks TLS
+      # @param endpoint [String, Io::Endpoint, nil] for messages
+      # @param phases [Io::Connector::Phases, nil] how long connecting took; the first response tells it
+      # @param limits [Protocols::HTTP1::Limits, nil]
+      # @raise [UsageError]
+      def initialize(io, tls: false, endpoint: nil, phases: nil, limits: nil)
+        @stream = Io::Stream.over(io, endpoint: endpoint)
+        raise UsageError, "TLS by #{io.class}: it takes an Io::TLS::Socket" if @stream.tls? != (tls || !io.is_a?(BasicSocket))
+
+        @endpoint = endpoint
+        @phases = phases
+        limits ||= HTTP1::Limits.new
+        @parser = HTTP1::ResponseParser.new(limits: limits)
+        @most_of_a_whole = [limits.body || Float::INFINITY, HEARD].max
+        @state = :idle
+        @sent = @received = false
+        @uses_left = @kept_for = @kept_until = Float::INFINITY
+        @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if @stream.tls?)]
+        @guard = Mutex.new
+        @pid = Process.pid
+      end
+
+      # @return [BasicSocket, Io::TLS::Socket]
+      def io = @stream.io
+
+      # @!group Exchanges
+
+      # GET, by a head most of which is always the same.
+      #
+      # @param url [String] without its fragment; an empty path is "/"
+      # @param offset [Integer] bytes of it before the target
+      # @param block [String] all lines of the head but the first, each with its end
+      # @param timeouts [Timeouts, nil]
+      # @param deadline [Float, nil] monotonic seconds
+      # @return [Response] whole
+      # @raise [LocalProtocolError] for what can't be a target; nothing is sent then
+      # @raise [WriteTimeout, ReadTimeout]
+      # @raise [ConnectionClosed] before an answer
+      # @raise [RemoteProtocolError] for a broken answer, {TruncatedError} for a part of one, {LimitExceeded}
+      # @raise [UsageError] when an exchange on it has not ended
+      def get(url, offset, block, timeouts, deadline)
+        head = get_head(url, offset, block)
+        call(head, nil, 0, timeouts, deadline).tap { |response| response.url = url.dup }
+      end
+
+      # @param head [String] whole
+      # @param body [nil, String, #each] what follows it, framed already; what is yielded by `each` are Strings
+      # @param kind [Integer] bits: 1 HEAD, 2 CONNECT, 4 with a field Upgrade, 8 with a login for the connection, which takes
+      #   no other request after it
+      # @param timeouts [Timeouts, nil]
+      # @param deadline [Float, nil] monotonic seconds
+      # @return [Response] whole
+      # @raise (see #get)
+      def call(head, body, kind, timeouts, deadline)
+        exchange(:idle) do
+          send_request(head, body, kind, timeouts, deadline, most: @most_of_a_whole)
+          whole
+        end
+      end
+
+      # As {call}.
+      # @return [Response] whose body is read by {#read_piece}
+      # @raise (see #get)
+      def open(head, body, kind, timeouts, deadline)
+        exchange(:idle) do
+          send_request(head, body, kind, timeouts, deadline)
+          opened
+        end
+      end
+
+      # @return [String, nil] of the body of the opened response: binary, 64 KiB at most; nil at its end
+      # @raise (see #get)
+      def read_piece
+        return if @read_out
+
+        misuse!(:nothing_to_read) if @state == :idle && !@guard.locked?
+
+        exchange(:streaming) { next_piece }
+      end
+
+      # Sends a head with `Expect: 100-continue`.
+      # @return [Response, nil] whole, when the peer doesn't want the body; nil: call {#resume}
+      # @raise (see #get)
+      def expect_continue(head, kind, timeouts, deadline)
+        exchange(:idle) do
+          send_request(head, nil, kind, timeouts, deadline)
+          next become(:expecting) && nil unless answered_at_once?
+
+          @stopped = true
+          whole
+        end
+      end
+
+      # Sends the body that {#expect_continue} has announced.
+      # @param body [nil, String, #each]
+      # @return [Response] whole
+      # @raise (see #get)
+      def resume(body)
+        exchange(:expecting) do
+          become(:idle)
+          @most_heard = @most_of_a_whole
+          send_body(body)
+          @sent_at = Deadline.now
+          whole
+        end
+      end
+
+      # @!group State
+
+      # @return [Boolean] whether another request may be sent: also whether the peer still keeps the connection
+      def reusable?
+        @state == :idle && !@guard.locked? && ours? && (@kept_until == Float::INFINITY || Deadline.now < @kept_until)
+      end
+
+      # Looks at an idle connection, by one system call. One that is of no use is closed.
+      # @return [Boolean] whether the peer has closed it, or has sent what nobody asked for
+      def stale?
+        return true unless reusable?
+
+        @stream.stale?.tap { |stale| close if stale }
+      end
+
+      # @return [Boolean] whether a byte of the last answer has come
+      def received? = @received
+
+      # @return [Boolean] whether a byte of the last request was given to the kernel
+      def sent? = @sent
+
+      # @return [Boolean] also after {#detach}
+      def closed? = @state == :closed || @state == :detached
+
+      # @!group The end
+
+      # Whoever waits on it gets {ConnectionClosed}, and then closes the descriptor: a number that is closed under a waiter
+      # may be given to the next connection.
+      # @return [void]
+      def close
+        return if closed?
+
+        @state = :closed
+        @guard.locked? && ours? ? shut_down : @stream.close
+      end
+
+      # Closes our descriptor of a connection that somebody else goes on using, such as a fork.
+      # @return [void]
+      def abandon
+        return if closed?
+
+        @state = :closed
+        @stream.abandon
+      end
+
+      # Gives the connection away, to be used for another protocol.
+      # @return [Array(BasicSocket or Io::TLS::Socket, String)] it, and bytes of what follows that were received already
+      # @raise [UsageError]
+      def detach
+        misuse!(:in_use) if @guard.locked?
+        misuse!(:detach) unless %i[idle tunnel].include?(@state)
+
+        @state = :detached
+        [io, @parser.rest]
+      end
+
+      # @return [String]
+      def inspect = "#<Plait::HTTP::Wire #{endpoint}#{" closed" if closed?}>"
+
+      private
+
+      def ours? = @pid == Process.pid
+
+      def exchange(state)
+        locked = @guard.try_lock or misuse!(:in_use)
+        entered = enter(state)
+        value = yield
+        finished = true
+        value
+      ensure
+        leave(entered && !finished) if locked
+      end
+
+      def enter(state)
+        misuse!(WAITING.fetch(@state)) if @state != state && WAITING.key?(@state)
+        raise closed_before if @state != state
+        raise forked unless ours?
+
+        @started = Deadline.now unless state == :streaming
+        true
+      end
+
+      # Closed behind the unlocking: who closes it in another thread either sees it locked, and leaves the rest to us, or has
+      # it alone.
+      def leave(early)
+        @state = :closed if early
+        @guard.unlock
+      ensure
+        @stream.close if @state == :closed
+      end
+
+      def become(state)
+        @state = state unless @state == :closed
+      end
+
+      def shut_down
+        io.to_io.shutdown(Socket::SHUT_RDWR)
+      rescue IOError, SystemCallError
+        nil # it has ended already
+      end
+    end
+  end
+end

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+require "plait/values/secrets"
+require_relative "request"
+require_relative "url"
+
+module Plait
+  module HTTP
+    # Which responses are followed elsewhere (RFC 9110 §15.4), how far, and what is left behind on the way.
+    class Redirects
+      KEYS = %i[limit downgrade].freeze
+      # Hops, where nothing else is said.
+      LIMIT = 10
+      STATUSES = [301, 302, 303, 307, 308].freeze
+      # Nothing that proves who we are goes to another origin.
+      CREDENTIALS = %w[authorization cookie proxy-authorization].freeze
+      # Of a body that is not sent any more.
+      ABOUT_BODY = %w[content-type content-length content-encoding content-language content-location content-md5 digest
+                      content-digest expect transfer-encoding trailer].freeze
+      # What no URL has as it is, and servers write all the same, in a path or behind it.
+      RAW = /[^\x21-\x7e]/n
+      HOST_IS_RAW = %r{\A(?:[^:/?#]+:)?//[^/?#]*[^\x21-\x7e]}n
+      private_constant :RAW, :HOST_IS_RAW
+
+      # @param spec [nil, true, false, Integer, Hash, Redirects] hops, or a Hash of {KEYS}
+      # @return [Redirects]
+      # @raise [UsageError]
+      def self.from(spec)
+        case spec
+        when Redirects then spec
+        when nil, true then new
+        when false then new(limit: 0)
+        when Integer then new(limit: spec)
+        when Hash then from_hash(spec)
+        else raise UsageError, "redirects: takes a number of hops or a Hash of #{KEYS.join(", ")}, not #{spec.inspect}"
+        end
+      end
+
+      def self.from_hash(spec)
+        unknown = spec.keys - KEYS
+        return new(**spec) if unknown.empty?
+
+        raise UsageError, "redirects: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{KEYS.join(", ")}"
+      end
+      private_class_method :from_hash
+
+      # @return [Integer] hops; 0: a redirect is a response as any other
+      attr_reader :limit
+
+      # @param limit [Integer] hops
+      # @param downgrade [Boolean] whether an encrypted origin may send us to one that is not
+      # @raise [UsageError]
+      def initialize(limit: LIMIT, downgrade: false)
+        raise UsageError, "redirects: must be 0 or more hops, not #{limit.inspect}" unless limit.is_a?(Integer) && limit >= 0
+
+        @limit = limit
+        @downgrade = downgrade
+        freeze
+      end
+
+      # @param response [Response]
+      # @return [Boolean] whether it sends us elsewhere, and we go
+      def follow?(response) = @limit.positive? && STATUSES.include?(response.status) && !response["location"].nil?
+
+      # @param request [Request]
+      # @param response [Response] to it, one that {follow?} is true of
+      # @param hops [Integer] made so far
+      # @param body [Upload, nil] of the request
+      # @return [Request] the next one
+      # @raise [RedirectError] when it can't be followed
+      # @raise [TooManyRedirects]
+      def next(request, response, hops, body: nil)
+        raise TooManyRedirects.new(too_many(request, response), response: response) if hops >= @limit
+
+        url = target(request, response)
+        refuse_downgrade(request, url, response)
+        method = method_after(request, response.status)
+        body = nil if method != request.method
+        refuse_body(request, response) unless body.nil? || body.replayable?
+        build(request, method, url, body)
+      end
+
+      private
+
+      def target(request, response)
+        locations = response.headers.get_all("location").uniq
+        raise RedirectError.new("#{at(request, response)} has #{locations.size} Locations", response: response) if locations[1]
+
+        URL.parse(encoded(locations.first), base: request.url).inherit(request.url)
+      rescue UsageError => e
+        raise RedirectError.new("#{at(request, response)} sends us to what is no URL of ours: #{e.message}", response: response)
+      end
+
+      def encoded(location)
+        return location if HOST_IS_RAW.match?(location.b)
+
+        location.b.gsub(RAW) { |byte| format("%%%02X", byte.ord) }
+      end
+
+      def refuse_downgrade(request, url, response)
+        return if @downgrade || !request.origin.tls? || url.origin.tls?
+
+        raise RedirectError.new("#{at(request, response)} sends us from https to #{url}, which is not encrypted: ask there " \
+                                "yourself, or allow it by redirects: {downgrade: true}", response: response)
+      end
+
+      def refuse_body(request, response)
+        raise RedirectError.new("#{at(request, response)} sends us to #{location(response)} with the same body, which can't " \
+                                "be sent again: give it as a String, a file or another IO that can rewind", response: response)
+      end
+
+      # §15.4.4: 303 asks for the answer elsewhere. §15.4.2 and 3: with 301 and 302 everybody has made a GET of a POST.
+      def method_after(request, status)
+        return "GET" if status == 303 && request.method != "HEAD"
+        return "GET" if status < 303 && request.method == "POST"
+
+        request.method
+      end
+
+      def build(request, method, url, body)
+        auth = request.auth if url.origin == request.origin || request.auth == false
+        Request.new(method, url, headers: headers(request, url, method), body: body, auth: auth, timeout: request.timeout,
+                                 allow_body: true)
+      end
+
+      def headers(request, url, method)
+        left = method == request.method ? [] : ABOUT_BODY
+        left += [*CREDENTIALS, "host"] if url.origin != request.origin
+        left.each_with_object(request.headers.dup) { |name, headers| headers.delete(name) }
+      end
+
+      def too_many(request, response)
+        "#{at(request, response)} sends us to #{location(response)}, but #{@limit} redirects were followed already " \
+          "(redirects: #{@limit})"
+      end
+
+      def location(response) = Secrets.hide(response["location"])
+
+      def at(request, response) = "#{request.method} #{request.url} (#{response.status})"
+    end
+  end
+end

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require "plait/protocols/http1/syntax"
+require "plait/values/errors"
+require_relative "auth"
+require_relative "form"
+require_relative "headers"
+require_relative "multipart"
+require_relative "timeouts"
+require_relative "upload"
+require_relative "url"
+
+module Plait
+  module HTTP
+    # What is asked of a server: checked when it is made, so that what can't be sent is refused before anything is.
+    class Request
+      # What a Hash that stands for a request may have.
+      KEYS = %i[method url headers body query json form multipart auth timeout allow_body].freeze
+      # RFC 9110 §9.2.2
+      IDEMPOTENT = %w[GET HEAD PUT DELETE OPTIONS TRACE].freeze
+      # Methods whose requests have no body, or none that means anything (RFC 9110 §9.3).
+      BODILESS = %w[GET HEAD TRACE CONNECT].freeze
+      BODIES = %i[body json form multipart].freeze
+      private_constant :BODIES
+
+      class << self
+        # @param spec [Request, String, URI, URL, Hash] a Hash has `url:` and what else {#initialize} takes
+        # @param base [URL, nil]
+        # @return [Request]
+        # @raise [UsageError]
+        def from(spec, base: nil)
+          case spec
+          when Request then spec
+          when Hash then from_hash(spec, base)
+          else new(:get, spec, base: base)
+          end
+        end
+
+        # @api private
+        def unknown_keys(keys) = "a request doesn't know #{keys.map(&:inspect).join(", ")}; it takes #{KEYS.join(", ")}"
+
+        private
+
+        def from_hash(spec, base)
+          unknown = spec.keys - KEYS
+          raise UsageError, unknown_keys(unknown) if unknown.any?
+
+          new(spec.fetch(:method, :get), spec[:url], base: base, **spec.except(:method, :url))
+        end
+      end
+
+      # @return [String] "GET"
+      attr_reader :method
+      # @return [URL]
+      attr_reader :url
+      # @return [Headers] its own, without the client's
+      attr_reader :headers
+      # @return [Object, nil] String, IO, #each, or a multipart body
+      attr_reader :body
+      # @return [Object, nil] see {Auth.header}
+      attr_reader :auth
+      # @return [Object, nil] see {Timeouts.from}
+      attr_reader :timeout
+
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param base [URL, nil] what a relative URL is relative to
+      # @param headers [Headers, Hash, nil] nil for a field removes what the client would send
+      # @param query [Hash, String, nil] added to the URL's
+      # @param content [Hash] one of these
+      # @option content [String, #read, #each, nil] :body
+      # @option content [Object, nil] :json sent as JSON
+      # @option content [Hash, Array, nil] :form sent as application/x-www-form-urlencoded
+      # @option content [Hash, Array, nil] :multipart sent as multipart/form-data
+      # @param auth [Object, false, nil] see {Auth.header}; nil: what the URL says, or the client; false: none
+      # @param timeout [Numeric, Hash, Timeouts, nil]
+      # @param allow_body [Boolean] for a GET or HEAD with a body, which servers may ignore or refuse (RFC 9110 §9.3.1)
+      # @raise [UsageError]
+      def initialize(method, url, base: nil, headers: nil, query: nil, auth: nil, timeout: nil, allow_body: false, **content)
+        @method = checked_method(method)
+        @url = URL.parse(url, base: base)
+        @url = @url.with_query(encoded(query)) unless query.nil?
+        @headers = Headers.new(headers)
+        @auth = auth.nil? ? @url.userinfo : auth
+        @timeout = timeout
+        @body = body_of(content)
+        refuse_body if @body && !allow_body && BODILESS.include?(@method)
+      end
+
+      # @return [Origin]
+      def origin = @url.origin
+
+      # @return [Boolean] RFC 9110 §9.2.2
+      def idempotent? = IDEMPOTENT.include?(@method)
+
+      # @return [Boolean] whether the body can be sent again
+      def replayable? = @body.nil? || Upload.wrap(@body).replayable?
+
+      # @return [Request] to tell what was asked: without the body, and without what proves who asked
+      # @api private
+      def without_body = dup.tap { |copy| copy.instance_exec { @body = @auth = nil } }
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@method} #{@url}>"
+
+      private
+
+      def checked_method(method)
+        text = method.to_s
+        text = text.upcase if method.is_a?(Symbol) || text.match?(/\A[a-z]+\z/)
+        return text.freeze if Protocols::HTTP1::Syntax::TOKEN.match?(text.b)
+
+        raise UsageError, "#{method.inspect} can't be the method of a request (RFC 9110 §9.1)"
+      end
+
+      def encoded(query)
+        return query if query.is_a?(String)
+
+        Form.encode(query)
+      end
+
+      def body_of(content)
+        unknown = content.keys - BODIES
+        raise UsageError, self.class.unknown_keys(unknown) if unknown.any?
+
+        given = content.compact
+        raise UsageError, "a request has one body: #{given.keys.join(" or ")}" if given.size > 1
+
+        given.empty? ? nil : send(:"as_#{given.keys.first}", given.values.first)
+      end
+
+      def as_body(body)
+        return body if body.is_a?(String) || body.respond_to?(:read) || body.respond_to?(:each)
+
+        raise UsageError, "body: takes a String, something to read or an Enumerable of Strings, not #{body.class}; " \
+                          "for data there are json:, form: and multipart:"
+      end
+
+      def as_json(value)
+        require "json"
+        typed("application/json")
+        JSON.generate(value)
+      rescue JSON::GeneratorError, JSON::NestingError, EncodingError => e
+        raise UsageError, "json: #{e.message}"
+      end
+
+      def as_form(fields)
+        typed("application/x-www-form-urlencoded")
+        Form.encode(fields)
+      end
+
+      def as_multipart(fields)
+        body = fields.is_a?(Multipart) ? fields : Multipart.new(fields)
+        @headers.set("Content-Type", body.content_type)
+        body
+      end
+
+      def typed(type)
+        @headers.add("Content-Type", type) unless @headers.mentions?("Content-Type")
+      end
+
+      def refuse_body
+        raise UsageError, "a #{@method} with a body: servers may ignore or refuse it (RFC 9110 §9.3.1); say allow_body: true " \
+                          "if this one takes it, or use post"
+      end
+    end
+  end
+end

@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fresh_ruby"
+require "plait/http"
+require "plait/mechanisms/scheduler"
+require "support/certificates"
+require_relative "raw_server"
+
+if Plait::Native.available?
+  # How the wire in C waits, where that differs from its twin: by the selector itself, with one alarm for all deadlines.
+  class NativeWireWaitsTest < Minitest::Test
+    Timeouts = Plait::HTTP::Timeouts
+    OK = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    # Answers, unless it is asked for /never.
+    ORIGIN = lambda do |peer|
+      while (head = peer.head)
+        head.include?("/never") ? peer.stall : peer.say(OK)
+      end
+    end
+
+    def wire_to(server) = Plait::HTTP::NativeWire.new(server.connect, endpoint: "tcp://origin:80")
+
+    def get(wire, path = "/", timeouts = Timeouts.new) = wire.get(path, 0, "Host: origin\r\n", timeouts, nil)
+
+    def late?(server, seconds)
+      wire = wire_to(server)
+      get(wire, "/never", Timeouts.new(first_byte: seconds))
+      false
+    rescue Plait::ReadTimeout
+      wire.closed?
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def on_scheduler(scheduler)
+      Thread.new do
+        Thread.current.report_on_exception = false
+        Fiber.set_scheduler(scheduler.call)
+        Fiber.schedule { yield Fiber.scheduler }
+      end.join
+    end
+
+    def test_one_alarm_serves_many_deadlines
+      RawServer.open(ORIGIN) do |server|
+        late, answered = Plait.run(on: :fibers) do |scope|
+          waiting = Array.new(60) { |number| scope.async { late?(server, 0.02 + (number % 7 * 0.01)) } }
+          long = Timeouts.new(first_byte: 30)
+          others = Array.new(20) { scope.async { Array.new(20) { get(wire_to(server), "/", long).body } } }
+          [waiting, others].map { |tasks| tasks.map(&:value).flatten.tally }
+        end
+        assert_equal([{ true => 60 }, { "hello" => 400 }], [late, answered])
+      end
+    end
+
+    # The alarm is set for the first one; a shorter one that comes later must not wait for it.
+    def test_a_shorter_deadline_after_a_longer_one
+      RawServer.open(ORIGIN) do |server|
+        order = []
+        Plait.run(on: :fibers) do |scope|
+          [0.3, 0.1, 0.2].map { |seconds| scope.async { late?(server, seconds) && (order << seconds) } }.each(&:value)
+        end
+        assert_equal([0.1, 0.2, 0.3], order)
+      end
+    end
+
+    def test_the_alarm_keeps_no_loop_running
+      RawServer.open(ORIGIN) do |server|
+        begun = now
+        Plait.run(on: :fibers) { |scope| scope.async { get(wire_to(server), "/", Timeouts.new(first_byte: 60)) }.value }
+        assert_operator(now - begun, :<, 30)
+      end
+    end
+
+    def test_a_timer_for_each_wait_is_not_needed
+      RawServer.open(ORIGIN) do |server|
+        on_scheduler(-> { Plait::Scheduler.new }) do |scheduler|
+          wire = wire_to(server)
+          50.times { get(wire) }
+          assert_operator(scheduler.instance_variable_get(:@timers).size, :<=, 2)
+        end
+      end
+    end
+
+    def test_the_watchdog_sees_who_blocks_after_a_wait
+      RawServer.open(ORIGIN) do |server|
+        reports = []
+        on_scheduler(-> { Plait::Scheduler.new(blocking: ->(report) { reports << report }, threshold: 0.02) }) do
+          get(wire_to(server))
+          blocked = now + 0.3
+          nil while now < blocked
+        end
+        assert_operator(reports.size, :>=, 1)
+      end
+    end
+
+    # It never leaves its exchange: the list of deadlines, the scheduler and the wire go in any order.
+    def test_a_fiber_that_goes_with_its_scheduler
+      RawServer.open(ORIGIN) do |server|
+        5.times { forget_a_fiber(server) }
+        3.times { GC.start }
+        assert_equal("hello", get(wire_to(server)).body)
+      end
+    end
+
+    def forget_a_fiber(server)
+      Thread.new do
+        Fiber.set_scheduler(scheduler = Plait::Scheduler.new)
+        Fiber.schedule { get(wire_to(server), "/never", Timeouts.new(first_byte: 60)) }
+        scheduler.abandon
+      end.join
+    end
+
+    # All of it is there already, so that there is nothing to wait for.
+    def test_a_long_body_by_tls_lets_others_run
+      length = 300_000
+      with_tls_wire("HTTP/1.1 200 OK\r\nContent-Length: #{length}\r\n\r\n#{"x" * length}") do |wire|
+        turns = 0
+        Plait.run(on: :fibers) do |scope|
+          reading = scope.async { wire.get("/", 0, "Host: origin\r\n", nil, nil).body.bytesize.tap { turns = -turns } }
+          scope.async { (turns += 1) && sleep(0) until turns.negative? }
+          assert_equal(length, reading.value)
+        end
+        assert_operator(turns.abs, :>=, 2, "turns of the loop")
+      end
+    end
+
+    # A wire to a server that has sent these bytes.
+    def with_tls_wire(bytes)
+      pair = Certificates.self_signed("DNS:localhost")
+      context = OpenSSL::SSL::SSLContext.new.tap { |server| server.add_certificate(pair.certificate, pair.key) }
+      sent = Queue.new
+      RawServer.open(->(peer) { peer.secure(context) && peer.say(bytes) && (sent << true) && peer.stall }) do |server|
+        wire = tls_wire_to(server)
+        sent.pop
+        yield(wire)
+      end
+    end
+
+    def tls_wire_to(server)
+      socket = Socket.new(:INET, :STREAM)
+      socket.setsockopt(:SOCKET, :RCVBUF, 1 << 20)
+      socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
+      Plait::HTTP::NativeWire.new(OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect), tls: true)
+    end
+
+    CTRL_C = <<~RUBY
+      require "plait"
+      require "socket"
+      ours, theirs = UNIXSocket.pair
+      wire = Plait::HTTP::NativeWire.new(ours)
+      Thread.new { theirs.gets && Process.kill(:INT, Process.pid) }
+      begin
+        wire.get("/", 0, "Host: origin\\r\\n", nil, nil)
+      rescue Interrupt
+        print "interrupted, closed: ", wire.closed?
+      end
+    RUBY
+
+    def test_ctrl_c
+      result = Support::FreshRuby.run(CTRL_C)
+      assert_equal("interrupted, closed: true", result.out, result.err)
+    end
+
+    RACTOR = <<~RUBY
+      require "plait"
+      require "socket"
+      Plait::HTTP
+      begin
+        Ractor.new { Plait::HTTP::NativeWire.new(UNIXSocket.pair.first) }.take
+      rescue Ractor::RemoteError => e
+        print e.cause.class
+      end
+    RUBY
+
+    # Its buffers are the process's.
+    def test_other_ractors_are_refused
+      result = Support::FreshRuby.run(RACTOR)
+      assert_equal("Ractor::UnsafeError", result.out, result.err)
+    end
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# bin/test: jruby
+
+require "test_helper"
+require "plait/http"
+
+# Which of the twins it is.
+class HTTPWireTest < Minitest::Test
+  HTTP = Plait::HTTP
+  # For a volley, which has no twin.
+  LAUNCHING = %i[launch relaunch launched? conclude ends prompt?].freeze
+
+  def test_the_native_one_where_it_is
+    twins = Plait::Native.available? ? [HTTP::NativeWire, HTTP::NativeResponse] : [HTTP::PureWire, HTTP::PureResponse]
+    assert_equal(twins, [HTTP::Wire, HTTP::Response])
+  end
+
+  def test_the_twins_have_the_same_methods
+    skip("only the pure ones are here") unless Plait::Native.available?
+
+    [[HTTP::NativeWire, HTTP::PureWire], [HTTP::NativeResponse, HTTP::PureResponse]].each do |native, pure|
+      methods = native.public_instance_methods - Object.public_instance_methods - LAUNCHING
+      assert_empty(methods - pure.public_instance_methods, "#{pure} lacks")
+      assert_equal(methods.to_h { |name| [name, native.instance_method(name).arity] },
+                   methods.to_h { |name| [name, pure.instance_method(name).arity] })
+    end
+  end
+end

@@ -1,0 +1,525 @@
+/*
+ * Plait::Protocols::HTTP1::NativeParser and NativeHead: the engine of http1.h for Ruby. Their twins are PureParser and
+ * PureHead in lib/plait/protocols/http1/. Strings are made when they are asked for.
+ */
+#include "rb_http1.h"
+
+#include <ruby/encoding.h>
+
+#include "../plait_io.h"
+
+/* ---- text ---- */
+
+VALUE plait_http1_text(const char *data, size_t size) {
+    VALUE string = rb_utf8_str_new(data, (long)size);
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) rb_enc_associate(string, rb_ascii8bit_encoding());
+    return string;
+}
+
+static VALUE binary(VALUE buffer, size_t at, size_t size) {
+    VALUE string = rb_str_subseq(buffer, (long)at, (long)size);
+    return rb_enc_associate(string, rb_ascii8bit_encoding());
+}
+
+static VALUE name_of(VALUE bytes, const struct http1_header *header) {
+    return rb_enc_interned_str(RSTRING_PTR(bytes) + header->name_at, header->name_size, rb_utf8_encoding());
+}
+
+static VALUE value_of(VALUE bytes, const struct http1_header *header) {
+    return plait_http1_text(RSTRING_PTR(bytes) + header->value_at, header->value_size);
+}
+
+VALUE plait_http1_pair(VALUE bytes, const struct http1_header *header) {
+    VALUE name = name_of(bytes, header);
+    return rb_assoc_new(name, value_of(bytes, header));
+}
+
+/* ---- NativeHead ---- */
+
+struct native_head {
+    VALUE bytes;                  /* of the head, from which the slices count */
+    struct http1_head head;       /* its table is `fields` */
+    struct http1_header fields[]; /* head.count of them */
+};
+
+static void native_head_mark(void *data) {
+    rb_gc_mark(((struct native_head *)data)->bytes);
+}
+
+static size_t native_head_size(const void *data) {
+    const struct native_head *native = data;
+    return sizeof *native + native->head.count * sizeof native->fields[0];
+}
+
+static const rb_data_type_t native_head_type = {
+    .wrap_struct_name = "Plait::Protocols::HTTP1::NativeHead",
+    .function = {.dmark = native_head_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = native_head_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE native_head_class;
+
+static VALUE native_head_new(VALUE bytes, const struct http1_head *head) {
+    size_t fields = head->count * sizeof head->table[0];
+    struct native_head *native = xmalloc(sizeof *native + fields);
+    native->bytes = bytes;
+    native->head = *head;
+    native->head.limits = NULL;
+    native->head.table = native->fields;
+    memcpy(native->fields, head->table, fields);
+    VALUE self = TypedData_Wrap_Struct(native_head_class, &native_head_type, native);
+    RB_GC_GUARD(bytes);
+    return self;
+}
+
+static const struct native_head *native_head_of(VALUE self) {
+    return rb_check_typeddata(self, &native_head_type);
+}
+
+static VALUE slice_of(const struct native_head *native, struct http1_slice slice) {
+    return plait_http1_text(RSTRING_PTR(native->bytes) + slice.at, slice.size);
+}
+
+static VALUE head_version(VALUE self) {
+    return rb_utf8_str_new_cstr(native_head_of(self)->head.minor ? "1.1" : "1.0");
+}
+
+static VALUE head_status(VALUE self) {
+    const struct native_head *native = native_head_of(self);
+    return native->head.role == HTTP1_RESPONSE ? INT2FIX(native->head.status) : Qnil;
+}
+
+static VALUE head_reason(VALUE self) {
+    const struct native_head *native = native_head_of(self);
+    return native->head.role == HTTP1_RESPONSE ? slice_of(native, native->head.reason) : Qnil;
+}
+
+static VALUE head_request_method(VALUE self) {
+    const struct native_head *native = native_head_of(self);
+    return native->head.role == HTTP1_REQUEST ? slice_of(native, native->head.method) : Qnil;
+}
+
+static VALUE head_target(VALUE self) {
+    const struct native_head *native = native_head_of(self);
+    return native->head.role == HTTP1_REQUEST ? slice_of(native, native->head.target) : Qnil;
+}
+
+static VALUE head_framing(VALUE self) {
+    static const char *const names[] = {
+        [HTTP1_NO_BODY] = "none",      [HTTP1_LENGTH] = "length", [HTTP1_CHUNKED] = "chunked",
+        [HTTP1_UNTIL_CLOSE] = "close", [HTTP1_TUNNEL] = "tunnel",
+    };
+    return ID2SYM(rb_intern(names[native_head_of(self)->head.framing]));
+}
+
+/* nil also where it must be ignored (2xx to CONNECT) */
+static VALUE head_content_length(VALUE self) {
+    const struct http1_head *head = &native_head_of(self)->head;
+    bool given = head->framing != HTTP1_TUNNEL && http1_head_find(head, HTTP1_FIELD_CONTENT_LENGTH);
+    return given ? ULL2NUM(head->content_length) : Qnil;
+}
+
+static VALUE head_persistent(VALUE self) {
+    return native_head_of(self)->head.persistent ? Qtrue : Qfalse;
+}
+
+static VALUE unless_unsaid(uint32_t number) {
+    return number == HTTP1_UNSAID ? Qnil : UINT2NUM(number);
+}
+
+static VALUE head_kept_for(VALUE self) {
+    return unless_unsaid(native_head_of(self)->head.kept_for);
+}
+
+static VALUE head_kept_times(VALUE self) {
+    return unless_unsaid(native_head_of(self)->head.kept_times);
+}
+
+static VALUE head_interim(VALUE self) {
+    return native_head_of(self)->head.interim ? Qtrue : Qfalse;
+}
+
+static VALUE head_upgrade(VALUE self) {
+    return native_head_of(self)->head.upgrade ? Qtrue : Qfalse;
+}
+
+static VALUE head_expect_continue(VALUE self) {
+    return native_head_of(self)->head.expect_continue ? Qtrue : Qfalse;
+}
+
+static VALUE head_bytes(VALUE self) {
+    return native_head_of(self)->bytes;
+}
+
+static VALUE head_size(VALUE self) {
+    return UINT2NUM(native_head_of(self)->head.count);
+}
+
+static bool named(const struct native_head *native, const struct http1_header *header, VALUE name) {
+    return header->name_size == (size_t)RSTRING_LEN(name) &&
+           STRNCASECMP(RSTRING_PTR(native->bytes) + header->name_at, RSTRING_PTR(name), header->name_size) == 0;
+}
+
+static VALUE head_aref(VALUE self, VALUE name) {
+    const struct native_head *native = native_head_of(self);
+    StringValue(name);
+    for (uint32_t i = 0; i < native->head.count; i++) {
+        if (named(native, &native->fields[i], name)) return value_of(native->bytes, &native->fields[i]);
+    }
+    return Qnil;
+}
+
+static VALUE head_values(VALUE self, VALUE name) {
+    const struct native_head *native = native_head_of(self);
+    VALUE values = rb_ary_new();
+    StringValue(name);
+    for (uint32_t i = 0; i < native->head.count; i++) {
+        if (named(native, &native->fields[i], name)) rb_ary_push(values, value_of(native->bytes, &native->fields[i]));
+    }
+    return values;
+}
+
+static VALUE head_each(VALUE self) {
+    const struct native_head *native = native_head_of(self);
+    RETURN_ENUMERATOR(self, 0, 0);
+    for (uint32_t i = 0; i < native->head.count; i++) rb_yield(plait_http1_pair(native->bytes, &native->fields[i]));
+    return self;
+}
+
+static void define_head(VALUE http1) {
+    native_head_class = rb_define_class_under(http1, "NativeHead", rb_cObject);
+    rb_undef_alloc_func(native_head_class);
+    rb_include_module(native_head_class, rb_mEnumerable);
+    rb_define_method(native_head_class, "version", head_version, 0);
+    rb_define_method(native_head_class, "status", head_status, 0);
+    rb_define_method(native_head_class, "reason", head_reason, 0);
+    rb_define_method(native_head_class, "request_method", head_request_method, 0);
+    rb_define_method(native_head_class, "target", head_target, 0);
+    rb_define_method(native_head_class, "framing", head_framing, 0);
+    rb_define_method(native_head_class, "content_length", head_content_length, 0);
+    rb_define_method(native_head_class, "persistent?", head_persistent, 0);
+    rb_define_method(native_head_class, "kept_for", head_kept_for, 0);
+    rb_define_method(native_head_class, "kept_times", head_kept_times, 0);
+    rb_define_method(native_head_class, "interim?", head_interim, 0);
+    rb_define_method(native_head_class, "upgrade?", head_upgrade, 0);
+    rb_define_method(native_head_class, "expect_continue?", head_expect_continue, 0);
+    rb_define_method(native_head_class, "bytes", head_bytes, 0);
+    rb_define_method(native_head_class, "size", head_size, 0);
+    rb_define_method(native_head_class, "[]", head_aref, 1);
+    rb_define_method(native_head_class, "values", head_values, 1);
+    rb_define_method(native_head_class, "each", head_each, 0);
+}
+
+/* ---- NativeParser ---- */
+
+enum state { UNOPENED, IN_HEAD, IN_BODY, COMPLETE };
+
+struct parser {
+    struct http1_limits limits;
+    struct http1_head head;
+    struct http1_body body;
+    struct http1_header *table; /* limits.headers of them */
+    VALUE limits_value;         /* the HTTP1::Limits, for messages */
+    VALUE buffer;               /* bytes fed; nil when all are consumed */
+    VALUE head_value;           /* the last events' */
+    VALUE data_value;
+    VALUE trailers_value;
+    VALUE trailer_text;         /* the trailer section so far, or nil */
+    size_t at;                  /* bytes of the buffer that are consumed */
+    size_t before;              /* bytes of this message consumed from buffers and heads before `at` */
+    size_t error_at;            /* of the message */
+    int broken;                 /* the negated rule */
+    enum state state;
+    bool own;      /* the buffer is ours alone: bytes may be appended to it */
+    bool finished; /* no more bytes will be fed */
+};
+
+static void parser_mark(void *data) {
+    const struct parser *parser = data;
+    rb_gc_mark(parser->limits_value);
+    rb_gc_mark(parser->buffer);
+    rb_gc_mark(parser->head_value);
+    rb_gc_mark(parser->data_value);
+    rb_gc_mark(parser->trailers_value);
+    rb_gc_mark(parser->trailer_text);
+}
+
+static void parser_free(void *data) {
+    struct parser *parser = data;
+    xfree(parser->table);
+    xfree(parser);
+}
+
+static size_t parser_size(const void *data) {
+    const struct parser *parser = data;
+    return sizeof *parser + (parser->table ? parser->limits.headers * sizeof parser->table[0] : 0);
+}
+
+static const rb_data_type_t parser_type = {
+    .wrap_struct_name = "Plait::Protocols::HTTP1::NativeParser",
+    .function = {.dmark = parser_mark, .dfree = parser_free, .dsize = parser_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE parser_allocate(VALUE class) {
+    struct parser *parser;
+    VALUE self = TypedData_Make_Struct(class, struct parser, &parser_type, parser);
+    parser->limits_value = parser->buffer = parser->head_value = parser->data_value = Qnil;
+    parser->trailers_value = parser->trailer_text = Qnil;
+    return self;
+}
+
+static struct parser *parser_of(VALUE self) {
+    struct parser *parser = rb_check_typeddata(self, &parser_type);
+    if (parser->state == UNOPENED) rb_raise(rb_eArgError, "the parser was never initialized");
+    return parser;
+}
+
+static VALUE rules(void) {
+    return rb_path2class("Plait::Protocols::HTTP1::Rules");
+}
+
+NORETURN(static void misuse(const char *message));
+static void misuse(const char *message) {
+    plait_raise_misuse(rules(), message);
+}
+
+NORETURN(static void raise_broken(const struct parser *parser));
+static void raise_broken(const struct parser *parser) {
+    plait_raise_broken(rules(), http1_rule(parser->broken)->name, parser->error_at, parser->limits_value);
+}
+
+/* `at` counts from the first byte not consumed. */
+NORETURN(static void fail(struct parser *parser, ptrdiff_t broken, size_t at));
+static void fail(struct parser *parser, ptrdiff_t broken, size_t at) {
+    parser->broken = (int)broken;
+    parser->error_at = parser->before + at;
+    raise_broken(parser);
+}
+
+struct http1_limits plait_http1_limits(VALUE limits) {
+    VALUE numbers = plait_limit_numbers(limits, 7);
+    VALUE body = rb_ary_entry(numbers, 0);
+    return (struct http1_limits){
+        .body = NIL_P(body) ? UINT64_MAX : NUM2ULL(body),
+        .start_line = NUM2UINT(rb_ary_entry(numbers, 1)),
+        .head = NUM2UINT(rb_ary_entry(numbers, 2)),
+        .headers = NUM2UINT(rb_ary_entry(numbers, 3)),
+        .interim = NUM2UINT(rb_ary_entry(numbers, 4)),
+        .chunk_extensions = NUM2UINT(rb_ary_entry(numbers, 5)),
+        .trailer = NUM2UINT(rb_ary_entry(numbers, 6)),
+    };
+}
+
+/* set_up(role, limits): called by initialize of the class for the role. */
+static VALUE parser_set_up(VALUE self, VALUE role, VALUE limits_value) {
+    struct parser *parser = rb_check_typeddata(self, &parser_type);
+    if (parser->state != UNOPENED) misuse("the parser is initialized already");
+
+    parser->limits = plait_http1_limits(limits_value);
+    parser->limits_value = limits_value;
+    parser->table = ALLOC_N(struct http1_header, parser->limits.headers);
+    http1_head_init(&parser->head, role == ID2SYM(rb_intern("request")) ? HTTP1_REQUEST : HTTP1_RESPONSE, &parser->limits,
+                    parser->table, parser->limits.headers);
+    http1_head_start(&parser->head, HTTP1_TO_ANY);
+    parser->state = IN_HEAD;
+    return self;
+}
+
+static size_t pending(const struct parser *parser) {
+    return NIL_P(parser->buffer) ? 0 : (size_t)RSTRING_LEN(parser->buffer) - parser->at;
+}
+
+static void consume(struct parser *parser, size_t size) {
+    parser->at += size;
+    parser->before += size;
+    if (pending(parser)) return;
+
+    parser->buffer = Qnil;
+    parser->own = false;
+    parser->at = 0;
+}
+
+/* begin(head, connect, upgrade): what the request was. Bytes that were fed already belong to the next message. */
+static VALUE parser_begin(VALUE self, VALUE to_head, VALUE to_connect, VALUE to_upgrade) {
+    struct parser *parser = parser_of(self);
+    bool untouched = parser->state == IN_HEAD && parser->before == 0 && parser->head.at == 0;
+    if (parser->broken) raise_broken(parser);
+    if (parser->state == IN_BODY || !(parser->state == COMPLETE || untouched)) {
+        misuse("start in the middle of a message: read on until :done");
+    }
+    if (parser->head.framing == HTTP1_TUNNEL) misuse("start in a tunnel: what follows is another protocol, see rest");
+
+    unsigned request = (RTEST(to_head) ? HTTP1_TO_HEAD : 0) | (RTEST(to_connect) ? HTTP1_TO_CONNECT : 0) |
+                       (RTEST(to_upgrade) ? HTTP1_TO_UPGRADE : 0);
+    http1_head_start(&parser->head, request);
+    parser->head_value = parser->data_value = parser->trailers_value = Qnil;
+    parser->before = 0;
+    parser->state = IN_HEAD;
+    return self;
+}
+
+/* feed(bytes): nothing is copied unless a head has come in part. */
+static VALUE parser_feed(VALUE self, VALUE bytes) {
+    struct parser *parser = parser_of(self);
+    StringValue(bytes);
+    if (parser->finished) misuse("bytes after finish");
+    if (RSTRING_LEN(bytes) == 0) return self;
+
+    if (NIL_P(parser->buffer)) {
+        parser->buffer = rb_str_new_frozen(bytes);
+        return self;
+    }
+    if (!parser->own) {
+        parser->buffer = rb_str_new(RSTRING_PTR(parser->buffer) + parser->at, (long)pending(parser));
+        parser->at = 0;
+        parser->own = true;
+    }
+    rb_str_cat(parser->buffer, RSTRING_PTR(bytes), RSTRING_LEN(bytes));
+    RB_GC_GUARD(bytes);
+    return self;
+}
+
+static VALUE parser_finish(VALUE self) {
+    parser_of(self)->finished = true;
+    return self;
+}
+
+static VALUE symbol(const char *name) {
+    return ID2SYM(rb_intern(name));
+}
+
+/* The end of the input where a head should come. */
+static VALUE end_in_head(struct parser *parser) {
+    if (!parser->finished) return Qnil;
+
+    int broken = http1_head_finish(&parser->head, pending(parser));
+    if (broken) fail(parser, broken, parser->head.error_at);
+    if (parser->before) fail(parser, -HTTP1_E_TRUNCATED_HEAD, 0); /* only 1xx have come */
+    return symbol("closed");
+}
+
+static VALUE next_in_head(struct parser *parser) {
+    size_t size = pending(parser);
+    const char *data = size ? RSTRING_PTR(parser->buffer) + parser->at : "";
+    ptrdiff_t consumed = http1_head_parse(&parser->head, data, size);
+    if (consumed < 0) fail(parser, consumed, parser->head.error_at);
+    if (consumed == 0) return end_in_head(parser);
+
+    VALUE bytes = rb_obj_freeze(binary(parser->buffer, parser->at, (size_t)consumed));
+    parser->head_value = native_head_new(bytes, &parser->head);
+    consume(parser, (size_t)consumed);
+    if (parser->head.interim) {
+        http1_head_continue(&parser->head);
+        return symbol("head");
+    }
+    parser->trailer_text = Qnil;
+    parser->state = IN_BODY;
+    parser->broken = http1_body_start(&parser->body, &parser->head); /* raised after this event */
+    parser->error_at = parser->before;
+    return symbol("head");
+}
+
+static void keep_trailer(struct parser *parser, const struct http1_piece *piece) {
+    if (NIL_P(parser->trailer_text)) parser->trailer_text = rb_str_buf_new((long)piece->size);
+    rb_str_cat(parser->trailer_text, RSTRING_PTR(parser->buffer) + parser->at + piece->at, (long)piece->size);
+}
+
+static VALUE trailers_of(struct parser *parser) {
+    VALUE source = parser->trailer_text;
+    ptrdiff_t count = http1_fields_parse(RSTRING_PTR(source), (size_t)RSTRING_LEN(source), parser->table,
+                                         parser->limits.headers);
+    VALUE trailers = rb_ary_new();
+    for (ptrdiff_t i = 0; i < count; i++) rb_ary_push(trailers, plait_http1_pair(source, &parser->table[i]));
+    return trailers;
+}
+
+static VALUE complete(struct parser *parser) {
+    parser->state = COMPLETE;
+    if (NIL_P(parser->trailer_text)) return symbol("done");
+
+    parser->trailers_value = trailers_of(parser);
+    parser->trailer_text = Qnil;
+    return symbol("trailers");
+}
+
+static VALUE end_in_body(struct parser *parser) {
+    if (!parser->finished) return Qnil;
+
+    int broken = http1_body_finish(&parser->body);
+    if (broken) fail(parser, broken, 0);
+    return complete(parser);
+}
+
+static VALUE next_in_body(struct parser *parser) {
+    struct http1_piece piece;
+    int event;
+    do {
+        size_t size = pending(parser);
+        const char *data = size ? RSTRING_PTR(parser->buffer) + parser->at : "";
+        event = http1_body_next(&parser->body, data, size, &piece);
+        if (event < 0) fail(parser, event, piece.at);
+        if (event == HTTP1_DATA) parser->data_value = binary(parser->buffer, parser->at + piece.at, piece.size);
+        if (event == HTTP1_TRAILER) keep_trailer(parser, &piece);
+        consume(parser, piece.consumed);
+    } while (event == HTTP1_TRAILER);
+
+    if (event == HTTP1_DATA) return symbol("data");
+    return event == HTTP1_DONE ? complete(parser) : end_in_body(parser);
+}
+
+/* next_event: the kind of the next event, or nil when more bytes are needed. */
+static VALUE parser_next_event(VALUE self) {
+    struct parser *parser = parser_of(self);
+    parser->data_value = Qnil;
+    if (parser->broken) raise_broken(parser);
+    if (parser->state == IN_HEAD) return next_in_head(parser);
+    return parser->state == IN_BODY ? next_in_body(parser) : symbol("done");
+}
+
+static VALUE parser_head(VALUE self) {
+    return parser_of(self)->head_value;
+}
+
+static VALUE parser_data(VALUE self) {
+    return parser_of(self)->data_value;
+}
+
+static VALUE parser_trailers(VALUE self) {
+    return parser_of(self)->trailers_value;
+}
+
+static VALUE parser_rest(VALUE self) {
+    const struct parser *parser = parser_of(self);
+    return NIL_P(parser->buffer) ? rb_str_new(NULL, 0) : binary(parser->buffer, parser->at, pending(parser));
+}
+
+/* NativeParser.rules => {bare_cr: [text, section, limit or nil, status], …}; a test compares it with Rules. */
+static VALUE parser_rules(VALUE self) {
+    VALUE hash = rb_hash_new();
+    (void)self;
+    for (int number = 1; number < HTTP1_RULE_COUNT; number++) {
+        const struct http1_rule *rule = http1_rule(-number);
+        VALUE fields = plait_rule(rule->text, rule->section, rule->limit);
+        rb_hash_aset(hash, symbol(rule->name), rb_ary_push(fields, INT2FIX(rule->status)));
+    }
+    return hash;
+}
+
+void plait_init_http1(VALUE plait) {
+    VALUE http1 = rb_define_module_under(rb_define_module_under(plait, "Protocols"), "HTTP1");
+    define_head(http1);
+
+    VALUE parser = rb_define_class_under(http1, "NativeParser", rb_cObject);
+    rb_define_alloc_func(parser, parser_allocate);
+    rb_define_singleton_method(parser, "rules", parser_rules, 0);
+    rb_define_private_method(parser, "set_up", parser_set_up, 2);
+    rb_define_private_method(parser, "begin_message", parser_begin, 3);
+    rb_define_method(parser, "feed", parser_feed, 1);
+    rb_define_method(parser, "finish", parser_finish, 0);
+    rb_define_method(parser, "next_event", parser_next_event, 0);
+    rb_define_method(parser, "head", parser_head, 0);
+    rb_define_method(parser, "data", parser_data, 0);
+    rb_define_method(parser, "trailers", parser_trailers, 0);
+    rb_define_method(parser, "rest", parser_rest, 0);
+}

@@ -1,0 +1,21 @@
+/* Wires the bindings; the engines know nothing of Ruby. */
+#include "plait_io.h"
+
+const struct plait_core *plait_core;
+
+RUBY_FUNC_EXPORTED void Init_plait_io(void) {
+    VALUE plait = rb_define_module("Plait");
+    plait_core_fetch(plait, "plait-io");
+    plait_init_http1(plait);
+    plait_init_messagepack_rpc(plait);
+    plait_init_connect(plait);
+#ifdef __linux__
+    plait_init_reactor(plait);
+    plait_init_server(plait);
+#endif
+    plait_init_pool(plait);
+    plait_init_sqlite(plait);
+    plait_init_response();
+    plait_init_wire(plait);
+    plait_init_rpc_line(plait);
+}

@@ -1,0 +1,217 @@
+/*
+ * How a line waits. On a fiber of a Plait::Scheduler: by its selector, without a call into Ruby, the deadline in a list that is
+ * swept (rb_deadlines.h). On a fiber of another scheduler: by that one's io_wait. On a thread: by poll(2), without the GVL.
+ */
+#include "rb_rpc_line.h"
+
+#include <math.h>
+#include <poll.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/io.h>
+#include <ruby/thread.h>
+#include <sys/socket.h>
+
+#include "../plait_io.h"
+
+/* Seconds of one poll(2): its milliseconds are an int. */
+static const double LONGEST_POLL = 3600;
+
+/* ---- for the socket ---- */
+
+static void expire(struct deadline *deadline) {
+    const struct line_wait *wait = (const struct line_wait *)deadline;
+    plait_native_end_wait(wait->native, wait->descriptor, wait->fiber);
+}
+
+struct native_wait {
+    struct line_wait *wait;
+    VALUE scheduler;
+    VALUE io;
+    int events;
+};
+
+static VALUE run_wait(VALUE argument) {
+    const struct native_wait *call = (const struct native_wait *)argument;
+    struct line_wait *wait = call->wait;
+    struct deadline *deadline = isinf(wait->deadline.at) ? NULL : &wait->deadline;
+    return plait_native_wait(wait->native, call->scheduler, call->io, call->events, deadline);
+}
+
+static VALUE end_wait(VALUE argument) {
+    struct line_wait *wait = ((struct native_wait *)argument)->wait;
+    plait_deadline_remove(&wait->deadline);
+    wait->fiber = Qnil;
+    return Qnil;
+}
+
+static VALUE seconds_until(double limit) {
+    if (isinf(limit)) return Qnil;
+
+    double left = limit - plait_now();
+    return DBL2NUM(left > 0 ? left : 0);
+}
+
+static VALUE wait_on_scheduler(struct line *line, VALUE scheduler, int events, double limit) {
+    struct native *native = plait_native_of(scheduler);
+    struct line_wait *wait = &line->waits[events & PLAIT_READABLE ? LINE_READER : LINE_DRAINER];
+    if (!native || !plait_native_ends_waits(native) || !NIL_P(wait->fiber)) {
+        return rb_fiber_scheduler_io_wait(scheduler, line->io, INT2FIX(events), seconds_until(limit));
+    }
+    wait->deadline.at = limit;
+    wait->deadline.expire = expire;
+    wait->native = native;
+    wait->fiber = rb_fiber_current();
+    wait->descriptor = plait_descriptor_of(line->io);
+    struct native_wait call = {.wait = wait, .scheduler = scheduler, .io = line->io, .events = events};
+    return rb_ensure(run_wait, (VALUE)&call, end_wait, (VALUE)&call);
+}
+
+/* ---- on a thread ---- */
+
+struct thread_wait {
+    struct pollfd file;
+    struct bells others; /* that are still to be rung */
+    double limit;
+};
+
+static int milliseconds_until(double limit) {
+    double left = isinf(limit) ? LONGEST_POLL : limit - plait_now();
+    if (left > LONGEST_POLL) left = LONGEST_POLL;
+    return left > 0 ? (int)ceil(left * 1e3) : 0;
+}
+
+static void *poll_now(void *argument) {
+    struct thread_wait *wait = argument;
+    plait_bells_ring(&wait->others);
+    if (poll(&wait->file, 1, milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
+    return NULL;
+}
+
+/* As plait_poll; but the others are rung in any case. */
+static int poll_beside(int descriptor, int events, double limit, struct bells others) {
+    struct thread_wait wait = {.file = {.fd = descriptor}, .others = others, .limit = limit};
+    if (events & PLAIT_READABLE) wait.file.events |= POLLIN;
+    if (events & PLAIT_WRITABLE) wait.file.events |= POLLOUT;
+    rb_nogvl(poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    plait_bells_ring(&wait.others);
+    rb_thread_check_ints();
+    if (wait.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
+    return (wait.file.revents & POLLIN ? PLAIT_READABLE : 0) | (wait.file.revents & POLLOUT ? PLAIT_WRITABLE : 0);
+}
+
+void plait_line_wait(struct line *line, int events, double limit, struct bells others) {
+    VALUE scheduler = rb_fiber_scheduler_current();
+    int came;
+    if (NIL_P(scheduler)) {
+        came = poll_beside(plait_descriptor_of(line->io), events, limit, others);
+    } else {
+        VALUE told = wait_on_scheduler(line, scheduler, events, limit);
+        came = RTEST(told) ? NUM2INT(told) : 0;
+    }
+    if (came & PLAIT_READABLE) line->drained = false;
+}
+
+static void end_wait_of(const struct line_wait *wait, VALUE thread) {
+    bool here = !NIL_P(wait->fiber) && plait_native_thread(wait->native) == thread;
+    if (here) plait_native_end_wait(wait->native, wait->descriptor, wait->fiber);
+}
+
+void plait_line_end_waits(const struct line *line) {
+    for (int i = 0; line->waits && i < LINE_WAITS; i++) end_wait_of(&line->waits[i], rb_thread_current());
+}
+
+/* On a scheduler that isn't ours it goes on with the next bytes, or when its time is up. */
+void plait_line_rouse_reader(const struct line *line) {
+    const struct line_wait *wait = &line->waits[LINE_READER];
+    if (NIL_P(line->reader->scheduler)) rb_thread_wakeup_alive(line->reader->thread);
+    else if (NIL_P(wait->fiber)) return;
+    else if (plait_native_thread(wait->native) == rb_thread_current()) plait_line_end_waits(line);
+    else plait_native_push(wait->native, line->self);
+}
+
+void plait_line_shut(const struct line *line) {
+    if (!line->released) shutdown(plait_descriptor_of(line->io), SHUT_RDWR);
+}
+
+/* ---- for one another ---- */
+
+/* The reader looks at the time of those who sleep: no timer for each, which costs more than the rest of a call. */
+static bool reader_watches(const struct line *line, const struct member *member) {
+    return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
+}
+
+void plait_line_give_bell(struct line *line, struct member *member) {
+    if (!NIL_P(member->scheduler)) return;
+
+    if (!member->bell) {
+        struct bell *bell = line->bells;
+        if (bell) line->bells = bell->next;
+        else bell = plait_bell_new();
+        member->bell = bell;
+    }
+    plait_bell_still(member->bell);
+}
+
+/* Who rings may do so a little later, without the GVL: so it is kept, for who needs one next. */
+void plait_line_take_bell(struct line *line, struct member *member) {
+    if (!member->bell) return;
+
+    member->bell->next = line->bells;
+    line->bells = member->bell;
+    member->bell = NULL;
+}
+
+/* Of a fiber nothing runs between the look at `woken` and the sleep; a bell remembers. */
+void plait_line_sleep(struct line *line, struct member *member, struct bells others) {
+    if (NIL_P(member->scheduler)) {
+        plait_bell_await(member->bell, member->limit, others);
+        return;
+    }
+    if (member->woken) return;
+    VALUE seconds = reader_watches(line, member) ? Qnil : seconds_until(member->limit);
+    rb_fiber_scheduler_block(member->scheduler, line->connection, seconds);
+}
+
+struct undisturbed {
+    VALUE (*run)(VALUE);
+    VALUE argument;
+};
+
+static VALUE run_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
+    (void)unused, (void)argc, (void)argv, (void)blockarg;
+    const struct undisturbed *call = (const struct undisturbed *)argument;
+    return call->run(call->argument);
+}
+
+VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument) {
+    VALUE never = rb_hash_new();
+    rb_hash_aset(never, class, ID2SYM(rb_intern("never")));
+    struct undisturbed call = {.run = run, .argument = argument};
+    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, run_undisturbed, (VALUE)&call);
+}
+
+struct word {
+    const struct line *line;
+    const struct member *member;
+};
+
+static VALUE unblock(VALUE argument) {
+    const struct word *word = (const struct word *)argument;
+    return rb_fiber_scheduler_unblock(word->member->scheduler, word->line->connection, word->member->fiber);
+}
+
+/* A fiber of somebody else's scheduler is called by a method of Ruby's. */
+void plait_line_wake(const struct line *line, struct member *member) {
+    member->woken = true;
+    if (NIL_P(member->scheduler)) {
+        plait_bell_ring(member->bell);
+    } else if (!plait_native_unblock(member->scheduler, line->connection, member->fiber)) {
+        struct word word = {.line = line, .member = member};
+        plait_undisturbed_by(rb_cObject, unblock, (VALUE)&word);
+    }
+}
+
+void plait_line_let_others_run(const struct member *member) {
+    if (NIL_P(member->scheduler)) rb_thread_schedule();
+    else rb_fiber_scheduler_kernel_sleep(member->scheduler, INT2FIX(0));
+}

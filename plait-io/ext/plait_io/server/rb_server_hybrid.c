@@ -1,0 +1,136 @@
+/*
+ * What has held the loop of fibers for long is moved to threads, see Plait::Server::Hybrid, which decides. A request that is
+ * moved is moved as a whole: the app is called, the answer sent and its body closed on one thread.
+ */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include <sys/resource.h>
+
+#include "../plait_io.h"
+
+/* Seconds without a wait from which a request counts as blocking. */
+static const double BLOCKING = 0.01;
+
+static ID id_aside, id_blocking, id_judge;
+static VALUE aside_class;
+
+/* A request on its way to another thread: not on the stack of its fiber, which may be ended meanwhile. */
+struct aside {
+    struct exchange exchange;
+    bool begun;
+};
+
+static void aside_mark(void *data) {
+    const struct exchange *exchange = &((const struct aside *)data)->exchange;
+    if (!exchange->server) return;
+    rb_gc_mark(exchange->server->self);
+    rb_gc_mark(exchange->env);
+    rb_gc_mark(exchange->handle);
+    rb_gc_mark(exchange->status);
+    rb_gc_mark(exchange->headers);
+    rb_gc_mark(exchange->body);
+    rb_gc_mark(exchange->input);
+}
+
+static const rb_data_type_t aside_type = {
+    .wrap_struct_name = "Plait::Server::Aside",
+    .function = {.dmark = aside_mark, .dfree = RUBY_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* call: on a thread of the pool */
+static VALUE aside_call(VALUE self) {
+    struct aside *aside = rb_check_typeddata(self, &aside_type);
+    aside->begun = true;
+    int state = plait_server_perform(&aside->exchange);
+    if (state != 0) rb_jump_tag(state);
+    return Qnil;
+}
+
+struct call {
+    struct exchange *exchange;
+    ID method;
+    VALUE argument;
+};
+
+static VALUE ask(VALUE argument) {
+    const struct call *call = (const struct call *)argument;
+    struct rb_server *server = call->exchange->server;
+    server->moving = RTEST(rb_funcall(server->hybrid, call->method, 2, call->exchange->env, call->argument));
+    return Qnil;
+}
+
+/* What ends the wait for the thread is this fiber's, unless the thread has seen to it. Returns the state to go on with. */
+static int run_aside(struct exchange *exchange) {
+    struct aside *aside;
+    struct call call = {.exchange = exchange, .method = id_aside};
+    call.argument = TypedData_Make_Struct(aside_class, struct aside, &aside_type, aside);
+    aside->exchange = *exchange;
+    int state = 0;
+    rb_protect(ask, (VALUE)&call, &state);
+    if (state != 0 && plait_server_is_error(rb_errinfo())) {
+        rb_set_errinfo(Qnil);
+        state = aside->begun ? 0 : plait_server_perform(exchange); /* there is no thread for it */
+    } else if (state != 0 && !aside->begun) {
+        plait_server_abandon(exchange);
+    }
+    RB_GC_GUARD(call.argument);
+    return state;
+}
+
+static double seconds(struct timeval time) {
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static struct rusage usage_now(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage;
+}
+
+/* It has neither computed for long nor stood still by itself since: the machine had others to do first. */
+static bool was_held_up(const struct rusage *before) {
+    struct rusage now = usage_now();
+    double computed = seconds(now.ru_utime) + seconds(now.ru_stime) - seconds(before->ru_utime) - seconds(before->ru_stime);
+    return computed < BLOCKING && now.ru_nvcsw == before->ru_nvcsw;
+}
+
+/* Looked at closely only while something is under suspicion: that takes a system call. */
+static int run_here(struct exchange *exchange, const struct native *native) {
+    struct rb_server *server = exchange->server;
+    unsigned long before = plait_native_ticks(native, server->scheduler);
+    bool closely = server->moving;
+    struct rusage usage;
+    if (closely) usage = usage_now();
+    double began = plait_server_now();
+    int state = plait_server_perform(exchange);
+    if (state != 0 || plait_server_now() - began <= BLOCKING) return state;
+
+    bool waited = plait_native_ticks(native, server->scheduler) != before || (closely && was_held_up(&usage));
+    struct call call = {.exchange = exchange, .method = id_judge, .argument = waited ? Qtrue : Qfalse};
+    rb_protect(ask, (VALUE)&call, &state);
+    return state;
+}
+
+int plait_server_run_hybrid(struct exchange *exchange) {
+    struct rb_server *server = exchange->server;
+    if (!server->native) return plait_server_perform(exchange);
+    if (!server->moving) return run_here(exchange, server->native); /* nothing is moved, as with most apps for ever */
+
+    bool blocking = RTEST(rb_funcall(server->hybrid, id_blocking, 1, exchange->env));
+    return blocking ? run_aside(exchange) : run_here(exchange, server->native);
+}
+
+void plait_server_define_hybrid(VALUE server_class) {
+    id_aside = rb_intern("aside");
+    id_blocking = rb_intern("blocking?");
+    id_judge = rb_intern("judge");
+    aside_class = rb_define_class_under(server_class, "Aside", rb_cObject);
+    rb_gc_register_mark_object(aside_class);
+    rb_undef_alloc_func(aside_class);
+    rb_define_method(aside_class, "call", aside_call, 0);
+}
+
+#endif

@@ -1,0 +1,338 @@
+/*
+ * The connections of an HTTP/1.1 server: an epoll(7) instance that each is registered in once, edge-triggered; what has come
+ * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 80 bytes; only one in
+ * the middle of something has memory besides.
+ *
+ * One thread at a time uses it; only `server_sleep` and `server_wake` may be called while others run.
+ */
+#ifndef PLAIT_SERVER_H
+#define PLAIT_SERVER_H
+
+#ifdef __linux__
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+
+#include "../http1/http1.h"
+
+/* Events taken from the kernel at once: so many are served before it is asked again who else is ready. */
+enum { SERVER_BATCH = 64 };
+
+/* Bytes read at once. */
+enum { SERVER_READ = 64 * 1024 };
+
+enum { SERVER_LISTENERS = 16 };
+
+/* Connections that were cut, of which is remembered that they were. */
+enum { SERVER_CUTS = 256 };
+
+/* Memory of bodies that have gone to their files, kept for the next ones. */
+enum { SERVER_SPARES = 16 };
+
+/* No connection's number. */
+enum { SERVER_NONE = -1 };
+
+/* Why a connection may be closed when it takes too long. One in the hands of a worker is in no queue. */
+enum server_queue {
+    SERVER_IDLE,    /* between two requests */
+    SERVER_HEAD,    /* in the middle of a head: the time is for the whole of it */
+    SERVER_BODY,    /* in the middle of a body: the time is for each SERVER_READ bytes */
+    SERVER_STALLED, /* what was said waits for the peer: the time is for each SERVER_READ bytes */
+    SERVER_LINGER,  /* all was said, and what the peer still sends is thrown away */
+    SERVER_QUEUES,
+    SERVER_UNQUEUED = SERVER_QUEUES
+};
+
+/* Parts and bytes that are sent of a remainder at once. */
+enum { SERVER_PARTS = 64, SERVER_PIECE = 128 * 1024 };
+
+/*
+ * What is still to be sent of a large answer, in memory of somebody else's: only the piece that the peer is about to take is
+ * copied. A peer that takes nothing, of whatever number of answers, so costs a piece of each.
+ */
+struct server_remainder {
+    /* The next parts, at most SERVER_PARTS of them and SERVER_PIECE bytes; returns how many, 0 at the end. */
+    int (*next)(struct server_remainder *remainder, struct iovec *parts);
+    void (*release)(struct server_remainder *remainder);
+};
+
+struct server_settings {
+    struct http1_limits limits;
+    double seconds[SERVER_QUEUES]; /* INFINITY: none */
+    double waiting;                /* seconds that a complete request may wait for a worker; INFINITY: for ever */
+    size_t spool;                  /* bytes of a body that are kept in memory; larger ones go to a file */
+    const char *folder;            /* of those files */
+    uint32_t connections;          /* at most; others wait in the kernel */
+    uint32_t descriptors;          /* likewise, of connections and of what stands in front of some, see server_hold_descriptors */
+    uint32_t requests;             /* on one connection; then it is closed */
+};
+
+struct server_body {
+    char *data;      /* the heap's: what is not in the file; NULL: nothing */
+    size_t kept;     /* bytes of it */
+    size_t size;     /* bytes so far, with those in the file */
+    size_t capacity;
+    int file;        /* -1: in memory */
+    int error;       /* of the file; 0: none */
+};
+
+/* What a connection in the middle of a request has received, and the bytes behind it. */
+struct server_intake {
+    char *data;
+    size_t at;       /* bytes before are done with */
+    size_t size;
+    size_t capacity;
+    size_t head_size;          /* 0: the head is not complete; else the bytes of it, from `at` on */
+    size_t moved;              /* bytes of the body since its time began anew */
+    bool complete;             /* the request is complete, its body in `body` */
+    struct http1_head head;    /* its table is `fields` */
+    struct http1_body framing;
+    struct server_body body;
+    struct http1_header fields[]; /* as many as the limit allows */
+};
+
+/* What the peer has not taken yet. */
+struct server_outbox {
+    size_t at;
+    size_t taken; /* since its time began anew */
+    size_t size;
+    size_t capacity;
+    char data[];
+};
+
+struct server_connection {
+    struct server_intake *intake; /* NULL: nothing is there */
+    struct server_outbox *outbox; /* NULL: all was taken */
+    struct server_remainder *remainder; /* to be sent behind it; NULL: nothing */
+    double since;                 /* when it was put at the end of its queue */
+    int number;                   /* its descriptor; SERVER_NONE: there is none */
+    int before, after;            /* its neighbours in the queue */
+    int next_ready;               /* in the list of the ready ones, or of those that wait for a worker */
+    uint32_t generation;          /* of the number: events and tickets carry it */
+    uint32_t requests;            /* so far */
+    uint8_t queue;                /* enum server_queue */
+    uint8_t listener;             /* through which it came */
+    uint8_t minor;                /* of the current request: HTTP/1.minor */
+    bool to_head;                 /* its method is HEAD: no answer to it has a body */
+    bool busy;                    /* a worker has it */
+    bool listed;                  /* it is in the list of the ready ones, or waits for a worker */
+    bool readable;                /* there may be bytes in the kernel */
+    bool ended;                   /* the peer sends nothing more */
+    bool lost;                    /* it takes nothing more either: it has reset, or closed */
+    bool begun;                   /* of the answer to the current request something was sent */
+    bool open_ended;              /* only its end tells where the answer ends: cut, it must end by a reset */
+    bool closing;                 /* to be closed as soon as all is sent */
+    bool lingering;               /* it is in the queue SERVER_LINGER */
+    in_port_t port;               /* the peer's, in network order */
+    uint8_t family;               /* AF_INET, AF_INET6 or AF_UNIX */
+    uint8_t address[16];          /* the peer's */
+};
+
+struct server_list {
+    int first, last; /* numbers, or SERVER_NONE */
+};
+
+struct server_counts {
+    uint64_t accepted, closed, requests, malformed, expired, refused, exhausted;
+};
+
+struct server_spooler;
+
+struct server {
+    int epoll; /* -1: closed */
+    int bell;  /* an eventfd that ends a sleep */
+    int chunks;
+    struct server_connection **table; /* chunks of connections; one never moves */
+    uint32_t count;                   /* connections that are open */
+    uint32_t idle;                    /* of them between two requests */
+    uint32_t elsewhere;               /* descriptors of what stands in front of some */
+    struct server_list ready;
+    struct server_list waiting; /* with a complete request, for a worker */
+    uint32_t held;              /* how many wait */
+    struct server_list queues[SERVER_QUEUES];
+    struct server_settings settings;
+    struct server_counts counts;
+    int listeners[SERVER_LISTENERS];
+    int listening; /* how many; 0: it accepts no more */
+    unsigned forks; /* of this process, when it was opened */
+    bool paused;   /* the listeners are not looked at: there is no room */
+    bool retiring; /* each answer tells its client that it is the connection's last one */
+    bool draining; /* a connection without a request is closed */
+    struct http1_head head;     /* of the message in `buffer` */
+    struct http1_header *table_of_head;
+    struct server_body spares[SERVER_SPARES]; /* with nothing in them but memory */
+    int spare;                /* how many */
+    struct server_spooler *spooler; /* NULL: there was nothing to write yet */
+    uint64_t cut[SERVER_CUTS];  /* tickets of those, see server_was_cut */
+    unsigned cuts;              /* how many so far */
+    size_t filled; /* bytes in `buffer` */
+    char buffer[SERVER_READ];
+};
+
+/* A complete request. What it points at is valid until the next call for the server. */
+struct server_request {
+    const struct http1_head *head;
+    const char *data; /* of the head: its slices count from here */
+    const char *body;
+    size_t body_size;
+    size_t size; /* bytes of it from `data` on: the head, and the body if it lies behind it */
+    int file;    /* holds the body instead; after server_begin it is the caller's; -1: none */
+};
+
+enum server_result {
+    SERVER_REQUEST, /* a complete request */
+    SERVER_WAIT,    /* nothing complete yet; it waits for more */
+    SERVER_SPOOL,   /* what has come of a body has to go to its file: see server_spool_aside */
+    SERVER_GONE     /* it is closed */
+};
+
+/* Those that return an int return 0 or an errno, if nothing else is said. Times are seconds on any clock. */
+
+int server_open(struct server *server, const struct server_settings *settings);
+
+/* Closes all connections; the listeners are others'. */
+void server_close(struct server *server);
+
+size_t server_bytes(const struct server *server);
+
+/* Accepts from a listening socket that does not block; SERVER_NONE: somebody else does, and brings what he accepts. */
+int server_listen(struct server *server, int listener);
+
+/* Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. */
+struct server_connection *server_bring(struct server *server, int number, int index, double now);
+
+/* Who brings connections has so many descriptors more of his own, or fewer. */
+void server_hold_descriptors(struct server *server, int count);
+
+/* Whether so many further descriptors leave those to the app that are the app's. */
+bool server_has_room(const struct server *server, uint32_t descriptors);
+
+/* Of one that has ended lately: whether it did so in the middle of an answer that only its end was to end. */
+bool server_was_cut(const struct server *server, int number, uint32_t generation);
+
+/* Accepts no more. */
+void server_deafen(struct server *server);
+
+/* Lets the listeners be, or looks at them again. */
+void server_pause(struct server *server, bool paused);
+
+/* Fills SERVER_BATCH events; returns how many, or -1. Milliseconds below 0 are for ever. */
+int server_sleep(const struct server *server, struct epoll_event *events, int milliseconds);
+
+/* Takes note of events, accepts. Returns whether somebody has called `server_wake`. */
+bool server_take(struct server *server, const struct epoll_event *events, int count, double now);
+
+/* Ends a sleep; if there is none, the next one. Safe from any thread and from a signal handler. */
+void server_wake(const struct server *server);
+
+/* The next one that is ready, or NULL; it is then the caller's, who ends that by a result, or by server_finish. */
+struct server_connection *server_next(struct server *server);
+
+/* Reads and parses; with SERVER_REQUEST it stays the caller's. Answers what is malformed, by itself. */
+int server_receive(struct server *server, struct server_connection *connection, struct server_request *request, double now);
+
+/*
+ * After SERVER_SPOOL: has a thread write to the file of the body, which may take as long as a slow disk has it. The connection
+ * is nobody's meanwhile; once it is written server_take finds it ready. With an errno nothing was done: there is no thread for
+ * it, or no need of one.
+ */
+int server_spool_aside(struct server *server, struct server_connection *connection);
+
+/*
+ * The same here and now; then server_give_back. Of the server it only reads the settings, and nobody else touches the
+ * connection, so that others may call any of this meanwhile.
+ */
+void server_spool(const struct server *server, struct server_connection *connection);
+
+/* It is nobody's again, and goes on in its turn. */
+void server_give_back(struct server *server, struct server_connection *connection);
+
+/* The request's bytes have been copied: what is behind it is kept for later. ENOMEM: it can't be. */
+int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request);
+
+/* Instead of server_begin: there is no worker for it. Keeps all of it for server_next_waiting. */
+int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request, double now);
+
+/* The one that waits longest of those whose peer is still there. */
+struct server_connection *server_next_waiting(struct server *server);
+
+/*
+ * Sends, without waiting, what waits and then these; what the peer doesn't take is kept. Returns the bytes kept, or -errno:
+ * then it is of no more use.
+ */
+ssize_t server_send(struct server_connection *connection, struct iovec *parts, int count);
+
+/*
+ * Behind what was sent: this, as the peer takes it; it is released at its end, or that of the connection. Instead of
+ * server_finish then server_leave_to_peer. Returns 0 or an errno.
+ */
+int server_supply(struct server_connection *connection, struct server_remainder *remainder);
+void server_leave_to_peer(struct server *server, struct server_connection *connection, bool persistent, double now);
+
+/* The answer is complete: the connection waits for the next request, or is closed. */
+void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now);
+
+enum { SERVER_DATE = 29 };
+
+/* The time of day as it stands in a Date field, SERVER_DATE bytes. */
+const char *server_date(void);
+
+/* The reason phrase of a status; "Unknown" for one without. */
+const char *server_reason(int status);
+
+/* Answers with a status and a line of text, and closes. `fields`: further ones, each with its CRLF. */
+void server_refuse(struct server *server, struct server_connection *connection, int status, const char *text,
+                   const char *fields, double now);
+
+/* Closes it now. */
+void server_drop(struct server *server, struct server_connection *connection);
+
+/* It is no longer ours; its descriptor stays open, and is returned. The bytes received are in its intake. */
+int server_detach(struct server *server, struct server_connection *connection);
+
+/* Frees what server_detach has left. */
+void server_forget(struct server_connection *connection);
+
+/* By number and generation; NULL when it is gone. */
+struct server_connection *server_find(const struct server *server, int number, uint32_t generation);
+
+/* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
+void server_sweep(struct server *server, double now);
+
+/* Connections in the middle of a request or of its answer; `busy`: how many of them a worker has. */
+uint32_t server_unfinished(const struct server *server, uint32_t *busy);
+
+/*
+ * Accepts those who have connected already, and nobody else. Closes those between two requests, and each of the others after
+ * its request.
+ */
+void server_drain(struct server *server, double now);
+
+/* ---- between the files of the engine ---- */
+
+void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now);
+void server_dequeue(struct server *server, struct server_connection *connection);
+void server_make_ready(struct server *server, struct server_connection *connection);
+bool server_has_come(const struct server_connection *connection);
+void server_push(struct server *server, struct server_list *list, struct server_connection *connection);
+struct server_connection *server_shift(struct server *server, struct server_list *list);
+struct server_connection *server_at(const struct server *server, int number);
+struct server_connection *server_admit(struct server *server, int number);
+void server_accept(struct server *server, int index, double now);
+void server_accept_all(struct server *server, double now);
+void server_free_intake(struct server_connection *connection);
+void server_free_body(struct server_body *body);
+void server_spare(struct server *server, struct server_body *body);
+void server_free_spare(struct server *server);
+void server_take_spooled(struct server *server);
+void server_close_spooler(struct server *server);
+int server_flush(struct server_connection *connection);
+int server_pour(struct server_connection *connection);
+void server_free_remainder(struct server_connection *connection);
+
+#endif
+#endif

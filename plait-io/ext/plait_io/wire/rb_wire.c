@@ -1,0 +1,529 @@
+/* See rb_wire.h. What its errors say is in lib/plait/http/native_wire.rb. */
+#include "rb_wire.h"
+
+#include <math.h>
+#include <ruby/io.h>
+#include <ruby/ractor.h>
+
+#include "../plait_io.h"
+#include "../http1/rb_http1.h"
+#include "rb_response.h"
+#include "rb_volley.h"
+
+static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_before, id_closed_here, id_forked;
+
+/* ---- the object ---- */
+
+static void wire_mark(void *data) {
+    const struct wire *wire = data;
+    rb_gc_mark(wire->io);
+    rb_gc_mark(wire->raw);
+    rb_gc_mark(wire->endpoint);
+    rb_gc_mark(wire->phases);
+    rb_gc_mark(wire->limits_value);
+    rb_gc_mark(wire->timeouts);
+    rb_gc_mark(wire->pending);
+    rb_gc_mark(wire->response);
+    rb_gc_mark(wire->trailer);
+    rb_gc_mark(wire->url);
+    rb_gc_mark(wire->unsent);
+    rb_gc_mark(wire->filling.body);
+    rb_gc_mark(wire->prefix);
+    rb_gc_mark(wire->block);
+}
+
+/* The fiber that was in the middle of an exchange may go with it, without having left. */
+static void wire_free(void *data) {
+    struct wire *wire = data;
+    plait_volley_leave(wire);
+    plait_deadline_remove(&wire->deadline);
+    plait_head_bytes_release(wire->last_head);
+    xfree(wire);
+}
+
+static size_t wire_size(const void *data) {
+    const struct head_bytes *head = ((const struct wire *)data)->last_head;
+    return sizeof(struct wire) + (head ? sizeof *head + head->size : 0);
+}
+
+static const rb_data_type_t wire_type = {
+    .wrap_struct_name = "Plait::HTTP::NativeWire",
+    .function = {.dmark = wire_mark, .dfree = wire_free, .dsize = wire_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE wire_allocate(VALUE class) {
+    struct wire *wire;
+    VALUE self = TypedData_Make_Struct(class, struct wire, &wire_type, wire);
+    wire->io = wire->raw = wire->endpoint = wire->phases = wire->limits_value = wire->timeouts = Qnil;
+    wire->pending = wire->response = wire->trailer = wire->url = wire->unsent = Qnil;
+    wire->prefix = wire->block = wire->filling.body = Qnil;
+    wire->limits = http1_default_limits;
+    wire->first_byte = wire->read = wire->total = wire->ends = wire->kept_for = wire->kept_until = INFINITY;
+    wire->uses_left = HTTP1_UNSAID;
+    wire->generation = plait_generation();
+    wire->descriptor = -1;
+    wire->state = WIRE_CLOSED;
+    wire->prompt = true;
+    return self;
+}
+
+struct wire *plait_wire_of(VALUE self) {
+    return rb_check_typeddata(self, &wire_type);
+}
+
+/* new(io, tls: false, endpoint: nil, phases: nil, limits: nil) */
+static VALUE wire_initialize(int argc, VALUE *argv, VALUE self) {
+    static ID names[4];
+    if (!names[0]) {
+        names[0] = rb_intern("tls");
+        names[1] = rb_intern("endpoint");
+        names[2] = rb_intern("phases");
+        names[3] = rb_intern("limits");
+    }
+    struct wire *wire = plait_wire_of(self);
+    VALUE io, keywords, values[4] = {Qundef, Qundef, Qundef, Qundef};
+    rb_scan_args(argc, argv, "1:", &io, &keywords);
+    if (!NIL_P(keywords)) rb_get_kwargs(keywords, names, 0, 4, values);
+    for (int i = 0; i < 4; i++) values[i] = values[i] == Qundef ? Qnil : values[i];
+
+    RB_OBJ_WRITE(self, &wire->io, io);
+    RB_OBJ_WRITE(self, &wire->raw, rb_io_get_io(io));
+    RB_OBJ_WRITE(self, &wire->endpoint, values[1]);
+    RB_OBJ_WRITE(self, &wire->phases, values[2]);
+    RB_OBJ_WRITE(self, &wire->limits_value, values[3]);
+    wire->tls = RTEST(values[0]) || wire->raw != io;
+    if (!NIL_P(values[3])) wire->limits = plait_http1_limits(values[3]);
+    wire->state = WIRE_IDLE;
+    wire->persistent = true;
+    return self;
+}
+
+/* ---- the end ---- */
+
+static VALUE close_io(VALUE io) {
+    return rb_funcall(io, id_close, 0);
+}
+
+static VALUE ignore(VALUE unused, VALUE error) {
+    (void)unused, (void)error;
+    return Qnil;
+}
+
+/*
+ * What is broken already, or closed by somebody else meanwhile, may complain. Anything else comes from outside, as by
+ * Thread#raise, and is for our caller.
+ */
+static VALUE quietly(const struct wire *wire, VALUE (*run)(VALUE), VALUE argument, VALUE (*recover)(VALUE, VALUE)) {
+    VALUE tls_error = wire->tls ? plait_wire_tls_error() : rb_eIOError;
+    return rb_rescue2(run, argument, recover, Qnil, rb_eSystemCallError, rb_eIOError, tls_error, (VALUE)0);
+}
+
+static VALUE close_upper(VALUE argument) {
+    const struct wire *wire = (const struct wire *)argument;
+    return quietly(wire, close_io, wire->io, ignore);
+}
+
+static VALUE close_raw(VALUE argument) {
+    const struct wire *wire = (const struct wire *)argument;
+    return quietly(wire, close_io, wire->raw, ignore);
+}
+
+/* In the child of a fork the socket is the parent's too: a close_notify would end the connection for both. */
+void plait_wire_release(struct wire *wire) {
+    bool ours = wire->generation == plait_generation();
+    plait_volley_leave(wire);
+    wire->state = WIRE_CLOSED;
+    wire->pending = wire->response = wire->trailer = wire->unsent = wire->filling.body = Qnil;
+    if (ours && wire->tls) rb_ensure(close_upper, (VALUE)wire, close_raw, (VALUE)wire);
+    else close_raw((VALUE)wire);
+}
+
+NORETURN(static void misuse(VALUE self, const char *what));
+static void misuse(VALUE self, const char *what) {
+    rb_exc_raise(rb_funcall(self, id_misuse, 1, ID2SYM(rb_intern(what))));
+}
+
+void plait_wire_raise_closed(const struct exchange *exchange) {
+    rb_exc_raise(rb_funcall(exchange->self, id_closed_here, 0));
+}
+
+/* ---- an exchange ---- */
+
+static double seconds_of(VALUE timeouts, ID name) {
+    VALUE seconds = rb_funcall(timeouts, name, 0);
+    return NIL_P(seconds) ? INFINITY : NUM2DBL(seconds);
+}
+
+/* They are frozen: those of the last time are known. */
+void plait_wire_take_timeouts(VALUE self, VALUE timeouts) {
+    struct wire *wire = plait_wire_of(self);
+    if (wire->timeouts == timeouts) return;
+
+    bool any = !NIL_P(timeouts);
+    wire->timeouts = Qnil;
+    wire->first_byte = any ? seconds_of(timeouts, id_first_byte) : INFINITY;
+    wire->read = any ? seconds_of(timeouts, id_read) : INFINITY;
+    wire->total = any ? seconds_of(timeouts, id_total) : INFINITY;
+    RB_OBJ_WRITE(self, &wire->timeouts, timeouts);
+}
+
+static const char *misuse_in(const struct wire *wire) {
+    if (wire->busy || wire->state == WIRE_LAUNCHED) return "in_use";
+    if (wire->state == WIRE_STREAMING) return "streaming";
+    if (wire->state == WIRE_EXPECTING) return "expecting";
+    if (wire->state == WIRE_TUNNEL) return "tunnel";
+    return NULL;
+}
+
+void plait_wire_init_exchange(struct exchange *exchange, VALUE self) {
+    *exchange = (struct exchange){.self = self, .wire = plait_wire_of(self), .first = Qnil, .second = Qnil, .url = Qnil,
+                                  .timeouts = Qnil, .deadline = Qnil, .failure = Qnil, .drained = true};
+}
+
+void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state) {
+    struct wire *wire = plait_wire_of(self);
+    plait_wire_init_exchange(exchange, self);
+    if (wire->state != state || wire->busy) {
+        const char *what = misuse_in(wire);
+        if (what) misuse(self, what);
+        rb_exc_raise(rb_funcall(self, id_closed_before, 0));
+    }
+    if (wire->generation != plait_generation()) rb_exc_raise(rb_funcall(self, id_forked, 0));
+    if (state == WIRE_IDLE) wire->started = plait_now();
+    exchange->started = wire->started;
+    wire->busy = true;
+    wire->expired = false;
+}
+
+void plait_wire_begin(struct wire *wire, double deadline) {
+    double ends = wire->started + wire->total;
+    wire->sent = wire->received = wire->read_out = false;
+    wire->ends = ends < deadline ? ends : deadline;
+}
+
+/* The same, of the arguments in `exchange`. */
+static void begin(const struct exchange *exchange) {
+    plait_wire_take_timeouts(exchange->self, exchange->timeouts);
+    plait_wire_begin(exchange->wire, NIL_P(exchange->deadline) ? INFINITY : NUM2DBL(exchange->deadline));
+}
+
+/* Whatever ends an exchange early (an error, a timeout, a kill, a cancellation) ends the connection. */
+static VALUE leave(VALUE argument) {
+    const struct exchange *exchange = (const struct exchange *)argument;
+    struct wire *wire = exchange->wire;
+    plait_deadline_remove(&wire->deadline);
+    wire->descriptor = -1;
+    wire->busy = false;
+    if (!exchange->finished || wire->state == WIRE_CLOSED) plait_wire_release(wire);
+    return Qnil;
+}
+
+VALUE plait_wire_guarded(struct exchange *exchange, VALUE (*run)(VALUE)) {
+    VALUE value = rb_ensure(run, (VALUE)exchange, leave, (VALUE)exchange);
+    RB_GC_GUARD(exchange->self);
+    return value;
+}
+
+static VALUE finished(struct exchange *exchange, VALUE value) {
+    exchange->finished = true;
+    return value;
+}
+
+static void send_by(struct exchange *exchange, void (*send)(struct exchange *)) {
+    plait_wire_check_time(exchange, WAIT_TO_SEND);
+    plait_wire_expect_head(exchange);
+    send(exchange);
+    exchange->sent_at = plait_now();
+}
+
+/* After what may call into Ruby, and let the URL change. What is wrong with it is nothing to the connection. */
+static void check_get(struct exchange *exchange) {
+    exchange->finished = true;
+    if (exchange->offset > (size_t)RSTRING_LEN(exchange->first)) rb_raise(rb_eArgError, "the target can't begin behind the URL");
+    plait_wire_check_target(exchange->self, exchange->first, exchange->offset);
+    exchange->finished = false;
+}
+
+static VALUE run_get(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    begin(exchange);
+    check_get(exchange);
+    send_by(exchange, plait_wire_send_get);
+    return finished(exchange, plait_wire_receive_whole(exchange));
+}
+
+static VALUE run_call(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    exchange->whole = true;
+    begin(exchange);
+    send_by(exchange, plait_wire_send);
+    return finished(exchange, plait_wire_receive_whole(exchange));
+}
+
+static VALUE run_open(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    begin(exchange);
+    send_by(exchange, plait_wire_send);
+    return finished(exchange, plait_wire_receive_head(exchange));
+}
+
+static VALUE run_read_piece(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    return finished(exchange, plait_wire_receive_piece(exchange));
+}
+
+/* The body is not sent any more when the answer is there: the peer may still wait for it. */
+static VALUE run_expect_continue(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    begin(exchange);
+    send_by(exchange, plait_wire_send);
+    if (!plait_wire_await_continue(exchange)) {
+        exchange->wire->state = WIRE_EXPECTING;
+        return finished(exchange, Qnil);
+    }
+    exchange->stopped = true;
+    return finished(exchange, plait_wire_receive_whole(exchange));
+}
+
+static VALUE run_resume(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    exchange->whole = true;
+    exchange->wire->state = WIRE_IDLE;
+    send_by(exchange, plait_wire_send);
+    return finished(exchange, plait_wire_receive_whole(exchange));
+}
+
+/* ---- in Ruby ---- */
+
+/* get(url, offset, block, timeouts, deadline) */
+static VALUE wire_get(VALUE self, VALUE url, VALUE offset, VALUE block, VALUE timeouts, VALUE deadline) {
+    Check_Type(url, T_STRING);
+    Check_Type(block, T_STRING);
+    size_t at = NUM2SIZET(offset);
+    struct exchange exchange;
+    plait_wire_enter(&exchange, self, WIRE_IDLE);
+    exchange.wire->kind = HTTP1_TO_ANY;
+    exchange.first = exchange.url = url;
+    exchange.second = block;
+    exchange.offset = at;
+    exchange.timeouts = timeouts;
+    exchange.deadline = deadline;
+    return plait_wire_guarded(&exchange, run_get);
+}
+
+/* The last arguments of the methods below. */
+struct terms {
+    VALUE kind;
+    VALUE timeouts;
+    VALUE deadline;
+};
+
+static VALUE request(VALUE self, VALUE head, VALUE body, struct terms terms, VALUE (*run)(VALUE)) {
+    Check_Type(head, T_STRING);
+    unsigned kind = NUM2UINT(terms.kind);
+    struct exchange exchange;
+    plait_wire_enter(&exchange, self, WIRE_IDLE);
+    exchange.wire->kind = (uint8_t)kind;
+    exchange.first = head;
+    exchange.second = body;
+    exchange.timeouts = terms.timeouts;
+    exchange.deadline = terms.deadline;
+    return plait_wire_guarded(&exchange, run);
+}
+
+/* call(head, body, kind, timeouts, deadline) */
+static VALUE wire_call(VALUE self, VALUE head, VALUE body, VALUE kind, VALUE timeouts, VALUE deadline) {
+    return request(self, head, body, (struct terms){kind, timeouts, deadline}, run_call);
+}
+
+/* open(head, body, kind, timeouts, deadline) */
+static VALUE wire_open(VALUE self, VALUE head, VALUE body, VALUE kind, VALUE timeouts, VALUE deadline) {
+    return request(self, head, body, (struct terms){kind, timeouts, deadline}, run_open);
+}
+
+/* expect_continue(head, kind, timeouts, deadline) */
+static VALUE wire_expect_continue(VALUE self, VALUE head, VALUE kind, VALUE timeouts, VALUE deadline) {
+    return request(self, head, Qnil, (struct terms){kind, timeouts, deadline}, run_expect_continue);
+}
+
+/* resume(body) */
+static VALUE wire_resume(VALUE self, VALUE body) {
+    struct exchange exchange;
+    plait_wire_enter(&exchange, self, WIRE_EXPECTING);
+    exchange.drained = false;
+    exchange.second = body;
+    return plait_wire_guarded(&exchange, run_resume);
+}
+
+static VALUE wire_read_piece(VALUE self) {
+    struct wire *wire = plait_wire_of(self);
+    if (wire->read_out) return Qnil;
+    if (wire->state == WIRE_IDLE && !wire->busy) misuse(self, "nothing_to_read");
+
+    struct exchange exchange;
+    plait_wire_enter(&exchange, self, WIRE_STREAMING);
+    exchange.drained = false;
+    return plait_wire_guarded(&exchange, run_read_piece);
+}
+
+bool plait_wire_reusable(const struct wire *wire) {
+    if (wire->state != WIRE_IDLE || wire->busy || wire->generation != plait_generation()) return false;
+    return isinf(wire->kept_until) || plait_now() < wire->kept_until;
+}
+
+static VALUE wire_reusable(VALUE self) {
+    return plait_wire_reusable(plait_wire_of(self)) ? Qtrue : Qfalse;
+}
+
+static VALUE look(VALUE self) {
+    return plait_wire_unasked(plait_wire_of(self)) ? Qtrue : Qfalse;
+}
+
+static VALUE is_stale(VALUE unused, VALUE error) {
+    (void)unused, (void)error;
+    return Qtrue;
+}
+
+/* Once bytes that nobody asked for have come it stays so. */
+static VALUE wire_stale(VALUE self) {
+    struct wire *wire = plait_wire_of(self);
+    if (wire_reusable(self) == Qfalse) return Qtrue;
+
+    VALUE stale = quietly(wire, look, self, is_stale);
+    if (stale == Qtrue && !wire->busy) plait_wire_release(wire);
+    return stale;
+}
+
+static VALUE wire_received(VALUE self) {
+    return plait_wire_of(self)->received ? Qtrue : Qfalse;
+}
+
+static VALUE wire_sent(VALUE self) {
+    return plait_wire_of(self)->sent ? Qtrue : Qfalse;
+}
+
+/* close: who is in an exchange, or concludes it, gets ConnectionClosed, and closes the descriptor. */
+static VALUE wire_close(VALUE self) {
+    struct wire *wire = plait_wire_of(self);
+    if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
+    if ((wire->busy || wire->volley) && wire->generation == plait_generation()) {
+        wire->state = WIRE_CLOSED;
+        plait_wire_shut_down(wire);
+    } else {
+        plait_wire_release(wire);
+    }
+    return Qnil;
+}
+
+/* abandon: closes our descriptor of a connection that somebody else goes on using. */
+static VALUE wire_abandon(VALUE self) {
+    struct wire *wire = plait_wire_of(self);
+    if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
+
+    plait_volley_leave(wire);
+    wire->state = WIRE_CLOSED;
+    close_raw((VALUE)wire);
+    return Qnil;
+}
+
+static VALUE wire_closed(VALUE self) {
+    return plait_wire_of(self)->state >= WIRE_DETACHED ? Qtrue : Qfalse;
+}
+
+/* detach => [io, bytes that were received and belong to what follows] */
+static VALUE wire_detach(VALUE self) {
+    struct wire *wire = plait_wire_of(self);
+    if (wire->busy || wire->state == WIRE_LAUNCHED) misuse(self, "in_use");
+    if (wire->state != WIRE_TUNNEL && wire->state != WIRE_IDLE) misuse(self, "detach");
+
+    VALUE rest = NIL_P(wire->pending) ? rb_str_new(NULL, 0) : wire->pending;
+    wire->pending = Qnil;
+    wire->state = WIRE_DETACHED;
+    return rb_assoc_new(wire->io, rest);
+}
+
+static VALUE wire_io(VALUE self) {
+    return plait_wire_of(self)->io;
+}
+
+static VALUE wire_endpoint(VALUE self) {
+    return plait_wire_of(self)->endpoint;
+}
+
+static VALUE wire_phases(VALUE self) {
+    return plait_wire_of(self)->phases;
+}
+
+static VALUE wire_limits(VALUE self) {
+    return plait_wire_of(self)->limits_value;
+}
+
+static VALUE wire_timeouts(VALUE self) {
+    return plait_wire_of(self)->timeouts;
+}
+
+static void define_wire(VALUE http) {
+    VALUE wire = rb_define_class_under(http, "NativeWire", rb_cObject);
+    rb_define_alloc_func(wire, wire_allocate);
+    rb_define_method(wire, "initialize", wire_initialize, -1);
+    rb_define_method(wire, "get", wire_get, 5);
+    rb_define_method(wire, "call", wire_call, 5);
+    rb_define_method(wire, "open", wire_open, 5);
+    rb_define_method(wire, "read_piece", wire_read_piece, 0);
+    rb_define_method(wire, "expect_continue", wire_expect_continue, 4);
+    rb_define_method(wire, "resume", wire_resume, 1);
+    rb_define_method(wire, "reusable?", wire_reusable, 0);
+    rb_define_method(wire, "stale?", wire_stale, 0);
+    rb_define_method(wire, "received?", wire_received, 0);
+    rb_define_method(wire, "sent?", wire_sent, 0);
+    rb_define_method(wire, "close", wire_close, 0);
+    rb_define_method(wire, "abandon", wire_abandon, 0);
+    rb_define_method(wire, "closed?", wire_closed, 0);
+    rb_define_method(wire, "detach", wire_detach, 0);
+    rb_define_method(wire, "io", wire_io, 0);
+    rb_define_method(wire, "endpoint", wire_endpoint, 0);
+    rb_define_method(wire, "phases", wire_phases, 0);
+    rb_define_private_method(wire, "limits", wire_limits, 0);
+    rb_define_private_method(wire, "timeouts", wire_timeouts, 0);
+    plait_define_wire_launch(wire);
+    plait_define_volley(http);
+}
+
+/* Methods that are defined while no extension is loaded count as safe for ractors; these are for the main one. */
+static VALUE define_for_main_ractor(VALUE self, VALUE http, void (*define)(VALUE http)) {
+    rb_ext_ractor_safe(false);
+    define(http);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
+/*
+ * define_wire(http), define_response(http): the class, in that module. Init_plait can't: Plait::HTTP is loaded by its name, and
+ * all of it.
+ */
+static VALUE native_http_define_wire(VALUE self, VALUE http) {
+    return define_for_main_ractor(self, http, define_wire);
+}
+
+static VALUE native_http_define_response(VALUE self, VALUE http) {
+    return define_for_main_ractor(self, http, plait_define_response);
+}
+
+void plait_init_wire(VALUE plait) {
+    id_close = rb_intern("close");
+    id_first_byte = rb_intern("first_byte");
+    id_read = rb_intern("read");
+    id_total = rb_intern("total");
+    id_misuse = rb_intern("misuse!");
+    id_closed_before = rb_intern("closed_before");
+    id_closed_here = rb_intern("closed_here");
+    id_forked = rb_intern("forked");
+    plait_init_wire_wait();
+    plait_init_wire_move();
+    plait_init_wire_send();
+    plait_init_wire_receive();
+    VALUE native = rb_define_module_under(plait, "NativeHTTP");
+    rb_define_singleton_method(native, "define_wire", native_http_define_wire, 1);
+    rb_define_singleton_method(native, "define_response", native_http_define_response, 1);
+}

@@ -1,0 +1,207 @@
+/*
+ * Requests that are on their way while nobody waits for the answer by himself: a volley does (rb_volley.h). An answer that is
+ * plain, and whole when it comes, is taken in on the spot. Whatever else comes, or does not come (long answers, redirects,
+ * errors, timeouts), is for `conclude`, on a fiber, which goes on as if it had waited from the start.
+ */
+#include "rb_wire_receive.h"
+
+#include <math.h>
+
+#include "../plait_io.h"
+#include "rb_volley.h"
+
+/* Whether the body is on its way. */
+static bool is_filling(const struct wire *wire) {
+    return !NIL_P(wire->filling.body);
+}
+
+/* What is known of an exchange that was begun by a launch. */
+static void recall(struct exchange *exchange) {
+    const struct wire *wire = exchange->wire;
+    exchange->url = wire->url;
+    exchange->started = wire->started;
+    exchange->sent_at = wire->sent_at;
+    exchange->first_at = wire->first_at;
+    exchange->begun = wire->first_at != 0;
+    exchange->drained = false;
+    exchange->consumed = is_filling(wire) ? wire->consumed : 0;
+}
+
+/* ---- launching ---- */
+
+/* Whether it is an URL that begins so, and there its authority ends: then its target begins there. */
+static bool has_prefix(VALUE url, VALUE prefix) {
+    if (!RB_TYPE_P(url, T_STRING) || NIL_P(prefix)) return false;
+
+    size_t size = (size_t)RSTRING_LEN(prefix);
+    if ((size_t)RSTRING_LEN(url) < size || memcmp(RSTRING_PTR(url), RSTRING_PTR(prefix), size) != 0) return false;
+    return (size_t)RSTRING_LEN(url) == size || memchr("/?#", RSTRING_PTR(url)[size], 3);
+}
+
+static double limit_of(const struct wire *wire) {
+    double first_byte = wire->sent_at + wire->first_byte;
+    return first_byte < wire->ends ? first_byte : wire->ends;
+}
+
+/* Whether there is time left to do it in. */
+static bool begin(struct wire *wire) {
+    wire->started = plait_now();
+    wire->kind = HTTP1_TO_ANY;
+    wire->expired = false;
+    plait_wire_begin(wire, wire->until);
+    return wire->started < wire->ends;
+}
+
+static bool send(struct exchange *exchange) {
+    struct wire *wire = exchange->wire;
+    wire->state = WIRE_LAUNCHED;
+    wire->launched = true;
+    RB_OBJ_WRITE(exchange->self, &wire->url, exchange->first);
+    RB_OBJ_WRITE(exchange->self, &wire->unsent, plait_wire_send_small_get(exchange));
+    wire->sent_at = plait_now();
+    wire->first_at = 0;
+    if (NIL_P(wire->unsent)) plait_volley_limit(wire, limit_of(wire));
+    else plait_volley_leave(wire);
+    return NIL_P(wire->unsent);
+}
+
+/*
+ * relaunch(url, volley, passenger): launch, with all else as it was the last time. A connection on which something has come
+ * meanwhile is closed: its next answer could be to another question.
+ */
+static VALUE wire_relaunch(VALUE self, VALUE url, VALUE volley, VALUE passenger) {
+    struct wire *wire = plait_wire_of(self);
+    if (!plait_wire_reusable(wire) || !has_prefix(url, wire->prefix)) return Qfalse;
+
+    struct exchange exchange;
+    plait_wire_init_exchange(&exchange, self);
+    exchange.first = url;
+    exchange.second = wire->block;
+    exchange.offset = (size_t)RSTRING_LEN(wire->prefix);
+    if (!plait_wire_small_get(&exchange) || !begin(wire)) return Qfalse;
+    if (plait_volley_stirred(volley, wire, plait_descriptor_of(wire->raw)) && plait_wire_unasked(wire)) {
+        plait_wire_release(wire);
+        return Qfalse;
+    }
+    return plait_volley_board(volley, self, passenger) && send(&exchange) ? Qtrue : Qfalse;
+}
+
+/*
+ * launch(url, prefix, block, timeouts, deadline, volley, passenger): as get, but does not wait. Returns true when the volley
+ * will have the answer. Else it is to be waited for: by `conclude`, when `launched?` says that the request was begun, and by
+ * `get`, which will also say what is wrong, when it was not.
+ */
+static VALUE wire_launch(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 7, 7);
+    struct wire *wire = plait_wire_of(self);
+    if (wire->tls || wire->state != WIRE_IDLE) return Qfalse;
+
+    Check_Type(argv[1], T_STRING);
+    Check_Type(argv[2], T_STRING);
+    plait_wire_take_timeouts(self, argv[3]);
+    wire->until = NIL_P(argv[4]) ? INFINITY : NUM2DBL(argv[4]);
+    RB_OBJ_WRITE(self, &wire->prefix, rb_str_new_frozen(argv[1]));
+    RB_OBJ_WRITE(self, &wire->block, rb_str_new_frozen(argv[2]));
+    return wire_relaunch(self, argv[0], argv[5], argv[6]);
+}
+
+/* ---- landing ---- */
+
+static enum wire_arrival look(struct exchange *exchange) {
+    const struct wire *wire = exchange->wire;
+    recall(exchange);
+    if (is_filling(wire)) return plait_wire_fill(exchange);
+
+    enum wire_arrival arrival = plait_wire_take_in(exchange);
+    if (arrival != ARRIVED_PART) return arrival;
+
+    plait_wire_begin_filling(exchange);
+    return exchange->drained ? ARRIVED_NOTHING : plait_wire_fill(exchange);
+}
+
+/* Between two parts of a body there may be as much time as `read` says. */
+static void wait_on(struct wire *wire) {
+    if (!is_filling(wire)) return;
+
+    double read = plait_now() + wire->read;
+    plait_deadline_remove(&wire->deadline);
+    plait_volley_limit(wire, read < wire->ends ? read : wire->ends);
+}
+
+static VALUE take_response(struct exchange *exchange) {
+    return is_filling(exchange->wire) ? plait_wire_end_filling(exchange) : plait_wire_receive_rest(exchange);
+}
+
+VALUE plait_wire_land(VALUE self, enum wire_news news) {
+    struct exchange exchange;
+    plait_wire_init_exchange(&exchange, self);
+    exchange.ended = news == NEWS_END;
+    struct wire *wire = exchange.wire;
+    enum wire_arrival arrival = news == NEWS_BREAK || wire->expired ? ARRIVED_OTHERWISE : look(&exchange);
+    if (arrival == ARRIVED_NOTHING) {
+        wait_on(wire);
+        return Qundef;
+    }
+    VALUE response = arrival == ARRIVED_WHOLE ? take_response(&exchange) : Qnil;
+    plait_volley_leave(wire);
+    wire->launched = NIL_P(response);
+    if (!wire->launched && wire->state == WIRE_CLOSED) plait_wire_release(wire);
+    RB_GC_GUARD(self);
+    return response;
+}
+
+static VALUE run_conclude(VALUE argument) {
+    struct exchange *exchange = (struct exchange *)argument;
+    struct wire *wire = exchange->wire;
+    VALUE unsent = wire->unsent;
+    wire->launched = false;
+    if (wire->state == WIRE_CLOSED) plait_wire_raise_closed(exchange);
+    wire->state = WIRE_IDLE;
+    wire->unsent = Qnil;
+    if (wire->expired) plait_wire_raise_late(exchange, exchange->begun ? WAIT_FOR_MORE : WAIT_FOR_ANSWER);
+    plait_wire_expect_head(exchange);
+    if (!NIL_P(unsent)) {
+        exchange->second = unsent;
+        plait_wire_send(exchange);
+        exchange->sent_at = plait_now();
+    }
+    VALUE response = is_filling(wire) ? plait_wire_conclude_filling(exchange) : plait_wire_receive_whole(exchange);
+    exchange->finished = true;
+    return response;
+}
+
+/* conclude: the answer to what was launched; waits for it, if need be */
+static VALUE wire_conclude(VALUE self) {
+    struct wire *wire = plait_wire_of(self);
+    bool expired = wire->expired;
+    bool closed = wire->launched && wire->state == WIRE_CLOSED;
+    plait_volley_leave(wire);
+    struct exchange exchange;
+    plait_wire_enter(&exchange, self, closed ? WIRE_CLOSED : WIRE_LAUNCHED);
+    recall(&exchange);
+    wire->expired = expired;
+    return plait_wire_guarded(&exchange, run_conclude);
+}
+
+/* ends: when the exchange must be over, in monotonic seconds; nil: never */
+static VALUE wire_ends(VALUE self) {
+    double ends = plait_wire_of(self)->ends;
+    return isinf(ends) ? Qnil : DBL2NUM(ends);
+}
+
+static VALUE wire_launched(VALUE self) {
+    return plait_wire_of(self)->launched ? Qtrue : Qfalse;
+}
+
+static VALUE wire_prompt(VALUE self) {
+    return plait_wire_of(self)->prompt ? Qtrue : Qfalse;
+}
+
+void plait_define_wire_launch(VALUE wire) {
+    rb_define_method(wire, "launch", wire_launch, -1);
+    rb_define_method(wire, "relaunch", wire_relaunch, 3);
+    rb_define_method(wire, "launched?", wire_launched, 0);
+    rb_define_method(wire, "conclude", wire_conclude, 0);
+    rb_define_method(wire, "ends", wire_ends, 0);
+    rb_define_method(wire, "prompt?", wire_prompt, 0);
+}

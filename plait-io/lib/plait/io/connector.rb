@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "connector/attempt"
+require_relative "connector/failure"
+require_relative "connector/phases"
+require_relative "connector/race"
+require_relative "connector/socket_options"
+require_relative "endpoint"
+require_relative "resolver"
+require_relative "stream"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module Io
+    # Connects to endpoints: TCP with Happy Eyeballs (RFC 8305), UNIX sockets, TLS. One for many threads and fibers.
+    #
+    # @example
+    #   connector = Plait::Io::Connector.new(tls: Plait::Io::TLS::Client.new)
+    #   stream = connector.stream(Plait::Io::Endpoint.parse("tls://example.org:443"), deadline: Plait::Deadline.after(5))
+    class Connector
+      # Seconds between two attempts (RFC 8305 §5).
+      STAGGER = 0.25
+
+      # @return [Resolver]
+      attr_reader :resolver
+      # @return [TLS::Client, nil]
+      attr_reader :tls
+
+      # @param tls [TLS::Client, nil] for endpoints that speak TLS
+      # @param resolver [Resolver]
+      # @param stagger [Numeric] seconds an address has before the next one is tried beside it
+      # @param options [Hash] see {SocketOptions#initialize}: nodelay, keepalive, local_address
+      def initialize(tls: nil, resolver: Resolver.new, stagger: STAGGER, **options)
+        @tls = tls
+        @resolver = resolver
+        @stagger = stagger
+        @options = SocketOptions.new(**options)
+      end
+
+      # @param endpoint [Endpoint]
+      # @param deadline [Deadline, nil] for all of it: resolving, connecting, the handshake
+      # @param phases [Phases] told how long each took, and given the socket first of all
+      # @return [Socket, TLS::Socket] connected, and verified where it speaks TLS
+      # @raise [ConnectError, ResolveError, TLSError, CertificateError]
+      # @raise [ConnectTimeout]
+      def connect(endpoint, deadline: nil, phases: Phases.new)
+        raise UsageError, "#{endpoint} speaks TLS: give the connector a tls: Plait::Io::TLS::Client" if endpoint.tls? && !@tls
+
+        socket = tcp(endpoint, deadline: deadline, phases: phases)
+        socket = timed(phases, :tls=) { @tls.handshake(socket, endpoint, deadline: deadline) } if endpoint.tls?
+        done = socket
+      ensure
+        phases&.close unless done
+      end
+
+      # As {connect}.
+      # @return [Stream]
+      def stream(endpoint, deadline: nil, phases: Phases.new)
+        done = Stream.over(connect(endpoint, deadline: deadline, phases: phases), endpoint: endpoint)
+      ensure
+        phases&.close unless done
+      end
+
+      # As {connect}, without the handshake: what a proxy needs to be told comes before it.
+      # @return [Socket]
+      def tcp(endpoint, deadline: nil, phases: Phases.new)
+        raise UsageError, "#{endpoint} is for datagrams; a stream needs tcp://, tls:// or unix://" if endpoint.udp?
+        if (address = endpoint.sockaddr)
+          return timed(phases, :connect=) { direct(endpoint, endpoint.family, address, deadline, phases) }
+        end
+
+        addresses = timed(phases, :resolve=) { addresses_of(endpoint, deadline) }
+        timed(phases, :connect=) { any(endpoint, addresses, deadline, phases) }
+      end
+
+      private
+
+      def addresses_of(endpoint, deadline)
+        addresses = @resolver.resolve(endpoint.host, endpoint.port, deadline: deadline)
+        allowed = addresses.select { |address| @options.suits?(address.afamily) }
+        return allowed if allowed.any?
+
+        raise ConnectError.new("#{endpoint} has no address of the family of #{@options.local_address.ip_address}",
+                               endpoint: endpoint)
+      end
+
+      def any(endpoint, addresses, deadline, phases)
+        return Race.new(endpoint, addresses, @options, @stagger, deadline).run(phases) if addresses.size > 1
+
+        direct(endpoint, addresses.first.afamily, addresses.first.to_sockaddr, deadline, phases)
+      end
+
+      # The only address there is: nothing to race with.
+      def direct(endpoint, family, sockaddr, deadline, phases)
+        attempt = Attempt.new(family, sockaddr, @options)
+        raise Failure.timeout(endpoint) unless attempt.connect(deadline)
+
+        attempt.take(phases)
+      rescue SystemCallError => e
+        raise Failure.error(endpoint, [e])
+      ensure
+        attempt&.close
+      end
+
+      def timed(phases, setter)
+        start = Deadline.now
+        begin
+          yield
+        ensure
+          phases.public_send(setter, Deadline.now - start)
+        end
+      end
+    end
+  end
+end

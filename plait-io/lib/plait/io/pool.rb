@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+require_relative "pool/claim"
+require_relative "pool/ledger"
+require_relative "pool/limits"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module Io
+    # Connections kept for the next one who needs them: a few for each key (an endpoint, an origin), the newest used first,
+    # bounded for each key and in all, shared by threads and fibers. Who waits is served in order. A connection is anything
+    # with `close` and `stale?`; and `abandon`, if a fork may have a copy of it (see {Stream#abandon}).
+    #
+    # {Plait::Pool} is the one for a single place, which knows nothing of its connections but what it is told.
+    #
+    # @example
+    #   pool.with(endpoint, deadline: deadline, connect: -> { connector.stream(endpoint, deadline: deadline) }) do |stream|
+    #     stream.exchange { … }
+    #   end
+    class Pool
+      # An interrupt between two changes of the books would lose a place for good; one between a change and what it asks for,
+      # a connection.
+      NEVER = { Object => :never }.freeze
+      EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
+      private_constant :NEVER, :EXHAUSTED
+
+      # @param per_key [Integer] connections for a key at most, idle and busy
+      # @param max [Integer] connections at most; for a new one an idle one of another key is closed
+      # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, when next the pool is used or
+      #   swept; nil: never
+      # @param max_idle [Integer, nil] idle ones at most; the oldest is closed for a newer one; nil: half of the descriptors
+      #   that this process may have
+      # @param check_after [Numeric] seconds idle after which a connection is asked whether it is stale
+      # @raise [UsageError]
+      def initialize(per_key: 8, max: 256, idle_timeout: 30, max_idle: nil, check_after: 0.001)
+        raise UsageError, "per_key: and max: must be at least 1" unless per_key.positive? && max.positive?
+
+        @limits = Limits.new(per_key, max, idle_timeout, max_idle || Limits.half_of_all)
+        @check_after = check_after
+        @lock = Mutex.new
+        @ledger = Ledger.new(@limits)
+        @pid = Process.pid
+      end
+
+      # Gives the block a connection, and takes it back when the block comes to its end; whatever else ends the block (an
+      # exception, a kill, a cancellation, `break`) closes the connection.
+      # @param key [Object] what it connects to; a key of a Hash
+      # @param deadline [Deadline, nil] for the connection, not for the block
+      # @param connect [#call] makes a new one; called without any lock. A block that it is given takes the connection, too:
+      #   once called, no interrupt parts the connection from the pool
+      # @yieldparam connection [Object]
+      # @return [Object] the block's value
+      # @raise [PoolTimeout] when none came free in time
+      # @raise [UsageError] when the pool is closed
+      def with(key, connect:, deadline: nil)
+        claim = Claim.new(key)
+        connection = obtain(claim, deadline, connect)
+        value = yield connection
+        finished = true
+        value
+      ensure
+        Thread.handle_interrupt(NEVER) { settle(claim, keep: finished) }
+      end
+
+      # As {with}, for who keeps it for longer than a block: every one must come back by {checkin} or {discard}.
+      # @param anew [Boolean] whether it is to be a new one: an idle one is closed for it
+      # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that
+      #   comes while {checkout} returns parts its caller from what it returns
+      # @yieldreturn [Object] a new connection
+      # @return [Object] a connection
+      def checkout(key, deadline: nil, anew: false, take: nil, &connect)
+        claim = Claim.new(key)
+        taken = false
+        connection = obtain(claim, deadline, connect, anew: anew)
+        Thread.handle_interrupt(NEVER) do
+          take&.call(connection)
+          taken = true
+        end
+        connection
+      ensure
+        Thread.handle_interrupt(NEVER) { taken || settle(claim, keep: false) }
+      end
+
+      # Brings a connection back: to who has waited longest, or into the pool. One that is closed gives its place to who
+      # waits.
+      # @return [void]
+      # @raise [UsageError] when it is not checked out
+      def checkin(connection)
+        change { inherited?(connection) ? [] : @ledger.give_back(connection) }
+      end
+
+      # Closes a connection that can't be used again, and gives its place to who has waited longest.
+      # @return [void]
+      def discard(connection)
+        change { !inherited?(connection) && @ledger.strike(connection) ? [connection] : [] }
+      end
+
+      # @return [Boolean] whether a busy connection had been used before it was checked out: when such a one turns out to
+      #   be closed, before anything of an answer has come, it was perhaps closed before the question
+      def reused?(connection) = locked { @ledger.reused?(connection) }
+
+      # Closes what has been idle for too long.
+      # @return [void]
+      def sweep = change { @ledger.expired }
+
+      # Closes what is idle.
+      # @return [void]
+      def clear = change { @ledger.clear }
+
+      # Closes what is idle now, and what is busy when it comes back. Who waits gets a {UsageError}.
+      # @return [void]
+      def close = change { @ledger.close }
+
+      # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,
+      #   timeouts
+      def statistics = locked { @ledger.statistics }
+
+      def inspect = "#<#{self.class} #{statistics}>"
+
+      private
+
+      def obtain(claim, deadline, connect, anew: false)
+        change { @ledger.admit(claim) }
+        await(claim, deadline) unless claim.granted?
+        raise UsageError, "the pool is closed" if claim.refused?
+        return claim.connection if claim.connection && fresh?(claim, anew)
+
+        enter(claim, connect)
+      end
+
+      # An interrupt that the caller has masked does not come while a connection is made: a mask of ours would go before his.
+      def enter(claim, connect)
+        connection = nil
+        make(connect) { |made| connection = made } # where `make` returned it an interrupt could part us from it
+        locked { @ledger.enter(claim, connection) }
+        claim.connection
+      ensure
+        Thread.handle_interrupt(NEVER) { connection.close if connection && !claim.connection }
+      end
+
+      # Descriptors that idle connections hold are needed more for a new one.
+      def make(connect, &take)
+        yield connect.call(&take)
+      rescue ConnectError => e
+        raise unless e.causes.any? { |cause| EXHAUSTED.include?(cause.class) }
+
+        clear
+        yield connect.call(&take)
+      end
+
+      def await(claim, deadline)
+        @lock.synchronize do
+          until claim.granted?
+            raise too_late(claim) if deadline&.expired?
+
+            claim.wait(@lock, deadline&.remaining)
+          end
+        end
+      end
+
+      # A stale connection leaves its place to a new one.
+      def fresh?(claim, anew)
+        connection = claim.connection
+        return true unless anew || (claim.idle_for > @check_after && connection.stale?)
+
+        change do
+          @ledger.strike_stale(claim)
+          [connection]
+        end
+        false
+      end
+
+      # Whatever has become of a claim: nothing of it is left in the books. Called with interrupts held back, as the first
+      # thing of an `ensure`, which itself could be interrupted.
+      def settle(claim, keep:)
+        return unless claim
+
+        close_all(synchronized { inherited?(claim.connection) ? [] : @ledger.settle(claim, keep: keep) })
+      end
+
+      def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+      # @yieldreturn [Array<Object>] connections to close
+      def change(&block) = Thread.handle_interrupt(NEVER) { close_all(synchronized(&block)) }
+
+      def synchronized
+        @lock.synchronize do
+          start_anew if @pid != Process.pid
+          yield
+        end
+      end
+
+      # In the child of a fork all connections are the parent's.
+      def start_anew
+        inherited = @ledger
+        @ledger = Ledger.new(@limits)
+        @pid = Process.pid
+        @inherited = inherited.busy.to_h { |connection| [connection, true] }.compare_by_identity
+        inherited.idle.each { |connection| abandon(connection) }
+      end
+
+      # @return [Boolean] whether it was the parent's, and is given up now
+      def inherited?(connection)
+        return false unless @inherited&.delete(connection)
+
+        abandon(connection)
+        true
+      end
+
+      def abandon(connection) = connection.respond_to?(:abandon) ? connection.abandon : nil
+
+      def close_all(connections) = connections.each(&:close)
+
+      def too_late(claim)
+        @ledger.count(:timeouts)
+        PoolTimeout.new("no connection to #{claim.key} came free in time: #{@ledger.places(claim.key)} of " \
+                        "#{@limits.per_key} for it (per_key:), #{@ledger.total} of #{@limits.max} in all (max:) are in use",
+                        endpoint: claim.key)
+      end
+    end
+  end
+end

@@ -1,0 +1,296 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "socket"
+require_relative "gather"
+require_relative "stream/complaints"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module Io
+    # A connected socket with a read buffer and deadlines. It serves one reader and one writer at a time.
+    #
+    # What fails within {#read_exactly}, {#write} or {#exchange} leaves half a message on its way, so they close the stream
+    # when they are left by an exception: a timeout, a kill or a cancellation too. {#fill} and {#wait_readable} lose nothing
+    # when they are interrupted, and leave it open.
+    class Stream
+      include Complaints
+
+      # Bytes asked for at once.
+      CHUNK = 64 * 1024
+      # Bytes of a long message asked for at once: measured 1.1 × as fast as chunks of 64 KiB, and as fast as IO#read, which
+      # has no deadline.
+      LARGE = 1024 * 1024
+      # Bytes reserved for a message before any of it has come: its length is only the peer's word.
+      RESERVED = 64 * 1024 * 1024
+
+      # Interrupts are held back where bytes are between two places.
+      NEVER = { Object => :never }.freeze
+      BREAKS = [SystemCallError, IOError].freeze
+      private_constant :NEVER, :BREAKS
+
+      # @param io [Socket, TLS::Socket] connected
+      # @param endpoint [Endpoint, nil]
+      # @return [Stream] of the class that fits
+      def self.over(io, endpoint: nil)
+        io.respond_to?(:stream) ? io.stream(endpoint: endpoint) : new(io, endpoint: endpoint)
+      end
+
+      # @return [BasicSocket, TLS::Socket]
+      attr_reader :io
+      # @return [Endpoint, nil] with whom
+      attr_reader :endpoint
+      # @return [String] binary: what was received and not consumed; the next operation changes it
+      attr_reader :buffer
+
+      # @param io [BasicSocket] connected; the stream's own from now on
+      # @param endpoint [Endpoint, nil] for messages
+      def initialize(io, endpoint: nil)
+        @io = io
+        @endpoint = endpoint
+        @buffer = String.new(encoding: Encoding::BINARY)
+        @pid = Process.pid
+      end
+
+      # @return [Boolean]
+      def tls? = false
+
+      # @return [Boolean]
+      def closed? = @closed || false
+
+      # @!group Reading
+
+      # Receives what is there into the {#buffer}, and waits when nothing is. Nothing is lost when it is interrupted.
+      # @param deadline [Deadline, nil]
+      # @return [Integer, nil] bytes added, nil at the end of the input
+      # @raise [ReadTimeout]
+      # @raise [ConnectionClosed] when the connection was reset, or closed on this side
+      def fill(deadline: nil)
+        guarded(:read) do
+          before = @buffer.bytesize
+          got = attempt_read(deadline) { @buffer.empty? ? receive(CHUNK, @buffer) : append(CHUNK) }
+          got && (@buffer.bytesize - before)
+        end
+      end
+
+      # Takes bytes out of the {#buffer}.
+      # @param count [Integer] from its beginning
+      # @return [void]
+      def consume(count)
+        return @buffer.clear if count == @buffer.bytesize
+
+        raise UsageError, "#{count} bytes can't be consumed: #{@buffer.bytesize} are there" if count > @buffer.bytesize
+
+        @buffer[0, count] = ""
+      end
+
+      # Reads what is there, and waits when nothing is.
+      # @param max [Integer] bytes at most
+      # @param into [String, nil] is overwritten, so that no new String is needed
+      # @param deadline [Deadline, nil]
+      # @return [String, nil] binary; nil at the end of the input
+      # @raise [ReadTimeout]
+      # @raise [ConnectionClosed]
+      def read_partial(max = CHUNK, into = nil, deadline: nil)
+        return take([max, @buffer.bytesize].min, into) unless @buffer.empty?
+
+        into ||= String.new(capacity: max, encoding: Encoding::BINARY)
+        guarded(:read) { attempt_read(deadline) { receive(max, into) } }
+      end
+
+      # Reads a message whose length is known, into a String that is reserved once and never grows. Closes the stream when
+      # it is left by an exception.
+      # @param count [Integer] bytes
+      # @param deadline [Deadline, nil] for all of it
+      # @return [String] binary
+      # @raise [ReadTimeout]
+      # @raise [ConnectionClosed] when the input ends before
+      def read_exactly(count, deadline: nil)
+        return take(count, nil) if @buffer.bytesize >= count
+
+        whole = take(@buffer.bytesize, String.new(capacity: [count, RESERVED].min, encoding: Encoding::BINARY))
+        guarded(:read, closing: true) { complete(whole, count, deadline) }
+      end
+
+      # Waits until there is something to read, or the end of the input.
+      # @param deadline [Deadline, nil]
+      # @return [true]
+      # @raise [ReadTimeout]
+      # @raise [ConnectionClosed] when it was closed on this side
+      def wait_readable(deadline: nil)
+        return true unless @buffer.empty? && pending.zero?
+
+        guarded(:read) { await(:wait_readable, deadline) }
+      end
+
+      # @!group Writing
+
+      # Writes the parts one after another: small ones together by one system call, large ones without a copy. Closes the
+      # stream when it is left by an exception.
+      # @param parts [Array<String>]
+      # @param deadline [Deadline, nil] for all of it
+      # @return [Integer] bytes, those of all parts
+      # @raise [WriteTimeout]
+      # @raise [ConnectionClosed]
+      def write(*parts, deadline: nil)
+        guarded(:write, closing: true) { Gather.each(parts).sum { |piece| write_all(piece, deadline) } }
+      end
+
+      # @!group The whole
+
+      # Guards an exchange, such as a request and its answer: nobody else may have one on this stream meanwhile, and unless
+      # the block comes to its end the stream is closed, whatever ended it (an exception, a timeout, a kill, a
+      # cancellation, `break`, `return`, `throw`): an answer that is still on its way reaches nobody.
+      # @yieldparam stream [Stream]
+      # @return [Object] the block's value
+      # @raise [UsageError] for a second one at the same time
+      def exchange
+        enter
+        entered = true
+        value = yield self
+        finished = true
+        value
+      ensure
+        # It stays marked unless all is well, in case a second interrupt keeps us from closing it.
+        if finished then @exchanging = false
+        elsif entered then close
+        end
+      end
+
+      # Looks at an idle connection, with one system call.
+      # @return [Boolean] whether it is of no use: closed, reset, or the peer has sent what nobody asked for
+      def stale?
+        return true if closed? || @exchanging || !@buffer.empty?
+
+        unasked?
+      rescue *breaks
+        true
+      end
+
+      # Closes it, once. Who waits on it, in another thread or fiber, gets {ConnectionClosed}.
+      # @return [void]
+      def close
+        return if @closed
+
+        @closed = true
+        return abandon if @pid != Process.pid # the connection is the parent's: a shutdown would end it for both
+
+        @reading || @writing ? wake : release
+      end
+
+      # Closes our descriptor of a connection that somebody else goes on using: a fork's, or the other's after `io` was
+      # handed over. Nothing is sent and nothing shut down.
+      # @return [void]
+      def abandon
+        @closed = true
+        @io.to_io.close
+      end
+
+      def inspect = "#<#{self.class} #{@endpoint}#{" closed" if @closed}>"
+
+      private
+
+      # Named after what a peer sees: who fails in here has perhaps left half a message there.
+      def guarded(direction, closing: false)
+        raise closed_here if @closed
+
+        value = yield
+        finished = true
+        value
+      rescue *breaks => e
+        raise failure(direction, e)
+      ensure
+        close if closing && !finished
+      end
+
+      # @yieldreturn [String, Symbol, nil] :wait_readable, :wait_writable, bytes, nil at the end
+      def attempt_read(deadline)
+        while (got = yield).is_a?(Symbol)
+          await(got, deadline)
+        end
+        got
+      end
+
+      def receive(max, into) = @io.read_nonblock(max, into, exception: false)
+
+      # By way of a second String, since `read_nonblock` overwrites; its memory is given back at once. Nothing in here waits.
+      def append(max)
+        chunk = String.new(encoding: Encoding::BINARY)
+        Thread.handle_interrupt(NEVER) do
+          got = receive(max, chunk)
+          got.is_a?(String) ? (@buffer << got).tap { chunk.clear } : got
+        end
+      end
+
+      # What is there at first is read in place. `read_nonblock` has no offset, so the rest comes by way of a second String
+      # that stays in the processor's cache.
+      def complete(whole, count, deadline)
+        found = whole.empty? ? attempt_read(deadline) { receive([count, RESERVED].min, whole) } : whole
+        raise truncated(whole, count) unless found
+
+        chunk = String.new(capacity: [count, LARGE].min, encoding: Encoding::BINARY) if whole.bytesize < count
+        while (left = count - whole.bytesize).positive?
+          whole << (attempt_read(deadline) { receive([left, LARGE].min, chunk) } or raise truncated(whole, count))
+        end
+        whole
+      end
+
+      def take(count, into)
+        piece = @buffer.byteslice(0, count)
+        consume(count)
+        into ? into.replace(piece) : piece
+      end
+
+      def write_all(piece, deadline)
+        size = piece.bytesize
+        done = 0
+        while done < size
+          sent = @io.write_nonblock(done.zero? ? piece : piece.byteslice(done, size), exception: false)
+          sent.is_a?(Symbol) ? await(sent, deadline, WriteTimeout) : done += sent
+        end
+        size
+      end
+
+      # Says that it waits, so that who closes the stream meanwhile leaves the descriptor to it: a number that is closed
+      # under a waiter may be given to the next connection, and epoll forgets it without a word.
+      def await(way, deadline, error = ReadTimeout)
+        mark(way, true)
+        @io.to_io.public_send(way, deadline&.remaining) or raise late(error)
+        raise closed_here if @closed
+
+        true
+      ensure
+        mark(way, false)
+        release if @closed
+      end
+
+      def mark(way, waiting) = way == :wait_readable ? @reading = waiting : @writing = waiting
+
+      def enter
+        raise @closed ? closed_here : in_use if @closed || @exchanging
+
+        @exchanging = true
+      end
+
+      def unasked? = @io.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
+
+      # What a broken connection raises.
+      def breaks = BREAKS
+
+      # @return [Integer] bytes that were received and decoded, and that no wait for the descriptor would tell of
+      def pending = 0
+
+      def release = quietly { @io.close unless @reading || @writing }
+
+      def wake = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) }
+
+      # The connection is gone already: so be it.
+      def quietly
+        yield
+      rescue *breaks
+        nil
+      end
+    end
+  end
+end

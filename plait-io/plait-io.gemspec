@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require_relative "../plait/lib/plait/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "plait-io"
+  spec.version = Plait::VERSION
+  spec.summary = "Connections and protocols for Plait"
+  spec.description = <<~TEXT
+    Streams, listeners, TLS, pools and HTTP/1, and the C engines under Plait's HTTP client, Rack server and
+    MessagePack-RPC.
+  TEXT
+  spec.authors = ["The Plait developers"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir.glob(%w[lib/**/*.rb ext/**/*.{c,h,inc,rb} ext/*/depend sig/**/*.rbs README.md CHANGELOG.md], base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
+
+  spec.add_dependency "plait", Plait::VERSION
+
+  # JRuby has no C extensions: pure-Ruby twins stand in.
+  if RUBY_ENGINE == "jruby"
+    spec.platform = "java"
+  else
+    spec.extensions = ["ext/plait_io/extconf.rb"]
+  end
+end

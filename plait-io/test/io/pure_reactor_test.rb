@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# bin/test: jruby
+
+require "test_helper"
+require_relative "reactor_cases"
+
+class IoPureReactorTest < Minitest::Test
+  include ReactorCases
+
+  def reactor_class = Plait::Io::PureReactor
+end

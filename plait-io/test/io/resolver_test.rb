@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/io_cases"
+
+class IoResolverTest < Minitest::Test
+  include IoCases
+
+  Resolver = Plait::Io::Resolver
+
+  # Stands before getaddrinfo(3) for some names: the name server that doesn't answer.
+  module SlowNames
+    DOMAIN = ".slow.invalid"
+
+    class << self
+      attr_accessor :gate, :asked
+    end
+
+    def getaddrinfo(host, port = nil, *rest)
+      return super unless host.end_with?(DOMAIN) && SlowNames.gate
+
+      SlowNames.asked << host
+      SlowNames.gate.pop
+      super("127.0.0.1", port, *rest)
+    end
+  end
+  Addrinfo.singleton_class.prepend(SlowNames)
+
+  def setup
+    SlowNames.gate = Queue.new
+    SlowNames.asked = Queue.new
+  end
+
+  def teardown
+    SlowNames.gate.close
+    SlowNames.gate = nil
+  end
+
+  # A name of this test alone: lookups of the others may be under way.
+  def slow = "#{name.downcase.tr("^a-z", "-")}#{SlowNames::DOMAIN}"
+
+  everywhere("finds addresses") do
+    addresses = Resolver.new.resolve("localhost", 80, deadline: within(30))
+    assert_includes(addresses.map(&:ip_address), "127.0.0.1")
+    assert_equal([80], addresses.map(&:ip_port).uniq)
+    assert_includes(Resolver.new.resolve("localhost", 80).map(&:ip_address), "127.0.0.1")
+  end
+
+  everywhere("a name server that doesn't answer", on: %i[threads fibers]) do
+    took = stopwatch do
+      error = assert_raises(Plait::ConnectTimeout) { Resolver.new.resolve(slow, 80, deadline: within(0.05)) }
+      assert_equal(:resolve, error.phase)
+      assert_match(/#{slow}.*name server/, error.message)
+      assert_predicate(error, :retry_safe?)
+    end
+    assert_operator(took, :<, 10)
+  end
+
+  # In a fiber, of a scheduler of ours and of one that can't resolve.
+  def test_other_fibers_go_on_meanwhile
+    ticks = 0
+    Plait.run(on: :fibers) do |scope|
+      lookup = scope.async { Resolver.new.resolve(slow, 80, deadline: within(60)) }
+      scope.async { 5.times { sleep(0.001) && (ticks += 1) } }.value
+      SlowNames.gate << :go
+      assert_equal("127.0.0.1", lookup.value.first.ip_address)
+    end
+    assert_equal(5, ticks)
+  end
+
+  def test_those_who_give_up_and_ask_again_share_one_thread
+    assert_no_leaks do
+      5.times { assert_raises(Plait::ConnectTimeout) { Resolver.new.resolve(slow, 80, deadline: within(0.01)) } }
+      assert_equal(1, SlowNames.asked.size)
+      last = Thread.new { Resolver.new.resolve(slow, 80, deadline: within(60)) }
+      wait_until { last.stop? }
+      SlowNames.gate << :go
+      assert_equal("127.0.0.1", last.value.first.ip_address)
+    end
+  end
+
+  def test_names_that_are_not_answered_hold_so_many_threads_and_no_more
+    skip("no fork here") unless Process.respond_to?(:fork)
+    before = Thread.list.size
+    names = Array.new(Resolver::Lookup::MOST + 5) { |number| "n#{number}.#{slow}" }
+    names.each { |name| assert_raises(Plait::ConnectTimeout) { Resolver.new.resolve(name, 80, deadline: within(0.001)) } }
+    assert_operator(Thread.list.size, :<=, before + Resolver::Lookup::MOST)
+    waiting = Thread.new { Resolver.new.resolve("last.#{slow}", 80, deadline: within(60)) }
+    wait_until { waiting.stop? }
+    pid = fork { exit!(Resolver.new.resolve("localhost", 80, deadline: within(30)).any? ? 0 : 1) }
+    assert_predicate(Process.wait2(pid).last, :success?)
+    (names.size + 1).times { SlowNames.gate << :go }
+    assert_equal("127.0.0.1", waiting.value.first.ip_address)
+    wait_until { Resolver::Lookup.instance_variable_get(:@running).empty? }
+  end
+
+  def test_a_killed_lookup_is_forgotten
+    assert_no_leaks do
+      thread = Thread.new { Resolver.new.resolve(slow, 80, deadline: within(60)) }
+      wait_until { SlowNames.asked.size == 1 && thread.stop? }
+      thread.kill.join
+      SlowNames.gate << :go
+    end
+    assert_empty(Resolver::Lookup.instance_variable_get(:@running))
+  end
+
+  def test_the_child_of_a_fork_asks_anew
+    skip("no fork here") unless Process.respond_to?(:fork)
+    thread = Thread.new { Resolver.new.resolve(slow, 80, deadline: within(60)) }
+    wait_until { SlowNames.asked.size == 1 }
+    pid = fork do
+      SlowNames.gate = Queue.new << :go
+      exit!(Resolver.new.resolve(slow, 80, deadline: within(5)).size == 1 ? 0 : 1)
+    end
+    assert_predicate(Process.wait2(pid).last, :success?)
+    SlowNames.gate << :go
+    thread.join
+  end
+
+  def test_the_cache
+    resolver = Resolver.new(cache: 60, size: 2)
+    SlowNames.gate << 1 << 2
+    2.times { assert_equal("127.0.0.1", resolver.resolve(slow, 80).first.ip_address) }
+    assert_equal(1, SlowNames.asked.size)
+    %w[127.0.0.2 127.0.0.3].each { |address| resolver.resolve(address, 80) }
+    resolver.resolve(slow, 80)
+    assert_equal(2, SlowNames.asked.size, "the oldest had to make room")
+  end
+
+  def test_what_is_cached_expires
+    resolver = Resolver.new(cache: 0.01)
+    SlowNames.gate << 1 << 2
+    resolver.resolve(slow, 80)
+    sleep(0.02)
+    resolver.resolve(slow, 80)
+    assert_equal(2, SlowNames.asked.size)
+  end
+
+  def test_an_error_is_not_cached
+    resolver = Resolver.new(cache: 60)
+    2.times { assert_raises(Plait::ResolveError) { resolver.resolve("no-such-host.invalid", 80, deadline: within(30)) } }
+  end
+end

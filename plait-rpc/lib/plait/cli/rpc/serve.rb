@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "plait/io/endpoint"
+require "plait/io/tls"
+require_relative "../../rpc"
+require "plait/values/errors"
+require "plait/values/system_reason"
+require "plait/cli/arguments"
+require "plait/cli/command"
+require "plait/cli/exit_status"
+require_relative "connecting"
+
+module Plait
+  module CLI
+    class Rpc < Command
+      # `plait rpc serve`
+      class Serve
+        LISTEN = "tcp://127.0.0.1:18800"
+
+        # @param terminal [Terminal]
+        # @param words [Array<String>] the file
+        # @param options [Hash]
+        def initialize(terminal, words, options)
+          @terminal = terminal
+          @words = words
+          @options = options
+        end
+
+        # Serves until it is interrupted.
+        # @return [Integer] an {ExitStatus}
+        # @raise [UsageError, ListenError]
+        def call
+          raise UsageError, "plait rpc serve takes one FILE.rb" unless @words.size == 1
+
+          server = RPC::Server.new(handler(@words.first), **manner)
+          urls.each { |url| listen(server, url) }
+          run(server)
+          ExitStatus::OK
+        end
+
+        private
+
+        # @return [Object] the last value of the file, which is run as Ruby runs a program
+        def handler(path)
+          value = evaluate(File.read(path, encoding: Encoding::UTF_8), path)
+          return value unless value.nil?
+
+          raise UsageError, "#{path}: its last value is to be the object whose methods are served, and it is nil"
+        rescue SystemCallError => e
+          raise UsageError, "#{path} can't be read: #{SystemReason.of(e)}"
+        end
+
+        def evaluate(source, path)
+          TOPLEVEL_BINDING.eval(source, File.expand_path(path), 1)
+        rescue SyntaxError => e
+          raise UsageError, "#{path} does not parse: #{e.message.lines.first(2).map(&:strip).join(" ")}"
+        rescue StandardError, LoadError, NotImplementedError => e
+          line = e.backtrace_locations&.find { |place| place.path == File.expand_path(path) }&.lineno
+          raise UsageError, "#{[path, line].compact.join(":")}: #{e.class}: #{e.message.lines.first.to_s.strip}"
+        end
+
+        def manner
+          { on: mechanism, limit: count("limit"), workers: count("workers"), errors: errors,
+            secret: ENV.fetch(Connecting::SECRET, nil) }.compact
+        end
+
+        def count(option) = @options[option]&.then { |text| Arguments.count("--#{option}", text) }
+
+        def mechanism
+          (@options["on"] || "threads").split("+").map(&:to_sym).then { |names| names.one? ? names.first : names }
+        end
+
+        def errors = @options["errors"]&.to_sym
+
+        def urls = @options["listen"] ? Arguments.words("--listen", @options["listen"]) : [LISTEN]
+
+        def listen(server, url)
+          endpoint = Io::Endpoint.parse(url)
+          @terminal.say("listening on #{server.listen(endpoint, tls: (tls if endpoint.tls?))}")
+        end
+
+        def tls
+          certificate, key = %w[cert key].map { |name| Arguments.text("--#{name}", @options[name]) }
+          @tls ||= Io::TLS::Server.new(certificate: certificate, key: key, **trust)
+        end
+
+        def trust
+          return {} unless @options["cacert"]
+
+          { client_ca: Arguments.text("--cacert", @options["cacert"]), verify_client: :required }
+        end
+
+        # The signal reaches this thread; the server ends on its own.
+        def run(server)
+          thread = server.start
+          thread.report_on_exception = false # it is raised here
+          thread.join
+        rescue Interrupt
+          @terminal.note("plait: ending; a second Ctrl-C does not wait for what has begun")
+          server.stop
+          thread.join
+        end
+      end
+    end
+  end
+end

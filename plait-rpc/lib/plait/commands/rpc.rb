@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+require "plait/cli/command"
+require "plait/values/suggestion"
+
+module Plait
+  module CLI
+    # `plait rpc`
+    class Rpc < Command
+      PLACE = 40
+      USAGE = "rpc call|serve|bench ..."
+      SUMMARY = "Call a MessagePack-RPC server, serve a file, or measure a server"
+      ABOUT = <<~TEXT
+        plait rpc call URL METHOD [ARG ...] calls a method and prints its result. An ARG that is JSON (a number, true,
+        [1, 2], {"a": 1}, "quoted") is that value, any other one a string. A string is printed as it is, all else as JSON.
+        What stands behind -- is no option: plait rpc call URL add 1 -- -2.
+
+        plait rpc serve FILE.rb runs a file and serves the public methods that the class of its last value defines. It
+        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) lets what has begun come to its end, a second
+        one does not.
+
+        plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, by threads that share one client,
+        and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, where nothing else is said).
+
+        URLs are tcp://host:port, unix:///path, tls://host:port and udp://host:port. The secret that a server wants to hear, or that this one
+        demands, is taken from PLAIT_RPC_SECRET. The exit status is 1 when the server answers with an error or too late, 69
+        when there is no connection.
+      TEXT
+      ARGUMENTS = (1..1_000)
+      WORDS = %w[call serve bench].freeze
+
+      OPTIONS = {
+        json: { type: :boolean, desc: "call: the result as JSON, strings too; bench: the figures as JSON" },
+        timeout: { banner: "SECONDS", desc: "call, bench: for the answer (default: 30)" },
+        notify: { type: :boolean, desc: "call: send a notification, to which there is no answer" },
+        cacert: { banner: "FILE",
+                  desc: "whose certificates the other side of tls:// is trusted by; serve: clients have to have one" },
+        listen: { banner: "URL[,…]", desc: "serve: where (default: tcp://127.0.0.1:18800); port 0 is any that is free" },
+        on: { banner: "MECHANISM",
+              desc: "serve, bench: what runs the methods: threads, fibers, hybrid or processes (default: threads)" },
+        limit: { banner: "N", desc: "serve: methods run at once" },
+        workers: { banner: "N", desc: "serve: processes, with --on processes (default: as many as processors)" },
+        errors: { banner: "FORMAT", desc: "serve: string, pair or named, as the peers expect errors (default: string)" },
+        cert: { banner: "FILE", desc: "the own certificate for tls://, with those above it; call, bench: if it is asked for" },
+        key: { banner: "FILE", desc: "its key" },
+        threads: { banner: "N", desc: "bench: that share one client (default: 16)" },
+        seconds: { banner: "SECONDS", desc: "bench: for each row (default: 2)" },
+        quiet: { type: :boolean, desc: "no notices; results and errors only" }
+      }.freeze
+      EXAMPLES = {
+        "plait rpc call tcp://127.0.0.1:18800 add 1 2" => "3",
+        "plait rpc call unix:///tmp/nvim.sock nvim_eval '\"1 + 1\"' --json" => "Neovim's answer, as JSON",
+        "plait rpc serve calculator.rb --on fibers" => "a file that ends in Calculator.new",
+        "plait rpc bench" => "calls a second, on this machine"
+      }.freeze
+      # Which word each option belongs to.
+      PARTICULAR = { "json" => %w[call bench], "timeout" => %w[call bench], "notify" => %w[call], "listen" => %w[serve],
+                     "on" => %w[serve bench], "limit" => %w[serve], "workers" => %w[serve], "errors" => %w[serve],
+                     "threads" => %w[bench], "seconds" => %w[bench] }.freeze
+
+      def call
+        terminal.quiet = options["quiet"]
+        word, *rest = words
+        raise UsageError, "unknown \"plait rpc #{word}\"#{Suggestion.ending(word, WORDS)} There are #{WORDS.join(", ")}." unless
+          WORDS.include?(word)
+
+        mention_options_without_effect(word)
+        verb(word).new(terminal, rest, options).call
+      end
+
+      private
+
+      def verb(word)
+        require_relative "../cli/rpc/#{word}"
+        Rpc.const_get(word.capitalize)
+      end
+
+      def mention_options_without_effect(word)
+        PARTICULAR.each do |option, owners|
+          next if options[option].nil? || owners.include?(word)
+
+          terminal.note("plait: --#{option} has no effect on \"rpc #{word}\"")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+require_relative "limits"
+require_relative "pack_error"
+require_relative "skeleton"
+require_relative "unpack_error"
+
+module Plait
+  module Protocols
+    module MessagePackRPC
+      # Values to bytes and back, by the gem msgpack, which is loaded when the first Codec is made. One serves any number of
+      # threads and connections.
+      #
+      # Extension types that are not registered become MessagePack::ExtensionValue. What a registered type's own code raises
+      # comes through as it is.
+      class Codec
+        # Strings of so many bytes are not copied when they are packed.
+        LARGE = 64 * 1024
+        # Bytes of a packed value, with room for the rest of a message in the limit that peers have where nothing else is said.
+        LARGEST = Limits::DEFAULTS.fetch(:message) - (4 * 1024)
+        # Whether packers and unpackers are used again: Arrays can be shared by threads where there is a GVL. One whose use has
+        # raised is not used again.
+        KEEPS = RUBY_ENGINE == "ruby"
+        # What endless nesting raises: JRuby's packer is Java, and so is its error.
+        TOO_DEEP = [SystemStackError, *(::Java::JavaLang::StackOverflowError if RUBY_ENGINE == "jruby")].freeze
+        CLASS = ::Kernel.instance_method(:class)
+        private_constant :KEEPS, :TOO_DEEP, :CLASS
+
+        # @param factory [MessagePack::Factory, nil] with extension types; copied
+        # @param raw [Boolean] for peers older than MessagePack's str 8 and bin: strings are written without them
+        # @param symbolize_keys [Boolean] whether maps' keys become Symbols
+        # @param largest [Integer] bytes of a packed value: a peer ends the connection at a message over its limit
+        # @yieldparam factory [MessagePack::Factory] to register extension types
+        # @raise [UnsupportedError] without the gem
+        def initialize(factory: nil, raw: false, symbolize_keys: false, largest: LARGEST)
+          load_gem
+          factory = factory ? factory.dup : ::MessagePack::Factory.new
+          yield factory if block_given?
+          @factory = factory.freeze
+          @packing = { compatibility_mode: raw, write_reference_threshold: LARGE }.freeze
+          @unpacking = { symbolize_keys: symbolize_keys, allow_unknown_ext: true }.freeze
+          @largest = largest
+          @packers = []
+          @unpackers = []
+          @in_pieces = ::MessagePack::Packer.method_defined?(:to_a)
+          @marks_free = !factory.type_registered?(Skeleton::MARK_TYPE)
+          freeze
+        end
+
+        # @return [Boolean] whether numbers, Strings and Arrays have the form that MessagePack gives them today: whoever knows
+        #   that one needs no codec for them
+        def plain? = instance_of?(Codec) && !@packing.fetch(:compatibility_mode) && @largest >= LARGEST
+
+        # @return [String, Array<String>] packed; in pieces when there are large strings in it, which are not copied
+        # @raise [PackError]
+        def pack(value)
+          packer = @packers.pop || @factory.packer(@packing)
+          packer.write(value)
+          packed = @in_pieces ? pieces_of(packer) : packer.full_pack
+          @packers.push(packer) if KEEPS
+          size = packed.is_a?(String) ? packed.bytesize : packed.sum(&:bytesize)
+          size > @largest ? refuse_size(value, size) : packed
+        rescue NoMethodError => e
+          raise unless e.name == :to_msgpack
+
+          refuse(value, "#{class_of(e.receiver)} has no form in MessagePack: register an extension type for it, or give a " \
+                        "Hash or an Array")
+        rescue RangeError, EncodingError => e
+          refuse(value, e.message)
+        rescue *TOO_DEEP
+          refuse(value, "it is nested too deeply, or contains itself")
+        end
+
+        # @param packed [String, Array<String>, Skeleton]
+        # @return [Object]
+        # @raise [UnpackError]
+        def unpack(packed)
+          return unpack_skeleton(packed) if packed.is_a?(Skeleton)
+
+          unpacker = @unpackers.pop || @factory.unpacker(@unpacking)
+          unpacker.feed(packed.is_a?(Array) ? packed.join : packed)
+          value = unpacker.full_unpack
+          @unpackers.push(unpacker) if KEEPS
+          value
+        rescue ::MessagePack::UnpackError, EOFError, EncodingError => e
+          raise UnpackError, "the peer sent a value that can't be unpacked: #{e.message} (#{e.class})"
+        end
+
+        private
+
+        def load_gem
+          require "msgpack"
+        rescue LoadError => e
+          raise UnsupportedError, "MessagePack-RPC needs the gem msgpack (#{e.message}): add `gem \"msgpack\"` to the Gemfile " \
+                                  "(gem install msgpack)"
+        end
+
+        # (JRuby's packer keeps no references to Strings.)
+        def pieces_of(packer)
+          pieces = packer.to_a
+          packer.reset
+          pieces.size == 1 ? pieces.first : pieces
+        end
+
+        def unpack_skeleton(skeleton)
+          return skeleton.body if skeleton.body
+          return unpack(skeleton.join) if skeleton.ambiguous? || !@marks_free
+
+          unpacker = @factory.unpacker(@unpacking)
+          unpacker.register_type(Skeleton::MARK_TYPE) { |payload| skeleton.body_of(payload) }
+          unpacker.feed(skeleton.bytes)
+          unpacker.full_unpack
+        end
+
+        def refuse_size(value, size)
+          refuse(value, "it takes #{size} bytes of a message, and a peer takes #{@largest}: send it in parts, or raise " \
+                        "limits: {message: ...} on both sides")
+        end
+
+        def refuse(value, why) = raise(PackError, "a value of #{class_of(value)} can't be packed: #{why}")
+
+        # Also of a BasicObject.
+        def class_of(object) = CLASS.bind_call(object)
+      end
+    end
+  end
+end

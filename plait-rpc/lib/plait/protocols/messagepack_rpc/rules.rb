@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "plait/protocols/rulebook"
+require "plait/values/errors"
+
+module Plait
+  module Protocols
+    module MessagePackRPC
+      # The rules that a peer can break, and the errors that say so. The engine's table is MPRPC_RULES in
+      # messagepack_rpc.h; a test compares them.
+      module Rules
+        # What is wrong, where it is written, and the limit that allows more.
+        Rule = Struct.new(:text, :section, :limit)
+
+        FORMATS = "MessagePack, formats"
+        LIMITATION = "MessagePack, limitation"
+        MESSAGES = "MessagePack-RPC, messages"
+        private_constant :FORMATS, :LIMITATION, :MESSAGES
+
+        ALL = {
+          never_used: ["the byte 0xc1, which begins no value", FORMATS],
+          not_array: ["a message that is not an array", MESSAGES],
+          shape: ["a message of another size than its kind has: 4 for a request or a response, 3 for a notification",
+                  MESSAGES],
+          kind: ["a kind of message other than 0, 1 and 2", MESSAGES],
+          id: ["a message id that is not an unsigned integer", MESSAGES],
+          method: ["a method that is not a string", MESSAGES],
+          params: ["params that are not an array", MESSAGES],
+          message_limit: ["a message over the limit", LIMITATION, :message],
+          nesting_limit: ["containers nested deeper than the limit", LIMITATION, :nesting],
+          elements_limit: ["containers with more elements in all than the limit", LIMITATION, :elements],
+          method_limit: ["a method's name over the limit", MESSAGES, :method_name],
+          truncated: ["the input ended inside a message", MESSAGES]
+        }.transform_values { |fields| Rule.new(*fields).freeze }.freeze
+
+        # What we must not send. An id of ours is 32 bits long; one that is echoed is as the peer has chosen it.
+        OURS = {
+          id: "an id that is not an Integer of 0 to 2^32 - 1 (of a response: to 2^64 - 1)",
+          method: "a method that is neither a String nor a Symbol",
+          params: "params that are not a packed array",
+          packed: "a value that is not packed: a String of at least a byte, or an Array of Strings"
+        }.freeze
+
+        PROTOCOL = "MessagePack-RPC"
+
+        class << self
+          include Rulebook
+
+          # @param name [Symbol] of OURS
+          # @return [LocalProtocolError] for what would break the protocol, to be raised
+          def refusal(name, what)
+            message = "not sent, for it would be broken MessagePack-RPC: #{OURS.fetch(name)}: #{what.inspect[0, 200]}"
+            LocalProtocolError.new(message, rule: name)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require "plait"
+# Where it is required by name: opening the constant must not load it a second time.
+Plait.autoload(:RPC, __FILE__) if Plait.autoload?(:RPC)
+
+require_relative "rpc/client"
+require_relative "rpc/connection"
+require_relative "rpc/server"
+
+module Plait
+  # MessagePack-RPC: one client for any number of threads, fibers and forks, in both directions.
+  #
+  # @example
+  #   client = Plait::RPC::Client.new("127.0.0.1", 18_800)
+  #   client.call(:add, 1, 2)                        # => 3
+  #   futures = urls.map { |url| client.call_async(:fetch, url) }
+  #   futures.map(&:value)
+  module RPC
+  end
+end

@@ -1,0 +1,234 @@
+# frozen_string_literal: true
+
+require_relative "client/dialer"
+require_relative "client/link"
+require_relative "client/mapping"
+require_relative "client/options"
+require_relative "future"
+require_relative "proxy"
+require_relative "stream"
+require_relative "streaming/call"
+require "plait/io/endpoint"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module RPC
+    # Calls methods of a MessagePack-RPC server, in any language. One client is for any number of threads, fibers and forks:
+    # their calls share a connection, and each gets its own answer, in whatever order they come.
+    #
+    # It connects with the first call. When the connection is lost, calls that were sent fail with an error whose `retry_safe?`
+    # tells whether they can have run; those that were not sent are made again, on a new one.
+    #
+    # A client with a `handler:` also takes requests and notifications of its peer, as long as there is a connection: from
+    # {#open}, or the first call, on.
+    class Client
+      # Connections on which a call that was not sent is tried.
+      TRIES = 3
+      private_constant :TRIES
+
+      class << self
+        # @param url [String, Io::Endpoint] "tcp://host:port", "unix:///path", "tls://host:port", or "udp://host:port": there each
+        #   message is a datagram, of 65,507 bytes at most, and a call or its answer may get lost: then it is late, as
+        #   {ReadTimeout} says, and is not made again
+        # @param options [Hash] see {#initialize}
+        # @yieldparam factory [MessagePack::Factory] to register extension types
+        # @return [Client]
+        # @raise [UsageError]
+        def connect(url, **options, &extensions) = new(Io::Endpoint.parse(url), **options, &extensions)
+
+        # As {connect}, for the time of a block.
+        # @yieldparam client [Client]
+        # @return [Object] what the block returns
+        def open(url, **options)
+          client = connect(url, **options)
+          yield client
+        ensure
+          client&.close
+        end
+      end
+
+      # @return [Io::Endpoint]
+      attr_reader :endpoint
+      # @return [Numeric, nil] seconds for a call that says nothing else; nil: as long as it takes
+      attr_reader :timeout
+
+      # @param host [String, Io::Endpoint] or a URL, see {connect}
+      # @param port [Integer, nil]
+      # @param options [Hash]
+      # @option options [Numeric, nil] :timeout seconds for a call, with connecting where it has to; 30
+      # @option options [Numeric, nil] :connect_timeout seconds to connect; 10
+      # @option options [Numeric] :reconnect seconds for which a call waits for a server that is gone (restarting, perhaps); 5
+      # @option options [Hash, Io::TLS::Client] :tls for tls://, see {Io::TLS::Client#initialize}
+      # @option options [Hash] :connector see {Io::Connector#initialize}: keepalive, nodelay, local_address
+      # @option options [Hash, Protocols::MessagePackRPC::Limits] :limits of what the peer sends: message, nesting, elements,
+      #   method_name
+      # @option options [Integer] :outbox bytes that may wait for a peer who doesn't read, before calls have to wait; 1 MiB
+      # @option options [Boolean] :raw for an old peer: neither str 8 nor bin are written
+      # @option options [Boolean] :symbolize_keys of Hashes in results
+      # @option options [Protocols::MessagePackRPC::Codec] :codec instead of both
+      # @option options [Object, Module, Hash, Handler] :handler whose methods the peer can call, as a {Server}'s; they are run in
+      #   threads: requests side by side, notifications one after another. By `Plait::RPC.current.connection` they can call it
+      # @option options [#take] :dispatcher instead, for who wants to run them in another way: it is given each {Incoming}, in a
+      #   thread or fiber that must not wait
+      # @option options [Symbol] :order :lifo answers the peer's last request first, as older Neovim needs it for nested ones
+      # @option options [String] :secret that the server wants to hear first
+      # @yieldparam factory [MessagePack::Factory] to register extension types
+      # @raise [UsageError]
+      def initialize(host, port = nil, **options, &extensions)
+        @endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
+        options = Options.new(options, &extensions)
+        @timeout = options.timeout
+        dialer = Dialer.new(@endpoint, options)
+        @link = Link.new(@endpoint, options.reconnect) { |deadline, &take| dialer.connect(deadline, &take) }
+      end
+
+      # @param seconds [Numeric, nil]
+      def timeout=(seconds)
+        Future.seconds(seconds) if seconds
+        @timeout = seconds
+      end
+
+      # @!group Calls
+
+      # Calls a method and waits for its result. Keywords other than these are the last argument, a Hash.
+      # @param method [Symbol, String]
+      # @param arguments [Array]
+      # @param timeout [Numeric, nil] seconds; 0: its time is over at once
+      # @param deadline [Deadline, nil] for the whole of which this is a part
+      # @return [Object] the result
+      # @raise [RemoteError] the peer has answered with an error
+      # @raise [ReadTimeout, WriteTimeout] it did not answer in time, or takes nothing
+      # @raise [ConnectError, ConnectTimeout, ResolveError, TLSError, CertificateError] there is no connection; nothing was sent
+      # @raise [ConnectionClosed] it ended before the answer; `retry_safe?` tells whether the call can have run
+      # @raise [RemoteProtocolError] the peer has broken the protocol
+      # @raise [Protocols::MessagePackRPC::PackError, Protocols::MessagePackRPC::UnpackError]
+      def call(method, *arguments, timeout: @timeout, deadline: nil, **named)
+        arguments << named unless named.empty?
+        limit = limit(timeout, deadline)
+        on_connection(limit) { |connection| connection.request(method, arguments, limit: limit) }
+      end
+
+      # Sends a call, and doesn't wait for its result.
+      # @param (see #call)
+      # @return [Future]
+      # @raise (see #call)
+      def call_async(method, *arguments, timeout: @timeout, deadline: nil, **named)
+        arguments << named unless named.empty?
+        limit = limit(timeout, deadline)
+        on_connection(limit) { |connection| connection.call(method, arguments, limit: limit) }
+      end
+
+      # Sends a notification: there is no answer, and it isn't known whether it arrives.
+      # @param (see #call)
+      # @return [nil]
+      # @raise (see #call)
+      def notify(method, *arguments, timeout: @timeout, deadline: nil, **named)
+        arguments << named unless named.empty?
+        limit = limit(timeout, deadline)
+        on_connection(limit) { |connection| connection.notify(method, arguments, limit: limit) }
+        nil
+      end
+
+      # Calls a method for each element, many at once, and sends them together.
+      # @param method [Symbol, String]
+      # @param lists [#each] for each call its arguments, an Array; or its only argument
+      # @param limit [Integer] calls under way at once
+      # @param timeout [Numeric, nil] seconds for each
+      # @param deadline [Deadline, nil] for all
+      # @return [Array] the results, in the order of the calls
+      # @raise (see #call)
+      def map(method, lists, limit: Mapping::WINDOW, timeout: @timeout, deadline: nil)
+        Mapping.new(method, limit) { |arguments| send_many(method, arguments, timeout, deadline) }.run(lists)
+      end
+
+      # Calls a method with an argument, or a result, that comes in chunks, so that neither side ever holds all of it: an
+      # Enumerator among the arguments is sent as there is room for it, and an Enumerator that the method returns is a {Stream}
+      # here. For peers that know this, as Plait's servers do; others are asked once, and nothing else.
+      #
+      # @example
+      #   client.stream(:import, File.foreach("rows.csv"))           # => 12345
+      #   client.stream(:export) { |chunk| file.write(chunk) }
+      # @param method [Symbol, String]
+      # @param arguments [Array]
+      # @param timeout [Numeric, nil] seconds without any progress
+      # @param deadline [Deadline, nil] for the whole
+      # @yieldparam chunk [Object] of the result
+      # @return [Stream, Object] what the method returns; with a block, nil where that was a stream
+      # @raise [UnsupportedError] the peer does not take streams; nothing was called
+      # @raise [PoolTimeout] it has too many of this client's; nothing was called
+      # @raise [RemoteError] the method has failed, before or between the chunks
+      # @raise (see #call)
+      def stream(method, *arguments, timeout: @timeout, deadline: nil, **named, &block)
+        arguments << named unless named.empty?
+        call = Streaming::Call.new(method, arguments, timeout: timeout, deadline: deadline)
+        on_connection(limit(timeout, deadline)) { |connection| call.begin(connection) }
+        result = call.finish
+        return result unless block && result.is_a?(Stream)
+
+        result.each(&block)
+        nil
+      end
+
+      # @return [Proxy] an object whose methods are the server's: `client.proxy.add(1, 2)`
+      # @param timeout [Numeric, nil] seconds for each call
+      # @raise [UsageError]
+      def proxy(timeout: @timeout) = Proxy.new(self, timeout && Future.seconds(timeout))
+
+      # @!group Connection
+
+      # Connects, where the first call would: a client with a handler is called from then on.
+      # @return [self]
+      # @raise (see #call)
+      def open
+        @link.connection(limit(@timeout, nil))
+        self
+      end
+
+      # @return [Boolean] whether there is a connection now
+      def connected? = @link.current&.usable? || false
+
+      # @return [Integer] calls without an answer
+      def pending = connected? ? @link.current.pending : 0
+
+      # Closes the connection. Who waits for an answer gets {ConnectionClosed}. In a fork, the parent's goes on.
+      # @return [void]
+      def close = @link.close
+
+      # @return [Boolean]
+      def closed? = @link.closed? || false
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@endpoint}#{" closed" if closed?}>"
+
+      private
+
+      # (The client's own is known to be one.)
+      def limit(timeout, deadline)
+        moment = timeout.equal?(@timeout) ? Deadline.now + timeout : after(timeout) if timeout
+        return moment unless deadline
+
+        moment ? [moment, deadline.at].min : deadline.at
+      end
+
+      def after(seconds) = Deadline.now + Future.seconds(seconds)
+
+      def send_many(method, lists, timeout, deadline)
+        limit = limit(timeout, deadline)
+        on_connection(limit) { |connection| connection.volley(method, lists, limit: limit) }
+      end
+
+      # What was not sent is tried once more: a connection at rest may have ended unnoticed.
+      def on_connection(limit)
+        tries = 0
+        begin
+          yield @link.connection(limit)
+        rescue ConnectionClosed, RemoteProtocolError => e
+          raise if !e.retry_safe? || closed? || (tries += 1) >= TRIES
+
+          retry
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require_relative "future/following"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module RPC
+    # The answer to a call, which may not be there yet. Any number of threads and fibers may wait for it.
+    class Future
+      include Following
+
+      # States in which the outcome is packed => what they become.
+      PACKED = { answered: :result, refused: :error }.freeze
+      private_constant :PACKED
+
+      # @param given [Numeric]
+      # @return [Numeric]
+      # @raise [UsageError] they are none
+      # @api private
+      def self.seconds(given)
+        return given if given.is_a?(Numeric) && given.real? && given >= 0
+
+        raise UsageError, "a timeout is seconds from 0, or nil for none, not #{given.inspect}"
+      end
+
+      # @return [Integer] of the request
+      attr_reader :id
+      # @return [String, Symbol]
+      attr_reader :method_name
+      # @return [Float, nil] monotonic seconds by which the answer must be there
+      # @api private
+      attr_reader :limit
+      # @return [Array<PureLine::Member>, nil] who sleeps until it is there
+      # @api private
+      attr_reader :members
+
+      # @param connection [Connection]
+      # @param method_name [String, Symbol]
+      # @param limit [Float, nil] monotonic seconds
+      # @api private
+      def initialize(connection, method_name, limit)
+        @connection = connection
+        @method_name = method_name
+        @limit = limit
+        @state = @followed = nil
+      end
+
+      # Waits for the answer.
+      # @param timeout [Numeric, nil] seconds for this wait; the call's own time holds too
+      # @return [Object] the result
+      # @raise [RemoteError] the peer has answered with an error
+      # @raise [ReadTimeout] it did not answer in the call's time
+      # @raise [TimeoutError] the answer is not there yet: it may be asked for again
+      # @raise [ConnectionClosed, RemoteProtocolError] the connection ended before; `retry_safe?` tells whether it can have run
+      # @raise [CancelledError] it was cancelled
+      # @raise [Protocols::MessagePackRPC::UnpackError] the peer has sent what can't be unpacked
+      def value(timeout = nil)
+        raise not_yet(timeout) unless @state || await(timeout)
+        return @content if @state == :result
+
+        open_answer if PACKED.key?(@state)
+        return @content if @state == :result
+
+        raise failure
+      end
+      alias get value
+
+      # Waits for the answer, whatever it is.
+      # @param timeout [Numeric, nil] seconds
+      # @return [self, nil] nil: it is not there yet
+      def join(timeout = nil)
+        self if settled? || await(timeout)
+      rescue Error
+        self # it has failed: its value tells
+      end
+
+      # Waits for the answer.
+      # @return [Exception, nil] what {#value} raises; nil when there is a result
+      def error
+        value
+        nil
+      rescue StandardError => e
+        e
+      end
+
+      # @return [Boolean] whether it is known what has become of it; takes what has come, and doesn't wait
+      def ready?
+        @connection.look unless @state
+        settled?
+      end
+
+      # Has nobody wait for the answer any more: it is dropped when it comes. The call may run nevertheless.
+      # @return [Boolean] whether the answer was still to come
+      def cancel = @connection.drop(self)
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@method_name} #{@state || "pending"}>"
+
+      # @!group For the line
+
+      # @api private
+      def settled? = !@state.nil?
+
+      # @return [Boolean] whether the connection ended before the answer, and the call may have run
+      # @api private
+      def lost? = @state == :lost
+
+      # (That in C does the same for itself.)
+      # @api private
+      def entered(id, frame_end)
+        @id = id
+        @frame_end = frame_end
+      end
+
+      # @api private
+      def sent?(bytes) = bytes >= @frame_end
+
+      # @api private
+      def awaited_by(member) = (@members ||= []) << member
+
+      # Whether somebody is to be told when it is settled. Under the line's lock.
+      # @api private
+      attr_accessor :followed
+
+      # Once. Under the line's lock.
+      # @param state [Symbol] :answered (the outcome is packed), :refused (a pair, packed: the error, and what came in the place
+      #   of the result), :lost or :unsent (the reason why), :late, :cancelled
+      # @api private
+      def settle(state, outcome = nil)
+        @outcome = outcome
+        @state = state
+      end
+
+      private
+
+      def await(timeout) = @connection.await_answer(self, timeout && (Deadline.now + Future.seconds(timeout)))
+
+      # By who wants it, and not by who has read it. Of two who want it at once both may do it.
+      def open_answer
+        state = @state
+        packed = @outcome or return # it was opened in this moment
+        return unless PACKED.key?(state)
+
+        codec = @connection.codec
+        @content = state == :answered ? codec.unpack(packed) : packed.map { |part| codec.unpack(part) }
+        @state = PACKED.fetch(state)
+        @outcome = nil
+      end
+
+      def failure
+        case @state
+        when :error then RemoteError.new(*@content, method_name: @method_name, endpoint: @connection.endpoint)
+        when :late then @connection.late_answer(self)
+        when :cancelled then CancelledError.new
+        else @connection.complaint(@outcome, retry_safe: @state == :unsent, about: @method_name.to_s)
+        end
+      end
+
+      def not_yet(timeout) = TimeoutError.new("#{@method_name} has no answer after #{timeout} s; it may still come")
+    end
+  end
+end

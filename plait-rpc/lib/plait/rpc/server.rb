@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require_relative "handler"
+require_relative "native_batch"
+require_relative "server/introspection"
+require_relative "server/options"
+require_relative "server/prefork"
+require_relative "server/shift"
+require "plait/io/bell"
+require "plait/io/datagrams"
+require "plait/io/endpoint"
+require "plait/io/listener"
+require "plait/values/deadline"
+require "plait/values/errors"
+# The last: it would load what is loaded here when it is asked for.
+require "plait"
+
+module Plait
+  module RPC
+    # @return [Incoming, nil] the request or notification that is being run in this thread or fiber: by its connection the
+    #   method can call the caller
+    def self.current
+      running = Thread.current[:plait_rpc_incoming]
+      running.is_a?(Array) ? NativeBatch.incoming(running) : running
+    end
+
+    # Serves an object's methods to MessagePack-RPC peers.
+    #
+    # @example
+    #   class Calculator
+    #     def add(a, b) = a + b
+    #   end
+    #   server = Plait::RPC::Server.new(Calculator.new, on: :fibers)
+    #   server.listen("127.0.0.1", 18_800)
+    #   trap(:TERM) { server.stop }
+    #   server.run
+    #
+    # On processes, the one that calls {#run} is their master: it starts workers, each with a copy of the handler, replaces those
+    # that die, and serves nobody itself. Its signals are its own business; however it ends, the workers end too.
+    class Server
+      # Seconds that a server which ends gives to what it has begun.
+      DRAIN = 10
+
+      # @return [Handler]
+      attr_reader :handler
+
+      # @param handler [Object, Module, Hash{String => #call}] whose methods can be called: public ones of the program, see
+      #   {Exposure}. A method's block, or `yield`, answers before the method is over; a {Delayed} result answers
+      #   later. A {Handler} is taken as it is.
+      # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
+      # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
+      # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}; and with what peers do wrong, see
+      #   {Handler#initialize}
+      # @param streams [Boolean] whether peers may call methods by {Client#stream}: then a method may return an Enumerator
+      # @param introspection [Boolean] whether peers may call rpc.methods, rpc.ping and rpc.stats
+      # @param options [Hash]
+      # @option options [Symbol, Array<Symbol>] :on :threads, :fibers, :hybrid, :processes, or [:processes, :fibers] …
+      # @option options [Integer, nil] :limit methods run at once, in each process
+      # @option options [Integer] :queue requests that wait, of all connections; then nothing more is read
+      # @option options [Integer] :pipeline requests of one connection that wait or are run; then nothing more is read from it
+      # @option options [Integer, nil] :connections at most; others wait in the kernel
+      # @option options [Integer] :outbox bytes that wait for a peer to read them; then no more of its requests are run
+      # @option options [Hash, Protocols::MessagePackRPC::Limits] :limits of what is received
+      # @option options [Protocols::MessagePackRPC::Codec] :codec with extension types, say
+      # @option options [Boolean] :raw for old peers: strings without str 8 and bin
+      # @option options [String, nil] :secret that a connection has to show first, by `rpc.authenticate(secret)`
+      # @option options [Numeric, nil] :idle_timeout seconds without a message after which a connection is closed
+      # @option options [Numeric, nil] :message_timeout seconds for each 64 KiB of a message
+      # @option options [Numeric, nil] :write_timeout seconds that a peer may read nothing of what waits for it
+      # @option options [Numeric] :handshake_timeout seconds for TLS
+      # @option options [Integer, nil] :workers processes; as many as there are processors. Each has what is said of `limit`,
+      #   `queue` and `connections` for itself
+      # @raise [UsageError]
+      def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, streams: true,
+                     **options)
+        @options = Options.build(options)
+        extra = introspection ? Introspection.of(self) : {}
+        @handler = handler if handler.is_a?(Handler)
+        @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, streams: streams, on_error: on_error)
+        @listeners = []
+        @bell = Io::Bell.new
+      end
+
+      # Opens a socket; connections wait there until {#run}.
+      # @overload listen(host, port, **options)
+      # @overload listen(url, **options)
+      #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801", or
+      #     "udp://127.0.0.1:18800": there, each request, notification and answer is a datagram, of 65,507 bytes at most. An
+      #     address of a sender is easily forged, so don't offer it to the world.
+      # @param tls [Hash, Io::TLS::Server, nil] for tls://, see {Io::TLS::Server#initialize}: certificate and key, and whether
+      #   clients have to show a certificate of theirs
+      # @param options [Hash] see {Io::Listener.open}
+      # @return [Io::Endpoint] with the port that was given
+      # @raise [ListenError]
+      def listen(host, port = nil, tls: nil, **options)
+        endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
+        @listeners << (endpoint.udp? ? take_datagrams(endpoint, options) : accept(endpoint, tls, options))
+        @listeners.last.endpoint
+      end
+
+      # @return [Array<Io::Endpoint>]
+      def endpoints = @listeners.map(&:endpoint)
+
+      # Serves until {#stop}.
+      # @return [void]
+      # @raise [UsageError] when it listens nowhere, or has run before
+      def run
+        raise UsageError, "the server listens nowhere: call listen first" if @listeners.empty?
+        raise UsageError, "a server runs once" if @ran
+
+        @ran = true
+        serve
+      ensure
+        @work&.close
+        @bell.close
+        @listeners.each(&:close) if @ran
+      end
+
+      # {#run} in a thread of its own.
+      # @return [Thread]
+      def start
+        Thread.new { run }.tap { |thread| thread.name = "plait rpc server" }
+      end
+
+      # Ends {#run}: nothing new is taken, what was taken is answered, as far as there is time, and all connections are closed.
+      # Does not wait for that. From any thread, fiber or signal handler.
+      # @param within [Numeric] seconds
+      # @return [void]
+      def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
+
+      # @return [Hash{Symbol => Integer}] as counted until now; of all processes together
+      def statistics = @work&.statistics || {}
+
+      # @return [Array<Integer>] the ids of its worker processes, where it has some
+      def workers = @options.processes? && @work ? @work.pids : []
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
+
+      private
+
+      def accept(endpoint, tls, options)
+        Io::Listener.open(endpoint, tls: tls.is_a?(Hash) ? tls_server(tls) : tls, **options)
+      end
+
+      # OpenSSL takes longer to load than all the rest.
+      def tls_server(options)
+        require "plait/io/tls"
+        Io::TLS::Server.new(**options)
+      end
+
+      def take_datagrams(endpoint, options)
+        raise UsageError, "#{endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret
+
+        Io::Datagrams.open(endpoint, **options)
+      end
+
+      def serve
+        return serve_by_processes if @options.processes?
+
+        Plait.run(on: @options.inner, on_error: :collect) do |scope|
+          @work = Shift.new(scope, @options, @handler, @listeners, @bell)
+          @work.run
+        end
+      end
+
+      # What is asked of the server in a worker concerns all of them.
+      def serve_by_processes
+        @work = Prefork.new(@options, @handler, @listeners, @bell) { |assignment| @work = @bell = assignment }
+        @work.run
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "plait/suites/common/suite"
+require_relative "blocks"
+require_relative "../../protocols/messagepack_rpc"
+require_relative "../../rpc"
+
+module Plait
+  module Suites
+    class Rpc < Suite
+      # The ways by which some megabytes come to who wants them: an item is where they begin and how many blocks they are.
+      module Transfer
+        # A call takes as long as it takes: the lab has a bound of its own for what hangs.
+        OPTIONS = { timeout: nil, limits: { message: 1 << 30 } }.freeze
+        # Calls among which a map divides them.
+        PIECES = 16
+
+        # @return [Array<Array(Integer, Integer)>] the parts of an item, as many as there are, at least a block each
+        def self.divide(count, parts)
+          size = count / parts
+          Array.new(parts) { |part| [part * size, size] }
+        end
+
+        # Copied in memory: the least that moving it can cost.
+        class Copy
+          # @param blocks [Blocks]
+          def initialize(blocks)
+            @blocks = blocks
+          end
+
+          # @return [Integer] bytes
+          def call(item)
+            first, count = item
+            Blocks.verify(String.new(capacity: count * Blocks::SIZE) << @blocks.at(first, count), first, count)
+          end
+
+          # @return [Proc]
+          def to_proc = method(:call).to_proc
+        end
+
+        # Packed and unpacked, and sent nowhere.
+        class Packed < Copy
+          # @param blocks [Blocks]
+          def initialize(blocks)
+            super
+            @codec = Protocols::MessagePackRPC::Codec.new
+          end
+
+          def call(item)
+            first, count = item
+            packed = [*@codec.pack(@blocks.at(first, count))].join
+            Blocks.verify(@codec.unpack(packed), first, count)
+          end
+        end
+
+        # Called for, the answer waited for.
+        class Sync
+          # @param servers [Servers]
+          # @param on [Symbol] what the server runs its methods on
+          def initialize(servers, on)
+            @servers = servers
+            @on = on
+            @lock = Mutex.new
+          end
+
+          # @return [Integer] bytes
+          def call(item) = Blocks.verify(fetch(*item), *item)
+
+          # @return [Proc]
+          def to_proc = method(:call).to_proc
+
+          private
+
+          def fetch(first, count) = client.call(:give, first, count)
+
+          # All threads share it; where the servers are is not known before they run.
+          def client
+            @client || @lock.synchronize { @client ||= RPC::Client.new(@servers.endpoint(@on), **OPTIONS) }
+          end
+        end
+
+        # Called for, the answer waited for later.
+        class Async < Sync
+          private
+
+          def fetch(first, count) = client.call_async(:give, first, count).get
+        end
+
+        # Called for in pieces, all at once.
+        class Map < Sync
+          def call(item)
+            first, count = item
+            parts = Transfer.divide(count, PIECES).map { |start, size| [first + start, size] }
+            client.map(:give, parts).zip(parts).sum { |data, part| Blocks.verify(data, *part) }
+          end
+        end
+      end
+    end
+  end
+end

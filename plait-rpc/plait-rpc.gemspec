@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+require_relative "../plait/lib/plait/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "plait-rpc"
+  spec.version = Plait::VERSION
+  spec.summary = "Plait's MessagePack-RPC"
+  spec.description = <<~TEXT
+    A MessagePack-RPC client and server for threads and fibers, and plait rpc.
+  TEXT
+  spec.authors = ["The Plait developers"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir.glob(%w[lib/**/*.rb sig/**/*.rbs README.md CHANGELOG.md], base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
+
+  spec.add_dependency "plait", Plait::VERSION
+  spec.add_dependency "plait-io", Plait::VERSION
+  spec.add_dependency "msgpack", "~> 1.7"
+end

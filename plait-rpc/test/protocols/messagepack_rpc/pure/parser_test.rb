@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+# bin/test: jruby
+
+require "test_helper"
+require_relative "../parser_cases"
+
+class MessagePackRPCPureParserTest < Minitest::Test
+  ENGINE = "pure"
+  include ParserCases
+end

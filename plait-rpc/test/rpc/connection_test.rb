@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# bin/test: jruby
+
+require "test_helper"
+require_relative "connection_cases"
+
+class ConnectionOverPureLineTest < Minitest::Test
+  include ConnectionCases
+
+  def line = Plait::RPC::PureLine
+end
+
+if Plait::Native.available?
+  class ConnectionOverNativeLineTest < Minitest::Test
+    include ConnectionCases
+
+    def line = Plait::RPC::NativeLine
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "plait/rpc"
+
+# Those who do a server's work, without any work.
+class RPCCrewTest < Minitest::Test
+  Crew = Plait::RPC::Server::Crew
+
+  # Who could not come is not waited for.
+  def test_when_there_was_no_thread_to_be_had_the_next_call_asks_for_one_again
+    crew = Crew.new(Plait::RPC::Lock.new, nil, nil, nil, 10) { start }
+    crew.begin
+    @refuses = true
+    crew.call
+    assert_equal([2, 2], [@started, crew.size])
+    @refuses = false
+    crew.call
+    assert_equal([3, 3], [@started, crew.size])
+  end
+
+  def setup = @started = 0
+
+  private
+
+  def start
+    raise ThreadError, "can't create Thread: Resource temporarily unavailable" if @refuses
+
+    @started += 1
+  end
+end

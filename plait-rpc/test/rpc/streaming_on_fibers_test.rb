@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "streaming_cases"
+
+class RPCStreamingOnFibersTest < Minitest::Test
+  include StreamingCases
+
+  def mechanism = :fibers
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+# bin/test: jruby
+
+require "test_helper"
+require "plait/rpc"
+require "socket"
+
+# What a server waits for, connection by connection.
+class RPCSwitchboardTest < Minitest::Test
+  Server = Plait::RPC::Server
+
+  # As far as the switchboard knows one: it has too much to send, until it is read from, which sends too.
+  Connection = Struct.new(:to_io, :congested, keyword_init: true) do
+    def read_available
+      self.congested = false
+      :idle
+    end
+
+    def congested? = congested
+    def flush = !congested
+    def sending? = false
+    def unsent = congested ? 5 : 0
+    def pending = 0
+    def sent = 0
+    def received = 0
+  end
+
+  # Nobody else would come to let them go on: all is sent.
+  def test_what_is_held_back_goes_on_when_reading_has_sent_the_rest
+    ours, theirs = UNIXSocket.pair
+    backlog = Server::Backlog.new(8, 8)
+    board = Server::Switchboard.new(Plait::RPC::Lock.new, backlog, {})
+    peer = Server::Peer.new
+    peer.connection = Connection.new(to_io: ours, congested: true)
+    board.admit(peer)
+    peer.held = [:request]
+    board.attend(peer)
+    assert_equal(1, backlog.size)
+    assert_nil(peer.held)
+  ensure
+    board&.close
+    [ours, theirs].each(&:close)
+  end
+end

@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+require "json"
+require "plait/cli/command"
+require "plait/cli/exit_status"
+require_relative "../../server/pid_file"
+require_relative "../../server/running"
+require_relative "../../server/state_file"
+require_relative "../../server/workers/cut"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  module CLI
+    class Serve < Command
+      # Asks a server that runs elsewhere, by the files that it writes.
+      class Operator
+        # Seconds between two looks.
+        LOOK = 0.1
+        # Seconds more than the server gives itself.
+        SLACK = 5
+        COLUMNS = { "index" => "worker", "pid" => "pid", "age" => "age", "memory" => "memory", "connections" => "connections",
+                    "running" => "running", "waiting" => "waiting", "requests" => "requests" }.freeze
+
+        # @param configuration [Server::Configuration]
+        # @param terminal [Terminal]
+        # @param json [Boolean]
+        def initialize(configuration, terminal, json: false)
+          @configuration = configuration
+          @terminal = terminal
+          @json = json
+        end
+
+        # Tells how it is.
+        # @return [Integer] an {ExitStatus}: UNAVAILABLE where none runs
+        def status
+          return status_by_pid if @configuration.pidfile && !@configuration.state
+
+          path = file(:state, "--state")
+          state = Server::StateFile.read(path) or return nobody(path)
+          @json ? @terminal.data("#{JSON.generate(state)}\n") : @terminal.say(*lines(state))
+          ExitStatus::OK
+        end
+
+        # Has it end, and waits for that.
+        # @return [Integer]
+        def stop
+          pid = find or return nobody(where)
+          Process.kill(:TERM, pid)
+          return told("process #{pid} has ended") if wait(@configuration.drain + SLACK) { Server::Running.since(pid).nil? }
+
+          failed("process #{pid} has not ended yet; a second plait serve stop does not let it wait for its requests")
+        end
+
+        # Has it load the app anew and replace its workers; waits for that where there is a status file.
+        # @return [Integer]
+        def restart
+          pid = find or return nobody(where)
+          before = state
+          Process.kill(:USR2, pid)
+          return told("process #{pid} was asked to replace its workers") unless before
+
+          wait(@configuration.boot_timeout + SLACK) { changed?(before) }
+          report_change(before)
+        end
+
+        private
+
+        def status_by_pid
+          pid = find or return nobody(where)
+          return ExitStatus::OK.tap { @terminal.data("#{JSON.generate({ pid: pid })}\n") } if @json
+
+          @terminal.say("process #{pid}; one with --state tells more")
+          ExitStatus::OK
+        end
+
+        def file(name, option)
+          path = @configuration[name] or raise UsageError, "where is its file? Say #{option} FILE, or name it in config/plait.rb"
+          File.expand_path(path, @configuration.directory || Dir.pwd)
+        end
+
+        def where = @configuration.pidfile ? file(:pidfile, "--pidfile") : file(:state, "--state")
+
+        # @return [Integer, nil]
+        def find
+          return Server::PidFile.holder(where) if @configuration.pidfile
+
+          state&.fetch("pid")
+        end
+
+        def state = @configuration.state && Server::StateFile.read(file(:state, "--state"))
+
+        def wait(seconds)
+          deadline = Deadline.after(seconds)
+          until (done = yield) || deadline.expired?
+            sleep(LOOK)
+          end
+          done
+        end
+
+        def changed?(before)
+          now = state
+          now.nil? || now.values_at("generation", "failures") != before.values_at("generation", "failures")
+        end
+
+        def report_change(before)
+          now = state
+          return failed("the server has ended meanwhile") unless now
+          return told("process #{now["pid"]} has replaced its workers") if now["generation"] != before["generation"]
+
+          failed("the app can't be loaded, and the old one goes on: #{now["obituary"] || "nothing was heard in time"}")
+        end
+
+        def told(text)
+          @terminal.note(text)
+          ExitStatus::OK
+        end
+
+        def nobody(path) = failed("no server runs by #{path}", ExitStatus::UNAVAILABLE)
+
+        def failed(text, status = ExitStatus::FAILED)
+          @terminal.complain("plait: #{text}")
+          status
+        end
+
+        # ---- for people ----
+
+        def lines(state)
+          workers = state["workers"] || []
+          ["process #{state["pid"]}, plait #{state["version"]}, #{state["phase"]} for #{age(state)} on #{state["on"]} " \
+           "at #{state["endpoints"].join(", ")}", *(table(workers) unless workers.empty?), *cut(state)]
+        end
+
+        def cut(state)
+          count = state.dig("counters", "cut") || 0
+          Server::Workers::Cut.words(count) if count.positive?
+        end
+
+        def table(workers)
+          rows = [COLUMNS.values, *workers.map { |worker| COLUMNS.keys.map { |key| cell(worker, key) } }]
+          widths = rows.transpose.map { |column| column.map(&:size).max }
+          rows.map { |row| row.zip(widths).map { |text, width| text.rjust(width) }.join("  ") }
+        end
+
+        def cell(worker, key)
+          case key
+          when "age" then age(worker)
+          when "memory" then "#{worker[key].to_i >> 20} MB"
+          else worker[key].to_s
+          end
+        end
+
+        def age(thing)
+          seconds = [Time.now.to_i - thing["since"].to_i, 0].max
+          return "#{seconds} s" if seconds < 120
+
+          seconds < 7200 ? "#{seconds / 60} min" : "#{seconds / 3600} h"
+        end
+      end
+    end
+  end
+end

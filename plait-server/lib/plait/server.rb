@@ -1,0 +1,228 @@
+# frozen_string_literal: true
+
+require "plait"
+# Where it is required by name: opening the constant must not load it a second time.
+Plait.autoload(:Server, __FILE__) if Plait.autoload?(:Server)
+
+module Plait
+  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  class Server; end # rubocop:disable Lint/EmptyClass
+end
+
+require_relative "server/detour"
+require_relative "server/duty"
+require_relative "server/http2"
+require_relative "server/options"
+require_relative "server/shift"
+require_relative "server/support"
+require_relative "server/watched_loop"
+require_relative "server/workers"
+require "plait/io/bell"
+require "plait/io/endpoint"
+require "plait/io/listener"
+require "plait/io/tls"
+require "plait/mechanisms/scheduler"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait # rubocop:disable Style/OneClassPerFile -- see above
+  # Serves a Rack app over HTTP/1.1 and HTTP/2, on threads, fibers, or fibers with a thread pool: by one option, without a line
+  # changed in the app. Connections between two requests cost a descriptor and a hundred bytes.
+  #
+  # @example
+  #   server = Plait::Server.new(app, on: :fibers, bind: "tcp://127.0.0.1:9292")
+  #   trap(:TERM) { server.stop }
+  #   server.run
+  class Server
+    # Seconds that a server which ends gives to the requests it has begun.
+    DRAIN = 30
+    # Connections that wait to be accepted, as far as the kernel allows.
+    BACKLOG = 4096
+
+    # Middleware that has some requests of an app run elsewhere than the others: an app that mostly waits can compute, too.
+    #
+    # - on :threads, on the thread pool of a loop of fibers. Under servers without such a loop it just calls the app.
+    # - on :processes, in processes of each worker, which compute at the same time. What is in env travels by Marshal, and so does
+    #   the answer: `rack.hijack`, `rack.early_hints` and streaming by a call are not there. Under other servers it just calls
+    #   the app.
+    #
+    # An answer is collected as a whole before it leaves, except on threads a file's, or one that is streamed by a call.
+    # @example in a config.ru
+    #   use Plait::Server.on(:threads) { |request| request.path.start_with?("/reports") }
+    #   use Plait::Server.on(:processes, limit: 2) { |request| request.path == "/thumbnail" }
+    # @param mechanism [Symbol] :threads or :processes
+    # @param options [Hash]
+    # @option options [Integer] :limit processes, of each worker; as many as there are processors
+    # @yieldparam request [Rack::Request] (without the gem rack: env)
+    # @yieldreturn [Boolean] whether the request is one of them
+    # @return [#new] for `use`
+    # @raise [UsageError]
+    def self.on(mechanism, **options, &condition) = Detour.new(mechanism, options, condition)
+
+    # @param app [#call] a Rack app
+    # @param bind [String, Array<String>, nil] where to listen, see {#listen}
+    # @param options [Hash]
+    # @option options [Symbol] :on :threads, :fibers, :hybrid
+    # @option options [Integer, nil] :limit requests that run at once
+    # @option options [Integer] :queue complete requests that wait for that; further ones are answered 503 with Retry-After
+    # @option options [Integer, nil] :connections at most; others wait in the kernel; nil: as many as there are descriptors, but
+    #   for some that are left to the app
+    # @option options [Integer, nil] :requests on one connection; then it is closed
+    # @option options [Hash, Protocols::HTTP1::Limits] :limits of what is received
+    # @option options [Integer] :spool bytes of a request's body from which it is kept in a file
+    # @option options [String, nil] :folder of these files
+    # @option options [Numeric, nil] :idle_timeout seconds between two requests
+    # @option options [Numeric, nil] :head_timeout seconds for the whole head of a request
+    # @option options [Numeric, nil] :body_timeout seconds for each 64 KiB of a request's body
+    # @option options [Numeric, nil] :write_timeout seconds for each 64 KiB of an answer that the peer does not take at once
+    # @option options [Numeric, nil] :queue_timeout seconds that a request waits for those that run; then it is answered 503
+    # @option options [Numeric] :handshake_timeout seconds for TLS
+    # @option options [Integer, nil] :workers processes that serve the same sockets, each with these bounds of its own; nil: this
+    #   one does
+    # @option options [Watch, nil] :watch sees all requests
+    # @option options [Numeric, nil] :blocking seconds for which a request may hold up the loop of fibers before :watch is told;
+    #   looking after that makes each switch a little slower; nil: a second, seen from outside at no cost
+    # @option options [Workers::Plan, Hash] :plan how workers are begun, watched and ended, see {Workers::Plan}
+    # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
+    # @raise [UsageError]
+    # @raise [ListenError]
+    # @raise [UnsupportedError] without the C extension, or on another system than Linux
+    def initialize(app, bind: nil, **options)
+      raise UsageError, "an app answers to call(env), #{app.inspect} does not" unless app.respond_to?(:call)
+
+      Support.check
+      @app = app
+      @options = Options.build(options)
+      @listeners = []
+      @owners = {}.compare_by_identity
+      @bell = @options.life&.bell || Io::Bell.new
+      Array(bind).each { |where| listen(where) }
+    end
+
+    # Opens a socket; connections wait there until {#run}.
+    # @param where [String, Io::Endpoint, Io::Listener] as "tcp://127.0.0.1:9292", "unix:///run/app.sock",
+    #   "ssl://0.0.0.0:9293"
+    # @param tls [Hash, Io::TLS::Server, nil] for ssl://, see {Io::TLS::Server#initialize}: at least `certificate:` and `key:`;
+    #   of a Hash HTTP/2 is offered too, where the gem http-2 is there
+    # @param worker [Integer, nil] the one that alone accepts there, from 0 on; nil: all of them do
+    # @param options [Hash] see {Io::Listener.open}
+    # @return [Io::Endpoint] with the port that was given
+    # @raise [ListenError]
+    def listen(where, tls: nil, worker: nil, **options)
+      tls = tls_server(tls) if tls.is_a?(Hash)
+      where = Io::Listener.open(Io::Endpoint.parse(where), backlog: BACKLOG, tls: tls, **options) unless where.is_a?(Io::Listener)
+      @listeners << where
+      @owners[where] = worker
+      where.endpoint
+    end
+
+    # @return [Array<Io::Endpoint>]
+    def endpoints = @listeners.map(&:endpoint).uniq
+
+    # Serves until {#stop}.
+    # @return [void]
+    # @raise [UsageError] when it listens nowhere, or has run before
+    def run
+      raise UsageError, "the server listens nowhere: call listen first" if @listeners.empty?
+      raise UsageError, "a server runs once" if @ran
+
+      @ran = true
+      begin
+        @options.workers ? supervise : serve
+      ensure
+        @shift&.close
+        @listeners.each(&:close)
+      end
+    end
+
+    # {#run} in a thread of its own.
+    # @return [Thread]
+    def start
+      Thread.new { run }.tap { |thread| thread.name = "plait server" }
+    end
+
+    # Ends {#run}: nothing new is taken, what was begun is answered, as far as there is time, and all connections are closed.
+    # Does not wait for that. From any thread, fiber or signal handler.
+    # @param within [Numeric] seconds
+    # @return [void]
+    def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
+
+    # Replaces all workers, one after another, without a failed request: each takes no new connections as soon as the one in its
+    # place serves. They get the app as it is in this process. Does not wait for that. From any thread, fiber or signal
+    # handler.
+    # @return [void]
+    # @raise [UsageError] without workers
+    def restart
+      raise UsageError, "there are no workers to replace: give the server workers:" unless @options.workers
+
+      @workers&.restart
+    end
+
+    # Opens logs anew, which somebody has renamed; in all workers.
+    # @return [void]
+    def reopen
+      @options.plan.on_reopen.each(&:call)
+      @workers&.reopen
+    end
+
+    # @return [Hash{Symbol => Integer}] as counted until now; of workers together, as each of them tells once a second
+    def statistics
+      return @shift&.statistics || {} unless @workers
+
+      report = @workers.report
+      report[:gauges].merge(report[:counters])
+    end
+
+    # @return [String]
+    def inspect = "#<#{self.class} #{endpoints.join(" ")}>"
+
+    private
+
+    def tls_server(words) = Io::TLS::Server.new(alpn: HTTP2.protocols, **words)
+
+    def supervise
+      life = @options.life
+      prepare_detours
+      @options.plan.on_end << -> { @listeners.each(&:close) } # who connects from now on is refused, and does not wait in vain
+      @workers = Workers.new(@options.workers, @bell, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
+      @workers.run { life&.ready(@workers) }
+    end
+
+    # Their processes are forks of a worker that has not yet booted, and boot themselves.
+    def prepare_detours
+      hooks = @options.plan.on_boot.dup
+      @options.plan.on_boot.unshift(lambda { |index|
+        Detour::OnProcesses.begin_all(@listeners) { hooks.each { |hook| hook.call(index) } }
+      })
+    end
+
+    def begin_as(worker)
+      @bell = worker.bell
+      @workers = nil
+      @listeners.select! { |listener| [nil, worker.index].include?(@owners[listener]) }
+      serve(worker)
+    end
+
+    def serve(life = @options.life)
+      own_loop = Fiber.current_scheduler.nil?
+      Detour::OnProcesses.begin_all(@listeners)
+      watching_the_loop do
+        Plait.run(on: @options.on, on_error: :collect) do |scope|
+          @shift = Shift.new(scope, @app, @options, @listeners, @bell)
+          life&.ready(Duty.new(@shift, life.index, @options.watch))
+          @shift.run
+        ensure
+          Scheduler.current&.cancel_scheduled if own_loop # what apps have started by Fiber.schedule and left behind
+        end
+      end
+    ensure
+      Detour::OnProcesses.end_all
+    end
+
+    def watching_the_loop(&block)
+      return yield unless @options.blocking && @options.watch && @options.on != :threads
+
+      WatchedLoop.around(@options.blocking, @options.watch, &block)
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require_relative "access_log/formats"
+require "plait/values/errors"
+require "plait/values/system_reason"
+
+module Plait
+  class Server
+    # A line for each request, in a file. Whoever answers a request only leaves its line here: a thread writes what has come, many
+    # lines at once, so that a slow disk holds up nobody. Several processes may write to one file: each write is of whole lines.
+    class AccessLog
+      # Seconds in which lines are gathered.
+      PAUSE = 0.1
+      # Lines that wait to be written; further ones are lost, and counted.
+      MOST = 100_000
+      # For standard output.
+      STANDARD = "-"
+
+      # @param name [Symbol]
+      # @return [#line]
+      # @raise [UsageError]
+      def self.format(name)
+        Formats::ALL.fetch(name) do
+          raise UsageError, "an access log is #{Formats::ALL.keys.join(", ")}, not #{name.inspect}"
+        end
+      end
+
+      # @param path [String] or "-"
+      # @param format [Symbol] :common, :combined or :json
+      # @raise [UsageError]
+      def initialize(path, format = :common)
+        @path = path
+        @format = AccessLog.format(format)
+        @lost = 0
+        @changing = Mutex.new
+        open
+        begin_anew
+      rescue SystemCallError => e
+        raise UsageError, "the access log #{path} can't be opened: #{SystemReason.of(e)}"
+      end
+
+      # @return [Integer] lines that could not be written
+      attr_reader :lost
+
+      # @param env [Hash] as {Watch} has completed it
+      # @param status [Integer]
+      # @param seconds [Float]
+      # @return [void]
+      def add(env, status, seconds)
+        return @lost += 1 if @lines.size >= MOST
+
+        begin_anew if @pid != Process.pid
+        @lines << @format.line(env, status, seconds)
+        @writer = Thread.new { write_always } unless @writer&.alive?
+      end
+
+      # Somebody has renamed the file. What is being written goes there as a whole. Where no new one can be opened the old one
+      # goes on: better there than nowhere.
+      # @yieldparam path [String] of one that can't be opened
+      # @yieldparam reason [String]
+      # @return [void]
+      def reopen
+        before = @file
+        open
+        leave(before)
+      rescue SystemCallError => e
+        yield @path, SystemReason.of(e) if block_given?
+      end
+
+      # Writes what is left.
+      # @return [void]
+      def close
+        return unless @pid == Process.pid
+
+        @closing = true
+        @lines.close
+        @writer&.join
+      end
+
+      private
+
+      def open
+        file = @path == STANDARD ? $stdout : File.open(@path, File::WRONLY | File::APPEND | File::CREAT, 0o644)
+        file.sync = true
+        @file = file
+      end
+
+      # A fork has its parent's lines, which are none of its own, and not its thread.
+      def begin_anew
+        @pid = Process.pid
+        @writer = @writing = nil
+        @lines = Thread::Queue.new
+      end
+
+      def write_always
+        while (line = @lines.pop)
+          sleep(PAUSE) unless @closing
+          write(line)
+        end
+      end
+
+      def write(first)
+        lines = [first]
+        lines << @lines.pop until @lines.empty?
+        file = @changing.synchronize { @writing = @file }
+        file.write(lines.join)
+        tell_of_recovery if @failing
+      rescue SystemCallError, IOError => e
+        @lost += lines.size
+        tell_of(e) unless @failing
+      ensure
+        @changing.synchronize { @writing = nil }
+        leave(file) unless file.equal?(@file)
+      end
+
+      # Once, as long as it lasts.
+      def tell_of(error)
+        @failing = true
+        reason = error.is_a?(SystemCallError) ? SystemReason.of(error) : error.message
+        warn("plait: the access log #{@path} can't be written: #{reason}; lines are lost until it can (process #{Process.pid})")
+      end
+
+      def tell_of_recovery
+        @failing = false
+        warn("plait: the access log #{@path} is written again; #{@lost} lines were lost in all (process #{Process.pid})")
+      end
+
+      # Who still writes there closes it then. Nobody waits for that: it may be a pipe that nobody reads.
+      def leave(file)
+        @changing.synchronize { file.close unless file.equal?(@file) || file.equal?(@writing) }
+      end
+    end
+  end
+end

@@ -1,0 +1,229 @@
+# frozen_string_literal: true
+
+require_relative "answer/head"
+require_relative "fields"
+require_relative "read_ahead"
+require_relative "tunnel"
+require "plait/io/native"
+require "plait/protocols/http1"
+require "plait/values/errors"
+
+module Plait
+  class Server
+    # An answer that is sent piece by piece: by chunks where nobody knows how long it will be.
+    class Answer
+      include Head
+
+      # The peer is gone, or takes nothing any longer.
+      class Lost < IOError; end
+
+      # Bytes that the peer has not taken, above which whoever writes waits.
+      OUTBOX = 64 * 1024
+      # Of one part of a body, so that there is no copy of all of it while the peer takes it slowly.
+      PIECE = 128 * 1024
+      # A last coding by which the client sees where the body ends.
+      CHUNKED = /(?:\A|,)[ \t]*chunked\z/i
+      LAST_CHUNK = "0\r\n\r\n"
+
+      # @param exchange [Exchange]
+      # @param env [Hash]
+      # @param status [Integer]
+      # @param headers [#each]
+      # @param persistent [Boolean] whether the request lets the connection be used again
+      # @param timeout [Numeric, nil] seconds that the peer may take nothing
+      def initialize(exchange, env, status, headers, persistent:, timeout:)
+        @exchange = exchange
+        @env = env
+        @status = status
+        @fields = Fields.of(headers)
+        @persistent = persistent && !closes?
+        @timeout = timeout
+        @length = length
+        @sent = 0
+        @framing = framing
+      end
+
+      # @return [Boolean] whether its status or the request's method forbids a body
+      def bodiless? = @framing == :none
+
+      # @return [void]
+      # @raise [Lost]
+      # @raise [LocalProtocolError] for more than the Content-Length
+      def <<(part)
+        raise TypeError, "a body yields Strings, not #{part.class}" unless part.is_a?(String)
+
+        return self if bodiless?
+
+        count(part.bytesize)
+        write(*framed(part)) unless part.empty?
+        self
+      end
+
+      # Sends what has come so far, though it may be nothing but the head.
+      # @return [void]
+      def flush = (write unless @begun)
+
+      # Of a file that has grown since its Content-Length was told, as much as was told. One without a size, as below /proc, may
+      # have something in it.
+      # @param file [File] which it closes
+      # @return [void]
+      def send_file(file)
+        size = file.size
+        return copy(file) if size == 0 || (@length && @length > size)
+
+        @length ||= size
+        @framing = :length
+        flush
+        drain(0)
+        transmit(file)
+      ensure
+        file.close
+      end
+
+      # Has whoever wants to write the body himself do so, until he returns.
+      # @param body [#call] called with a stream
+      # @return [void]
+      def write_by(body) = body.call(Tunnel.new(self, @env["rack.input"]))
+
+      # Gives the connection away, behind the head: whoever takes it ends it, now or later.
+      # @param taker [#call] called with a socket
+      # @return [void]
+      def hand_over(taker)
+        @framing = :raw
+        @persistent = false
+        flush
+        drain(0)
+        give_away(taker, @exchange.call)
+      end
+
+      # @return [Boolean] whether the client shall speak another protocol from then on
+      def switching? = @status == 101
+
+      # @return [Boolean] whether the connection can be used again
+      # @raise [LocalProtocolError] when the body was shorter than its Content-Length
+      def finish
+        flush
+        write(LAST_CHUNK) if @framing == :chunked
+        short if @framing == :length && @sent < @length
+        @persistent
+      end
+
+      private
+
+      # Who takes a connection closes it, unless he fails.
+      def give_away(taker, socket)
+        taker.call(socket)
+        taken = true
+      ensure
+        socket.close unless taken
+      end
+
+      def named(name) = @fields.find { |field, _| field.casecmp?(name) }&.last
+
+      def closes?
+        @fields.any? do |name, value|
+          name.casecmp?("connection") && value.split(/[, \t]+/).any? { |word| word.casecmp?("close") }
+        end
+      end
+
+      def length
+        told = @fields.filter_map { |name, value| value if name.casecmp?("content-length") }.uniq
+        return if told.empty?
+        return Integer(told.first, 10) if told.one? && told.first.match?(/\A\d{1,18}\z/)
+
+        raise LocalProtocolError, "the app's content-length is no number: #{told.join(", ").inspect}"
+      end
+
+      def framing
+        return :raw if switching?
+        return :none if @env["REQUEST_METHOD"] == "HEAD" || @status == 204 || @status == 304
+        return until_the_end if tunnel?
+        return coded if named("transfer-encoding")
+        return :length if @length
+        return :chunked if @exchange.minor == 1
+
+        until_the_end
+      end
+
+      # RFC 9110 section 9.3.6: nothing is said of lengths then.
+      def tunnel? = @env["REQUEST_METHOD"] == "CONNECT" && @status.between?(200, 299)
+
+      # The app's body is coded already.
+      def coded
+        if @exchange.minor.zero?
+          raise LocalProtocolError, "the app's transfer-encoding can't be sent to a client of HTTP/1.0: it knows none"
+        end
+
+        return :raw if CHUNKED.match?(named("transfer-encoding"))
+
+        @env["SERVER_PROTOCOL"] == "HTTP/2" ? uncoded : until_the_end
+      end
+
+      # RFC 9113 section 8.2.2: HTTP/2 has no codings of that kind.
+      def uncoded
+        return :chunked if named("transfer-encoding").casecmp?("identity")
+
+        raise LocalProtocolError, "the app's transfer-encoding can't be sent by HTTP/2: it knows none"
+      end
+
+      # What is cut would look like a whole if the connection ended as it does else.
+      def until_the_end
+        @persistent = false
+        @exchange.open_ended
+        :raw
+      end
+
+      def count(bytes)
+        @sent += bytes
+        return unless @framing == :length && @sent > @length
+
+        @persistent = false
+        raise LocalProtocolError, "the app's content-length is #{@length}, but its body goes on after that"
+      end
+
+      def short = raise(LocalProtocolError, "the app's content-length is #{@length}, but its body has #{@sent} bytes")
+
+      def framed(part) = @framing == :chunked ? ["#{part.bytesize.to_s(16)}\r\n", part, "\r\n"] : [part]
+
+      def write(*parts)
+        parts.unshift(head) unless @begun
+        @begun = true
+        return settle(@exchange.write(parts), OUTBOX) if parts.all? { |part| part.bytesize <= PIECE }
+
+        parts.each { |part| write_slowly(part) }
+      end
+
+      def write_slowly(part)
+        (0...part.bytesize).step(PIECE) { |at| settle(@exchange.write([part.byteslice(at, PIECE)]), OUTBOX) }
+      end
+
+      def drain(limit) = settle(@exchange.write([]), limit)
+
+      def settle(kept, limit)
+        while kept.nil? || kept > limit
+          raise Lost if kept.nil? || !@exchange.io.wait_writable(@timeout)
+
+          kept = @exchange.write([])
+        end
+      end
+
+      def copy(file)
+        while (part = file.read(OUTBOX))
+          self << part
+        end
+      end
+
+      def transmit(file)
+        ahead = ReadAhead.new(file)
+        while @sent < @length
+          sent = @exchange.send_file(file.fileno, @sent, ahead.fetch(@sent, @length - @sent))
+          raise Lost if sent.nil? || (sent == 0 && !@exchange.io.wait_writable(@timeout))
+          return unless sent # it was cut while it was sent: finish says so
+
+          @sent += sent
+          sleep(0) # others have their turn
+        end
+      end
+    end
+  end
+end

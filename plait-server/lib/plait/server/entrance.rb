@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "http2"
+require "plait/values/deadline"
+
+module Plait
+  class Server
+    # Lets connections of one listening socket in that the core can't take as they come: what they speak shows first.
+    # {Entrance::TLS} and {Entrance::Cleartext} say how.
+    class Entrance
+      # Seconds between two looks whether there is room for another one.
+      LOOK = 0.02
+      # Seconds that each may take to arrive however many others wait: who then still is not done makes room for them.
+      PATIENCE = 1
+      # Descriptors of a connection with a pair of sockets to the core; or, of HTTP/2, besides those of its streams.
+      EACH = 3
+      # Of a stream: a pair of sockets.
+      PAIR = 2
+
+      # @param listener [Io::Listener]
+      # @param core [NativeCore]
+      # @param numbers [Array<Integer>] as the core knows the listener: for HTTP/1.1, and for HTTP/2
+      # @param options [Options]
+      def initialize(listener, core, numbers, options)
+        @listener = listener
+        @core = core
+        @number, @http2_number = numbers
+        @options = options
+        @arriving = {}.compare_by_identity # sockets whose protocol is not known yet: when each came, the oldest first
+        @sockets = {}.compare_by_identity # those that are let in, but for whose relay there is
+        @relays = {}.compare_by_identity
+        @multiplexed = {}.compare_by_identity # connections of HTTP/2: how many lanes of each are counted as descriptors
+      end
+
+      # Accepts until it is closed.
+      # @yield starts a job beside it
+      # @return [void]
+      def run(&start)
+        @listener.each do |socket|
+          @core.hold(EACH)
+          @sockets[socket] = true
+          @arriving[socket] = Deadline.now
+          yield -> { let_in(socket, &start) }
+          make_room while full? && !@closed
+        end
+      end
+
+      # Lets nobody in any more; who is in gets his answers.
+      # @return [void]
+      def close
+        @closed = true
+        @listener.close
+        @multiplexed.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
+      end
+
+      # Closes what nobody has got to: what was begun for it may have been ended before it ran.
+      # @return [void]
+      def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
+
+      # Counts the descriptors of lanes that have ended no more.
+      # @return [void]
+      def recount
+        @multiplexed.keys.each { |connection| count_lanes(connection) } # rubocop:disable Style/HashEachMethods -- likewise
+      end
+
+      # @return [Boolean] whether somebody is in who was not told everything yet
+      def busy? = !@multiplexed.empty? || !@relays.empty?
+
+      # @return [Boolean] whether a connection is in that has not shown yet what it speaks
+      def arriving? = !@sockets.empty?
+
+      private
+
+      def full?
+        connections = @options.connections
+        count = @arriving.size
+        count >= most_arriving || (connections && inside + count >= connections) || short?(EACH)
+      end
+
+      # Whether so many more would take of the app's descriptors. Those of the lanes were counted when they were begun.
+      def short?(count)
+        return false if @core.room?(count)
+
+        recount
+        !@core.room?(count)
+      end
+
+      def count_lanes(connection, lanes = connection.lanes)
+        before = @multiplexed[connection] or return
+        @multiplexed[connection] = lanes
+        @core.hold(lanes - before)
+      end
+
+      # One that was let in is no longer in here by itself.
+      def release(socket, held = EACH)
+        @core.hold(-held) if @sockets.delete(socket)
+      end
+
+      # Of HTTP/2 each counts, and each of its streams.
+      def inside = @core.statistics.fetch(:connections) + @multiplexed.size
+
+      # Others wait in the kernel meanwhile. Peers that say nothing must not keep out those who would; what waits for the peer
+      # sees the end of it.
+      def make_room
+        socket = slowest
+        return sleep(LOOK) unless socket
+
+        @arriving.delete(socket)
+        socket.shutdown
+      rescue SystemCallError, IOError
+        nil # it is gone by itself
+      end
+
+      # @return [Socket, nil] of the peer that has kept us waiting for longest, and for too long
+      def slowest
+        @arriving.find do |socket, came|
+          break if Deadline.now - came <= PATIENCE
+
+          !unread?(socket)
+        end&.first
+      end
+
+      def serve_http2(io, address)
+        connection = HTTP2::Connection.new(io, @options) { bring_stream(connection, address) }
+        @multiplexed[connection] = 0
+        connection.drain if @closed
+        connection.run
+      ensure
+        @core.hold(-(@multiplexed.delete(connection) || 0))
+      end
+
+      # @raise [Errno::EMFILE] then its stream is refused
+      def bring_stream(connection, address)
+        raise Errno::EMFILE if short?(PAIR)
+
+        bring(address, @http2_number).first.tap { count_lanes(connection, connection.lanes + 1) }
+      end
+
+      # @return [Array(UNIXSocket, Object)] our end of a connection to the core, and the core's ticket for it
+      def bring(address, number)
+        ours, theirs = UNIXSocket.pair
+        [ours, ticket = @core.bring(theirs.fileno, number, address)]
+      ensure
+        theirs&.close # the core has a descriptor of its own
+        ours&.close unless ticket
+      end
+
+      def address_of(socket) = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }
+    end
+  end
+end

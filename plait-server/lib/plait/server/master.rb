@@ -1,0 +1,244 @@
+# frozen_string_literal: true
+
+require_relative "app_process"
+require_relative "configuration"
+require_relative "duty"
+require_relative "generation"
+require_relative "handover"
+require_relative "logs"
+require_relative "metrics_endpoint"
+require_relative "options"
+require_relative "pid_file"
+require_relative "pulse"
+require_relative "service_manager"
+require_relative "sockets"
+require_relative "state_file"
+require_relative "stray"
+require_relative "support"
+require_relative "surroundings"
+require_relative "workers"
+require "plait/io/bell"
+require "plait/values/deadline"
+require "plait/values/errors"
+require "plait/values/system_reason"
+require "plait/version"
+
+module Plait
+  class Server
+    # A server as an operator has it: sockets, signals, files, and the app in a process of its own, which has begun the workers.
+    # The master itself never loads the app: so it can have it loaded anew, while the old one serves, and let that be the answer
+    # when this fails.
+    #
+    # - SIGTERM, SIGINT: end; what was begun is answered. A second one: at once
+    # - SIGUSR1, SIGUSR2: load the app anew and replace all workers, without a failed request
+    # - SIGHUP: open the logs anew; without any, as SIGTERM
+    class Master
+      SIGNALS = { "INT" => :stop, "TERM" => :stop, "USR1" => :restart, "USR2" => :restart, "HUP" => :hang_up }.freeze
+      # What is called for workers => its word in a config/plait.rb.
+      HOOKS = { before_fork: "before_fork", on_boot: "on_worker_boot", on_shutdown: "on_worker_shutdown" }.freeze
+      # Seconds that the process with the app has to end its workers first.
+      SLACK = 1.5
+      # Before anything was told.
+      NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
+
+      # @param configuration [Configuration]
+      # @param notice [#call] is told, in a line, what people should know
+      def initialize(configuration, notice:)
+        Support.check
+        Options.build(configuration.options) # what is wrong with them is said before anything is begun
+        @configuration = configuration
+        @notice = notice
+        @count = configuration.worker_count
+        @bell = Io::Bell.new
+        @manager = ServiceManager.new { @duty.nil? || @duty.report[:standstill].nil? }
+        @phase = "boot"
+        @since = Time.now.to_i
+      end
+
+      # @return [Integer] of workers; 0: this process serves
+      attr_reader :count
+
+      # @return [Integer] requests that were not ended in time when it ended, and cut
+      def cut = source&.report&.dig(:counters, :cut) || 0
+
+      # Serves until a signal ends it.
+      # @yieldparam endpoints [Array<Io::Endpoint>] as soon as it serves
+      # @return [void]
+      # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
+      def run(&on_ready)
+        @process = Process.pid
+        @handover = Handover.new(Surroundings.current_folder)
+        @directory = Surroundings.enter(@configuration)
+        open_files
+        warn_of_short_queue
+        warn_of_certificates
+        handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
+      rescue StandardError
+        raise if @process == Process.pid
+
+        raise UsageError, Stray::MESSAGE
+      ensure
+        clear_up if @process == Process.pid
+      end
+
+      private
+
+      def clear_up
+        @pulse&.end
+        [@manager, @metrics, @logs].compact.each(&:close)
+        @sockets&.close
+        [@state, @pid_file].compact.each(&:remove)
+        @logs&.give_back
+      end
+
+      def open_files
+        @logs = Logs.new(@configuration, @directory)
+        @sockets = Sockets.new(@configuration, @count)
+        @pid_file = PidFile.new(@configuration.pidfile) if @configuration.pidfile
+        @state = StateFile.new(@configuration.state) if @configuration.state
+        @pulse = Pulse.new(@state) { state }
+        @pulse.tell
+        @metrics = MetricsEndpoint.new(@configuration.metrics) { source&.report || NOTHING } if @configuration.metrics
+      rescue SystemCallError => e
+        raise UsageError, "the status file #{@configuration.state} can't be written: #{SystemReason.of(e)}"
+      end
+
+      def warn_of_short_queue = @sockets.short_queue&.then { |line| @notice.call(line) }
+
+      def warn_of_certificates = @sockets.warnings.each { |line| @notice.call(line) }
+
+      # ---- the two ways to serve ----
+
+      def serve(&on_ready)
+        tell_of_idle_hooks
+        @server = loading { Generation.new(@configuration, @sockets, @logs, @notice).server(0, life: self) } or return
+        @on_ready = on_ready
+        @server.run
+      end
+
+      def tell_of_idle_hooks
+        idle = HOOKS.select { |name, _| @configuration[name].any? }.values
+        @notice.call("without workers there is nobody to call #{idle.join(", ")} for (see --workers)") if idle.any?
+      end
+
+      # The app is code of others, which may never come back: a signal ends that, too.
+      # @return [Server, nil] nil when it was ended
+      def loading(&block)
+        @loading = Thread.current
+        catch(:ended) { telling_of_slowness(&block) }
+      ensure
+        @loading = nil
+      end
+
+      # There is nobody who could end it.
+      def telling_of_slowness
+        teller = Thread.new do
+          sleep(@configuration.boot_timeout)
+          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: nobody is served")
+        end
+        yield
+      ensure
+        teller.kill.join
+      end
+
+      def supervise(&on_ready)
+        plan = Workers::Plan.of(name: "the process with the app", patience: @configuration.boot_timeout, slack: SLACK,
+                                grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
+                                silence: Float::INFINITY, on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
+        @workers = Workers.new(1, @bell, plan) { |life| @served ? hand_over(life) : be_parent(life) }
+        @workers.run { serving(&on_ready) }
+      end
+
+      def hand_over(life)
+        Dir.chdir(@directory)
+        @handover.exec(life.link, @sockets, count: @count, before: @configuration.masters)
+      end
+
+      # In the process with the app.
+      def be_parent(life)
+        @pulse.end
+        @pid_file&.close
+        @metrics&.forget
+        AppProcess.new(@configuration, @sockets, @logs, @notice).live(life, @directory, @count)
+      end
+
+      def serving
+        @served = true
+        @logs.settle
+        @phase = "serving"
+        @pulse.begin
+        @manager.ready
+        yield @sockets.endpoints
+      end
+
+      # ---- in the place of a Workers::Life, where this process serves ----
+
+      public
+
+      # @return [Io::Bell]
+      # @api private
+      attr_reader :bell
+
+      # @return [Integer]
+      # @api private
+      def index = 0
+
+      # @param duty [Duty]
+      # @return [void]
+      # @api private
+      def ready(duty)
+        @duty = duty
+        serving(&@on_ready)
+      end
+
+      private
+
+      # ---- signals ----
+
+      def handling_signals
+        before = SIGNALS.to_h { |name, action| [name, trap(name) { send(action) }] }
+        yield
+      ensure
+        before&.each { |name, handler| trap(name, handler) }
+      end
+
+      # The second time at once.
+      def stop
+        @bell.ring(Deadline.after(@stopping ? 0 : @configuration.drain))
+        @manager.stopping unless @stopping
+        @phase = "stopping"
+        @stopping = true
+        throw(:ended) if @loading == Thread.current # handlers run in the main thread
+      end
+
+      def restart
+        return later("this process serves alone: there is nobody to replace (see --workers)") unless @workers
+
+        @manager.reloading(@workers)
+        @workers.restart
+      end
+
+      def hang_up
+        @logs.any? ? Thread.new { reopen } : stop
+      end
+
+      def reopen
+        @logs.reopen if @workers
+        (@workers || @server)&.reopen
+      end
+
+      # A signal handler may not wait for a lock that whoever it has interrupted has.
+      def later(line) = Thread.new { @notice.call(line) }
+
+      # ---- how it is ----
+
+      def source = @workers || @duty
+
+      def state
+        { version: VERSION, phase: @phase, since: @since, on: @configuration.on, count: @count,
+          endpoints: @sockets.endpoints.map(&:to_s), generation: @workers&.generation, failures: @workers&.failures,
+          obituary: @workers&.obituary, **(source ? source.report : {}) }
+      end
+    end
+  end
+end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+require "plait/values/system_reason"
+
+module Plait
+  class Server
+    # A file with the number of a process, which keeps it locked while it runs: so that nobody takes a number that was left
+    # behind for that of a server.
+    class PidFile
+      # @param path [String]
+      # @return [Integer, nil] the process that has it; nil when none has
+      # @raise [UsageError] when it can't be read
+      def self.holder(path)
+        File.open(path) do |file|
+          next if file.flock(File::LOCK_SH | File::LOCK_NB)
+
+          Integer(file.read.strip, exception: false)
+        end
+      rescue Errno::ENOENT
+        nil
+      rescue SystemCallError => e
+        raise UsageError, "the PID file #{path} can't be read: #{SystemReason.of(e)}"
+      end
+
+      # @param path [String]
+      # @raise [UsageError] when another process has it, or it can't be written
+      def initialize(path)
+        @path = File.expand_path(path) # an app may go elsewhere
+        @file = File.open(path, File::RDWR | File::CREAT, 0o644)
+        @file.sync = true # what a full disk refuses would be tried again, and fail again, when it is closed
+        refuse(path) unless @file.flock(File::LOCK_EX | File::LOCK_NB)
+        write
+      rescue Errno::ENOENT
+        raise UsageError, "the PID file #{path} can't be written: there is no folder #{File.dirname(@path)}"
+      rescue SystemCallError => e
+        remove if @file # an empty one would tell nobody anything
+        raise UsageError, "the PID file #{path} can't be written: #{SystemReason.of(e)}"
+      end
+
+      # To be called in forks: who has the file is the one that has opened it.
+      # @return [void]
+      def close = @file.close
+
+      # @return [void]
+      def remove
+        File.unlink(@path)
+      rescue SystemCallError
+        nil # somebody else has
+      ensure
+        close
+      end
+
+      private
+
+      def refuse(path)
+        pid = @file.read.strip
+        @file.close
+        raise UsageError, "a server runs already, as process #{pid}: that is what #{path} says"
+      end
+
+      def write
+        @file.truncate(0)
+        @file.write("#{Process.pid}\n")
+      end
+    end
+  end
+end

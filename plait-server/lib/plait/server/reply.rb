@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "answer"
+require_relative "open_file"
+require_relative "signals"
+require_relative "stray"
+require_relative "triplet"
+require "plait/mechanisms/interruption"
+require "plait/mechanisms/state"
+require "plait/values/errors"
+
+module Plait
+  class Server
+    # What the core leaves to Ruby: answers that are more than a Hash and an Array, and errors of the app.
+    class Reply
+      # @param options [Options]
+      def initialize(options)
+        @options = options
+        @storage = Mechanisms::State.storage
+      end
+
+      # After a request, where its app was called: the next one finds nothing of it.
+      # @return [void]
+      def forget
+        Mechanisms::State.clear(Mechanisms::State::Own.current)
+        Mechanisms::State.inherit(@storage)
+      end
+
+      # Sends an answer, piece by piece, and closes its body.
+      # @param exchange [Exchange]
+      # @param response [Array(Integer, #each, Object)]
+      # @param persistent [Boolean] whether the connection may be used again
+      # @return [Boolean, nil] whether it can be; nil: the peer is gone
+      # @raise [Exception] what the body raises
+      def stream(exchange, env, response, persistent)
+        status, headers, body = response
+        Triplet.check(headers, body)
+        answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
+        send_body(answer, headers, body)
+        persistent = answer.finish
+        answered = true
+        persistent
+      rescue Answer::Lost
+        nil # nobody is there any more who could be told
+      ensure
+        close(body, env, answered)
+      end
+
+      # @param error [Exception] that the app has raised
+      # @return [void]
+      def fail(env, error) = complain(env, error.full_message(highlight: false))
+
+      # Says that somebody has ended the thread of a request: there is no error that would.
+      # @return [void]
+      def ended(env) = complain(env, "its thread was ended (Thread#kill, Thread.exit) before it was answered")
+
+      # Calls what wants to know that the request is over, the last one first.
+      # @return [void]
+      def finished(callables, env, status, headers, error)
+        callables.reverse_each do |callable|
+          callable.call(env, status, headers, error)
+        rescue StandardError => e
+          self.fail(env, e)
+        end
+      end
+
+      # Calls what Puma's convention has called behind an answer (`rack.after_reply`), the first one first.
+      # @return [void]
+      def replied(callables, env)
+        callables.each do |callable|
+          callable.call
+        rescue StandardError => e
+          self.fail(env, e)
+        end
+      end
+
+      private
+
+      # A complete answer is not cut by what fails behind it.
+      def close(body, env, answered)
+        body.close if body.respond_to?(:close)
+      rescue Exception => e # rubocop:disable Lint/RescueException -- an app may raise any
+        raise if !answered || e.is_a?(SignalException) || e.is_a?(Mechanisms::Interruption)
+
+        self.fail(env, e)
+      end
+
+      def complain(env, text)
+        errors = env["rack.errors"]
+        errors.puts("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}: #{text}")
+        errors.flush
+      end
+
+      def send_body(answer, headers, body)
+        return answer.flush if answer.bodiless?
+
+        taker = taker_of(answer, headers, body)
+        return answer.hand_over(taker) if taker
+
+        file = file_of(body)
+        return answer.send_file(file) if file
+        return body.each { |part| answer << part } if body.respond_to?(:each)
+
+        answer.write_by(body)
+      end
+
+      # @return [File, nil]
+      def file_of(body)
+        path = body.to_path if body.respond_to?(:to_path)
+        OpenFile.call(path) if path
+      end
+
+      # With 101 a body that is called takes the connection too (Rack 3).
+      def taker_of(answer, headers, body)
+        hijack = headers["rack.hijack"] if headers.respond_to?(:key?)
+        return hijack if hijack || !answer.switching?
+        return body if body.respond_to?(:call)
+
+        raise LocalProtocolError, "an answer of 101 needs somebody to take the connection: a rack.hijack, or a body with call"
+      end
+    end
+  end
+end

@@ -1,0 +1,164 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "early_hints"
+require_relative "entrance/cleartext"
+require_relative "entrance/tls"
+require_relative "http2"
+require_relative "hybrid"
+require_relative "native_core"
+require_relative "options"
+require_relative "reply"
+require_relative "standstill"
+require "plait/io/listener"
+require "plait/mechanisms/shield"
+require "plait/values/deadline"
+require "plait/values/errors"
+
+module Plait
+  class Server
+    # A server at work, from its start to its end, in one process.
+    class Shift
+      # Seconds between two looks at who takes too long, and at who is done while the server ends.
+      SWEEP = 1
+      LOOK = 0.01
+
+      # Which request of a loop of fibers an exception is for is not known: the loop gets none.
+      LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
+             "or run on: :threads; Server#stop ends the server"
+      IDLE = "it runs no request now"
+      private_constant :LOOP, :IDLE
+
+      # @param scope [Scope] in which all of it runs
+      # @param app [#call]
+      # @param options [Options]
+      # @param listeners [Array<Io::Listener>]
+      # @param bell [Io::Bell] rings when it shall end
+      def initialize(scope, app, options, listeners, bell)
+        @scope = scope
+        @bell = bell
+        @listeners = listeners
+        app = EarlyHints.offer(app) if options.early_hints
+        app = options.watch.over(app) if options.watch
+        hybrid = Hybrid.new if options.on == :hybrid
+        @options = options
+        @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { work } }, options.settings)
+        @entrances = []
+        @cut = 0
+        listeners.each { |listener| admit_from(listener, options) }
+      end
+
+      # Serves until the bell rings, and then until all is answered or the time for that is up.
+      # @return [void]
+      # @raise [Exception] that ended it
+      def run
+        look_after_loop unless @options.on == :threads
+        @core.begin
+        @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
+        @bell.meanwhile(SWEEP) { sweep }
+        drain
+        raise @failure if @failure
+      ensure
+        @entrances.each(&:close)
+        @core.halt
+        @over = true
+        @scope.cancel
+        @standstill&.end
+        Mechanisms::Shield.end_over(Thread.current, method(:drop_raised)) unless @options.on == :threads
+      end
+
+      # @return [Hash, nil] see {Standstill#report}
+      def standstill = @standstill&.report
+
+      # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
+      # when none is left, or after these seconds; then the bell rings. From another thread.
+      # @param grace [Numeric] seconds
+      # @param drain [Numeric] seconds for what was begun then
+      # @return [void]
+      def retire(grace, drain)
+        @entrances.each(&:close)
+        @core.retire
+        deadline = Deadline.after(grace)
+        sleep(LOOK) until (empty? && @entrances.none?(&:arriving?)) || deadline.expired? || @bell.rung?
+        @bell.ring(Deadline.after(drain))
+      end
+
+      # Once nobody is at work any more.
+      # @return [void]
+      def close
+        @entrances.each(&:clear)
+        @core.close
+      end
+
+      # @return [Hash{Symbol => Integer}] `cut:`, requests that were not ended in time when it ended
+      def statistics = @core.statistics.merge!(cut: @cut)
+
+      private
+
+      def look_after_loop
+        Mechanisms::Shield.over(Thread.current, method(:drop_raised))
+        @standstill = Standstill.of(@core, @options)&.begin
+      end
+
+      def work
+        Mechanisms::Shield.over(Thread.current, method(:raise_into)) if @options.on == :threads
+        @core.work
+      end
+
+      def raise_into(thread, exception) = @core.raise_into(thread, exception) || drop_raised(thread, exception, IDLE)
+
+      def drop_raised(thread, exception, reason = LOOP)
+        @options.plan.notice.call(Mechanisms::Shield.dropped(thread, exception, reason))
+      end
+
+      def sweep
+        @entrances.each(&:recount)
+        @core.sweep
+      end
+
+      # A request may go on without its connection: it has taken that over, or its client has left in the middle of it.
+      def empty? = @core.statistics.values_at(:connections, :running).sum.zero? && @entrances.none?(&:busy?)
+
+      # What is accepted inherits the options of the listening socket.
+      def admit_from(listener, options)
+        endpoint = listener.endpoint
+        listener.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless endpoint.unix?
+        scheme = listener.tls ? "https" : "http"
+        port = endpoint.unix? ? "80" : endpoint.port.to_s
+        name = endpoint.unix? ? "localhost" : endpoint.name.delete_suffix(":#{port}")
+        undecided = listener.tls || listener.http2?
+        number = @core.listen(undecided ? nil : listener.io, scheme, name, port)
+        open_entrance(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if undecided
+      end
+
+      def open_entrance(listener, *numbers, options)
+        HTTP2.load if listener.http2? || HTTP2.available?
+        @entrances << (listener.tls ? Entrance::TLS : Entrance::Cleartext).new(listener, @core, numbers, options)
+      end
+
+      # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody
+      # who has not heard yet that he is called off would not be called off itself.
+      def start
+        @scope.async do
+          yield unless @over
+        rescue StandardError => e
+          @failure ||= e
+          @bell.ring(Deadline.after(0))
+        end
+      end
+
+      # Who connects from now on is refused at once, and not left to wait in the kernel. The bell may be rung again meanwhile:
+      # then there is less time.
+      def drain
+        @entrances.each(&:close)
+        @core.drain
+        @listeners.each(&:close)
+        until empty? || @bell.deadline.expired?
+          sleep(LOOK)
+          @core.sweep
+        end
+        @cut = @core.unfinished
+      end
+    end
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "watch/buckets"
+require_relative "watch/gvl"
+require_relative "watch/route"
+require "plait/values/deadline"
+
+module Plait
+  class Server
+    # Sees each request from when the app is called until all of the answer was given to the kernel: for the access log, and for
+    # the figures that {Metrics} shows. Where nobody wants either it is not there, and costs nothing.
+    #
+    # Apps find in env: `plait.began` (monotonic seconds), `plait.queued` (seconds that the request has waited, if all who
+    # could have run it were busy) and, where {Gvl} is there, in the end `plait.gvl_wait`.
+    class Watch
+      # Of an app that has raised.
+      FAILED = 500
+      # Routes that are told apart; clients can make up any number.
+      ROUTES = 200
+      # Seconds in which a route that blocks the loop is told of once.
+      PAUSE = 60
+      # The request of a fiber, where other threads can see it.
+      CURRENT = :plait_request
+
+      # @param log [AccessLog, nil]
+      # @param notice [#call] is told, in a line, what people should know
+      # @param gvl [Gvl]
+      def initialize(log: nil, notice: ->(_) {}, gvl: Gvl.new)
+        @log = log
+        @notice = notice
+        @gvl = gvl
+        @statuses = Hash.new(0)
+        @handling = Buckets.new
+        @queueing = Buckets.new
+        @received = @sent = 0
+        @blocked = Hash.new(0)
+        @told = {}
+        @lock = Mutex.new
+      end
+
+      # @param app [#call]
+      # @return [#call] the app, seen by this
+      def over(app)
+        lambda do |env|
+          env["plait.began"] = Deadline.now
+          @gvl.begin(env)
+          Thread.current[CURRENT] = env
+          env["rack.response_finished"] << self
+          app.call(env).tap { |response| env["plait.length"] = length_of(*response) }
+        end
+      end
+
+      # As one of `rack.response_finished`.
+      # @param env [Hash]
+      # @param status [Integer, nil]
+      # @param _headers [Hash, nil]
+      # @param error [Exception, nil]
+      # @return [void]
+      def call(env, status, _headers, error)
+        seconds = Deadline.now - env["plait.began"]
+        status = status && !error ? Integer(status) : FAILED
+        Thread.current[CURRENT] = nil
+        @gvl.finish(env)
+        count(env, status, seconds)
+        @log&.add(env, status, seconds)
+      end
+
+      # To be called with what {Scheduler::Watchdog} has seen; the fiber that blocks its loop is still the current one there.
+      # @param report [Scheduler::Watchdog::Report]
+      # @param thread [Thread] of the loop
+      # @return [void]
+      def blocked(report, thread)
+        env = thread[CURRENT]
+        route = env ? Route.of(env) : "something beside the requests"
+        @notice.call("#{route}: #{report}") if first_for_long?(route)
+      end
+
+      # @return [Hash{Symbol => Object}] counted until now
+      def counters
+        @lock.synchronize do
+          { responses: @statuses.dup, handling: @handling.to_h, queueing: @queueing.to_h, received: @received, sent: @sent,
+            blocked: @blocked.dup, log_lost: @log&.lost || 0, gvl_wait: @gvl.total }
+        end
+      end
+
+      private
+
+      def count(env, status, seconds)
+        @lock.synchronize do
+          @statuses[status] += 1
+          @handling.add(seconds)
+          @queueing.add(env["plait.queued"] || 0.0)
+          @received += env["CONTENT_LENGTH"].to_i
+          @sent += env["plait.length"].to_i
+        end
+      end
+
+      def first_for_long?(route)
+        now = Deadline.now
+        @lock.synchronize do
+          route = "others" unless @blocked.key?(route) || @blocked.size < ROUTES
+          @blocked[route] += 1
+          before = @told[route]
+          @told[route] = now if before.nil? || now - before > PAUSE
+          @told[route] == now
+        end
+      end
+
+      # @return [Integer, nil] bytes of the body; nil: nobody can say before it is sent
+      def length_of(_status = nil, headers = nil, body = nil, *)
+        text = headers["content-length"] || headers["Content-Length"] if headers.respond_to?(:key?)
+        return Integer(text, exception: false) if text
+
+        body.sum(&:bytesize) if body.instance_of?(Array) && body.all?(String)
+      end
+    end
+  end
+end

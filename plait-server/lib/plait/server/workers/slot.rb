@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require_relative "cut"
+require_relative "tally"
+require_relative "worker"
+require "plait/values/deadline"
+
+module Plait
+  class Server
+    class Workers
+      # The place of one worker: who has it, who is to take it over, and who has had it and is about to end.
+      class Slot
+        # Seconds that a worker should live. After one that didn't there is a pause, twice as long each time.
+        YOUNG = 10
+        LONGEST_PAUSE = 30
+        # Seconds for which one that serves may say nothing, before that is told.
+        SILENCE = 10
+
+        # @return [Integer]
+        attr_reader :index
+        # @return [Hash] what is to be counted of those that have ended
+        attr_reader :past
+
+        # @param index [Integer]
+        # @param plan [Plan]
+        # @yieldreturn [Worker] a new one for it
+        def initialize(index, plan, &hire)
+          @index = index
+          @plan = plan
+          @hire = hire
+          @retired = []
+          @past = {}
+          @news = []
+          @died_young = @generation = @failures = 0
+          @due = Deadline.now
+        end
+
+        # @return [Array<Worker>] all of them
+        def workers = [@worker, @successor, *@retired].compact
+
+        # @return [Worker, nil] who has the place now
+        attr_reader :worker
+
+        # @return [Boolean]
+        def ready? = @worker&.ready? || false
+
+        # @return [Boolean] whether somebody is about to take the place over
+        def changing? = !@successor.nil?
+
+        # @return [Boolean] whether a worker has died here before it was ready
+        def stillborn? = @stillborn || false
+
+        # @return [String, nil] why the last one has ended that was not told to
+        attr_reader :obituary
+        # @return [Boolean] whether that was because of what the caller has asked for
+        attr_reader :misused
+        # @return [Integer] how often the place has passed to somebody new, without a gap
+        attr_reader :generation
+        # @return [Integer] how often that was tried in vain
+        attr_reader :failures
+
+        # @return [void]
+        def tell_news
+          @plan.notice.call(@news.shift) until @news.empty?
+        end
+
+        # Begins somebody who takes the place over as soon as he is ready.
+        # @return [void]
+        def replace
+          @successor ||= @worker && begin_one
+        end
+
+        # Hears everybody, and takes leave of those that have ended.
+        # @return [void]
+        def look
+          workers.each(&:hear)
+          workers.select(&:ended?).each { |worker| bury(worker) }
+          look_after_silent if ready?
+          look_after_standing if ready?
+          end_overdue
+          hand_over if @successor&.ready?
+        end
+
+        # Sees that the place is taken.
+        # @return [void]
+        def fill
+          @worker ||= begin_one if Deadline.now >= @due
+        end
+
+        private
+
+        # A system that gives no process now may give one later.
+        def begin_one
+          @hire.call
+        rescue SystemCallError, ThreadError => e
+          pause
+          say("can't be begun: #{e.message}; trying again in #{(@due - Deadline.now).ceil} s")
+          nil
+        end
+
+        def bury(worker)
+          worker.close
+          @past = Tally.sum([@past, worker.report.fetch(:counters)])
+          return tell_cut(worker) if @retired.delete(worker)
+
+          @stillborn = true unless worker.ready?
+          @obituary = worker.obituary
+          @misused = worker.misused
+          worker == @successor ? lose_successor(worker) : lose(worker)
+        end
+
+        def lose(worker)
+          @worker = nil
+          @died_young = 0 if worker.age >= YOUNG
+          pause
+          say("(pid #{worker.pid}) has died after #{worker.age.round} s: #{worker.obituary}; " \
+              "another one takes its place#{" in #{(@due - Deadline.now).ceil} s" if @due > Deadline.now}")
+        end
+
+        def lose_successor(worker)
+          @successor = nil
+          @failures += 1
+          say("is not replaced: the process for that (pid #{worker.pid}) has died: #{worker.obituary}")
+        end
+
+        def tell_cut(worker)
+          cut = worker.report.fetch(:counters).fetch(:cut, 0)
+          say("(pid #{worker.pid}) was replaced, and #{Cut.words(cut)}") if cut.positive?
+        end
+
+        # None at first.
+        def pause
+          @due = Deadline.now + (@died_young.zero? ? 0 : [2**(@died_young - 1), LONGEST_PAUSE].min)
+          @died_young += 1
+        end
+
+        def hand_over
+          @retired << @worker if @worker
+          @worker&.tell(:retire, @plan.grace, @plan.drain)
+          @worker&.end_within(@plan.grace + @plan.drain + @plan.slack)
+          @worker, @successor = @successor, nil
+          @generation += 1
+        end
+
+        def end_overdue
+          [@worker, @successor].compact.each { |worker| worker.kill(slow) if !worker.ready? && worker.age > @plan.patience }
+          @retired.select(&:overdue?).each(&:kill)
+        end
+
+        # It can't be told from here what holds it up, and it can't tell.
+        def look_after_silent
+          silence = @worker.silence
+          @worker.kill("it had said nothing for #{silence.round} s (worker_timeout)") if silence > @plan.silence
+          return @silent = nil if silence < SILENCE
+          return if @silent == @worker
+
+          @silent = @worker
+          say("(pid #{@worker.pid}) has said nothing for #{SILENCE} s: it is stopped, or something in it keeps Ruby's lock. " \
+              "kill -KILL #{@worker.pid} has it replaced at once, worker_timeout after #{@plan.silence} s")
+        end
+
+        # It takes nothing new. What its thread pool has begun has the grace to end.
+        def look_after_standing
+          standstill = @worker.standstill or return
+          return if standstill.fetch(:seconds) < @plan.silence
+
+          say("(pid #{@worker.pid}) is given up, and killed in #{@plan.grace} s (worker_timeout): #{standstill.fetch(:text)}")
+          @worker.tell(:retire, @plan.grace, 0)
+          @worker.end_within(@plan.grace)
+          @retired << @worker
+          @worker = nil
+        end
+
+        def slow
+          "the app was not ready after #{@plan.patience} s (worker_boot_timeout): loading it, or a hook on boot, takes longer " \
+            "or never ends"
+        end
+
+        def say(text) = @news << "#{@plan.title(@index)} #{text}"
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require_relative "link"
+require_relative "obituary"
+require "plait/mechanisms/processes/forking"
+require "plait/values/deadline"
+
+module Plait
+  class Server
+    class Workers
+      # A worker, as seen by the process that has begun it.
+      class Worker
+        NOTHING = { counters: {}, gauges: {} }.freeze
+        # Seconds between two looks at it that count as silence at most: whoever has not looked has not listened.
+        LOOK = 1
+        # Seconds to wait for why it has ended, where another process still has its end of the link.
+        LAST_WORDS = 5
+
+        # @return [Integer]
+        attr_reader :pid
+        # @return [Hash] what it has told of itself last: `counters:`, `gauges:` and more
+        attr_reader :report
+        # @return [Process::Status, nil] when it has ended
+        attr_reader :status
+
+        # @param links [Array<Link>] of others, which a fork must not keep open
+        # @yieldparam link [Link] in the new process, which is the block's from its beginning to its end
+        # @return [Worker]
+        # @raise [SystemCallError] when the system gives no process
+        def self.begin(links)
+          ours, theirs = Link.pair
+          pid = Mechanisms::Processes::Forking.call do
+            [ours, *links].each(&:close)
+            yield theirs
+          end
+          new(pid, ours)
+        ensure
+          theirs&.close
+          ours&.close unless pid
+        end
+
+        # @param pid [Integer]
+        # @param link [Link]
+        def initialize(pid, link)
+          @pid = pid
+          @link = link
+          @born = Deadline.now
+          @report = NOTHING
+          @heard = @born
+          @silence = 0
+        end
+
+        # @return [Float] seconds for which nothing has come of what it tells once a second
+        attr_reader :silence
+
+        # @return [Link]
+        attr_reader :link
+
+        # @return [Boolean] whether it serves
+        def ready? = @ready || false
+
+        # @return [Float] seconds since its birth
+        def age = Deadline.now - @born
+
+        # @return [Hash, nil] for how long its loop stands still, see {Standstill#report}
+        def standstill = @report[:standstill]
+
+        # @return [Integer] bytes of its memory, as far as it has told them
+        def memory = @report.dig(:gauges, :memory) || 0
+
+        # @return [void]
+        def tell(...) = @link.send(...)
+
+        # Takes what it has told.
+        # @return [void]
+        def hear
+          before, @heard = @heard, Deadline.now
+          @silence += (@heard - before).clamp(0, LOOK)
+          while (message = @link.receive(0)) && message != Link::GONE
+            take(*message)
+            @silence = 0
+          end
+        end
+
+        # @return [Boolean] whether it has ended by a {UsageError}
+        def misused = @misused || false
+
+        # @return [Boolean] whether it has ended, for whatever reason
+        def ended?
+          @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
+          return false unless @status
+
+          ready? ? hear : hear_out
+          true
+        end
+
+        # @return [String] why, in words
+        def obituary = Obituary.of(@status, @reason)
+
+        # @param seconds [Numeric] until it is {#overdue?}
+        # @return [void]
+        def end_within(seconds)
+          @deadline = Deadline.after(seconds)
+        end
+
+        # @return [Boolean]
+        def overdue? = @deadline&.expired? || false
+
+        # @param reason [String, nil] for the {#obituary}
+        # @return [void]
+        def kill(reason = nil)
+          @reason ||= reason
+          Process.kill(:KILL, @pid) unless @status
+        end
+
+        # @return [void]
+        def close = @link.close
+
+        private
+
+        # Why it has never served may be told on its behalf, see {Handover}.
+        def hear_out
+          limit = Deadline.after(LAST_WORDS)
+          while (message = @link.receive(limit.remaining)) && message != Link::GONE
+            take(*message)
+          end
+        end
+
+        def take(what, value = nil)
+          case what
+          when :ready then @ready = true
+          when :report then @report = value
+          when :failed then @reason, @misused = value
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+require_relative "../plait/lib/plait/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "plait-server"
+  spec.version = Plait::VERSION
+  spec.summary = "Plait's Rack server"
+  spec.description = <<~TEXT
+    A Rack server on threads, fibers, or fibers with a thread pool, and plait serve.
+  TEXT
+  spec.authors = ["The Plait developers"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir.glob(%w[lib/**/*.rb sig/**/*.rbs README.md CHANGELOG.md], base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
+
+  spec.add_dependency "plait", Plait::VERSION
+  spec.add_dependency "plait-io", Plait::VERSION
+  spec.add_dependency "rack", ">= 3.0", "< 4"
+end

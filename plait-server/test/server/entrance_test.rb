@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "test_helper"
+require "plait/io/listener"
+require "plait/io/tls"
+require "plait/server"
+require "support/certificates"
+require_relative "caller"
+
+class ServerEntranceTest < Minitest::Test
+  # Is told of each connection.
+  Core = Struct.new(:tickets) do
+    def bring(*) = tickets.push(tickets.size).last
+    def cut?(_ticket) = false
+    def statistics = { connections: 0 }
+    def hold(_count) = nil
+    def room?(_count) = true
+  end
+
+  # As when the server ends just then: a job that was begun may be called off before it runs.
+  def test_who_is_let_in_when_nothing_is_begun_any_more
+    entrance, endpoint = enter
+    client = Thread.new { OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect) }
+    jobs = []
+    server = Thread.new { entrance.run { |job| Thread.new(&job) if jobs.push(job).one? } }
+    socket = client.value
+    wait_until { jobs.size == 2 }
+    entrance.close
+    server.join
+    entrance.clear
+    assert_raises(OpenSSL::SSL::SSLError, EOFError) { loop { Caller.new(socket).raw } }
+  ensure
+    socket&.io&.close
+  end
+
+  # On a machine that is busy it is the server which takes its time: whoever waits for it has done all that he can.
+  def test_who_waits_for_us_keeps_nobody_out
+    entrance, endpoint = enter(connections: 1)
+    client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
+    client.connect_nonblock(exception: false) # has said hello
+    jobs = Queue.new
+    server = Thread.new { entrance.run { |job| jobs << job } }
+    shake_hands = jobs.pop
+    sleep(Plait::Server::Entrance::PATIENCE * 1.5)
+    worker = Thread.new(&shake_hands)
+    assert_equal("TLSv1.3", client.connect.ssl_version)
+  ensure
+    client.io.close
+    worker&.join
+    entrance.close
+    server.join
+  end
+
+  # When there are no descriptors left those that are not needed must not wait for the collector.
+  def test_a_connection_that_the_core_does_not_take
+    core = Core.new
+    def core.bring(*) = raise(Errno::EMFILE)
+    entrance, endpoint = enter(core)
+    server = Thread.new { entrance.run { |job| Thread.new(&job) } }
+    GC.disable
+    before = descriptors
+    5.times do
+      socket = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect)
+      assert_raises(OpenSSL::SSL::SSLError, EOFError, Errno::ECONNRESET) { Caller.new(socket).raw }
+      socket.io.close
+    end
+    wait_until { descriptors <= before + 2 } # a pipe to wake it by
+  ensure
+    GC.enable
+    entrance.close
+    server.join
+  end
+
+  # What its end has called off does not hear of it where it is, and has something begun: that is not begun any more.
+  %i[threads fibers].each do |mechanism|
+    define_method("test_who_is_let_in_while_the_server_on_#{mechanism}_ends") do
+      server = Plait::Server.new(->(_) { [200, {}, []] }, on: mechanism)
+      endpoint = server.listen("ssl://127.0.0.1:0", tls: Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+      shaken = Thread::Queue.new
+      hold_up(server) { shaken << true }
+      thread = server.start
+      client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect)
+      shaken.pop
+      before = listeners_at(endpoint.port)
+      server.stop(within: 0)
+      wait_until { !before.intersect?(listeners_at(endpoint.port)) }
+      client.io.close
+      assert(thread.join(20), "it has not ended")
+    end
+
+    define_method("test_a_connection_in_the_middle_of_its_handshake_is_answered_by_a_worker_on_#{mechanism}_that_is_replaced") do
+      server = Plait::Server.new(->(_) { [200, {}, ["late"]] }, on: mechanism)
+      endpoint = server.listen("ssl://127.0.0.1:0", tls: Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+      thread = server.start
+      client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
+      shift = wait_until { server.instance_variable_get(:@shift) }
+      wait_until { shift.instance_variable_get(:@entrances).first.arriving? }
+      retirement = Thread.new { shift.retire(60, 5) }
+      wait_until { refused?(endpoint.port) }
+      assert_equal("late", Caller.new(client.tap(&:connect)).get.body)
+      client.io.close
+      [retirement, thread].each { |one| assert(one.join(60), "it has not ended") }
+    end
+  end
+
+  private
+
+  # Handshakes that wait until they are called off, and go on.
+  def hold_up(server, &shaken)
+    server.instance_variable_get(:@listeners).first.define_singleton_method(:stream) do |*arguments, **options|
+      super(*arguments, **options).tap do
+        shaken.call
+        sleep
+      rescue Exception # what calls it off is none that anybody should rescue
+        nil
+      end
+    end
+  end
+
+  def descriptors = Dir.children("/proc/self/fd").size
+
+  def enter(core = Core.new([]), **options)
+    tls = Plait::Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+    listener = Plait::Io::Listener.open(Plait::Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
+    options = Plait::Server::Options.build(options)
+    [Plait::Server::Entrance::TLS.new(listener, core, [0, 1], options), listener.endpoint]
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "plait/server"
+require "socket"
+
+class ServerRelayTest < Minitest::Test
+  PIECE = ("r" * Plait::Server::Relay::RECORD).freeze
+  PIECES = 200
+
+  def setup
+    @peer, ours = UNIXSocket.pair
+    @core, theirs = UNIXSocket.pair
+    @relay = Plait::Server::Relay.new(Plait::Io::Stream.new(ours), theirs, 10) { false }
+    @into = String.new(capacity: PIECE.bytesize)
+  end
+
+  def teardown
+    [@peer, @core].each(&:close)
+    @relay.close
+  end
+
+  def test_what_is_asked_needs_no_memory_for_each_piece
+    ask = Thread.new { @relay.ask }
+    assert_operator(bytes_for { carry(@peer, @core) }, :<, PIECES * PIECE.bytesize / 4)
+    @peer.close_write
+    assert_nil(@core.read(1))
+    ask.join
+  end
+
+  def test_what_is_answered_needs_no_memory_for_each_piece
+    answer = Thread.new { @relay.answer }
+    assert_operator(bytes_for { carry(@core, @peer) }, :<, PIECES * PIECE.bytesize / 4)
+    @core.close_write
+    assert_nil(@peer.read(1))
+    answer.join
+  end
+
+  private
+
+  def carry(from, to)
+    PIECES.times do
+      from.write(PIECE)
+      left = PIECE.bytesize
+      while left.positive?
+        to.wait_readable
+        left -= to.read_nonblock(left, @into).bytesize
+      end
+    end
+  end
+
+  # What malloc was asked for, and the collector would have to give back.
+  def bytes_for(&block)
+    2.times(&block)
+    GC.start
+    GC.disable
+    before = GC.stat(:malloc_increase_bytes)
+    yield
+    GC.stat(:malloc_increase_bytes) - before
+  ensure
+    GC.enable
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "plait/io/tls"
+require "support/certificates"
+
+module ServerCases
+  # Over TLS.
+  module TLS
+    def serve_tls(**options, &app)
+      authority = Certificates::Authority.new
+      tls = Plait::Io::TLS::Server.new(**authority.issue("DNS:localhost", "IP:127.0.0.1").to_h)
+      @context = OpenSSL::SSL::SSLContext.new.tap { |context| context.cert_store = authority.store }
+      @context.verify_mode = OpenSSL::SSL::VERIFY_PEER
+      serve(at: "ssl://127.0.0.1:0", tls: tls, **options, &app)
+    end
+
+    def connect_tls
+      secure = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", @endpoint.port), @context)
+      secure.sync_close = true
+      Caller.new(secure.connect).tap { |caller| @callers << caller }
+    end
+
+    def test_requests_over_tls
+      body = "x" * 1_000_000
+      serve_tls { |env| [200, {}, env.values_at("rack.url_scheme", "SERVER_PORT", "REMOTE_ADDR") << env["rack.input"].read] }
+      callers = Array.new(3) { connect_tls }
+      2.times { callers.each { |caller| assert_equal("https443127.0.0.1", caller.get.body) } }
+      caller = callers.first.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{body.size}\r\n\r\n#{body}")
+      assert_equal("https443127.0.0.1#{body}", caller.hear.body)
+    end
+
+    def test_who_does_not_speak_tls_is_gone
+      serve_tls { [200, {}, []] }
+      assert_includes([0, 7], connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").rest.bytesize, "nothing, or an alert")
+      assert_equal(200, connect_tls.get.status)
+    end
+
+    def test_those_who_say_nothing_do_not_keep_others_out
+      serve_tls(handshake_timeout: 300) { [200, {}, ["x"]] }
+      Array.new(66) { connect.send("\x16") }
+      assert_equal("x", connect_tls.get.body)
+    end
+
+    def test_a_large_answer_over_tls
+      body = Random.new(4).bytes(8_000_000)
+      serve_tls { [200, {}, [body]] }
+      2.times { assert_equal(body, connect_tls.get.body) }
+    end
+
+    # Without a goodbye a client has to think that somebody has cut the connection; behind what was cut there is none.
+    def test_the_goodbye
+      serve_tls(idle_timeout: 3, lint: false) do |env|
+        [200, {}, env["PATH_INFO"] == "/cut" ? Streams::Pieces.new("half") { raise "on purpose" } : Streams::Pieces.new("whole")]
+      end
+      ["GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]
+        .each { |bytes| assert_includes(connect_tls.send(bytes).rest, "whole") }
+      error = assert_raises(OpenSSL::SSL::SSLError) { connect_tls.send("GET /cut HTTP/1.0\r\n\r\n").rest }
+      assert_match(/unexpected eof/, error.message)
+    end
+
+    # The core is done with it before the peer has taken it all.
+    def test_what_was_said_arrives_though_the_server_ends
+      body = "x" * 30_000_000
+      serve_tls { [200, {}, [body]] }
+      caller = connect_tls.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      received = caller.raw.bytesize
+      received += caller.raw(1 << 18).bytesize until sleep(0.005) && count(:connections).zero?
+      @server.stop(within: 20)
+      @thread.join(0.3)
+      assert_operator(received + caller.rest.bytesize, :>, body.bytesize)
+    end
+
+    def test_who_leaves_in_the_middle_of_a_handshake
+      assert_no_leaks do
+        serve_tls { [200, {}, ["x"]] }
+        5.times { connect.send("\x16\x03\x01") }
+        connect_tls.get
+        @callers.each(&:close)
+        5.times { connect.send("\x16\x03\x01") } # in the middle of theirs when the server ends
+        @server.stop(within: 0)
+        assert(@thread.join(20))
+        @callers.each(&:close)
+      end
+    end
+
+    def test_nothing_of_tls_is_left_behind
+      assert_no_leaks do
+        serve_tls { [200, {}, ["x"]] }
+        connect_tls.get
+        connect_tls.get("/", "Connection: close")
+        @callers.each(&:close)
+        @server.stop(within: 1)
+        assert(@thread.join(20))
+      end
+    end
+  end
+end

@@ -1,0 +1,14 @@
+/* Wires the bindings; the engines know nothing of Ruby. */
+#include "plait_shard.h"
+
+const struct plait_core *plait_core;
+
+RUBY_FUNC_EXPORTED void Init_plait_shard(void) {
+    VALUE plait = rb_define_module("Plait");
+    plait_core_fetch(plait, "plait-shard");
+    plait_init_resp(plait);
+#ifdef __linux__
+    plait_init_shard(plait);
+#endif
+    plait_init_placement(plait);
+}

@@ -1,0 +1,196 @@
+# frozen_string_literal: true
+
+require_relative "../../shard"
+require "plait/values/errors"
+require "plait/cli/command"
+require "plait/cli/exit_status"
+require_relative "bell"
+require_relative "demo"
+require_relative "succession"
+
+module Plait
+  module CLI
+    class Shard < Command
+      # Runs a proxy until it is interrupted, and tells what goes on.
+      class Run
+        PERIOD = 1.0
+        # Options that a file read again does not change.
+        FIXED = %i[listen threads metrics].freeze
+        private_constant :FIXED
+
+        # @param settings [Settings]
+        # @param terminal [Terminal]
+        def initialize(settings, terminal)
+          @settings = settings
+          @terminal = terminal
+        end
+
+        # @return [Integer] an {ExitStatus}
+        def call
+          @options = @settings.proxy
+          return serve(**@options) unless @settings.demo
+
+          Demo.open(@settings.demo) { |nodes| serve(nodes: nodes, **@options) }
+        end
+
+        private
+
+        def serve(**options)
+          Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
+            greet(proxy)
+            proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
+            Bell.open do |bell|
+              Succession.serving
+              watching_nodes(proxy) { watch(proxy, bell) } == :USR2 ? leave(proxy) : end_well(proxy)
+            end
+          rescue Interrupt
+            say_goodbye(proxy.figures)
+          end
+          ExitStatus::OK
+        end
+
+        def greet(proxy)
+          nodes = proxy.placement.nodes
+          @terminal.say("listening on #{proxy.host}:#{proxy.port} for #{nodes.join(", ")}; Ctrl-C ends it")
+          @terminal.note("figures: http://#{proxy.host}:#{proxy.metrics_port}/metrics") if proxy.metrics_port
+          @terminal.note("try: redis-cli -p #{proxy.port} set key value") if @settings.demo
+        end
+
+        # Tells of nodes while the block runs, also where it is quiet. They are asked at first, when a connection to one has
+        # failed, and until they answer again.
+        # @return [Object] what the block returns
+        def watching_nodes(proxy)
+          thread = Thread.new do
+            silent = failures = nil
+            loop do
+              before, failures = failures, proxy.figures[:node_failures]
+              silent = tell_of_nodes(proxy, silent || []) if silent != [] || failures != before
+              sleep(PERIOD)
+            end
+          end
+          yield
+        ensure
+          thread.kill.join
+        end
+
+        # @param before [Array<String>] addresses of those that did not answer
+        # @return [Array<String>] likewise
+        def tell_of_nodes(proxy, before)
+          up, down = proxy.nodes.partition { |node| node[:up] }.map { |nodes| nodes.map { |node| node[:address] } }
+          (down - before).each { |node| @terminal.complain("#{node} does not answer; commands for it fail until it does") }
+          (before & up).each { |node| @terminal.complain("#{node} answers again") }
+          down
+        end
+
+        # A line when something has happened; until SIGTERM, or SIGUSR2 and another process serves.
+        # @return [Symbol] the signal
+        def watch(proxy, bell)
+          before = proxy.figures
+          until (signal = bell.wait(PERIOD)) == :TERM
+            signal = change(proxy, bell) while signal == :HUP
+            return signal if signal == :TERM || (signal == :USR2 && hand_over(proxy))
+
+            tell_of_places(proxy)
+            now = proxy.figures
+            @terminal.note(line(now, before)) if now != before
+            before = now
+          end
+          signal
+        end
+
+        # Nodes refuse what is not at its place.
+        def tell_of_places(proxy)
+          before = @left_behind
+          return if before == (@left_behind = proxy.left_behind)
+
+          @terminal.complain(@left_behind ? "nodes refuse this proxy: #{@left_behind}" : "nodes let this proxy in again")
+        end
+
+        # @return [Boolean] whether another process serves now
+        def hand_over(proxy)
+          return refuse_to_hand_over if @settings.demo
+
+          sockets = proxy.sockets
+          pid = Succession.start(sockets)
+          @terminal.note("process #{pid} has taken over; clients who are here have #{@settings.drain} s to leave")
+          true
+        rescue Error, SystemCallError => e
+          @terminal.complain("not handed over: #{e.message}")
+          false
+        ensure
+          sockets&.each_value { |list| list.each(&:close) }
+        end
+
+        def refuse_to_hand_over
+          @terminal.complain("SIGUSR2: the servers of --demo end with this process, so that no other can take over")
+          false
+        end
+
+        # Nobody is refused meanwhile, so that there is time.
+        def leave(proxy)
+          proxy.drain(within: @settings.drain, linger: @settings.drain)
+          say_goodbye(proxy.figures)
+        end
+
+        # With the file as it is now. SIGTERM breaks it off.
+        # @return [Symbol, nil] the signal that came meanwhile
+        def change(proxy, bell)
+          changing = Thread.new { reload(proxy) }
+          signal = nil
+          signal = bell.wait(0.05) || signal until changing.join(0) || signal == :TERM
+          signal
+        ensure
+          changing&.kill&.join
+        end
+
+        # A file that is wrong changes nothing.
+        def reload(proxy)
+          return @terminal.complain("SIGHUP: there is no --config to be read again") unless @settings.file?
+
+          options = free(@settings.read_again)
+          ending = @settings.reshard? ? reshard(proxy, options) : exchange(proxy, options)
+          @terminal.note("reloaded for #{proxy.placement.nodes.join(", ")}; #{ending}")
+        rescue Error => e
+          @terminal.complain("not reloaded: #{e.message}")
+        end
+
+        # Those that can change; of the others it is said that they don't.
+        def free(options)
+          changed = FIXED.reject { |name| options[name] == @options[name] }
+          @terminal.complain("not changed before it is started anew: #{changed.join(", ")}") if changed.any?
+          options.except(*FIXED)
+        end
+
+        def exchange(proxy, options)
+          stayed = proxy.reload(within: @settings.drain, **options)
+          stayed ? "clients stay" : "clients are asked to connect anew: keys have other places"
+        end
+
+        def reshard(proxy, options)
+          @terminal.note("moving keys to their new places …")
+          "#{proxy.reshard(within: @settings.drain, resume: @settings.resume?, **options)} keys were copied"
+        end
+
+        # A second signal ends it at once.
+        def end_well(proxy)
+          @terminal.note("ending: clients get #{@settings.drain} s for what they wait for")
+          cut = !proxy.drain(within: @settings.drain)
+          @terminal.note("some were cut") if cut
+          say_goodbye(proxy.figures)
+        end
+
+        def line(now, before)
+          rate = now.to_h { |name, number| [name, number - before[name]] }
+          format("%d clients, %d commands/s, %.1f MB/s in, %.1f MB/s out, %d errors, %d failures of nodes",
+                 now[:clients], rate[:commands], rate[:bytes_in] / 1e6, rate[:bytes_out] / 1e6, rate[:errors],
+                 rate[:node_failures])
+        end
+
+        def say_goodbye(figures)
+          @terminal.say(format("%d clients were served with %d commands; %d were answered with an error of the proxy",
+                               *figures.values_at(:accepted, :commands, :errors)))
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require "plait"
+# Where it is required by name: opening the constant must not load it a second time.
+Plait.autoload(:Shard, __FILE__) if Plait.autoload?(:Shard)
+
+require_relative "shard/command_table"
+require_relative "shard/configuration"
+require_relative "shard/node"
+require_relative "shard/placement"
+require_relative "shard/proxy"
+
+module Plait
+  # The Redis sharding proxy: several nodes behind one address, so that they work at the same time.
+  #
+  # @example
+  #   Plait::Shard::Proxy.open(nodes: %w[127.0.0.1:7001 127.0.0.1:7002], listen: "127.0.0.1:6380") { |proxy| sleep }
+  module Shard
+  end
+end

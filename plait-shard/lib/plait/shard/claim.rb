@@ -1,0 +1,240 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require "socket"
+require "plait/values/errors"
+require_relative "claim_judgement"
+require_relative "fence"
+require_relative "lease"
+require_relative "node_connection"
+
+module Plait
+  module Shard
+    # The right of one reshard to move keys, written down on all of its nodes: moving, then closed (no proxy is let in), then
+    # settled. The first node that is settled for the new placement decides that it counts; where a reshard was broken off before
+    # that, the old one does. All of it is on the nodes, so that another proxy can go on after a kill.
+    # @api private
+    class Claim
+      # Milliseconds for replicas of a node to take what it was told.
+      PATIENCE = 5000
+      # What a proxy's user has to be allowed on the nodes.
+      NEEDED = "CLIENT LIST, CLIENT KILL, CLIENT SETNAME, EVAL, SELECT and the key plait:shard"
+      # Of no connection.
+      NOBODY = (2**62).to_s
+      # What clients and operators read: what has happened, by whom, when, and what to do.
+      TEXTS = {
+        "moving" => ["keys are being moved by the proxy on", "wait for its end"],
+        "closed" => ["keys are being moved by the proxy on", "wait; if it has died, go on with --reshard --resume"],
+        "moved" => ["keys were moved by the proxy on", "a proxy that has the same nodes in its file is let in"],
+        "kept" => ["keys were not moved by the proxy on", "a proxy that has the same nodes as before is let in"]
+      }.freeze
+      private_constant :PATIENCE, :NEEDED, :NOBODY, :TEXTS
+
+      # @param from [Settings]
+      # @param to [Settings]
+      # @param lease [Lease] of the proxy
+      # @param resume [Boolean] whether one that was broken off may be taken over
+      def initialize(from, to, lease, resume:)
+        @from = from
+        @to = to
+        @lease = lease
+        @resume = resume
+        @name = "#{Fence::PREFIX}claim:#{SecureRandom.hex(8)}"
+        @by = "#{Socket.gethostname}, process #{Process.pid}"
+        @stamps = {}
+        @connections = {}
+        @others = {}
+        @state = :none
+      end
+
+      # Looks at the nodes, and takes them where that may be.
+      # @return [Symbol] :moving; :decided: another one has moved them, and only its last steps are missing; :settled: nothing is
+      # @raise [UsageError] another reshard is under way or was broken off, another proxy would not follow, or a node does not
+      #   allow what is needed
+      # @raise [ConnectionError, RemoteError, TimeoutError] of a node
+      def begin
+        records = names.to_h { |name| [name, open_plainly(name) { |connection| look(connection, name) }] }
+        judgement = ClaimJudgement.new(@from, @to, records, @others)
+        step = judgement.step(resume: @resume)
+        return step if step == :settled
+
+        judgement.check_others
+        @base = judgement.base
+        take(records, step)
+        @state = step
+      end
+
+      # From here on no proxy is let in.
+      # @return [void]
+      # @raise (see #begin)
+      def close
+        return if @state == :decided
+
+        write_all("closed")
+        names.each { |name| nodes_of(name).flat_map(&:replicas).uniq.each { |replica| await_replica(replica, name) } }
+      end
+
+      # The new placement counts, once one node has this; a node that can't be told now is told by a proxy later.
+      # @return [void]
+      # @raise [ConnectionError, RemoteError, TimeoutError] no node could be told
+      def settle
+        return if @state == :decided
+
+        @state = :settling
+        told, failures = try_each(masters(@from)) { |name| tell_moved(name) }
+        raise failures.first if told.empty?
+
+        try_each(names - masters(@from)) { |name| tell_moved(name) }
+      end
+
+      # The old placement counts again, unless the new one may do already.
+      # @return [void]
+      def release
+        return unless @state == :moving
+
+        @state = :released
+        try_each(names) { |name| open_plainly(name) { |connection| put(connection, name, record(name, "kept")) } }
+      end
+
+      # @param node [Node]
+      # @param access [NodeAccess]
+      # @return [NodeConnection] that ends when another reshard takes over; it is closed by the caller
+      # @raise [UsageError] one has done so already
+      # @raise (see NodeConnection#initialize)
+      def connect(node, access)
+        connection = NodeConnection.new(node, access)
+        connection.call("CLIENT", "SETNAME", @name)
+        return connection if Fence.read(connection).stamp == @stamps[node.to_s]
+
+        raise UsageError, "another reshard has taken over the node #{node}: this one can't go on"
+      rescue StandardError
+        connection&.close
+        raise
+      end
+
+      # @return [void]
+      def shut = @connections.each_value(&:close)
+
+      private
+
+      # Those of the old placement first: whoever takes over from there asks them all, and finds out how it was decided.
+      def names = [@from, @to].flat_map { |settings| masters(settings) }.uniq
+
+      def masters(settings) = settings.topology.masters.map(&:to_s)
+
+      def settings_of(name) = masters(@to).include?(name) ? @to : @from
+
+      def nodes_of(name) = [@to, @from].flat_map { |settings| settings.topology.masters }.select { |node| node.to_s == name }
+
+      def open_plainly(name, &block) = NodeConnection.open(nodes_of(name).first, settings_of(name).access, &block)
+
+      # ---- before ----
+
+      def look(connection, name)
+        connection.pipeline([%w[CLIENT LIST], ["CLIENT", "KILL", "ID", NOBODY], ["CLIENT", "SETNAME", @name]])
+        @others[name] = Lease.others(connection).except(@lease.id)
+        Fence.read(connection)
+      rescue RemoteError => e
+        raise UsageError, "the node #{name} does not let the proxy keep others from the old places (#{e.message}): a reshard " \
+                          "needs #{NEEDED}"
+      end
+
+      # ---- records ----
+
+      # Where one was broken off, no proxy is let in before all nodes are taken: it could still end what it was about.
+      def take(records, step)
+        @epoch = records.values.map(&:epoch).max + 1
+        @stamps = records.transform_values(&:stamp)
+        return write_all("moved") if step == :decided
+
+        write_all("closed") if records.values.any? { |record| record.there? && !record.settled? }
+        write_all("moving")
+      rescue Error
+        give_back(records)
+        raise
+      end
+
+      def give_back(records)
+        taken = names.reject { |name| @stamps[name] == records[name].stamp }
+        try_each(taken) do |name|
+          open_plainly(name) { |connection| put(connection, name, records[name]) }
+        end
+      end
+
+      def record(name, state)
+        was, will = [@from, @to].map { |settings| Fence.token(settings, name) }
+        serves = { "closed" => "", "moved" => will }.fetch(state, was)
+        text = "#{TEXTS.fetch(state)[0]} #{@by}, #{Time.now.utc.strftime("%FT%TZ")}; #{TEXTS.fetch(state)[1]}"
+        Fence::Record.new(SecureRandom.hex(8), @epoch, @base, state, was, will, serves, @lease.id, text)
+      end
+
+      def write_all(state) = names.each { |name| write(name, record(name, state)) }
+
+      def write(name, record)
+        unless put(own(name), name, record)
+          raise UsageError, "another proxy has taken over the node #{name}: this reshard can't go on"
+        end
+
+        await_copies(name) if record.state == "closed"
+        Fence.kill_others(own(name), record.serves, @name)
+      end
+
+      # Another proxy may have told it, after the first nodes.
+      def tell_moved(name)
+        write(name, record(name, "moved"))
+      rescue UsageError
+        found = Fence.read(own(name))
+        raise unless found.epoch == @epoch && found.state == "moved"
+
+        @stamps[name] = found.stamp
+      end
+
+      def put(connection, name, record)
+        Fence.write(connection, @stamps.fetch(name), record).tap { |done| @stamps[name] = record.stamp if done }
+      end
+
+      def own(name)
+        @connections[name] ||= NodeConnection.new(nodes_of(name).first, settings_of(name).access).tap do |connection|
+          connection.call("CLIENT", "SETNAME", @name)
+        end
+      end
+
+      # One of them may become master.
+      def await_copies(name)
+        connection = own(name)
+        copies = connection.call("INFO", "replication")[/^connected_slaves:(\d+)/, 1].to_i
+        return if copies.zero? || connection.call("WAIT", copies, PATIENCE) >= copies
+
+        raise TimeoutError, "replicas of the node #{name} don't follow it: they would let former proxies in"
+      end
+
+      # A proxy may read from it.
+      def await_replica(replica, name)
+        NodeConnection.open(replica, settings_of(name).access) do |connection|
+          ends = now + (PATIENCE / 1000.0)
+          until Fence.read(connection).stamp == @stamps[name]
+            raise TimeoutError, "the replica #{replica} does not follow its master: proxies would read what is old" if now > ends
+
+            sleep(0.01)
+          end
+          Fence.kill_others(connection, "")
+        end
+      end
+
+      # @return [(Array<String>, Array<Error>)] those with which it went well, and why not with others
+      def try_each(names)
+        failures = []
+        done = names.select do |name|
+          yield(name)
+          true
+        rescue Error => e
+          failures << e
+          false
+        end
+        [done, failures]
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

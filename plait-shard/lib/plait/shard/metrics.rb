@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "native"
+require "plait/protocols/prometheus"
+
+module Plait
+  module Shard
+    # The figures of a {Proxy}, as Prometheus reads them and as `plait shard status` does.
+    # @api private
+    class Metrics
+      TOTALS = {
+        accepted: "Connections of clients that were accepted.", commands: "Commands of clients.",
+        errors: "Errors that the proxy itself has answered with.", bytes_in: "Bytes from clients.",
+        bytes_out: "Bytes to clients.", clients_cut: "Clients that were closed because too much was kept for them.",
+        redirections: "Requests that were asked again, as the node had lost the key or was none to ask."
+      }.freeze
+      NODES = {
+        up: ["plait_shard_node_up", "gauge", "Whether the node answers."],
+        requests: ["plait_shard_node_requests_total", "counter", "Requests to the node."],
+        failures: ["plait_shard_node_failures_total", "counter", "Connections to the node that failed."]
+      }.freeze
+
+      # @param figures [Hash{Symbol => Integer}] {Proxy#figures}
+      # @param commands [Hash{String => Array}] of the data plane
+      # @param nodes [Array<Hash>] {Proxy#nodes}
+      # @param slow [Array<Hash>] {Proxy#slow}
+      # @param hot_keys [Array<Hash>] {Proxy#hot_keys}
+      def initialize(figures:, commands:, nodes:, slow:, hot_keys:)
+        @figures = figures
+        @commands = commands
+        @nodes = nodes
+        @slow = slow
+        @hot_keys = hot_keys
+      end
+
+      # @return [String] in Prometheus' text format
+      def to_prometheus
+        text = Protocols::Prometheus.new
+        text.gauge("plait_shard_clients", "Clients that are connected.", @figures[:clients])
+        TOTALS.each { |name, help| text.counter("plait_shard_#{name}_total", help, @figures[name]) }
+        NODES.each { |key, (name, type, help)| text.family(name, type, help, of_nodes(key)) }
+        text.family("plait_shard_hot_key_commands_per_second", "gauge",
+                    "Commands for the keys that most are for, the first first.", of_hot_keys)
+        commands_into(text).to_s
+      end
+
+      # @return [Hash{Symbol => Object}] for JSON
+      def to_h
+        { figures: @figures, nodes: @nodes, slow: @slow, hot_keys: @hot_keys,
+          commands: @commands.to_h { |name, (count, seconds, buckets)| [name, summary(count, seconds, buckets)] } }
+      end
+
+      private
+
+      def of_nodes(key) = @nodes.to_h { |node| [{ node: node[:address] }, number(node[key])] }
+
+      # By rank: names of keys would make a series each, and never the last.
+      def of_hot_keys
+        @hot_keys.each.with_index(1).to_h { |hot, rank| [{ rank: rank }, hot[:per_second].round(1)] }
+      end
+
+      def number(value) = { true => 1, false => 0 }.fetch(value, value)
+
+      def commands_into(text)
+        text.family("plait_shard_command_received_total", "counter", "Commands of clients, by name.",
+                    by_command { |count, _, _| count })
+        text.histogram("plait_shard_command_duration_seconds", "Until all of a command's answer had come from nodes.",
+                       NativeShard::Plane::BOUNDS, by_command { |_, seconds, buckets| [buckets, seconds] })
+      end
+
+      def by_command = @commands.to_h { |name, figures| [{ command: name }, yield(figures)] }
+
+      # The 99th percentile is the upper end of its bucket; nil: beyond the last.
+      def summary(count, seconds, buckets)
+        answered = buckets.sum
+        sum = 0
+        at = buckets.index { |bucket| (sum += bucket) >= answered * 0.99 }
+        { count: count, mean: answered.zero? ? 0.0 : seconds / answered,
+          p99: answered.zero? ? 0.0 : NativeShard::Plane::BOUNDS[at] }
+      end
+    end
+  end
+end

@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+
+require "plait/native"
+
+module Plait
+  module Native
+    # The proxy's data plane.
+    require "plait/plait_shard" if available?
+  end
+end

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "digest"
+require_relative "native"
+require "plait/values/errors"
+require_relative "node"
+require_relative "placement/hashes"
+require_relative "placement/tables"
+require_relative "placement/tags"
+
+module Plait
+  module Shard
+    # Which node a key belongs to. Data that was written through another proxy with the same nodes and rule is found.
+    #
+    # @example as twemproxy with `hash: fnv1a_64`, `distribution: ketama` and `hash_tag: "{}"`
+    #   Placement.new(nodes, rule: :twemproxy, hash: :fnv1a_64, distribution: :ketama, tag: "{}").node_for("key")
+    class Placement
+      # What a rule's name stands for.
+      # - redis_sharding: the original redis-sharding; a tag is behind the last brace of a key that ends in one.
+      # - redis_sharding_perl: its version in Perl; behind the first brace.
+      # - twemproxy: its defaults; nodes are in the order of their names.
+      # - cluster: the slots of Redis Cluster, dealt out evenly.
+      RULES = {
+        redis_sharding: { hash: :crc32a, distribution: :modula, tag: :last_brace },
+        redis_sharding_perl: { hash: :crc32a, distribution: :modula, tag: :first_brace },
+        twemproxy: { hash: :fnv1a_64, distribution: :ketama, tag: nil }, # rubocop:disable Naming/VariableNumber -- its name
+        cluster: { hash: :slot, distribution: :slots, tag: "{}" }
+      }.freeze
+      # In twemproxy's words, and `slot`, the CRC16 of Redis Cluster.
+      # rubocop:disable-next Naming/VariableNumber -- their names
+      HASHES = %i[
+        crc32a crc32 crc16 slot fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 one_at_a_time hsieh murmur jenkins md5
+      ].freeze
+      # From a hash to a node.
+      DISTRIBUTIONS = %i[modula ketama slots].freeze
+
+      # @return [Array<Node>] in the order of their indices
+      attr_reader :nodes
+
+      # @param nodes [Array<Node, String>]
+      # @param rule [Symbol] of RULES
+      # @param slots [Array<Integer>, nil] the index of each slot's node, where it is not the distribution that deals them out
+      # @param changes [Hash] `hash:` (of HASHES), `distribution:` (of DISTRIBUTIONS), `tag:` (two delimiters, :last_brace,
+      #   :first_brace or nil) where they differ from the rule's
+      # @raise [UsageError]
+      def initialize(nodes, rule: :redis_sharding, slots: nil, **changes)
+        settings = RULES.fetch(rule) { raise UsageError, "no placement #{rule.inspect}; there are #{RULES.keys.join(", ")}" }
+        raise UsageError, "nodes: are a list, not #{nodes.inspect}" unless nodes.is_a?(Array)
+
+        @nodes = arrange(nodes.map { |node| Node.parse(node) }, rule).freeze
+        settings = settings.merge(changes)
+        check(**settings)
+        @hash, @distribution, @tag = settings.values_at(:hash, :distribution, :tag)
+        @points = slots ? slots.map { |index| [0, index] } : Tables.public_send(@distribution, @nodes)
+        freeze
+      end
+
+      # @param key [String]
+      # @return [Integer] the index of its node
+      def node_for(key)
+        hash = hash_of(key)
+        return @points[hash % @points.size].last unless ring?
+
+        (@points.bsearch { |value, _| value >= hash } || @points.first).last
+      end
+
+      # @return [Integer] of the part of the key that counts
+      def hash_of(key) = Hashes.public_send(@hash, Tags.part(key.b, @tag))
+
+      # @api private
+      # @return [Boolean] whether each key has the same index with both
+      def same_as?(other) = rule == other.rule
+
+      # @api private
+      # @return [String] the same for all that have each key at the same node
+      def fingerprint = Digest::SHA256.hexdigest([nodes.map(&:to_s), *rule].inspect)[0, 16]
+
+      # @api private
+      # @return [Node] that has the slot
+      def owner_of(slot) = @nodes[@points[slot].last]
+
+      # @api private
+      # @param numbers [Array<Integer>] of the nodes, in their order
+      # @return [NativeShard::Placement] for the data plane
+      def native(numbers = [*@nodes.each_index])
+        points = @points.flat_map { |value, index| [value, numbers[index]] }
+        NativeShard::Placement.new(@hash, @tag, points.pack("L*"), ring?)
+      end
+
+      protected
+
+      # All that a key's index depends on.
+      def rule = [@hash, @distribution, @tag, @points]
+
+      private
+
+      def ring? = @distribution == :ketama
+
+      # twemproxy sorts by length first.
+      def arrange(nodes, rule)
+        raise UsageError, "at least one node is needed" if nodes.empty?
+
+        rule == :twemproxy ? nodes.sort_by { |node| [node.name.bytesize, node.name] } : nodes
+      end
+
+      def check(hash:, distribution:, tag:)
+        one_of(hash, HASHES, "hash")
+        one_of(distribution, DISTRIBUTIONS, "distribution")
+        return if [nil, :last_brace, :first_brace].include?(tag) || (tag.is_a?(String) && tag.bytesize == 2)
+
+        raise UsageError, "the tag is two delimiters such as \"{}\", :last_brace, :first_brace or nil, not #{tag.inspect}"
+      end
+
+      def one_of(name, names, what)
+        raise UsageError, "no #{what} #{name.inspect}; there are #{names.join(", ")}" unless names.include?(name)
+      end
+    end
+  end
+end

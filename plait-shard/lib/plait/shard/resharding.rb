@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+require_relative "change_watch"
+
+module Plait
+  module Shard
+    # Copies the keys whose place changes, while clients go on with the old places. A key is copied as a whole (DUMP and RESTORE,
+    # which checks it) with its time to live; one that changes behind that is copied again, by the nodes' own word about changes.
+    # When nobody writes any longer, {#finish} copies the last ones, and both places have the same.
+    # @api private
+    class Resharding
+      BATCH = 200
+      # Changes of a round so few that the rest can wait for the end; rounds at most, where writers are quicker than we are.
+      FEW = 500
+      ROUNDS = 30
+      # RDB's numbers of types. Of any other, streams above all, not all changes are told (XACK …): they are copied at the end
+      # again.
+      TOLD = [*0..14, 16, 17, 18, 20].freeze
+      # PTTL of a key without a time to live.
+      FOREVER = -1
+
+      # @return [Integer] keys that were copied, those that changed counted each time
+      attr_reader :copies
+
+      # @param from [Settings]
+      # @param to [Settings]
+      # @param claim [Claim] on the nodes
+      # @param resume [Boolean] whether copies of one that was broken off may be there
+      def initialize(from, to, claim, resume: false)
+        @from = from
+        @to = to
+        @claim = claim
+        @resume = resume
+        @copies = 0
+        @changed = {}
+        @untold = {}
+        @lock = Mutex.new
+        @connections = {}
+        @watches = []
+      end
+
+      # Copies all, until few are left. Clients may write meanwhile.
+      # @return [void]
+      # @raise [UsageError] there are copies of one that was broken off, and resume: was not said
+      # @raise [ConnectionError, RemoteError, TimeoutError] nothing has changed for clients
+      def prepare
+        @from.placement.nodes.each { |node| connection(node.to_s).call("PING") }
+        look_for_copies
+        @flushed = flushes
+        copy_functions
+        watch
+        each_moving { |keys| copy(keys) }
+        verify
+        ROUNDS.times { break if copy(take_changed) < FEW }
+      end
+
+      # Copies the rest. Nobody writes.
+      # @return [void]
+      # @raise (see #prepare)
+      def finish
+        @watches.each(&:catch_up)
+        names(@to).each { |name| connection(name).call("PING") } # it would be no place to move to
+        change(copies_there) if flushes != @flushed
+        copy(take_changed | @untold.keys)
+        @watches.each(&:catch_up) # keys that have just expired
+        copy(take_changed)
+      end
+
+      # Deletes what has another place now, from nodes that stay.
+      # @return [void]
+      def clean
+        (names(@from) & names(@to)).each do |name|
+          scan(name) do |keys|
+            old = keys.reject { |key| new_place(key) == name }
+            connection(name).call("UNLINK", *old) if old.any?
+          end
+        end
+      end
+
+      # @return [void]
+      def close
+        @watches.each(&:close)
+        @connections.each_value(&:close)
+      end
+
+      private
+
+      def names(settings) = settings.placement.nodes.map(&:to_s)
+
+      def place(settings, key) = settings.placement.nodes[settings.placement.node_for(key)].to_s
+
+      def old_place(key) = place(@from, key)
+
+      def new_place(key) = place(@to, key)
+
+      def moves?(key) = old_place(key) != new_place(key)
+
+      def connection(name)
+        @connections[name] ||= begin
+          settings = names(@to).include?(name) ? @to : @from
+          @claim.connect(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
+        end
+      end
+
+      # @yieldparam keys [Array<String>]
+      def scan(name)
+        cursor = "0"
+        loop do
+          cursor, keys = connection(name).call("SCAN", cursor, "COUNT", BATCH)
+          yield(keys) if keys.any?
+          return if cursor == "0"
+        end
+      end
+
+      # What has not arrived is to be copied again.
+      def verify = each_moving { |keys| change(missing(keys)) }
+
+      # Those of the old places that have another one.
+      def each_moving
+        names(@from).each do |name|
+          scan(name) do |keys|
+            moving = keys.select { |key| old_place(key) == name && moves?(key) }
+            yield(moving) if moving.any?
+          end
+        end
+      end
+
+      # ---- copies that are there already ----
+
+      def look_for_copies
+        found = copies_there
+        return change(found) if @resume || found.empty?
+
+        raise UsageError, "#{found.size} keys, such as #{found.first.inspect}, are where they will be already: of a reshard " \
+                          "that was broken off (resume: true renews or deletes them), or not of this shard"
+      end
+
+      # At their new place, where nobody can have put them but one that was broken off.
+      def copies_there
+        names(@to).flat_map do |name|
+          found = []
+          scan(name) { |keys| found.concat(keys.select { |key| new_place(key) == name && old_place(key) != name }) }
+          found
+        end
+      end
+
+      def missing(keys)
+        keys.group_by { |key| new_place(key) }.flat_map do |name, own|
+          there = connection(name).pipeline(own.map { |key| ["EXISTS", key] })
+          own.zip(there).filter_map { |key, count| key if count.zero? }
+        end
+      end
+
+      # ---- changes ----
+
+      def watch
+        @from.placement.nodes.each do |node|
+          @watches << ChangeWatch.new(node, -> { @claim.connect(node, @from.access) }) do |key|
+            change([key]) if old_place(key) == node.to_s && moves?(key)
+          end
+        end
+      end
+
+      # How often all keys were deleted at once, which nodes don't tell key by key.
+      def flushes
+        names(@from).map do |name|
+          connection(name).call("INFO", "commandstats").scan(/^cmdstat_(?:flush|swapdb)\w*:calls=\d+/).sort
+        end
+      end
+
+      def change(keys) = @lock.synchronize { keys.each { |key| @changed[key] = true } }
+
+      def take_changed = @lock.synchronize { @changed.keys.tap { @changed.clear } }
+
+      # ---- copying ----
+
+      # @return [Integer] how many
+      def copy(keys)
+        keys.each_slice(BATCH) do |batch|
+          batch.group_by { |key| old_place(key) }.each { |name, own| write(read(name, own)) }
+        end
+        @copies += keys.size
+        keys.size
+      end
+
+      # @return [Array<(String, String, Integer)>] key, what DUMP says, milliseconds to live
+      def read(name, keys)
+        commands = keys.flat_map { |key| [["MULTI"], ["DUMP", key], ["PTTL", key], ["EXEC"]] }
+        replies = connection(name).pipeline(commands).each_slice(4).map(&:last)
+        keys.zip(replies).map { |key, (dump, left)| [key, dump, left] }
+      end
+
+      def write(values)
+        values.group_by { |key,| new_place(key) }.each do |name, own|
+          connection(name).pipeline(own.map { |key, dump, left| command(key, dump, left) })
+        end
+      end
+
+      # 0 would be for ever.
+      def command(key, dump, left)
+        return ["DEL", key] unless dump
+
+        @untold[key] = true unless TOLD.include?(dump.getbyte(0))
+        ["RESTORE", key, left == FOREVER ? 0 : [left, 1].max, dump, "REPLACE"]
+      end
+
+      # What was loaded on all nodes, for those that are new.
+      def copy_functions
+        added = names(@to) - names(@from)
+        return if added.empty?
+
+        functions = connection(names(@from).first).call("FUNCTION", "DUMP")
+        added.each { |name| connection(name).call("FUNCTION", "RESTORE", functions, "REPLACE") }
+      rescue RemoteError => e
+        raise unless e.message.match?(/unknown/i) # before Redis 7
+      end
+    end
+  end
+end

@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require_relative "native"
+require "plait/values/errors"
+require_relative "encryption"
+require_relative "node_access"
+require_relative "node_numbers"
+require_relative "placement"
+require_relative "sources/cluster"
+require_relative "sources/fixed"
+require_relative "sources/sentinels"
+
+module Plait
+  module Shard
+    # What a {Proxy} does, apart from where it listens: checked, and not changed any more. A reload makes a new one.
+    # @api private
+    class Settings
+      # Of the options that are not about the placement.
+      DEFAULTS = {
+        connect_timeout: 1.0, timeout: 10.0, retry: 0.5, slow: 0.1, hot: 10.0, client_bytes: 256 << 20, thread_bytes: 1 << 30,
+        clients: 50_000, strategy: :auto, chunk: 64 << 10
+      }.freeze
+      # From how many bytes on something is forwarded while it arrives; `:auto` has no use for small chunks, since each needs a
+      # connection of its own.
+      STRATEGIES = { strict: ->(_chunk) { 0 }, lazy: ->(chunk) { chunk }, auto: ->(chunk) { [chunk, 64 << 10].max } }.freeze
+      # Of the chunk: what a head of a command and its key need, and what one thread reads at once.
+      CHUNKS = (1024..(256 << 10))
+      # Those about who may do what.
+      ACCESS = { password: nil, node_user: nil, node_password: nil }.freeze
+      # What clients may do beyond that.
+      SWITCHES = { users: false, config: false, keyless_scripts: false }.freeze
+      # Those about which nodes there are.
+      BACK_ENDS = { nodes: nil, cluster: nil, sentinels: nil, masters: nil, sentinel_password: nil, reads: :master }.freeze
+      READS = %i[master replicas any].freeze
+      # The most that the data plane has room for, and what it counts with.
+      SECRET_BYTES = 511
+      LARGEST = { client_bytes: (1 << 62) - 1, thread_bytes: (1 << 62) - 1, clients: (1 << 31) - 1 }.freeze
+      LEAST = { clients: 1 }.freeze
+      PLACEMENT = %i[hash distribution tag].freeze
+      NAMES = [:placement, *PLACEMENT, *[DEFAULTS, ACCESS, SWITCHES, BACK_ENDS, Encryption::OPTIONS].flat_map(&:keys)].freeze
+      private_constant :READS, :STRATEGIES, :CHUNKS, :SWITCHES, :SECRET_BYTES, :LARGEST, :LEAST, :PLACEMENT
+
+      # @return [Sources::Fixed, Sources::Cluster, Sources::Sentinels] who knows which nodes there are
+      attr_reader :source
+      # @return [Hash{Symbol => Object}]
+      attr_reader :options
+      # @return [Encryption]
+      attr_reader :encryption
+
+      # @raise [UsageError]
+      def initialize(placement: nil, **options)
+        rule = { rule: placement, **options.slice(*PLACEMENT) }.compact
+        @options = DEFAULTS.merge(ACCESS, SWITCHES, BACK_ENDS, Encryption::OPTIONS, options.except(*PLACEMENT)).freeze
+        check_names
+        check_back_ends(rule)
+        check_buffers(**@options.slice(:strategy, :chunk))
+        check_numbers
+        check_access
+        check_switches
+        @encryption = Encryption.new(**@options.slice(*Encryption::OPTIONS.keys))
+        @source = find_source(rule)
+      end
+
+      # As it is now is asked for anew.
+      def initialize_copy(_other)
+        super
+        @topology = nil
+      end
+
+      # @return [NodeAccess]
+      def access
+        NodeAccess.new(@encryption, timeout: @options[:connect_timeout], user: @options[:node_user],
+                                    password: @options[:node_password])
+      end
+
+      # @return [Topology] as it is now, or as it was when it was first asked for, if it may change
+      # @raise [ConnectionError, RemoteError, TimeoutError] of a cluster or of Sentinels: none can be asked
+      def topology = @topology ||= source.read
+
+      # @return [Placement]
+      def placement = topology.placement
+
+      # @return [Array<(String, String)>] of each node: its address, packed, and its name
+      # @raise [ResolveError]
+      def addresses(topology = self.topology)
+        topology.masters.map { |node| [access.address(node).to_sockaddr, node.to_s] }
+      end
+
+      # @param encrypts [Boolean] whether clients speak TLS
+      # @param room [Integer] for nodes
+      # @param plan [Array] of {NodeNumbers}
+      # @return [Hash{Symbol => Object}] for the data plane
+      # @raise [UsageError, UnsupportedError]
+      def native_options(encrypts, room:, plan:)
+        chunk = STRATEGIES.fetch(@options[:strategy]).call(@options[:chunk])
+        @options.merge(chunk: chunk, strict: @options[:strategy] == :strict, room: room, plan: plan, watched: source.watched?,
+                       cluster: source.cluster?, node_tls: @encryption.of_nodes, listen_tls: @encryption.of_clients(encrypts))
+      end
+
+      # @param other [Settings]
+      # @param former [Topology] that it has now
+      # @return [Boolean] whether each key is at the same address with both
+      def same_places?(other, former)
+        addresses == addresses(former) && placement.same_as?(former.placement) && source.cluster? == other.source.cluster?
+      end
+
+      private
+
+      def check_names
+        odd = @options.keys - NAMES
+        raise UsageError, "no option #{odd.first}; there are #{NAMES.join(", ")}" if odd.any?
+      end
+
+      def check_back_ends(rule)
+        given = @options.slice(:nodes, :cluster, :sentinels).compact.keys
+        raise UsageError, "give one of nodes:, cluster: and sentinels:, not #{given.join(" and ")}" if given.size > 1
+        raise UsageError, "which servers? Give nodes:, cluster: or sentinels:" if given.empty?
+
+        check_names_and_rule(given.first, rule)
+        return if READS.include?(@options[:reads])
+
+        raise UsageError, "reads: is one of #{READS.join(", ")}, not #{@options[:reads].inspect}"
+      end
+
+      def check_names_and_rule(back_end, rule)
+        named = @options[:masters] && back_end != :sentinels
+        raise UsageError, "masters: are names that Sentinels know; give sentinels: too" if named
+        return unless back_end == :cluster && rule.any?
+
+        raise UsageError, "a cluster places keys by itself: leave out #{rule.keys.join(", ").sub("rule", "placement")}"
+      end
+
+      def find_source(rule)
+        return Sources::Fixed.new(@options[:nodes], rule) if @options[:nodes]
+        return Sources::Cluster.new(@options[:cluster], access) if @options[:cluster]
+
+        Sources::Sentinels.new(*@options.values_at(:sentinels, :masters), rule, access, password: @options[:sentinel_password])
+      end
+
+      def check_buffers(strategy:, chunk:)
+        return if STRATEGIES.key?(strategy) && chunk.is_a?(Integer) && CHUNKS.cover?(chunk)
+
+        raise UsageError, "strategy: is one of #{STRATEGIES.keys.join(", ")}, and chunk: from #{CHUNKS.min} to #{CHUNKS.max} " \
+                          "bytes, not #{strategy.inspect} and #{chunk.inspect}"
+      end
+
+      def check_numbers
+        @options.slice(*DEFAULTS.keys - [:strategy]).each do |name, value|
+          whole = DEFAULTS.fetch(name).is_a?(Integer)
+          least = LEAST.fetch(name, 0)
+          fits = (whole ? value.is_a?(Integer) : value.is_a?(Numeric)) && value >= least
+          raise UsageError, "#{name}: is #{whole ? "a number" : "seconds"}, at least #{least}, not #{value.inspect}" unless fits
+
+          most = LARGEST[name]
+          raise UsageError, "#{name}: is #{most} at most, not #{value}" if most && value > most
+        end
+      end
+
+      # A secret is not shown.
+      def check_access
+        %i[password node_user node_password sentinel_password].each do |name|
+          value = @options[name]
+          fits = value.is_a?(String) && (1..SECRET_BYTES).cover?(value.bytesize) && !value.include?("\0")
+          raise UsageError, "#{name}: is a text of 1 to #{SECRET_BYTES} bytes, or nil" unless value.nil? || fits
+        end
+        raise UsageError, "node_user: needs node_password: too" if @options[:node_user] && !@options[:node_password]
+      end
+
+      def check_switches
+        SWITCHES.each_key do |name|
+          next if [true, false].include?(@options[name])
+
+          raise UsageError, "#{name}: is true or false, not #{@options[name].inspect}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+require_relative "../node"
+require_relative "../node_connection"
+require_relative "../placement"
+require_relative "../topology"
+
+module Plait
+  module Shard
+    module Sources
+      # Masters by the names under which Sentinels know them; keys are placed by the names' order, or the names.
+      class Sentinels
+        # What a replica must not be.
+        GONE = %w[s_down o_down disconnected].freeze
+
+        # @return [Array<Node>] the Sentinels
+        attr_reader :nodes
+
+        # @param sentinels [Array<String>] "HOST:PORT"
+        # @param masters [Array<String>] names
+        # @param rule [Hash] as for {Placement}
+        # @param access [NodeAccess] to the masters
+        # @param password [String, nil] of the Sentinels
+        # @raise [UsageError]
+        def initialize(sentinels, masters, rule, access, password: nil)
+          right = [sentinels, masters].all? { |list| list.is_a?(Array) && list.any? }
+          raise UsageError, "sentinels: is a list of HOST:PORT, and masters: one of names, each with one at least" unless right
+
+          @nodes = sentinels.map { |sentinel| Node.parse(sentinel) }
+          @masters = masters.map(&:to_s)
+          @rule = rule
+          @access = access
+          @own_access = access.with(password: password)
+        end
+
+        # (see Fixed#watched?)
+        def watched? = true
+
+        # (see Fixed#cluster?)
+        def cluster? = false
+
+        # (see Cluster#read)
+        def read(former = nil, **)
+          groups = with_sentinel { |sentinel| @masters.map { |name| [name, master(sentinel, name), replicas(sentinel, name)] } }
+          masters = groups.map { |name, (host, port), _| still(Node.new(host, Integer(port, 10), name: name), former) }
+          placement = Placement.new(masters, **@rule)
+          found = Topology.new(placement, replicas: placement.nodes.map { |node| replicas_of(groups, node) })
+          former&.same_as?(found) ? former : found
+        end
+
+        # The first that can be asked.
+        # @yieldparam sentinel [NodeConnection]
+        # @raise [ConnectionError, RemoteError, TimeoutError] none can
+        def with_sentinel(&block)
+          refusal = nil
+          @nodes.each do |node|
+            return NodeConnection.open(node, @own_access, &block)
+          rescue ConnectionError, RemoteError, TimeoutError => e
+            refusal ||= e
+          end
+          raise refusal
+        end
+
+        private
+
+        def master(sentinel, name)
+          sentinel.call("SENTINEL", "get-master-addr-by-name", name) or
+            raise UsageError, "the Sentinels know no master called #{name}"
+        end
+
+        def replicas(sentinel, name)
+          sentinel.call("SENTINEL", "replicas", name).map { |fields| fields.is_a?(Hash) ? fields : Hash[*fields] }
+        end
+
+        def replicas_of(groups, node)
+          _, _, replicas = groups.find { |name,| name == node.name }
+          well = replicas.reject { |fields| fields["flags"].split(",").intersect?(GONE) || fields["master-link-status"] != "ok" }
+          well.map { |fields| Node.new(fields["ip"], Integer(fields["port"], 10)) }.reject { |other| other.to_s == node.to_s }
+        end
+
+        # A Sentinel may name one that is no longer a master, or not yet: who is said to have become one has to agree.
+        def still(node, former)
+          before = former&.masters&.find { |other| other.name == node.name }
+          return node if before.nil? || before.to_s == node.to_s
+
+          master?(node) ? node : before
+        end
+
+        def master?(node)
+          NodeConnection.open(node, @access) { |connection| connection.call("ROLE").first == "master" }
+        rescue ConnectionError, RemoteError, TimeoutError
+          false
+        end
+      end
+    end
+  end
+end

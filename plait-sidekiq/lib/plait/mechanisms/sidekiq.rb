@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "plait"
+require "plait/mechanisms/mechanism"
+require "plait/values/errors"
+require "plait/values/job"
+
+module Plait
+  module Mechanisms
+    # Many machines, by Sidekiq and its Redis: each item is a job there, run by whichever process takes it, and its result comes
+    # back by Redis. Items and results are plain data, as JSON has it; what runs them is a {Job}, which has a name.
+    #
+    # An item is run at most once, unless there are retries, or Sidekiq puts it back because its process had to end in the middle.
+    # When a process is killed, its items are reported as {WorkerDied} (or run again) as soon as Sidekiq takes it for dead, after
+    # a minute.
+    class Sidekiq < Mechanism
+      # Items in flight, where nothing is said: what no process takes yet waits in Redis.
+      LIMIT = 100
+      # The first that runs on redis-client.
+      OLDEST = "7.0"
+
+      # They need the gem. Sidekiq finds the errands by their name.
+      autoload :Errand, File.expand_path("sidekiq/errand", __dir__)
+      autoload :Inline, File.expand_path("sidekiq/inline", __dir__)
+      autoload :Run, File.expand_path("sidekiq/run", __dir__)
+
+      # @param patience [Watchman::Patience, nil] nil: the usual one
+      def initialize(patience: nil)
+        super()
+        @patience = patience
+      end
+
+      def default_limit = LIMIT
+
+      def jobs_only? = true
+
+      def unavailable
+        require "sidekiq"
+        "of the gem sidekiq #{OLDEST} or newer is needed, here is #{::Sidekiq::VERSION}" if too_old?
+      rescue LoadError => e
+        "it needs the gem sidekiq: add it to the Gemfile (gem \"sidekiq\"; #{e.message})"
+      end
+
+      # @raise [UsageError] for a block without a name, or where the jobs would wait for who runs them
+      # @raise [ConnectionError] when Redis can't be reached
+      def executor(attempt, limit:)
+        raise UsageError, nameless unless attempt.body.is_a?(Job)
+        raise UsageError, nested(attempt.body) if Errand.queues_here.include?(attempt.body.queue)
+        return in_tests(attempt) if defined?(::Sidekiq::Testing) && ::Sidekiq::Testing.enabled?
+
+        Run.new(attempt.body, attempt.policy, limit, **{ patience: @patience }.compact)
+      end
+
+      def scope(**)
+        raise UnsupportedError, "Plait.run runs blocks, which can't travel to other machines: on: :sidekiq is for Plait.map, " \
+                                "each_result and first, with a job"
+      end
+
+      private
+
+      def too_old? = Gem::Version.new(::Sidekiq::VERSION) < Gem::Version.new(OLDEST)
+
+      # Sidekiq's own ways of doing without Redis.
+      def in_tests(attempt)
+        return Inline.executor(attempt) if ::Sidekiq::Testing.inline?
+
+        raise UsageError, "Sidekiq::Testing.fake! keeps jobs and has none run, and their results are waited for here: " \
+                          "call inline! in this test, or disable!, with a Redis and a process of Sidekiq"
+      end
+
+      def nested(job)
+        "a job of on: :sidekiq has others run that wait in the queue #{job.queue.inspect}, from which its own process takes: " \
+          "when as many do so as it has places, all wait for ever. Give them a queue of their own, as in " \
+          "Plait.job(#{job.name}, queue: \"inner\"), from which other processes take"
+      end
+
+      def nameless
+        "on: :sidekiq runs jobs, which have a name by which other machines find them, and no blocks: make a class with " \
+          "call(item), and pass it by &Plait.job(ThatClass)"
+      end
+    end
+
+    register(Sidekiq.new)
+  end
+end

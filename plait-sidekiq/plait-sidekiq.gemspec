@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require_relative "../plait/lib/plait/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "plait-sidekiq"
+  spec.version = Plait::VERSION
+  spec.summary = "Plait on many machines"
+  spec.description = <<~TEXT
+    on: :sidekiq runs the items of Plait.map as Sidekiq jobs.
+  TEXT
+  spec.authors = ["The Plait developers"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir.glob(%w[lib/**/*.rb sig/**/*.rbs README.md CHANGELOG.md], base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
+
+  spec.add_dependency "plait", Plait::VERSION
+  spec.add_dependency "sidekiq", ">= 7.0"
+end

@@ -1,0 +1,67 @@
+/* Wires the bindings, and offers the table of functions to the extensions of the other gems. */
+#include "plait.h"
+
+#include <pthread.h>
+
+#include "rb_rulebook.h"
+#include "scheduler/rb_poll.h"
+#include "scheduler/rb_scheduler.h"
+#include "scheduler/rb_selector.h"
+
+static unsigned generation;
+
+unsigned plait_generation(void) {
+    return generation;
+}
+
+static void count_fork(void) {
+    generation++;
+}
+
+static const struct plait_core core = {
+    .magic = PLAIT_CORE_MAGIC,
+    .abi = PLAIT_CORE_ABI,
+    .size = sizeof core,
+    .generation = plait_generation,
+    .state_left = plait_state_left,
+    .state_own = plait_state_own,
+    .raise_broken = plait_raise_broken,
+    .misuse = plait_misuse,
+    .limit_numbers = plait_limit_numbers,
+    .rule = plait_rule,
+    .descriptor_of = plait_descriptor_of,
+    .deadline_remove = plait_deadline_remove,
+    .poll = plait_poll,
+    .native_of = plait_native_of,
+    .native_deadline = plait_native_deadline,
+    .native_wait = plait_native_wait,
+    .native_unblock = plait_native_unblock,
+    .native_ends_waits = plait_native_ends_waits,
+    .native_leaves = plait_native_leaves,
+    .native_leave = plait_native_leave,
+    .native_ticks = plait_native_ticks,
+    .native_thread = plait_native_thread,
+    .native_push = plait_native_push,
+    .native_end_wait = plait_native_end_wait,
+};
+
+static const rb_data_type_t core_type = {.wrap_struct_name = "plait_core", .flags = RUBY_TYPED_FREE_IMMEDIATELY};
+
+static void offer_core(VALUE plait) {
+    VALUE table = TypedData_Wrap_Struct(rb_cObject, &core_type, (void *)&core);
+    rb_ivar_set(plait, rb_intern(PLAIT_CORE_NAME), rb_obj_freeze(table));
+}
+
+RUBY_FUNC_EXPORTED void Init_plait(void) {
+    VALUE plait = rb_define_module("Plait");
+    pthread_atfork(NULL, NULL, count_fork);
+    plait_init_rulebook();
+    plait_init_deadlines();
+    plait_init_malloc(plait);
+    plait_init_scheduler(plait);
+#ifdef __linux__
+    plait_init_selector(plait);
+#endif
+    plait_init_state(plait);
+    offer_core(plait);
+}

@@ -1,0 +1,76 @@
+/* The hook kernel_sleep: fibers that sleep lie in a heap, and the loop wakes those whose time has come. */
+#include "rb_scheduler_native.h"
+
+#include <math.h>
+
+#include "../plait.h"
+
+static ID id_watchdog;
+
+/* A fiber that sleeps; it lies on that fiber's stack. */
+struct nap {
+    struct sleeper sleeper; /* first: the heap's pointers are ours */
+    struct native *native;
+    VALUE fiber;
+};
+
+static VALUE doze(VALUE argument) {
+    plait_selector_leave(((const struct nap *)argument)->native->own);
+    return Qtrue;
+}
+
+/* It may have been raised into. */
+static VALUE rise(VALUE argument) {
+    struct nap *nap = (struct nap *)argument;
+    sleepers_remove(&nap->native->sleepers, &nap->sleeper);
+    return Qnil;
+}
+
+/* Seconds of what is a number and surely a time to sleep; 0: Ruby looks at it. */
+static double seconds_of(int argc, const VALUE *argv) {
+    if (argc != 1 || (!RB_FLOAT_TYPE_P(argv[0]) && !RB_FIXNUM_P(argv[0]))) return 0;
+
+    double seconds = NUM2DBL(argv[0]);
+    return seconds > 0 && isfinite(seconds) ? seconds : 0;
+}
+
+/*
+ * kernel_sleep(duration). The twin in Ruby costs 5 µs of CPU more, most of it for its heap and for the loop that goes
+ * through Ruby each time. A watchdog wants to be told by the twin.
+ */
+static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
+    struct native *native = plait_native_in(self);
+    double seconds = seconds_of(argc, argv);
+    bool here = native->own && native->sleeps && !RTEST(rb_attr_get(self, id_watchdog));
+    if (seconds == 0 || !here) return rb_call_super(argc, argv);
+
+    struct nap nap = {.sleeper = {.at = plait_now() + seconds}, .native = native, .fiber = rb_fiber_current()};
+    if (sleepers_add(&native->sleepers, &nap.sleeper) != 0) rb_memerror();
+    native->waits++;
+    return rb_ensure(doze, (VALUE)&nap, rise, (VALUE)&nap);
+}
+
+/* Those who were due when it began: who sleeps again meanwhile has to wait for the others. */
+void plait_native_wake_sleepers(struct native *native) {
+    const struct sleeper *first = sleepers_first(&native->sleepers);
+    if (!first) return;
+
+    double now = plait_now(), until = now + native->slice;
+    while ((first = sleepers_first(&native->sleepers)) && first->at <= now) {
+        struct nap *nap = (struct nap *)first;
+        sleepers_remove(&native->sleepers, &nap->sleeper);
+        rb_fiber_transfer(nap->fiber, 0, NULL);
+        if (plait_now() >= until) return;
+    }
+}
+
+void plait_native_mark_sleepers(const struct native *native) {
+    for (ptrdiff_t place = 0; place < native->sleepers.size; place++) {
+        rb_gc_mark(((const struct nap *)native->sleepers.heap[place])->fiber);
+    }
+}
+
+void plait_scheduler_define_sleep(VALUE native) {
+    id_watchdog = rb_intern("@watchdog");
+    rb_define_method(native, "kernel_sleep", scheduler_kernel_sleep, -1);
+}

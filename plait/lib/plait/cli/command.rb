@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "../values/errors"
+require_relative "exit_status"
+
+module Plait
+  module CLI
+    # One verb of the command line. A subclass says in constants what it is called, what it takes and what it is for,
+    # and does its work in {#call}; what it needs is loaded there, so that `plait version` stays quick.
+    class Command
+      # Where it stands in the list of commands: smaller ones first.
+      PLACE = 50
+      # How it is typed, after "plait".
+      USAGE = ""
+      # One line for the list of commands.
+      SUMMARY = ""
+      # What a newcomer has to know, as paragraphs.
+      ABOUT = ""
+      # Name of an option => its value's name (`banner`), description and default (`desc`, `default`); `type: :boolean`
+      # takes no value, `lazy:` is the value where the option stands alone, `alias:` a short name. With `instead:` it is one of
+      # other programs, and this is to be said of it.
+      OPTIONS = {}.freeze
+      EXAMPLES = {}.freeze
+      # How many words it takes besides options.
+      ARGUMENTS = (0..0)
+      MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
+
+      class << self
+        # @return [Array<Class<Command>>] all that are installed, set by {Commands}
+        attr_accessor :known
+        # @return [Array<String>] a line for each one that is installed and can't be loaded
+        attr_accessor :complaints
+
+        # @return [String] as typed
+        def command_name = self::USAGE[/\A\w+/]
+
+        # Makes this a command of a Thor class.
+        # @param thor [Class<Thor>]
+        # @return [void]
+        def declare(thor)
+          command = self
+          thor.desc(self::USAGE, self::SUMMARY)
+          self::OPTIONS.each { |name, settings| thor.method_option(name, thor_settings(settings)) }
+          thor.define_method(command_name) { |*words| command.new(shell, words, options).run }
+        end
+
+        private
+
+        # Values stay Strings: Thor's own sentences about numbers don't say what would be right.
+        def thor_settings(settings)
+          return { type: :boolean, **settings.slice(:default), aliases: settings[:alias] }.compact if settings[:type] == :boolean
+
+          { type: :string, lazy_default: settings.fetch(:lazy, ""), default: settings[:default],
+            aliases: settings[:alias] }.compact
+        end
+      end
+
+      # @param terminal [Terminal]
+      # @param words [Array<String>] what stands besides options
+      # @param options [Hash] by option name
+      def initialize(terminal, words, options)
+        @terminal = terminal
+        @words = words
+        @options = options
+      end
+
+      # Checks the number of words, then does the work.
+      # @return [Integer] an exit status
+      # @raise [UsageError]
+      def run
+        check_options
+        check_words
+        call
+      end
+
+      # @return [Integer] an exit status
+      def call = raise(NotImplementedError, "#{self.class}#call")
+
+      private
+
+      attr_reader :terminal, :words, :options
+
+      def check_options
+        name, settings = self.class::OPTIONS.find { |one, about| about[:instead] && options[one.to_s] }
+        raise UsageError, "#{["--#{name}", *settings[:alias]].join(", ")}: #{settings[:instead]}" if name
+      end
+
+      def check_words
+        name = self.class.command_name
+        most = self.class::ARGUMENTS.max
+        return missing_word if words.size < self.class::ARGUMENTS.min
+        return if words.size <= most
+
+        raise UsageError, "plait #{name} takes #{MOST_WORDS.fetch(most)}, " \
+                          "but there is \"#{words[most]}\" besides; see plait help #{name}"
+      end
+
+      def missing_word
+        raise UsageError, "plait #{self.class.command_name} lacks an argument; its usage is: plait #{self.class::USAGE}"
+      end
+    end
+  end
+end

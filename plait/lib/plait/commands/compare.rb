@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../values/errors"
+require_relative "../cli/command"
+require_relative "../cli/measuring_options"
+
+module Plait
+  module CLI
+    # `plait compare`
+    class Compare < Command
+      PLACE = 20
+      USAGE = "compare FILE.rb"
+      SUMMARY = "Run your own Ruby under the mechanisms you name, and compare"
+      ARGUMENTS = (1..1)
+      ABOUT = <<~TEXT
+        The file says in plain Ruby what there is to do. Only items and body are needed; the rest is optional:
+
+        \u00a0 items { (1..20).to_a }            # what the body is given, one after another
+        \u00a0 body { |number| sleep(0.1); number * 2 }
+        \u00a0 title "doubling"
+        \u00a0 unit "numbers"
+        \u00a0 setup { require "zlib" }          # once, before all
+        \u00a0 teardown { }                      # once, after all
+        \u00a0 digest { |results| results.sum }  # what must be equal everywhere; else the results
+        \u00a0 on :threads, :fibers              # else every mechanism, or --on
+        \u00a0 limit 8, 64                       # else each mechanism's own, or --limit
+
+        A body that is a job, body(&Plait.job(Thumbnail)), can be measured on :sidekiq too, while processes of Sidekiq
+        run that have loaded the class.
+
+        Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
+        must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
+        and saved.
+      TEXT
+      OPTIONS = { **MeasuringOptions::CHOICE, **MeasuringOptions::MANNER }.freeze
+      EXAMPLES = {
+        "plait compare work.rb" => "every mechanism",
+        "plait compare work.rb --on sequence,threads,fibers --limit 8,64" => "three of them, with two limits",
+        "plait compare work.rb --rounds 5 --json figures.json" => "measured more often; the figures for a program"
+      }.freeze
+
+      def call
+        require_relative "../cli/compare/file_campaign"
+        FileCampaign.new(terminal, words, options).call
+      end
+
+      private
+
+      # An option that takes a file has perhaps taken this one.
+      def missing_word
+        taken = %w[json csv html].find { |name| options[name].to_s.end_with?(".rb") }
+        return super unless taken
+
+        raise UsageError, "--#{taken} has taken #{options[taken]}, so no FILE.rb is left: put it first, " \
+                          "as in plait compare #{options[taken]} --#{taken}"
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../sibling"
+require_relative "../values/errors"
+require_relative "../cli/arguments"
+require_relative "../cli/command"
+require_relative "../cli/exit_status"
+
+module Plait
+  module CLI
+    # `plait doctor`
+    class Doctor < Command
+      PLACE = 80
+      USAGE = "doctor"
+      SUMMARY = "Tell what this machine and this Ruby offer, and what holds Plait back"
+      ABOUT = <<~TEXT
+        Looks at the Ruby, the processors and the memory this process may really use, the system's limits (open files,
+        fibers, ports), the mechanisms, and at optional gems and programs. Where something limits, the line under it says
+        what to do. It changes nothing.
+
+        With --c10k it looks at what holds up a server with ten thousand connections (or N), and the exit status is 1 where
+        something does: the commands that raise those limits stand under them. What `sysctl -w` sets lasts until the next boot;
+        a file in /etc/sysctl.d makes it last.
+      TEXT
+      OPTIONS = {
+        json: { type: :boolean, desc: "print it as JSON, for a program" },
+        c10k: { banner: "[N]", lazy: "10000", desc: "tell instead whether this machine lets a server have ten thousand " \
+                                                    "connections, or N" },
+        databases: { type: :boolean, desc: "tell instead what each database driver does in fibers, as measured" }
+      }.freeze
+      EXAMPLES = {
+        "plait doctor --c10k" => "before a server has very many connections",
+        "plait doctor" => "everything", "plait doctor --json" => "the same, for a program",
+        "plait doctor --databases" => "drivers of databases, call by call"
+      }.freeze
+
+      def call
+        require_relative "../cli/doctor/examination"
+        examination = Examination.new(examiners)
+        options["json"] ? terminal.data(examination.to_json) : terminal.say(*examination.lines(terminal))
+        options["c10k"] && examination.limited? ? ExitStatus::FAILED : ExitStatus::OK
+      end
+
+      private
+
+      # @return [Array<#new>]
+      def examiners
+        return connections if options["c10k"]
+        return Examination::EXAMINERS unless options["databases"]
+
+        Sibling.load("plait-db", "plait/cli/doctor/databases")
+        [self.class.const_get(:Databases)]
+      end
+
+      def connections
+        require_relative "../cli/doctor/c10k"
+        raise UsageError, "--c10k and --databases are two examinations: ask for one" if options["databases"]
+
+        number = Arguments.count("--c10k", options["c10k"])
+        [-> { C10k.new(number) }]
+      end
+    end
+  end
+end

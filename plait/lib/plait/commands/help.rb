@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../values/errors"
+require_relative "../cli/command"
+require_relative "../cli/exit_status"
+require_relative "../cli/paragraph"
+require_relative "../values/suggestion"
+
+module Plait
+  module CLI
+    # `plait help`, `plait help lab`; `plait help rpc call` is about rpc
+    class Help < Command
+      PLACE = 100
+      USAGE = "help [COMMAND]"
+      SUMMARY = "Explain Plait, or one of its commands"
+      ABOUT = "Without a command: the list of them."
+      ARGUMENTS = (0..2)
+
+      INTRODUCTION = <<~TEXT
+        Plait runs the same block of plain Ruby one after another, on threads, on fibers, on processes, on ractors, measures
+        each way in time and memory, and tells which to use.
+      TEXT
+
+      def call
+        words.empty? ? overview : explain(find(words.first))
+        ExitStatus::OK
+      end
+
+      private
+
+      def find(name)
+        commands = Command.known
+        commands.find { |command| command.command_name == name } ||
+          raise(UsageError, "unknown command \"#{name}\"#{Suggestion.ending(name, commands.map(&:command_name))} " \
+                            "The commands are #{commands.map(&:command_name).join(", ")}.")
+      end
+
+      def overview
+        terminal.say(*paragraphs(INTRODUCTION), "", heading("Usage:"), "  plait COMMAND [options]")
+        section("Commands:", Command.known.to_h { |command| [command::USAGE, command::SUMMARY] })
+        section("Start with:", beginnings)
+        Command.complaints.each { |line| terminal.note("plait: #{line}") }
+      end
+
+      def beginnings
+        { "plait lab" => "every mechanism on waiting, computing, HTTP and MessagePack-RPC; a few minutes",
+          "plait help lab" => "what can be measured, and how", "plait doctor" => "what this machine allows" }
+      end
+
+      def explain(command)
+        terminal.say(heading("Usage:"), "  plait #{command::USAGE}#{" [options]" unless command::OPTIONS.empty?}", "",
+                     *paragraphs(command::ABOUT))
+        own = command::OPTIONS.reject { |_, settings| settings[:instead] }
+        section("Options:", own.to_h { |name, settings| option(name, settings) })
+        section("Examples:", command::EXAMPLES)
+      end
+
+      def section(title, texts)
+        texts.empty? || terminal.say("", heading(title), *pairs(texts))
+      end
+
+      def option(name, settings)
+        default = settings[:default]
+        ["--#{name}#{" " if settings[:banner]}#{settings[:banner]}",
+         "#{settings[:desc]}#{" (default: #{default})" if default}"]
+      end
+
+      def heading(text) = terminal.paint(text, :bold)
+
+      # @return [Array<String>] lines; a paragraph that begins with a no-break space is code and not wrapped
+      def paragraphs(text)
+        text.split("\n\n").flat_map { |part| ["", *lines(part)] }.drop(1)
+      end
+
+      def lines(part)
+        part.start_with?("\u00a0") ? part.tr("\u00a0", " ").lines(chomp: true) : Paragraph.wrap(part, width)
+      end
+
+      # Two columns; the second is wrapped beside the first, or under it where the first is long.
+      def pairs(texts)
+        left = [texts.keys.map(&:size).max, 34].min
+        texts.flat_map { |first, second| pair(first, Paragraph.wrap(second, [width - left - 4, 24].max), left) }
+      end
+
+      def pair(first, lines, left)
+        lines = ["", *lines] if first.size > left
+        lines.each_with_index.map { |line, index| "  #{(index.zero? ? first : "").ljust(left)}  #{line}".rstrip }
+      end
+
+      def width = [terminal.width || 100, 100].min
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "mechanisms/composite"
+require_relative "mechanisms/fibers"
+require_relative "mechanisms/hybrid"
+require_relative "mechanisms/processes"
+require_relative "mechanisms/ractors"
+require_relative "mechanisms/sequence"
+require_relative "mechanisms/threads"
+require_relative "sibling"
+require_relative "values/errors"
+
+module Plait
+  # The ways to run a block over items, by name.
+  module Mechanisms
+    # The gems that bring further ones, as a file plait/mechanisms/NAME.rb that calls {register}.
+    GEMS = { sidekiq: "plait-sidekiq" }.freeze
+    private_constant :GEMS
+
+    @all = {}.freeze
+
+    class << self
+      # Adds one, by its name; the file that holds it does so.
+      # @param mechanism [Mechanism]
+      # @return [void]
+      def register(mechanism)
+        # Frozen, so that a ractor may look into it.
+        @all = { **@all, mechanism.name => mechanism.freeze }.freeze
+      end
+
+      # @return [Hash{Symbol => Mechanism}] by name
+      attr_reader :all
+
+      # @return [Array<Symbol>] of those that run any block
+      def names = all.reject { |_, mechanism| mechanism.jobs_only? }.keys
+
+      # @return [Array<Symbol>] of these, and of those that run nothing but jobs
+      def names_for_jobs = [*names, *GEMS.keys]
+
+      # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
+      # @return [Mechanism]
+      # @raise [UnknownMechanism]
+      # @raise [UnsupportedError] where it can't be used here
+      def fetch(on)
+        mechanism = find(on)
+        reason = mechanism.unavailable
+        raise UnsupportedError, "on: #{on.inspect} can't be used here: #{reason}" if reason
+
+        mechanism
+      end
+
+      # @return [Mechanism] whether or not it can be used here
+      # @raise [UnknownMechanism]
+      def find(on)
+        return on.size == 1 ? find(on.first) : Composite.new(*on) if on.is_a?(Array)
+
+        name = on.respond_to?(:to_sym) ? on.to_sym : on
+        all[name] || (of_gem(name) if GEMS.key?(name)) || raise(UnknownMechanism, unknown(on))
+      end
+
+      private
+
+      def of_gem(name)
+        Sibling.load(GEMS.fetch(name), "plait/mechanisms/#{name}")
+        all.fetch(name)
+      end
+
+      def unknown(on)
+        "there is no mechanism #{on.inspect}; there are #{names.map(&:inspect).join(", ")}, " \
+          "pairs such as [:processes, :fibers], and :sidekiq for jobs"
+      end
+    end
+
+    [Sequence, Threads, Fibers, Hybrid, Processes, Ractors].each { |kind| register(kind.new) }
+  end
+end

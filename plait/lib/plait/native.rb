@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+module Plait
+  # The C extension of this gem, where it was compiled; those of the other gems stand and fall with it. Without it, or with PLAIT_PURE=1 in the environment, everything works on the
+  # Ruby twins of its parts, more slowly.
+  module Native
+    # @return [String, nil] why the extension isn't there; nil when it is
+    REASON =
+      begin
+        raise LoadError, "it is for CRuby" unless RUBY_ENGINE == "ruby"
+        raise LoadError, "PLAIT_PURE=1 switches it off" if ENV["PLAIT_PURE"] == "1"
+
+        require "plait/plait"
+        nil
+      rescue LoadError => e
+        e.message
+      end
+
+    # @return [Boolean]
+    def self.available? = REASON.nil?
+
+    # @param name [String] of an extension: "plait", or that of another gem, such as "plait_io"
+    # @return [String, nil] its file, once it is loaded
+    def self.path(name = "plait") = $LOADED_FEATURES.find { |file| file.match?(%r{/plait/#{name}\.(?!rb\z)\w+\z}) }
+  end
+end

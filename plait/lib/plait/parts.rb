@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Plait
+  # Files of one kind that any gem of the family may bring, found by their place: plait/commands/NAME.rb, plait/suites/NAME.rb.
+  class Parts
+    # @return [Hash{String => Exception}] the names of those that {load} could not load, and why
+    attr_reader :broken
+
+    # @param kind [String] the folder below plait/
+    def initialize(kind)
+      @pattern = "plait/#{kind}/*.rb"
+      @broken = {}
+    end
+
+    # @return [Array<String>] in the order of the alphabet
+    def names = files.keys.sort
+
+    # One that can't be loaded must not keep the others from working.
+    # @return [Array<String>] the names of those that are loaded now
+    def load
+      files.select { |name, file| load_one(name, file) }.keys.sort
+    end
+
+    private
+
+    # With Bundler only those of the bundle; of several versions the newest, as RubyGems would take it.
+    # @return [Hash{String => String}]
+    def files
+      @files ||= found.reverse.to_h { |path| [File.basename(path, ".rb"), path] }
+    end
+
+    def found
+      defined?(Gem) ? Gem.find_latest_files(@pattern) : $LOAD_PATH.flat_map { |folder| Dir[File.join(folder, @pattern)] }
+    end
+
+    def load_one(name, file)
+      require file
+      true
+    rescue StandardError, ScriptError => e
+      broken[name] = e
+      false
+    end
+  end
+  private_constant :Parts
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require_relative "parts"
+require_relative "values/errors"
+
+module Plait
+  # What `plait lab` measures: ready-made workloads, on embedded origins where they need one. Each gem of the family brings its
+  # own, as files plait/suites/NAME.rb.
+  module Suites
+    class << self
+      # @return [Array<Suite>] those that need nothing, in the order in which they are run
+      def all = known.reject(&:apart?)
+
+      # @return [Array<String>]
+      def names = known.map(&:name)
+
+      # @param name [String, Symbol]
+      # @return [Suite]
+      # @raise [UsageError] when there is none of that name
+      def fetch(name)
+        known.find { |suite| suite.name == name.to_s } or
+          raise UsageError, "there is no suite #{name.to_s.inspect}; there are #{names.join(", ")}"
+      end
+
+      # @return [Hash{String => Exception}] the names of those that can't be loaded, and why
+      def broken = parts.broken
+
+      private
+
+      def known = @known ||= parts.load.map { |name| const_get(name.capitalize).new }.sort_by(&:place)
+
+      def parts = @parts ||= Parts.new("suites")
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "rbconfig"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "jruby"
+
+module Plait
+  module Suites
+    # A server in a process of its own beside what is measured, of which it takes nothing but CPU time. It says its port when it
+    # listens, and dies with the process that started it.
+    class Companion
+      # Seconds.
+      START = 60
+      STOP = 2
+      private_constant :START, :STOP
+
+      # It did not come up.
+      class StartError < Error; end
+
+      class << self
+        # Without RubyGems and Bundler, which cost 0.2 s a start: the load path already names what is needed.
+        # @param file [String] to be required
+        # @param code [String] to be run
+        # @param gems [Array<String>] whose code it needs besides
+        # @return [Companion]
+        def launch(file, code, gems: ["io-event"])
+          # Not spawn with a pipe: JRuby redirects to a pipe only when its JVM was told to open itself to it.
+          new(IO.popen([{ "RUBYOPT" => nil }, *ruby, "--disable=gems", *load_path(gems), "-r#{file}", "-e", code,
+                        { in: File::NULL }]))
+        end
+
+        private
+
+        def ruby = RUBY_ENGINE == "jruby" ? JRuby.current.command : [RbConfig.ruby]
+
+        def load_path(gems)
+          paths = $LOAD_PATH.map(&:to_s) | gems.flat_map { |name| paths_of(name) }
+          paths.select { |path| File.directory?(path) }.map { |path| "-I#{path}" }
+        end
+
+        def paths_of(name)
+          (Gem.loaded_specs[name] || Gem::Specification.find_by_name(name)).full_require_paths
+        rescue Gem::MissingSpecError
+          []
+        end
+      end
+
+      # @param process [IO] from which it can be heard
+      def initialize(process)
+        @process = process
+        @owner = Process.pid
+      end
+
+      # @return [Integer] process id
+      def pid = @process.pid
+
+      # Waits until it listens.
+      # @param name [String] what it is called in errors
+      # @return [Integer] its port
+      # @raise [StartError]
+      def await_port(name)
+        answer = @process.wait_readable(START) && @process.gets
+        port = answer.to_s[/\Aport (\d+)/, 1]
+        raise StartError, "#{name} did not start: #{answer&.strip || "it said nothing"}" unless port
+
+        port.to_i
+      end
+
+      # Ends the process and waits for it. Does nothing the second time, nor in a fork of the process that started it.
+      # @return [void]
+      def stop
+        return if @process.closed? || @owner != Process.pid
+
+        Process.kill(:TERM, pid)
+        reap
+      rescue Errno::ESRCH, Errno::ECHILD
+        nil
+      ensure
+        @process.close if @owner == Process.pid
+      end
+
+      private
+
+      def reap
+        deadline = Deadline.after(STOP)
+        until Process.wait(pid, Process::WNOHANG)
+          Process.kill(:KILL, pid) if deadline.expired?
+          sleep(0.005)
+        end
+      end
+    end
+  end
+end

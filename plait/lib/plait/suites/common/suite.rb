@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+
+module Plait
+  module Suites
+    # A subject with its ready-made workloads.
+    #
+    # Whoever needs this and the lab requires this first: the lab loads the face, whose autoload of Suites is none once
+    # Suites is there; the other way round it would load all suites in the middle of one.
+    class Suite
+      # Where it stands among the others, see {#place}.
+      PLACE = 50
+      # Whether it is measured only when it is named, because it needs servers.
+      APART = false
+
+      # @return [Integer] smaller ones are run first
+      def place = self.class::PLACE
+
+      # @return [Boolean]
+      def apart? = self.class::APART
+
+      # @return [String] as the command line calls it
+      def name = self.class::NAME
+
+      # @return [String] a heading
+      def title = self.class::TITLE
+
+      # @return [String] one sentence
+      def summary = self.class::SUMMARY
+
+      # One set of options fits all suites: each takes what it knows and ignores the rest; nil stands for its default.
+      # @param brief [Boolean] smaller sizes where nothing else is said, so that all suites together take minutes
+      # @return [Array<Lab::Workload>] ready to be measured, each on its own
+      # @raise [UsageError] when an option's value makes no sense
+      def workloads(brief: false, **options)
+        sizes = brief ? self.class::BRIEF : {}
+        build(**sizes, **options.compact)
+      end
+
+      private
+
+      # @return [Array<Lab::Workload>]
+      def build(**) = raise(NotImplementedError, "#{self.class}#build")
+
+      # @param on [Array<Symbol, Array<Symbol>>, nil] keeps only these mechanisms
+      def only(cells, on)
+        return cells unless on
+
+        kept = cells.select { |cell| on.include?(cell.on) }
+        return kept unless kept.empty?
+
+        raise UsageError, "the suite #{name} has no row on #{typed(on)}, only on #{typed(cells.map(&:on).uniq)}"
+      end
+
+      # As they are given to the command line.
+      def typed(mechanisms) = mechanisms.map { |one| Array(one).join("+") }.join(", ")
+
+      def check(option, value, expected)
+        yield(value) or raise UsageError, "#{option} must be #{expected}, not #{value.inspect}"
+        value
+      end
+    end
+  end
+end

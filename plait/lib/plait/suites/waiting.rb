@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require_relative "common/suite"
+require_relative "../lab"
+
+module Plait
+  module Suites
+    # Three functions that wait: their sum one after another, the longest alone as soon as they wait together.
+    class Waiting < Suite
+      PLACE = 10
+      NAME = "waiting"
+      TITLE = "Waiting"
+      SUMMARY = "three functions that sleep 3, 2 and 5 s: 10 s one after another, 5 s under anything concurrent"
+      BRIEF = { scale: 0.1 }.freeze
+
+      SECONDS = [3, 2, 5].freeze
+      MECHANISMS = [:sequence, :threads, :fibers, :hybrid, :processes, :ractors, %i[processes threads]].freeze
+      # A composed mechanism splits the three among this many processes and the threads of each.
+      COMPOSED_LIMIT = [2, 2].freeze
+      # Sleeping is the same at any length: the passes that are not timed need not take as long.
+      SHORT = [0.001, 0.001, 0.001].freeze
+
+      # A constant of a module: a ractor may only run a block whose self it can share.
+      SLEEP = lambda do |seconds|
+        sleep(seconds)
+        seconds
+      end
+
+      private
+
+      def build(scale: 1.0, on: nil, **)
+        check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
+        items = SECONDS.map { |seconds| (seconds * scale).round(9) }
+        cells = MECHANISMS.map { |mechanism| cell(mechanism, items) }
+        [Lab::Workload.new(name: NAME, title: title_for(items), description: describe(items), unit: "functions",
+                           cells: only(cells, on))]
+      end
+
+      def cell(mechanism, items)
+        Lab::Cell.new(on: mechanism, limit: limit(mechanism, items), items: items, body: SLEEP,
+                      warmup_items: SHORT, memory_items: SHORT)
+      end
+
+      def limit(mechanism, items)
+        return 1 if mechanism == :sequence
+
+        mechanism.is_a?(Array) ? COMPOSED_LIMIT : items.size
+      end
+
+      def title_for(items) = "Waiting: three functions that sleep #{items.map { |s| format("%g", s) }.join(", ")} s"
+
+      def describe(items)
+        format("%g s one after another, %g s under anything concurrent", items.sum, items.max)
+      end
+    end
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "lib/plait/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "plait"
+  spec.version = Plait::VERSION
+  spec.summary = "One body of plain Ruby, any concurrency underneath: run it, measure it, choose."
+  spec.description = <<~TEXT
+    Runs the same blocking Ruby one after another, on threads, fibers, fibers with a thread pool, processes and
+    ractors, measures them side by side in time and memory, and tells which to use.
+  TEXT
+  spec.authors = ["The Plait developers"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir.glob(%w[lib/**/*.rb ext/**/*.{c,h,inc,rb} ext/*/depend exe/* sig/**/*.rbs README.md CHANGELOG.md], base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
+  spec.bindir = "exe"
+  spec.executables = ["plait"]
+
+  spec.add_dependency "thor", "~> 1.3"
+  spec.add_dependency "timeout", ">= 0.4", "< 1"
+  spec.add_dependency "tty-progressbar", "~> 0.18"
+  spec.add_dependency "unicode-display_width", ">= 2.4", "< 4"
+  spec.add_dependency "vega", "~> 0.4"
+
+  # JRuby has no C extensions: pure-Ruby twins stand in.
+  if RUBY_ENGINE == "jruby"
+    spec.platform = "java"
+  else
+    spec.extensions = ["ext/plait/extconf.rb"]
+    spec.add_dependency "io-event", ">= 1.11", "< 2"
+    spec.add_dependency "memory_profiler", "~> 1.0"
+  end
+end

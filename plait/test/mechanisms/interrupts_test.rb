@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/interrupts"
+require "plait"
+require "timeout"
+
+# A run whose caller is interrupted wherever Ruby looks for that: it comes to its end, and leaves nothing behind.
+class InterruptsTest < Minitest::Test
+  include Support::Interrupts
+
+  # One place in so many.
+  STEP = 7
+  # Seconds for which what a broken loop has lost is waited for.
+  PATIENCE = 0.05
+
+  RUNS = {
+    map_on_fibers: -> { Plait.map(1..3, on: :fibers, limit: 2) { |x| sleep(0.001) && x } },
+    map_on_hybrid: -> { Plait.map(1..3, on: :hybrid, limit: 2) { |x| Plait.offload { x } } },
+    map_on_threads: -> { Plait.map(1..3, on: :threads, limit: 2) { |x| x } },
+    map_of_a_source: -> { Plait.map(Enumerator.new { |sink| 3.times { |x| sink << sleep(0.001 * x) } }, on: :fibers, &:itself) },
+    tasks_on_fibers: -> { Plait.run(on: :fibers) { |scope| Array.new(2) { scope.async { sleep(0.001) } }.map(&:value) } },
+    tasks_on_threads: -> { Plait.run(on: :threads) { |scope| Array.new(2) { scope.async { sleep(0.001) } }.map(&:value) } }
+  }.freeze
+
+  RUNS.each do |name, run|
+    define_method(:"test_#{name}") do
+      Timeout.timeout(1) { run.call } # its thread remains
+      with_little_patience { each_interrupt(step: STEP) { [run, lone(Thread.list)] } }
+    end
+  end
+
+  private
+
+  def lone(threads)
+    ->(place) { wait_until(what: "the end of all threads after the #{place}") { (Thread.list - threads).empty? } }
+  end
+
+  def with_little_patience(&block)
+    [Plait::Mechanisms::Fibers::Crew, Plait::Scheduler::Ending].reduce(block) do |inner, owner|
+      -> { with_grace(owner, PATIENCE, &inner) }
+    end.call
+  end
+
+  def with_grace(owner, seconds)
+    was = owner.send(:remove_const, :GRACE)
+    owner.const_set(:GRACE, seconds)
+    yield
+  ensure
+    owner.send(:remove_const, :GRACE)
+    owner.const_set(:GRACE, was)
+  end
+end

@@ -1,0 +1,206 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "plait"
+require "fiddle"
+require "tempfile"
+
+# Timeouts, cancellation, and the end of the parent.
+class ProcessesEndingTest < Minitest::Test
+  def setup
+    @log = Tempfile.new
+    @path = @log.path
+  end
+
+  def teardown = @log.close!
+
+  def note(text) = File.open(@path, "a") { |file| file.syswrite("#{text}\n") }
+
+  def notes = File.readlines(@path, chomp: true)
+
+  def alive?(pid)
+    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
+  rescue SystemCallError
+    false
+  end
+
+  # Sleeps in C with the GVL held: no thread of this process can run.
+  def self.stuck(seconds)
+    Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true).call(seconds)
+  end
+
+  def stuck(seconds) = self.class.stuck(seconds)
+
+  def test_a_timeout_runs_ensure_and_the_worker_lives_on
+    outcomes = Plait.map(1..4, on: :processes, limit: 1, timeout: 2, on_error: :collect) do |x|
+      sleep if x == 2
+      Process.pid
+    ensure
+      note(x)
+    end
+
+    assert_instance_of(Plait::TimeoutError, outcomes[1].error)
+    assert_equal(1, outcomes.filter_map(&:value).uniq.size)
+    assert_equal(%w[1 2 3 4], notes)
+  end
+
+  BODIES = {
+    "masked" => ->(_) { Thread.handle_interrupt(Exception => :never) { sleep } },
+    "in_c" => ->(_) { stuck(60) }
+  }.freeze
+
+  BODIES.each do |name, body|
+    define_method("test_a_body_that_cannot_be_interrupted_is_ended_#{name}") do
+      outcomes = assert_no_leaks do
+        Plait.map(1..6, on: :processes, limit: 2, timeout: 2, on_error: :collect) { |x| x == 3 ? body.call(x) : x }
+      end
+
+      assert_equal([3], outcomes.reject(&:ok?).map(&:item))
+      assert_instance_of(Plait::TimeoutError, outcomes[2].error)
+      assert_match(/no end after 2 s.*killed/, outcomes[2].error.message)
+      assert_operator(outcomes[2].duration, :<, 40)
+    end
+  end
+
+  def test_a_deadline_ends_what_cannot_be_interrupted
+    error = assert_no_leaks do
+      assert_raises(Plait::DeadlineExceeded) { Plait.map(1..2, on: :processes, deadline: 0.3, retries: 5) { stuck(60) } }
+    end
+
+    assert_match(/killed/, error.message)
+  end
+
+  def test_each_attempt_has_its_timeout
+    outcome, = Plait.map([1], on: :processes, timeout: 0.5, retries: { count: 1, base: 0.01 }, on_error: :collect) do
+      note("begun")
+      stuck(60)
+    end
+
+    assert_equal(2, outcome.attempts)
+    assert_equal(2, notes.size)
+    assert_instance_of(Plait::TimeoutError, outcome.error)
+  end
+
+  def test_a_failure_cancels_the_others_and_their_ensure_blocks_run
+    assert_no_leaks do
+      assert_raises(KeyError) do
+        Plait.map([:slow, :bad], on: :processes, limit: 2) do |x|
+          wait_until { !notes.empty? } && raise(KeyError, "now") if x == :bad
+
+          note("begun")
+          sleep
+        ensure
+          note("ensured") if x == :slow
+        end
+      end
+    end
+
+    assert_equal(%w[begun ensured], notes)
+  end
+
+  def test_a_body_that_rescues_everything_goes_down_too
+    reader, writer = IO.pipe
+    assert_no_leaks do
+      assert_raises(KeyError) do
+        Plait.map([:stubborn, :bad], on: :processes, limit: 2) do |x|
+          raise KeyError if x == :bad && reader.wait_readable(60)
+
+          writer.syswrite("!")
+          begin
+            sleep
+          rescue Exception
+            retry
+          end
+        end
+      end
+    end
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  def test_leaving_early
+    assert_no_leaks do
+      Plait.each_result(1..100, on: :processes, limit: 3) { |x| x < 5 ? x : sleep }.each { |o| break if o.index == 3 }
+    end
+  end
+
+  def test_an_exception_of_the_consumer
+    assert_no_leaks do
+      assert_raises(RuntimeError) { Plait.each_result(1..100, on: :processes, limit: 3) { |x| x }.each { raise "mine" } }
+    end
+  end
+
+  def test_a_thread_that_is_killed_takes_its_pool_along
+    assert_no_leaks do
+      thread = Thread.new { Plait.map(1..4, on: :processes, limit: 2) { note("begun") && sleep } }
+      wait_until { notes.size == 2 }
+      thread.kill.join
+    end
+  end
+
+  def test_the_first_success_ends_the_rest
+    assert_no_leaks do
+      assert_equal(0, Plait.first([60, 0, 60], on: :processes, limit: 3) { |s| sleep(s) && s })
+    end
+  end
+
+  PARENT = <<~RUBY
+    require "plait"
+    path = ARGV.first
+    note = ->(text) { File.open(path, "a") { |file| file.syswrite("\#{text}\n") } }
+    begin
+      Plait.map(1..2, on: ARGV[1].split("+").map(&:to_sym), limit: 2) do |x|
+        note.("begun \#{Process.pid}")
+        x == 1 ? sleep : loop { x += 1 }
+      ensure
+        note.("ensured")
+      end
+    rescue Interrupt
+      note.("interrupted")
+    end
+  RUBY
+
+  %w[processes processes+threads processes+fibers].each do |on|
+    define_method("test_a_killed_parent_leaves_nobody_behind_#{on}") do
+      parent = spawn(RbConfig.ruby, *Support::FLAGS, "-e", PARENT, @path, on)
+      pids = wait_until { notes.grep(/begun/).size == 2 && notes.grep(/begun/).map { |line| line[/\d+/].to_i } }
+      assert(pids.all? { |pid| alive?(pid) })
+      Process.kill(:KILL, parent)
+      Process.wait(parent)
+      wait_until(what: "the end of the workers") { pids.none? { |pid| alive?(pid) } }
+
+      assert_includes(notes, "ensured")
+    end
+  end
+
+  def test_ctrl_c_reaches_the_whole_group
+    parent = spawn(RbConfig.ruby, *Support::FLAGS, "-e", PARENT, @path, "processes", pgroup: true)
+    pids = wait_until { notes.grep(/begun/).size == 2 && notes.grep(/begun/).map { |line| line[/\d+/].to_i } }
+    Process.kill(:INT, -parent)
+    Process.wait(parent)
+
+    assert_equal(2, notes.count("ensured"))
+    assert_equal("interrupted", notes.last)
+    assert(pids.none? { |pid| alive?(pid) })
+  end
+
+  def test_a_program_started_by_a_body_still_hears_ctrl_c
+    handler, = Plait.map([1], on: :processes) { IO.popen([RbConfig.ruby, "-e", "p trap('INT', 'DEFAULT')"], &:read) }
+
+    assert_equal("\"DEFAULT\"", handler.chomp)
+  end
+
+  def test_two_hundred_pools
+    Plait.map(1..2, on: :processes, limit: 2) { |x| x } # whatever is loaded lazily
+    assert_no_leaks do
+      200.times do |i|
+        case i % 4
+        when 0 then Plait.map(1..4, on: :processes, limit: 2) { |x| x }
+        when 1 then Plait.each_result(1..9, on: :processes, limit: 2) { |x| x }.first(2)
+        when 2 then assert_raises(RuntimeError) { Plait.map(1..4, on: :processes, limit: 2) { raise "no" } }
+        else Plait.map(1..2, on: :processes, limit: 2, on_error: :skip) { exit!(1) }
+        end
+      end
+    end
+  end
+end

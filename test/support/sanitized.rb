@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "tmpdir"
+require_relative "made_once"
+require_relative "program"
+require_relative "root"
+
+# Compiles C of the tests together with engines of the extension, under ASan and UBSan, and runs it.
+module Sanitized
+  COMPILER = Support::Program.new("gcc", "clang", "cc", apt: "gcc")
+  FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined
+             -fno-sanitize-recover=all -fno-omit-frame-pointer].freeze
+  EXTENSIONS = Dir[File.join(Support::ROOT, "plait*/ext/plait*")].freeze
+  # A folder an engine.
+  FOLDERS = EXTENSIONS.flat_map { |path| [path, *Dir[File.join(path, "*/")]] }.freeze
+
+  module_function
+
+  # @param source [String] path of the file with main
+  # @param engines [String, Array<String>] the files of the extensions that begin with one of them are linked
+  # @param flags [Array<String>]
+  # @yieldparam program [String] its path, while the block runs
+  # @raise [Minitest::Skip] without a compiler that can do it
+  def build(source, engines, flags: FLAGS)
+    files = files(Array(engines).map { |engine| "#{engine}*.c" })
+    command = [*flags, source, *files, *FOLDERS.map { |path| "-I#{path}" }, "-pthread"]
+    built = Support::MadeOnce.made_once(*command) do |path|
+      skip_unless_it_works(flags)
+      compile(command, path)
+    end
+    Dir.mktmpdir("plait-test-") do |folder|
+      File.symlink(built, program = File.join(folder, "program"))
+      yield program
+    end
+  end
+
+  # @param patterns [Array<String>] of the names of files
+  # @return [Array<String>]
+  def files(patterns) = FOLDERS.flat_map { |folder| Dir.glob(patterns, base: folder).map { |name| File.join(folder, name) } }
+
+  # @return [String] what it printed
+  # @raise [Minitest::Assertion] when it failed
+  def run(*command)
+    out, status = Open3.capture2e({ "ASAN_OPTIONS" => "detect_leaks=0" }, *command)
+    raise Minitest::Assertion, "#{command.join(" ")} failed (#{status}):\n#{out}" unless status.success?
+
+    out
+  end
+
+  def compile(arguments, program)
+    out, status = Open3.capture2e(COMPILER.path!, *arguments, "-o", program)
+    raise Minitest::Assertion, "does not compile:\n#{out}" unless status.success?
+  end
+
+  # A compiler may come without the sanitizers' libraries.
+  def skip_unless_it_works(flags)
+    Dir.mktmpdir("plait-test-") do |folder|
+      File.write(source = File.join(folder, "empty.c"), "int main(void) { return 0; }\n")
+      compile([*flags, source], program = File.join(folder, "empty"))
+      run(program)
+    end
+  rescue Minitest::Assertion => e
+    raise if e.is_a?(Minitest::Skip)
+
+    raise Minitest::Skip, "#{COMPILER.path} can't use #{flags.grep(/sanitize=/).first}: #{e.message.lines.first(3).join}"
+  end
+end
