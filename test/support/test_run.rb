@@ -100,7 +100,7 @@ module Support
       name = path.delete_prefix("#{@root}/")
       bundler = BUNDLER.match?(File.read(path))
       environment = bundler ? @environment : @environment.merge(@gems)
-      command = [*@ruby, *("-rbundler/setup" if bundler), "-I#{@root}/test", "-I#{@root}/lib", path, *@arguments]
+      command = [*@ruby, *("-rbundler/setup" if bundler), "-I#{@root}/test", path, *@arguments]
       Job.new(name, command, environment: environment, folder: File.join(@folder, @started.to_s), root: @root).start
     end
 

@@ -1,4 +1,4 @@
-/* What the bindings of the protocols' engines share: lib/plait/protocols/rulebook.rb and limits.rb, called from C. */
+/* What the bindings of the protocols' engines share: plait-io/lib/plait/protocols/rulebook.rb and limits.rb, called from C. */
 #ifndef PLAIT_RB_RULEBOOK_H
 #define PLAIT_RB_RULEBOOK_H
 

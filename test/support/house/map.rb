@@ -4,14 +4,11 @@ require_relative "blueprint"
 
 module Support
   module House
-    # The rooms and who requires whom, as a drawing (Mermaid) between two marks in guides/internals.md.
+    # The gems, their rooms and who requires whom, as a drawing (Mermaid) between two marks in guides/internals.md.
     class Map
       FILE = "guides/internals.md"
       BEGINNING = "<!-- map: drawn from the code by `rake map` -->"
       ENDING = "<!-- end of map -->"
-      TITLES = { "face" => "lib/plait.rb", "version" => "lib/plait/version.rb", "native" => "lib/plait/native.rb",
-                 "atomic_file" => "lib/plait/atomic_file.rb",
-                 "exe" => "exe/plait", "ext" => "ext/plait/" }.freeze
       BLOCK = /^#{Regexp.escape(BEGINNING)}\n.*^#{Regexp.escape(ENDING)}$/m
 
       class Unmarked < StandardError; end
@@ -39,16 +36,31 @@ module Support
       def written = File.read(@path)[BLOCK]
 
       # @return [String]
-      def block = [BEGINNING, "```mermaid", "flowchart TD", *rooms, *arrows, "```", ENDING].join("\n")
+      def block = [BEGINNING, "```mermaid", "flowchart TD", *gems, *arrows, "```", ENDING].join("\n")
 
       private
 
-      def rooms
-        names = @blueprint.files.values.map(&:room) | @blueprint.arrows.flatten
-        names.sort.map { |room| %(  #{room}["#{TITLES.fetch(room) { "lib/plait/#{room}/" }}"]) }
+      # A gem with one room is a box, one with more a frame around them.
+      def gems
+        @blueprint.files.values.group_by(&:gem).sort.flat_map do |gem, files|
+          rooms = files.map(&:room).uniq.sort
+          ["  subgraph #{gem}", *rooms.map { |room| "    #{node(gem, room)}[#{room}]" }, "  end"]
+        end
       end
 
-      def arrows = @blueprint.arrows.map { |from, to| "  #{from} --> #{to}" }
+      # Inside a gem between its rooms; between gems one arrow for all.
+      def arrows
+        pairs = @blueprint.files.values.flat_map { |file| file.files.filter_map { |other| arrow(file, @blueprint.files[other]) } }
+        pairs.uniq.sort.map { |from, to| "  #{from} --> #{to}" }
+      end
+
+      def arrow(file, other)
+        return if other.nil? || (file.gem == other.gem && file.room == other.room)
+
+        file.gem == other.gem ? [node(file.gem, file.room), node(other.gem, other.room)] : [file.gem, other.gem]
+      end
+
+      def node(gem, room) = "#{gem}_#{room}".tr("-", "_")
     end
   end
 end

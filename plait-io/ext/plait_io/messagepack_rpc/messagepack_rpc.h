@@ -1,6 +1,6 @@
 /*
  * MessagePack-RPC, without IO: finds where messages end and what their envelope says, without decoding what is in them.
- * libc only, no allocation, no global state. The pure-Ruby twin is lib/plait/protocols/messagepack_rpc/.
+ * libc only, no allocation, no global state. The pure-Ruby twin is plait-rpc/lib/plait/protocols/messagepack_rpc/.
  *
  *     uint32_t levels[100];                                  // limits.nesting of them
  *     struct mprpc_scan scan;

@@ -1,6 +1,6 @@
 /*
  * Plait::Protocols::MessagePackRPC::NativeParser: the engine of messagepack_rpc.h for Ruby. Its twin is Pure::Parser in
- * lib/plait/protocols/messagepack_rpc/. Strings are made when they are asked for.
+ * plait-rpc/lib/plait/protocols/messagepack_rpc/. Strings are made when they are asked for.
  */
 #include "rb_messagepack_rpc.h"
 

@@ -1,6 +1,6 @@
 /*
  * Plait::Protocols::MessagePackRPC::NativeWriter: frames around packed values, for one writev. Its twin is Pure::Writer in
- * lib/plait/protocols/messagepack_rpc/.
+ * plait-rpc/lib/plait/protocols/messagepack_rpc/.
  */
 #include "rb_messagepack_rpc.h"
 

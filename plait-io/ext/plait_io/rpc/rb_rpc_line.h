@@ -1,6 +1,6 @@
 /*
  * Plait::RPC::NativeLine: what goes on between one socket, plain TCP or UNIX, and those who share it: calls and their answers,
- * who reads for whom, what is still to be sent. Its pure twin is lib/plait/rpc/pure_line.rb, where the methods are documented.
+ * who reads for whom, what is still to be sent. Its pure twin is plait-rpc/lib/plait/rpc/pure_line.rb, where the methods are documented.
  *
  *     rb_rpc_line.c          the class: what Ruby calls
  *     rb_rpc_line_roles.c    those who wait: one reads for all, one waits until more can be sent, the others sleep

@@ -1,4 +1,4 @@
-/* See rb_response.h. The methods that need no C are in lib/plait/http/response_methods.rb. */
+/* See rb_response.h. The methods that need no C are in plait-http/lib/plait/http/response_methods.rb. */
 #include "rb_response.h"
 
 #include <ruby/encoding.h>

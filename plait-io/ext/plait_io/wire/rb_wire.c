@@ -1,4 +1,4 @@
-/* See rb_wire.h. What its errors say is in lib/plait/http/native_wire.rb. */
+/* See rb_wire.h. What its errors say is in plait-http/lib/plait/http/native_wire.rb. */
 #include "rb_wire.h"
 
 #include <math.h>

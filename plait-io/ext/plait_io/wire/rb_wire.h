@@ -1,6 +1,6 @@
 /*
  * Plait::HTTP::NativeWire: one HTTP/1.1 connection of a client. It sends a request and receives the answer to it; of pools,
- * redirects and retries it knows nothing. Its pure twin is lib/plait/http/pure_wire.rb.
+ * redirects and retries it knows nothing. Its pure twin is plait-http/lib/plait/http/pure_wire.rb.
  *
  *     rb_wire.c           the class: what Ruby calls, and the guard around each exchange
  *     rb_wire_send.c      requests

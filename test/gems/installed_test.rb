@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "rubygems/package"
+require "tmpdir"
+
+# Each gem of the family installed with its dependencies and nothing else: in a clone a file is found although no gemspec
+# names its gem. The gems are built and installed once; each is then tried in a GEM_HOME that has only what it depends on.
+class InstalledGemsTest < Minitest::Test
+  # A line of what each gem is for, and what it prints.
+  SMOKE = {
+    "plait" => [<<~'RUBY', "[2, 4] [2, 4] [2, 4] waiting"],
+      require "plait"
+      sums = %i[threads fibers processes].map { |on| Plait.map([1, 2], on: on) { |i| i * 2 } }
+      puts "#{sums.join(" ")}".then { sums.map(&:inspect).join(" ") + " " + Plait::Suites.names.first }
+    RUBY
+    "plait-io" => [<<~'RUBY', "200 true"],
+      require "plait/io"
+      require "plait/protocols/http1"
+      parser = Plait::Protocols::HTTP1::ResponseParser.new
+      parser.feed("HTTP/1.1 200 OK\r\n\r\n").next_event
+      puts "#{parser.head.status} #{Plait::Native.path("plait_io") != nil}"
+    RUBY
+    "plait-http" => [<<~'RUBY', "hello hello"],
+      require "plait"
+      require "socket"
+      server = TCPServer.new("127.0.0.1", 0)
+      Thread.new do
+        loop do
+          socket = server.accept
+          socket.gets("\r\n\r\n")
+          socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello")
+          socket.close
+        end
+      end
+      url = "http://127.0.0.1:#{server.local_address.ip_port}/"
+      puts Plait.map([url, url], on: :fibers) { |one| Plait::HTTP.get(one).body }.join(" ")
+    RUBY
+    "plait-server" => [<<~'RUBY', "HTTP/1.1 200 OK"],
+      require "plait"
+      require "socket"
+      server = Plait::Server.new(->(_) { [200, {}, ["hello"]] }, on: :fibers, bind: "tcp://127.0.0.1:0")
+      thread = Thread.new { server.run }
+      sleep 0.01 until server.urls.any?
+      socket = TCPSocket.new("127.0.0.1", URI(server.urls.first).port)
+      socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+      puts socket.gets
+      server.stop
+      thread.join
+    RUBY
+    "plait-rpc" => [<<~'RUBY', "3"],
+      require "plait"
+      server = Plait::RPC::Server.new({ "add" => ->(a, b) { a + b } })
+      server.listen("tcp://127.0.0.1:0")
+      thread = Thread.new { server.run }
+      puts Plait::RPC::Client.new("127.0.0.1", server.port).call(:add, 1, 2)
+      server.stop
+      thread.join
+    RUBY
+    "plait-shard" => [<<~'RUBY', "true Plait::Shard::Proxy"],
+      require "plait"
+      proxy = Plait::Shard::Proxy
+      puts "#{Plait::Native.path("plait_shard") != nil} #{proxy}"
+    RUBY
+    "plait-db" => [<<~'RUBY', "7 Plait::UnsupportedError"],
+      require "plait"
+      pool = Plait::Pool.new(size: 1) { 7 }
+      refused = begin
+        Plait::DB.connect("trilogy://root@127.0.0.1/x").query("SELECT 1")
+      rescue StandardError => e
+        e.class
+      end
+      puts "#{pool.with { |seven| seven }} #{refused}"
+    RUBY
+    "plait-sidekiq" => [<<~'RUBY', "sidekiq"]
+      require "plait"
+      puts Plait::Mechanisms.find(:sidekiq).name
+    RUBY
+  }.freeze
+
+  def self.runnable_methods = RUBY_ENGINE == "ruby" ? super : []
+
+  def test_each_gem_alone
+    assert_equal(Support::FAMILY.sort, SMOKE.keys.sort)
+    Dir.mktmpdir("plait-test-") do |folder|
+      all = install(folder)
+      SMOKE.each do |name, (code, expected)|
+        home = alone(all, name, File.join(folder, "only-#{name}"))
+        out, status = ruby(home, "-e", code)
+        assert_predicate(status, :success?, "#{name}: #{out}")
+        assert_equal("#{expected}\n", out, name)
+      end
+      commands(alone(all, "plait", File.join(folder, "bare")))
+    end
+  end
+
+  private
+
+  # Of a bare plait: its own commands work, and the others say which gem has them.
+  def commands(home)
+    out, status = ruby(home, "-S", "plait", "version")
+    assert_predicate(status, :success?, out)
+    out, status = ruby(home, "-S", "plait", "serve")
+    refute_predicate(status, :success?)
+    assert_match(/plait serve is in the gem plait-server: gem install plait-server/, out)
+    out, = ruby(home, "-W0", "-e", 'require "plait"; begin; Plait::HTTP; rescue => e; puts e.message; end')
+    assert_match(%r{plait/http is in the gem plait-http, which is not installed: gem install plait-http}, out)
+  end
+
+  # @return [String] a GEM_HOME with all of the family and what it depends on, without the network
+  def install(folder)
+    home = File.join(folder, "all")
+    ours = Support::FAMILY.map { |name| build(name, folder) }
+    others = closure(Support::FAMILY).reject { |spec| Support::FAMILY.include?(spec.name) || spec.default_gem? }
+    files = others.map { |spec| spec.cache_file }
+    missing = files.reject { |file| File.file?(file) }
+    skip("the packages of these gems are not kept: #{missing.join(", ")}. bin/setup fetches them again without vendor/bundle") if missing.any?
+    run(home, "-S", "gem", "install", "--local", "--force", "--no-document", "--install-dir", home, *files, *ours)
+    home
+  end
+
+  def build(name, folder)
+    file = File.join(folder, "#{name}.gem")
+    Dir.chdir(File.join(Support::ROOT, name)) do
+      run(nil, "-S", "gem", "build", "#{name}.gemspec", "--output", file)
+    end
+    file
+  end
+
+  # Only what this gem needs: links into the whole.
+  def alone(all, name, home)
+    closure([name]).reject(&:default_gem?).each do |spec|
+      %W[specifications/#{spec.full_name}.gemspec gems/#{spec.full_name}].each { |path| link(all, home, path) }
+      Dir.glob("extensions/*/*/#{spec.full_name}", base: all).each { |path| link(all, home, path) }
+    end
+    Dir.glob("bin/plait", base: all).each { |path| link(all, home, path) }
+    home
+  end
+
+  def link(all, home, path)
+    FileUtils.mkdir_p(File.dirname(File.join(home, path)))
+    File.symlink(File.join(all, path), File.join(home, path))
+  end
+
+  # @return [Array<Gem::Specification>] the gems and all that they need
+  def closure(names)
+    found = {}
+    waiting = names.dup
+    while (name = waiting.shift)
+      next if found.key?(name)
+
+      found[name] = spec = Gem.loaded_specs[name] || Gem::Specification.find_by_name(name)
+      waiting.concat(spec.runtime_dependencies.map(&:name))
+    end
+    found.values
+  end
+
+  def run(home, *command)
+    out, status = ruby(home, *command)
+    assert_predicate(status, :success?, "#{command.join(" ")}:\n#{out}")
+  end
+
+  def ruby(home, *command)
+    gems = home ? { "GEM_HOME" => home, "GEM_PATH" => home } : {}
+    environment = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, **gems,
+                    "PATH" => [*(File.join(home, "bin") if home), ENV.fetch("PATH")].join(":") }
+    Open3.capture2e(environment, RbConfig.ruby, *command, unsetenv_others: false)
+  end
+end
