@@ -3,7 +3,7 @@
 require_relative "test_helper"
 require "json"
 require "open3"
-require "plait/suites"
+require "plait/suites/common/jruby"
 require "tmpdir"
 
 # The gem on JRuby, which has neither its extension nor fork nor ractors nor a fiber scheduler. Runs on CRuby, and starts a

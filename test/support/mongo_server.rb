@@ -19,7 +19,7 @@ module Support
 
     def command
       [RbConfig.ruby, *FLAGS, "-e", <<~RUBY]
-        require "plait/suites/mongo_server"
+        require "plait/suites/databases/mongo_server"
         Plait::Suites::MongoServer.new(port: #{port}).run
       RUBY
     end

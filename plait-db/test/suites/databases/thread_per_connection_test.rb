@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "net/http"
-require "plait/suites"
+require "plait/suites/databases/thread_per_connection"
 require "plait/suites/databases/thread_per_connection"
 
 class ThreadPerConnectionTest < Minitest::Test

@@ -80,6 +80,7 @@ class SuitesOnJRubyTest < Minitest::Test
     jruby = JRuby.find or skip(JRuby::ADVICE)
     command = [Computing::OnJRuby::ENVIRONMENT, *jruby.command, *Support::FLAGS, "-e", <<~RUBY]
       require "plait"
+      require "plait/suites/http/origin"
       Plait::Suites::Origin.open(latency: 0.01) do |origin|
         body = Plait::Suites::Origin.body("/chunked/70000", 70_000)
         10.times { raise "wrong" unless Net::HTTP.get(origin.uri("/chunked/70000")) == body }

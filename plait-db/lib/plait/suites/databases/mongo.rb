@@ -44,7 +44,7 @@ module Plait
         def prepare = nil
 
         def command
-          [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-rplait", "-rplait/suites/mongo_server", "-e",
+          [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-rplait", "-rplait/suites/databases/mongo_server", "-e",
            "Plait::Suites::MongoServer.new(port: #{@port}).run"]
         end
 

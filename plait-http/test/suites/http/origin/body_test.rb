@@ -3,7 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
-require "plait/suites"
+require "plait/suites/http/origin"
 
 class OriginBodyTest < Minitest::Test
   Body = Plait::Suites::Origin::Body

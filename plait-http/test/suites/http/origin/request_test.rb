@@ -3,8 +3,8 @@
 # bin/test: jruby
 
 require "test_helper"
-require "plait/suites"
-require "plait/suites/origin/request"
+require "plait/suites/http/origin"
+require "plait/suites/http/origin/request"
 
 class OriginRequestTest < Minitest::Test
   Request = Plait::Suites::Origin::Request

@@ -42,7 +42,7 @@ module Plait
         # Without RubyGems, which take a second there; resolv, which net/http needs, then misses rbconfig.
         def command(warmup)
           library = File.expand_path("../../..", __dir__)
-          [*@jruby.command, "--disable=gems", "-I#{library}", "-rrbconfig", "-rplait", "-rplait/suites",
+          [*@jruby.command, "--disable=gems", "-I#{library}", "-rrbconfig", "-rplait", "-rplait/suites/computing",
            "-e", script(warmup)]
         end
 
