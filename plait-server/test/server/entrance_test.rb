@@ -96,8 +96,9 @@ class ServerEntranceTest < Minitest::Test
       client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
       shift = wait_until { server.instance_variable_get(:@shift) }
       wait_until { shift.instance_variable_get(:@entrances).first.arriving? }
+      before = listeners_at(endpoint.port)
       retirement = Thread.new { shift.retire(60, 5) }
-      wait_until { refused?(endpoint.port) }
+      wait_until { !before.intersect?(listeners_at(endpoint.port)) }
       assert_equal("late", Caller.new(client.tap(&:connect)).get.body)
       client.io.close
       [retirement, thread].each { |one| assert(one.join(60), "it has not ended") }
