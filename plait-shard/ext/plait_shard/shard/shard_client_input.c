@@ -39,8 +39,14 @@ static void wait_for(struct shard_worker *worker, struct shard_client *client) {
     else if (client->awaits) put_on(&worker->awaiting, client);
 }
 
+/* At the end of the list: a client that has waited longer goes on first. */
 void shard_client_look_again(struct shard_worker *worker, struct shard_client *client) {
-    if (may_go_on(worker, client)) put_on(&worker->ready, client);
+    if (client->listed || !may_go_on(worker, client)) return;
+    client->listed = true;
+    client->next_listed = NULL;
+    if (worker->ready) worker->last_ready->next_listed = client;
+    else worker->ready = client;
+    worker->last_ready = client;
 }
 
 void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_t most) {
@@ -48,6 +54,7 @@ void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_
         struct shard_client *client = *list;
         *list = client->next_listed;
         client->full = NULL;
+        if (!worker->ready) worker->last_ready = client;
         client->next_listed = worker->ready;
         worker->ready = client;
     }

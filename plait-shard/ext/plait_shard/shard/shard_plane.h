@@ -292,6 +292,7 @@ struct shard_worker {
     struct shard_client *clients;
     struct shard_client *touched;
     struct shard_client *ready;      /* those that are paused, and may be able to go on */
+    struct shard_client *last_ready; /* the last one of them, if there is one */
     struct shard_client *awaiting;   /* those that are paused until there are connections of their own for them */
     double awaiting_at;              /* when all of them are looked at again */
     size_t held;                     /* bytes that are here for clients, or of them */
