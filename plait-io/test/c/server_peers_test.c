@@ -315,7 +315,7 @@ static void test_one_between_two_requests_while_the_server_ends(void) {
     take_events(); /* in the list of the ready ones, though no request comes */
     server_drain(&server, now);
     CHECK(next_request() == NULL && server.count == 0);
-    server.draining = false;
+    server.retiring = server.draining = false;
     close(peer);
 }
 
@@ -338,7 +338,7 @@ static void test_those_whom_nobody_has_looked_at_when_the_server_ends(void) {
     struct server_connection *connection = server_next(&server);
     CHECK(connection && server.count == 1 && server_receive(&server, connection, &request, now) == SERVER_REQUEST);
     server_drop(&server, connection);
-    server.draining = false;
+    server.retiring = server.draining = false;
     close(listener);
     for (int number = 0; number < 2; number++) close(clients[number]);
 }
