@@ -14,7 +14,8 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
-  spec.files = Dir.glob(%w[lib/**/*.rb ext/**/*.{c,h,inc,rb} ext/*/depend sig/**/*.rbs README.md CHANGELOG.md], base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
+  files = %w[lib/**/*.rb ext/**/*.{c,h,inc,rb} ext/*/depend sig/**/*.rbs README.md CHANGELOG.md]
+  spec.files = Dir.glob(files, base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
 
   spec.add_dependency "plait", Plait::VERSION
   spec.add_dependency "plait-io", Plait::VERSION

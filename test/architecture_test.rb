@@ -42,7 +42,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/lab/fresh_process.rb" => "flushes before it forks, or the child prints the parent's buffers again",
       "plait/lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",
       "plait/lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
-      "plait/lib/plait/mechanisms/processes/file_buffers.rb" => "a full disk at the end of a worker, when no block is left to fail",
+      "plait/lib/plait/mechanisms/processes/file_buffers.rb" => "a full disk when no block is left to fail",
       "plait/lib/plait/mechanisms/scheduler/ending.rb" => "another error is under way, which alone can be raised",
       "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does",
       "plait-server/lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
@@ -51,23 +51,26 @@ class ArchitectureTest < Minitest::Test
       "plait-server/lib/plait/server/stray.rb" => "a process that leaves by exit! at once says why; nobody else could",
       "plait-server/lib/plait/server/workers/life.rb" => "a worker that ends by an error says so, when its master does not",
       "plait-server/lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",
-      "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-rpc/lib/plait/suites/rpc/peer/program.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-shard/lib/plait/suites/shard/program.rb" => "a process of its own; its standard output is the pipe that tells the port"
+      "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; it prints its port",
+      "plait-rpc/lib/plait/suites/rpc/peer/program.rb" => "a process of its own; it prints its port",
+      "plait-shard/lib/plait/suites/shard/program.rb" => "a process of its own; it prints its port"
     }
   }.freeze
 
   # They join Plait to a gem that the application brings.
   JOINTS = %w[
-    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb
-    plait-db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo
-    plait-db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid plait-db/lib/plait/suites/databases/mongo_server
-    plait-db/lib/plait/suites/databases/event_machine
-    plait-rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-sidekiq/lib/plait/mechanisms/sidekiq/ plait/lib/plait/siblings/
+    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb plait-
+    db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite
+    plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo plait-db/lib/plait/db/active_record plait-
+    db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid plait-db/lib/plait/suites/databases/mongo_server plait-
+    db/lib/plait/suites/databases/event_machine plait-rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-
+    sidekiq/lib/plait/mechanisms/sidekiq/ plait/lib/plait/siblings/
   ].freeze
 
-  %i[strangers dangling borders leaving forbidden_requires forbidden_libraries forbidden_constants forbidden_names unrequired_names
-     late_requires autoloads misnamed prints circles].each do |rule|
+  %i[
+    strangers dangling borders leaving forbidden_requires forbidden_libraries forbidden_constants forbidden_names
+    unrequired_names late_requires autoloads misnamed prints circles
+  ].each do |rule|
     define_method(:"test_no_#{rule}") do
       complaints = HOUSE.public_send(rule)
       allowed = EXCEPTIONS.fetch(rule, {}).keys

@@ -51,7 +51,7 @@ class InstalledGemsTest < Minitest::Test
       server.stop
       thread.join
     RUBY
-    "plait-rpc" => [<<~'RUBY', "3"],
+    "plait-rpc" => [<<~RUBY, "3"],
       require "plait"
       server = Plait::RPC::Server.new({ "add" => ->(a, b) { a + b } })
       server.listen("tcp://127.0.0.1:0")
@@ -75,7 +75,7 @@ class InstalledGemsTest < Minitest::Test
       end
       puts "#{pool.with { |seven| seven }} #{refused}"
     RUBY
-    "plait-sidekiq" => [<<~'RUBY', "sidekiq"]
+    "plait-sidekiq" => [<<~RUBY, "sidekiq"]
       require "plait"
       puts Plait::Mechanisms.find(:sidekiq).name
     RUBY
@@ -115,9 +115,9 @@ class InstalledGemsTest < Minitest::Test
     home = File.join(folder, "all")
     ours = Support::FAMILY.map { |name| build(name, folder) }
     others = closure(Support::FAMILY).reject { |spec| Support::FAMILY.include?(spec.name) || spec.default_gem? }
-    files = others.map { |spec| spec.cache_file }
+    files = others.map(&:cache_file)
     missing = files.reject { |file| File.file?(file) }
-    skip("the packages of these gems are not kept: #{missing.join(", ")}. bin/setup fetches them again without vendor/bundle") if missing.any?
+    skip("the packages of some gems are not kept, without vendor/bundle bin/setup fetches them: #{missing}") if missing.any?
     run(home, "-S", "gem", "install", "--local", "--force", "--no-document", "--install-dir", home, *files, *ours)
     home
   end

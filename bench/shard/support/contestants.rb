@@ -93,7 +93,10 @@ module Bench
 
         private
 
-        def ruby = [RbConfig.ruby, *Dir[File.expand_path("../../../plait*/lib", __dir__)].flat_map { |folder| ["-I", folder] }, "-r", "plait/shard", "-e"]
+        def ruby
+          libraries = Dir[File.expand_path("../../../plait*/lib", __dir__)].map { |folder| "-I#{folder}" }
+          [RbConfig.ruby, *libraries, "-r", "plait/shard", "-e"]
+        end
 
         def threads = 1
 

@@ -83,9 +83,9 @@ static int busy(void *data, int tries) {
 }
 
 /* The name that SQLite makes of the file's. */
-RUBY_FUNC_EXPORTED int sqlite3_plait_init(void *connection, char **message, const struct sqlite_routines *routines);
+RUBY_FUNC_EXPORTED int sqlite3_plaitio_init(void *connection, char **message, const struct sqlite_routines *routines);
 
-int sqlite3_plait_init(void *connection, char **message, const struct sqlite_routines *routines) {
+int sqlite3_plaitio_init(void *connection, char **message, const struct sqlite_routines *routines) {
     (void)message;
     known = routines;
     routines->busy_handler(connection, busy, NULL);

@@ -16,6 +16,8 @@ module Plait
     # The gems that bring further ones, as a file plait/mechanisms/NAME.rb that calls {register}.
     GEMS = { sidekiq: "plait-sidekiq" }.freeze
     private_constant :GEMS
+    # Sidekiq's processes name the class of its jobs.
+    autoload :Sidekiq, File.expand_path("siblings/sidekiq", __dir__)
 
     @all = {}.freeze
 

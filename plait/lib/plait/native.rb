@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Plait
-  # The C extension of this gem, where it was compiled; those of the other gems stand and fall with it. Without it, or with PLAIT_PURE=1 in the environment, everything works on the
-  # Ruby twins of its parts, more slowly.
+  # The C extension of this gem, where it was compiled; those of the other gems stand and fall with it. Without it, or with
+  # PLAIT_PURE=1 in the environment, everything works on the Ruby twins of its parts, more slowly.
   module Native
     # @return [String, nil] why the extension isn't there; nil when it is
     REASON =

@@ -347,8 +347,8 @@ class SchedulerWaitsTest < Minitest::Test
     %w[Addrinfo.getaddrinfo("localhost",80).any? TCPSocket.new("localhost",port).close.nil?
        Socket.tcp("localhost",port).close.nil? Addrinfo.tcp("localhost",port).ip?
        IPSocket.getaddress("localhost").empty?.!].each do |call|
-      result = Support::FreshRuby.run(<<~RUBY, flags: ["-I#{Support::ROOT}/plait/test/mechanisms"], env: { "LD_PRELOAD" => library })
-        require "scheduler_cases"
+      result = Support::FreshRuby.run(<<~RUBY, env: { "LD_PRELOAD" => library })
+        require "support/scheduler_cases"
         server = TCPServer.new("127.0.0.1", 0)
         port = server.local_address.ip_port
         best = SchedulerCases::TRIES.times do

@@ -2,7 +2,7 @@
 
 require_relative "circles"
 require_relative "constants"
-require_relative "gems"
+require_relative "family"
 require_relative "rooms"
 require_relative "source_file"
 
@@ -16,7 +16,8 @@ module Support
       # @param root [String] the folder of the project
       # @return [Blueprint] of the files that are there
       def self.read(root)
-        new(Dir.glob(%w[plait*/lib/**/*.rb plait/exe/*], base: root).sort.to_h { |path| [path, File.read(File.join(root, path))] })
+        paths = Dir.glob(%w[plait*/lib/**/*.rb plait/exe/*], base: root).sort
+        new(paths.to_h { |path| [path, File.read(File.join(root, path))] })
       end
 
       # @return [Hash{String => SourceFile}] by path
@@ -57,7 +58,7 @@ module Support
       # @return [Array<String>] requires of files of a gem on which the requiring one does not depend
       def borders
         each_require do |file, other|
-          next if other == SourceFile::EXTENSION || Gems.may_use?(file.gem, other[%r{\A[^/]+}])
+          next if other == SourceFile::EXTENSION || Family.may_use?(file.gem, other[%r{\A[^/]+}])
 
           "#{file.path} requires #{other}, and #{file.gem}.gemspec names no such dependency"
         end
@@ -65,7 +66,10 @@ module Support
 
       # @return [Array<String>] relative requires that leave their gem, which in an installed one has no such neighbour
       def leaving
-        files.values.flat_map { |file| file.relatives.reject { |other| other.start_with?("#{file.gem}/") }.map { |other| "#{file.path} requires #{other} by a relative path" } }
+        files.values.flat_map do |file|
+          strangers = file.relatives.reject { |other| other.start_with?("#{file.gem}/") }
+          strangers.map { |other| "#{file.path} requires #{other} by a relative path" }
+        end
       end
 
       # @return [Array<String>] requires below the top of a file, where the structure can't be read off
@@ -76,7 +80,7 @@ module Support
       end
 
       # Elsewhere than in the face: Sidekiq finds what it runs by its name, and that needs its gem.
-      LAZY = %w[plait-sidekiq/lib/plait/mechanisms/sidekiq.rb].freeze
+      LAZY = %w[plait/lib/plait/mechanisms.rb plait-sidekiq/lib/plait/mechanisms/sidekiq.rb].freeze
       private_constant :LAZY
 
       # @return [Array<String>] other autoloads than those of the face
@@ -124,8 +128,9 @@ module Support
 
       # @return [Array<String>] files that do not define the constant of their name
       def misnamed
-        lost = files.values.select { |file| file.library? && (file.definitions - ["Plait"]).any? && !MANY_CONSTANTS.include?(file.path) }
-                    .reject { |file| file.definitions.any? { |name| Constants.named_alike?(file.path, name) } }
+        one = files.values.select { |file| file.library? && (file.definitions - ["Plait"]).any? }
+        lost = one.reject { |file| MANY_CONSTANTS.include?(file.path) }
+                  .reject { |file| file.definitions.any? { |name| Constants.named_alike?(file.path, name) } }
         lost.map { |file| "#{file.path} defines #{file.definitions.join(", ")}, and not the constant of its name" }
       end
 
@@ -141,7 +146,7 @@ module Support
 
       # Between gems their gemspecs decide.
       def may_use?(file, other)
-        other != SourceFile::EXTENSION && file.gem != other[%r{\A[^/]+}] || House.may_use?(file.room, room_of(other))
+        (other != SourceFile::EXTENSION && file.gem != other[%r{\A[^/]+}]) || House.may_use?(file.room, room_of(other))
       end
 
       def room_of(path) = files[path]&.room || SourceFile.new(path, "").room

@@ -3,7 +3,6 @@
 require "test_helper"
 require "net/http"
 require "plait/suites/databases/thread_per_connection"
-require "plait/suites/databases/thread_per_connection"
 
 class ThreadPerConnectionTest < Minitest::Test
   def setup

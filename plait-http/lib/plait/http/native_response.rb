@@ -8,7 +8,7 @@ module Plait
   module HTTP
     NativeHTTP.define_response(self) if Native.available?
 
-    # The answer to a request, in C: plait-io/ext/plait_io/wire/rb_response.h. Its twin is PureResponse.
+    # The answer to a request, in C: rb_response.h. Its twin is PureResponse.
     class NativeResponse
       include ResponseMethods
       extend ResponseBuilding

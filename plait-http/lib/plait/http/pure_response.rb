@@ -5,7 +5,7 @@ require_relative "response_methods"
 
 module Plait
   module HTTP
-    # The twin of NativeResponse (plait-io/ext/plait_io/wire/rb_response.c).
+    # The twin of NativeResponse (rb_response.c).
     class PureResponse
       include ResponseMethods
       extend ResponseBuilding

@@ -11,7 +11,7 @@ require_relative "wire_complaints"
 
 module Plait
   module HTTP
-    # One HTTP/1.1 connection of a client, in Ruby; twin of NativeWire (plait-io/ext/plait_io/wire/rb_wire.h). It sends a request and receives
+    # One HTTP/1.1 connection of a client, in Ruby; twin of NativeWire (rb_wire.h). It sends a request and receives
     # the answer to it; of pools, redirects and retries it knows nothing.
     #
     # Whatever ends an exchange early (an error, a timeout, a kill, a cancellation, `break`) closes the connection: an answer

@@ -8,7 +8,7 @@ require_relative "http1/serializer"
 
 module Plait
   module Protocols
-    # HTTP/1.1 (RFC 9112, 9110) for both roles. Where the extension is, the engine in plait-io/ext/plait_io/http1/http1.h parses, else
+    # HTTP/1.1 (RFC 9112, 9110) for both roles. Where the extension is, the engine in http1.h parses, else
     # its twin in pure/: same interface, same events, same errors.
     #
     # @example A client

@@ -7,7 +7,7 @@ require "plait/io/native"
 
 module Plait
   module RPC
-    # The requests, or the notifications, that a server has got from a connection at once, in C: plait-io/ext/plait_io/rpc/rb_rpc_batch.h.
+    # The requests, or the notifications, that a server has got from a connection at once, in C: rb_rpc_batch.h.
     #
     # - `run(handler)`: runs the next ones, as long as their methods are known to be quick and their arguments are small, and
     #   writes the answers, which are not sent by that. Returns nil, or an {Incoming} that it has taken and not run: who has it

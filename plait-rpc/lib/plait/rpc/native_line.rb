@@ -7,7 +7,7 @@ module Plait
   module RPC
     NativeRPC.define_line(self) if Native.available?
 
-    # What goes on between a socket and those who share it, in C: plait-io/ext/plait_io/rpc/rb_rpc_line.h. Its twin is PureLine, where the
+    # What goes on between a socket and those who share it, in C: rb_rpc_line.h. Its twin is PureLine, where the
     # methods are documented. It is for what speaks no TLS.
     class NativeLine
       # @return [String]

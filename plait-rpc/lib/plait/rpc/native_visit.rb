@@ -5,7 +5,7 @@ require "plait/io/native"
 
 module Plait
   module RPC
-    # The leader of a server's workers at one connection, in C: plait-io/ext/plait_io/rpc/rb_rpc_visit.h.
+    # The leader of a server's workers at one connection, in C: rb_rpc_visit.h.
     #
     # - `new(reactor, handler)`
     # - `pay(line, limit) { … }`: waits for what the connection says next, and runs and answers it, until somebody else says

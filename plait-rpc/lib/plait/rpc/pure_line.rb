@@ -13,7 +13,7 @@ require "plait/values/errors"
 module Plait
   module RPC
     # What goes on between one socket and those who share it, in Ruby: calls and their answers, who reads for whom, what is still
-    # to be sent. Twin of NativeLine (plait-io/ext/plait_io/rpc/rb_rpc_line.h); for TLS, and for JRuby.
+    # to be sent. Twin of NativeLine (rb_rpc_line.h); for TLS, and for JRuby.
     #
     # Of its connection it asks for the errors it raises (`complaint`), and tells it what has come (`room?`, `place?`, `arrived`),
     # that something is left to be sent and nobody does it (`unsent_left`, `find_drainer`), and the end (`ended`).

@@ -23,7 +23,7 @@ module Plait
 
     NativeRPC.define_volley(self) if Native.available?
 
-    # The same in C, plait-io/ext/plait_io/rpc/rb_rpc_volley.h: one object for all calls. It is settled when all are answered, or one by an
+    # The same in C, rb_rpc_volley.h: one object for all calls. It is settled when all are answered, or one by an
     # error.
     class NativeVolley < Future
       # @return [Array] the results, in the order of the calls

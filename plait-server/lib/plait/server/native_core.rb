@@ -8,7 +8,7 @@ module Plait
   class Server
     NativeServer.define_core(self) if Native.available? && Plait.const_defined?(:NativeServer)
 
-    # The connections of a server and its workers, in C: plait-io/ext/plait_io/server/rb_server.c.
+    # The connections of a server and its workers, in C: rb_server.c.
     #
     # - `new(app, reply, hybrid, spawner, settings)`: the spawner has a further worker begin, which calls `work`
     # - `listen(io, scheme, name, port, protocol = "HTTP/1.1")`: accepts there; returns a number. With nil for `io` nothing is

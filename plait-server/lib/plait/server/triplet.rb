@@ -5,7 +5,7 @@ require "plait/io/native"
 module Plait
   class Server
     # What an app has returned, and what is wrong with it, in words. The core looks at the status itself, since that is asked each
-    # time (plait-io/ext/plait_io/server/rb_server_respond.c).
+    # time (rb_server_respond.c).
     module Triplet
       module_function
 

@@ -9,7 +9,7 @@ require_relative "resp/rules"
 module Plait
   module Protocols
     # RESP, the protocol of Redis, versions 2 and 3: commands as a server reads them, and where replies end. Where the
-    # extension is, the engine in plait-shard/ext/plait_shard/resp/resp.h does it, else its twin in pure/: same interface, same events, same errors.
+    # extension is, the engine in resp.h does it, else its twin in pure/: same interface, same events, same errors.
     module RESP
     end
   end

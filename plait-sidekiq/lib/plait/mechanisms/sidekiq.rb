@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "plait"
+# Where it is required by name: opening the constant must not load it a second time.
+Plait::Mechanisms.autoload(:Sidekiq, __FILE__) if Plait::Mechanisms.autoload?(:Sidekiq)
 require "plait/mechanisms/mechanism"
 require "plait/values/errors"
 require "plait/values/job"

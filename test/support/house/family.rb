@@ -5,7 +5,7 @@ require_relative "../root"
 module Support
   module House
     # Which gem of the family may know which: their gemspecs say it.
-    module Gems
+    module Family
       module_function
 
       # @param gem [String]

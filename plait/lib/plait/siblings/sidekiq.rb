@@ -1,0 +1,7 @@
+# frozen_string_literal: true
+
+require_relative "../sibling"
+
+module Plait
+  Sibling.load("plait-sidekiq", "plait/mechanisms/sidekiq")
+end
