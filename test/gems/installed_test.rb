@@ -42,10 +42,10 @@ class InstalledGemsTest < Minitest::Test
     "plait-server" => [<<~'RUBY', "HTTP/1.1 200 OK"],
       require "plait"
       require "socket"
-      server = Plait::Server.new(->(_) { [200, {}, ["hello"]] }, on: :fibers, bind: "tcp://127.0.0.1:0")
-      thread = Thread.new { server.run }
-      sleep 0.01 until server.urls.any?
-      socket = TCPSocket.new("127.0.0.1", URI(server.urls.first).port)
+      server = Plait::Server.new(->(_) { [200, {}, ["hello"]] }, on: :fibers)
+      port = server.listen("tcp://127.0.0.1:0").port
+      thread = server.start
+      socket = TCPSocket.new("127.0.0.1", port)
       socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
       puts socket.gets
       server.stop
@@ -54,9 +54,9 @@ class InstalledGemsTest < Minitest::Test
     "plait-rpc" => [<<~RUBY, "3"],
       require "plait"
       server = Plait::RPC::Server.new({ "add" => ->(a, b) { a + b } })
-      server.listen("tcp://127.0.0.1:0")
-      thread = Thread.new { server.run }
-      puts Plait::RPC::Client.new("127.0.0.1", server.port).call(:add, 1, 2)
+      address = server.listen("127.0.0.1", 0)
+      thread = server.start
+      puts Plait::RPC::Client.connect(address).call(:add, 1, 2)
       server.stop
       thread.join
     RUBY
@@ -82,6 +82,9 @@ class InstalledGemsTest < Minitest::Test
   }.freeze
 
   def self.runnable_methods = RUBY_ENGINE == "ruby" ? super : []
+
+  # Compiling four extensions on a busy machine.
+  def hard_timeout = 900
 
   def test_each_gem_alone
     assert_equal(Support::FAMILY.sort, SMOKE.keys.sort)
@@ -118,14 +121,14 @@ class InstalledGemsTest < Minitest::Test
     files = others.map(&:cache_file)
     missing = files.reject { |file| File.file?(file) }
     skip("the packages of some gems are not kept, without vendor/bundle bin/setup fetches them: #{missing}") if missing.any?
-    run(home, "-S", "gem", "install", "--local", "--force", "--no-document", "--install-dir", home, *files, *ours)
+    run!(home, "-S", "gem", "install", "--local", "--force", "--no-document", "--install-dir", home, *files, *ours)
     home
   end
 
   def build(name, folder)
     file = File.join(folder, "#{name}.gem")
     Dir.chdir(File.join(Support::ROOT, name)) do
-      run(nil, "-S", "gem", "build", "#{name}.gemspec", "--output", file)
+      run!(nil, "-S", "gem", "build", "#{name}.gemspec", "--output", file)
     end
     file
   end
@@ -158,7 +161,7 @@ class InstalledGemsTest < Minitest::Test
     found.values
   end
 
-  def run(home, *command)
+  def run!(home, *command)
     out, status = ruby(home, *command)
     assert_predicate(status, :success?, "#{command.join(" ")}:\n#{out}")
   end

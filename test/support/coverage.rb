@@ -8,6 +8,6 @@ SimpleCov.start do
   enable_coverage :branch
   add_filter "/test/"
   add_filter "/vendor/"
-  track_files "lib/**/*.rb"
+  track_files "plait*/lib/**/*.rb"
   merge_timeout 3600
 end

@@ -3,6 +3,7 @@
 require "minitest/mock"
 require "tmpdir"
 require "test_helper"
+require "plait/io/native"
 require "plait/server"
 
 if Plait::Native.available? && Plait.const_defined?(:NativeServer)

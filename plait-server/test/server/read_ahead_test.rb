@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/io/native"
 require "minitest/mock"
 require "plait/server"
 

@@ -3,6 +3,7 @@
 require "open3"
 require "tmpdir"
 require "test_helper"
+require "plait/io/native"
 require_relative "lone_server"
 
 if Plait::Native.available? && Plait.const_defined?(:NativeServer)

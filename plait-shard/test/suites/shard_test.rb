@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/shard/native"
 require "support/redis_server"
 require "plait/suites/shard"
 

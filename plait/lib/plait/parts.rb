@@ -9,6 +9,7 @@ module Plait
     # @param kind [String] the folder below plait/
     def initialize(kind)
       @pattern = "plait/#{kind}/*.rb"
+      @own = File.expand_path("#{kind}/*.rb", __dir__)
       @broken = {}
     end
 
@@ -23,12 +24,13 @@ module Plait
 
     private
 
-    # With Bundler only those of the bundle; of several versions the newest, as RubyGems would take it.
+    # Those of this gem, then those of others.
     # @return [Hash{String => String}]
     def files
-      @files ||= found.reverse.to_h { |path| [File.basename(path, ".rb"), path] }
+      @files ||= [*Dir[@own], *found].reverse.to_h { |path| [File.basename(path, ".rb"), path] }
     end
 
+    # With Bundler only those of the bundle; of several versions the newest, as RubyGems would take it.
     def found
       defined?(Gem) ? Gem.find_latest_files(@pattern) : $LOAD_PATH.flat_map { |folder| Dir[File.join(folder, @pattern)] }
     end

@@ -2,7 +2,7 @@
 
 require "json"
 require "plait/lab"
-require "plait/suites"
+require_relative "../../suites/rpc"
 require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"
