@@ -5,10 +5,10 @@ require "support/fresh_ruby"
 
 class NativeTest < Minitest::Test
   CODE = <<~'RUBY'
-    require "plait/protocols"
+    require "plait/protocols/http1"
     parser = Plait::Protocols::HTTP1::ResponseParser.new
     parser.feed("HTTP/1.1 200 OK\r\n\r\n").next_event
-    print Plait::Protocols::HTTP1::Parser, " ", parser.head.status, " ", Plait::Native::REASON.inspect
+    print Plait::Protocols::HTTP1::ResponseParser.superclass, " ", parser.head.status, " ", Plait::Native::REASON.inspect
   RUBY
 
   def test_without_the_extension_the_twin_parses

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/io/connector"
-require "plait/protocols/http1/limits"
+require "plait/protocols/http1/rules"
 require "plait/values/errors"
 require "plait/version"
 require_relative "cookie_jar"

@@ -1,6 +1,6 @@
 /*
- * Plait::Protocols::HTTP1::NativeParser and NativeHead: the engine of http1.h for Ruby. Their twins are PureParser and
- * PureHead in lib/plait/protocols/http1/. Strings are made when they are asked for.
+ * Plait::Protocols::HTTP1::NativeParser and NativeHead: the engine of http1.h for Ruby, for responses. Their twins are in
+ * lib/plait/protocols/http1/pure/. Strings are made when they are asked for.
  */
 #include "rb_http1.h"
 
@@ -76,32 +76,18 @@ static const struct native_head *native_head_of(VALUE self) {
     return rb_check_typeddata(self, &native_head_type);
 }
 
-static VALUE slice_of(const struct native_head *native, struct http1_slice slice) {
-    return plait_http1_text(RSTRING_PTR(native->bytes) + slice.at, slice.size);
-}
-
 static VALUE head_version(VALUE self) {
     return rb_utf8_str_new_cstr(native_head_of(self)->head.minor ? "1.1" : "1.0");
 }
 
 static VALUE head_status(VALUE self) {
-    const struct native_head *native = native_head_of(self);
-    return native->head.role == HTTP1_RESPONSE ? INT2FIX(native->head.status) : Qnil;
+    return INT2FIX(native_head_of(self)->head.status);
 }
 
 static VALUE head_reason(VALUE self) {
     const struct native_head *native = native_head_of(self);
-    return native->head.role == HTTP1_RESPONSE ? slice_of(native, native->head.reason) : Qnil;
-}
-
-static VALUE head_request_method(VALUE self) {
-    const struct native_head *native = native_head_of(self);
-    return native->head.role == HTTP1_REQUEST ? slice_of(native, native->head.method) : Qnil;
-}
-
-static VALUE head_target(VALUE self) {
-    const struct native_head *native = native_head_of(self);
-    return native->head.role == HTTP1_REQUEST ? slice_of(native, native->head.target) : Qnil;
+    struct http1_slice reason = native->head.reason;
+    return plait_http1_text(RSTRING_PTR(native->bytes) + reason.at, reason.size);
 }
 
 static VALUE head_framing(VALUE self) {
@@ -141,10 +127,6 @@ static VALUE head_interim(VALUE self) {
 
 static VALUE head_upgrade(VALUE self) {
     return native_head_of(self)->head.upgrade ? Qtrue : Qfalse;
-}
-
-static VALUE head_expect_continue(VALUE self) {
-    return native_head_of(self)->head.expect_continue ? Qtrue : Qfalse;
 }
 
 static VALUE head_bytes(VALUE self) {
@@ -193,8 +175,6 @@ static void define_head(VALUE http1) {
     rb_define_method(native_head_class, "version", head_version, 0);
     rb_define_method(native_head_class, "status", head_status, 0);
     rb_define_method(native_head_class, "reason", head_reason, 0);
-    rb_define_method(native_head_class, "request_method", head_request_method, 0);
-    rb_define_method(native_head_class, "target", head_target, 0);
     rb_define_method(native_head_class, "framing", head_framing, 0);
     rb_define_method(native_head_class, "content_length", head_content_length, 0);
     rb_define_method(native_head_class, "persistent?", head_persistent, 0);
@@ -202,7 +182,6 @@ static void define_head(VALUE http1) {
     rb_define_method(native_head_class, "kept_times", head_kept_times, 0);
     rb_define_method(native_head_class, "interim?", head_interim, 0);
     rb_define_method(native_head_class, "upgrade?", head_upgrade, 0);
-    rb_define_method(native_head_class, "expect_continue?", head_expect_continue, 0);
     rb_define_method(native_head_class, "bytes", head_bytes, 0);
     rb_define_method(native_head_class, "size", head_size, 0);
     rb_define_method(native_head_class, "[]", head_aref, 1);
@@ -311,16 +290,15 @@ struct http1_limits plait_http1_limits(VALUE limits) {
     };
 }
 
-/* set_up(role, limits): called by initialize of the class for the role. */
-static VALUE parser_set_up(VALUE self, VALUE role, VALUE limits_value) {
+/* prepare(limits): called by initialize of Ruby's class. */
+static VALUE parser_prepare(VALUE self, VALUE limits_value) {
     struct parser *parser = rb_check_typeddata(self, &parser_type);
     if (parser->state != UNOPENED) misuse("the parser is initialized already");
 
     parser->limits = plait_http1_limits(limits_value);
     parser->limits_value = limits_value;
     parser->table = ALLOC_N(struct http1_header, parser->limits.headers);
-    http1_head_init(&parser->head, role == ID2SYM(rb_intern("request")) ? HTTP1_REQUEST : HTTP1_RESPONSE, &parser->limits,
-                    parser->table, parser->limits.headers);
+    http1_head_init(&parser->head, HTTP1_RESPONSE, &parser->limits, parser->table, parser->limits.headers);
     http1_head_start(&parser->head, HTTP1_TO_ANY);
     parser->state = IN_HEAD;
     return self;
@@ -513,7 +491,7 @@ void plait_init_http1(VALUE plait) {
     VALUE parser = rb_define_class_under(http1, "NativeParser", rb_cObject);
     rb_define_alloc_func(parser, parser_allocate);
     rb_define_singleton_method(parser, "rules", parser_rules, 0);
-    rb_define_private_method(parser, "set_up", parser_set_up, 2);
+    rb_define_private_method(parser, "prepare", parser_prepare, 1);
     rb_define_private_method(parser, "begin_message", parser_begin, 3);
     rb_define_method(parser, "feed", parser_feed, 1);
     rb_define_method(parser, "finish", parser_finish, 0);

@@ -2,7 +2,6 @@
 
 require "objspace"
 require "test_helper"
-require "support/conformance/http1_requests"
 require "support/conformance/http1_responses"
 require "support/stressed"
 require_relative "parser_cases"
@@ -13,7 +12,7 @@ class HTTP1NativeParserTest < Minitest::Test
   include Stressed
 
   HTTP1 = Transcript::HTTP1
-  SAMPLES = { response: Conformance::HTTP1_RESPONSES, request: Conformance::HTTP1_REQUESTS }.freeze
+  SAMPLES = Conformance::HTTP1_RESPONSES
 
   def setup
     skip("there is no extension") unless Transcript::ENGINES.key?("native")
@@ -30,18 +29,17 @@ class HTTP1NativeParserTest < Minitest::Test
   end
 
   def test_under_gc_stress
-    samples = enum_for(:some_samples).map do |role, sample, whole|
+    samples = enum_for(:some_samples).map do |sample, whole|
       options = { request: sample.request, limits: sample.limits, eof: sample.eof }
-      [sample.name, whole, [role, sample.bytes.scan(/.{1,20}/mn)], options]
+      [sample.name, whole, [sample.bytes.scan(/.{1,20}/mn)], options]
     end
     assert_right_under_stress(File.expand_path("transcript.rb", __dir__), samples)
   end
 
   def test_while_objects_move
     skip("this Ruby can't compact") unless GC.respond_to?(:compact)
-    some_samples do |role, sample, whole|
-      parser = Transcript::CLASSES["native"][role].new(limits: HTTP1::Limits.new(**sample.limits))
-      parser.start(**sample.request) if role == :response
+    some_samples do |sample, whole|
+      parser = Transcript::CLASSES["native"].new(limits: HTTP1::Limits.new(**sample.limits)).start(**sample.request)
       assert_equal(whole, Transcript.read(parser, moving(sample.bytes), sample.eof), sample.name)
     end
   end
@@ -62,7 +60,7 @@ class HTTP1NativeParserTest < Minitest::Test
   end
 
   def test_memory_is_told
-    parser = Class.new(HTTP1::NativeParser) { include HTTP1::ResponseRole }.new
+    parser = Class.new(HTTP1::NativeParser) { include HTTP1::Responses }.new
     assert_operator(ObjectSpace.memsize_of(parser), :>, 128 * 16)
     assert_operator(ObjectSpace.memsize_of(head_of("HTTP/1.1 200 OK\r\nA: b\r\n\r\n")), :<, 400)
   end
@@ -81,10 +79,8 @@ class HTTP1NativeParserTest < Minitest::Test
 
   # A collection takes milliseconds: a few samples of each kind, and those with parts that are kept from event to event.
   def some_samples
-    SAMPLES.each do |role, samples|
-      some = samples.each_slice(60).map(&:first) | samples.select { |sample| sample.expected.key?(:trailers) }
-      some.shuffle.each { |sample| yield(role, sample, transcript(role, sample, [sample.bytes])) }
-    end
+    some = SAMPLES.each_slice(60).map(&:first) | SAMPLES.select { |sample| sample.expected.key?(:trailers) }
+    some.shuffle.each { |sample| yield(sample, transcript(sample, [sample.bytes])) }
   end
 
   # Pieces, and between them everything moves.
@@ -97,8 +93,8 @@ class HTTP1NativeParserTest < Minitest::Test
     end
   end
 
-  def transcript(role, sample, pieces)
-    Transcript.of("native", role, pieces, request: sample.request, limits: sample.limits, eof: sample.eof)
+  def transcript(sample, pieces)
+    Transcript.of("native", pieces, request: sample.request, limits: sample.limits, eof: sample.eof)
   end
 
   def head_of(bytes) = responses.feed(bytes).tap(&:next_event).head

@@ -6,15 +6,6 @@ require_relative "transcript"
 module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one page
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-  def test_requests_in_one_piece_come_one_after_another
-    parser = requests.feed("GET /a HTTP/1.1\r\nHost: x\r\n\r\nPOST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
-    assert_equal(%i[head done], events(parser))
-    assert_equal("/a", parser.head.target)
-    assert_equal(%i[head data done], events(parser.start))
-    assert_equal("/b", parser.head.target)
-    assert_empty(parser.rest)
-  end
-
   def test_bytes_behind_a_message_wait_for_the_next
     parser = responses.feed("#{OK}HTTP/1.1 404 Not Found\r\n")
     assert_equal(%i[head data done], events(parser))
@@ -177,12 +168,8 @@ module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one p
 
   private
 
-  def responses(**options) = build(:response, **options)
-
-  def requests(**options) = build(:request, **options)
-
-  def build(role, limits: {})
-    Transcript::CLASSES.fetch(self.class::ENGINE).fetch(role).new(limits: Transcript::HTTP1::Limits.new(**limits))
+  def responses(limits: {})
+    Transcript::CLASSES.fetch(self.class::ENGINE).new(limits: Transcript::HTTP1::Limits.new(**limits))
   end
 
   # What comes until the message is done or more is needed.

@@ -30,7 +30,7 @@ class HTTP1SerializerTest < Minitest::Test
     bytes = Serializer.response(200, "OK", [["Transfer-Encoding", "chunked"]]) + Serializer.chunk("hello") +
             Serializer.last_chunk([%w[A b]])
     Transcript::ENGINES.each_key do |engine|
-      transcript = Transcript.of(engine, :response, [bytes])
+      transcript = Transcript.of(engine, [bytes])
       assert_equal([[:data, "hello"], [:trailers, [%w[A b]]], [:done]], transcript[:events].drop(1))
     end
   end

@@ -8,25 +8,18 @@ module Transcript
 
   # Both engines, by name; the extension may be missing.
   ENGINES = { "pure" => HTTP1::Pure::Parser, "native" => (HTTP1::NativeParser if HTTP1.const_defined?(:NativeParser)) }.compact
-  ROLES = { response: HTTP1::ResponseRole, request: HTTP1::RequestRole }.freeze
-  CLASSES = ENGINES.to_h do |name, engine|
-    [name, ROLES.transform_values { |role| Class.new(engine) { include role } }]
-  end
+  CLASSES = ENGINES.transform_values { |engine| Class.new(engine) { include HTTP1::Responses } }
 
   # What is compared of a head.
-  HEAD = %i[version status reason request_method target framing content_length persistent? kept_for kept_times interim?
-            upgrade? expect_continue? size to_a bytes].freeze
+  HEAD = %i[version status reason framing content_length persistent? kept_for kept_times interim? upgrade? size to_a bytes].freeze
 
   module_function
 
   # @param engine [String] a name of ENGINES
-  # @param role [Symbol]
   # @param pieces [Array<String>]
   # @return [Hash] events (with all data of a body in one), error (rule, offset), rest
-  def of(engine, role, pieces, request: {}, limits: {}, eof: false)
-    parser = CLASSES.fetch(engine).fetch(role).new(limits: HTTP1::Limits.new(**limits))
-    parser.start(**request) if role == :response
-    read(parser, pieces, eof)
+  def of(engine, pieces, request: {}, limits: {}, eof: false)
+    read(CLASSES.fetch(engine).new(limits: HTTP1::Limits.new(**limits)).start(**request), pieces, eof)
   end
 
   def read(parser, pieces, eof)

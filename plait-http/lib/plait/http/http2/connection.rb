@@ -9,7 +9,7 @@ require_relative "session"
 require_relative "../headers"
 require_relative "../upload"
 require_relative "../url"
-require "plait/protocols/http1/limits"
+require "plait/protocols/http1/rules"
 require "plait/values/errors"
 
 module Plait

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/persistence"
+require "plait/protocols/http1/syntax"
 
 module Plait
   module HTTP

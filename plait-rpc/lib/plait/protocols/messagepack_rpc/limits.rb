@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/protocols/limits"
+require "plait/protocols/rulebook"
 
 module Plait
   module Protocols

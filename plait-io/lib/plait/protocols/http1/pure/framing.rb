@@ -1,13 +1,78 @@
 # frozen_string_literal: true
 
-require_relative "../persistence"
+require_relative "../../rulebook"
 require_relative "../syntax"
-require_relative "../../broken"
 
 module Plait
   module Protocols
     module HTTP1
       module Pure
+        # A field line: bytes, and where they stand. No control byte is among them but tabs, so that strip and rstrip take
+        # white space as HTTP knows it; a pattern that ends in \z would take the square of the time.
+        class Field
+          TOKEN_RUN = /[!#$%&'*+\-.^_`|~0-9A-Za-z]*/n
+          # An element of a comma-separated list, white space around it removed.
+          Element = Struct.new(:text, :at)
+
+          class << self
+            # @param line [String] binary, free of control bytes
+            # @param at [Integer] where it stands
+            # @return [Field]
+            # @raise [Broken]
+            def parse(line, at)
+              colon = line.match(TOKEN_RUN, 0).end(0)
+              check_name(line, colon, at)
+              from = line.index(/[^ \t]/n, colon + 1) || line.bytesize
+              new(line.byteslice(0, colon), line.byteslice(from..).rstrip, at, at + from)
+            end
+
+            private
+
+            def check_name(line, colon, at)
+              after = line[colon]
+              return if colon.positive? && after == ":"
+
+              raise Broken.new(after ? mistake(colon, after) : :no_colon, at + colon)
+            end
+
+            def mistake(colon, byte)
+              return :space_in_name if [" ", "\t"].include?(byte)
+
+              colon.zero? && byte == ":" ? :empty_name : :field_name
+            end
+          end
+
+          # @return [String] binary
+          attr_reader :name, :value
+          # @return [Integer]
+          attr_reader :name_at, :value_at
+
+          def initialize(name, value, name_at, value_at)
+            @name = name
+            @value = value
+            @name_at = name_at
+            @value_at = value_at
+          end
+
+          # @return [String] the name in lower case
+          def key = @key ||= @name.downcase
+
+          # @return [Array<Element>] at least one, some perhaps empty
+          def elements
+            at = @value_at
+            parts = @value.empty? ? [""] : @value.split(",", -1)
+            parts.map do |part|
+              element = Element.new(part.strip, at + part[/\A[ \t]*/n].size)
+              at += part.bytesize + 1
+              element
+            end
+          end
+
+          # @return [Array(String, String)]
+          def to_a = [Text.name(@name), Text.of(@value)]
+        end
+        private_constant :Field
+
         # Where the message ends (RFC 9112 §6.3), and what becomes of the connection (§9.3).
         class Framing
           LARGEST_LENGTH = (1 << 63) - 1
@@ -25,7 +90,7 @@ module Plait
             @seen = {}
             @options = []
             @chunked = false
-            judge_status(limits) unless exchange.request?
+            judge_status(limits)
           end
 
           # @param field [Field]
@@ -35,7 +100,7 @@ module Plait
             when "content-length" then tunnel? || judge_length(field)
             when "transfer-encoding" then tunnel? || judge_codings(field)
             when "connection" then @options.concat(field.elements.map { |element| element.text.downcase })
-            else @exchange.request? ? judge_request_field(field) : judge_response_field(field)
+            else judge_login(field)
             end
             @seen[field.key] ||= field
           end
@@ -45,21 +110,16 @@ module Plait
           # @param at [Integer] where it stands
           # @raise [Broken]
           def judge_all(at)
-            if @exchange.request?
-              raise Broken.new(:no_host, at) if @start.minor == 1 && !@seen["host"]
-            elsif @start.status == 101 && !@seen["upgrade"]
-              raise Broken.new(:no_upgrade, at)
-            end
+            raise Broken.new(:no_upgrade, at) if upgrade? && !@seen["upgrade"]
           end
 
           # @return [Symbol] :none, :length, :chunked, :close or :tunnel
           def kind
-            return :tunnel if tunnel? || @start.status == 101
+            return :tunnel if tunnel? || upgrade?
             return :none if bodiless?
             return :chunked if @chunked
-            return :length if @content_length
 
-            @exchange.request? ? :none : :close
+            @content_length ? :length : :close
           end
 
           def persistent?
@@ -75,36 +135,20 @@ module Plait
           # @return [Integer, nil] requests
           def kept_times = @kept&.last
 
-          def interim? = !@exchange.request? && @start.status < 200 && @start.status != 101
+          def interim? = @start.status < 200 && !upgrade?
 
-          def upgrade?
-            return @start.status == 101 unless @exchange.request?
-
-            @start.minor == 1 && @options.include?("upgrade") && @seen.key?("upgrade")
-          end
-
-          def expect_continue? = @expect_continue == true
+          def upgrade? = @start.status == 101
 
           private
 
           # 2xx to CONNECT: what its fields say of lengths must be ignored (RFC 9110 §9.3.6).
-          def tunnel? = @exchange.connect? && @start.status.between?(200, 299)
+          def tunnel? = @exchange.connect && @start.status.between?(200, 299)
 
-          def bodiless?
-            return false if @exchange.request?
-
-            @exchange.head? || @start.status < 200 || [204, 304].include?(@start.status)
-          end
+          def bodiless? = @exchange.head || @start.status < 200 || [204, 304].include?(@start.status)
 
           def judge_status(limits)
-            return if @start.status >= 200
-            return raise_unless_offered if @start.status == 101
-
-            raise Broken.new(:interim_limit, 9) if @exchange.interims >= limits.interim
-          end
-
-          def raise_unless_offered
-            raise Broken.new(:unasked_upgrade, 9) unless @exchange.upgrade?
+            raise Broken.new(:unasked_upgrade, 9) if upgrade? && !@exchange.upgrade
+            raise Broken.new(:interim_limit, 9) if interim? && @exchange.interims >= limits.interim
           end
 
           def judge_length(field)
@@ -142,25 +186,29 @@ module Plait
             @chunked = true
           end
 
-          def judge_request_field(field)
-            case field.key
-            when "host" then judge_host(field)
-            when "expect" then @expect_continue ||= @start.minor == 1 && field.value.casecmp?("100-continue")
-            end
-          end
-
-          def judge_response_field(field)
+          def judge_login(field)
             if field.key == "keep-alive"
               @kept = %w[timeout max].zip(@kept.to_a).map { |name, before| Persistence.kept(name, field.value) || before }
             end
             @logged_in ||= Persistence.login_in_answer? { |name| field.value if name == field.key }
           end
+        end
+        private_constant :Framing
 
-          def judge_host(field)
-            raise Broken.new(:two_hosts, field.name_at) if @seen["host"]
-            raise Broken.new(:host, field.value_at) unless Syntax::HOST_AND_PORT.match?(field.value)
+        # Bytes of a head as users get them.
+        module Text
+          class << self
+            # @return [String] UTF-8 where it is that, else binary
+            def of(bytes)
+              text = bytes.dup.force_encoding(Encoding::UTF_8)
+              text.valid_encoding? ? text : text.force_encoding(Encoding::BINARY)
+            end
+
+            # @return [String] the same object for the same name
+            def name(bytes) = -of(bytes)
           end
         end
+        private_constant :Text
       end
     end
   end

@@ -1,19 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../../rulebook"
 require_relative "../rules"
-require_relative "../../broken"
 require_relative "chunked_body"
-require_relative "close_body"
-require_relative "exchange"
-require_relative "head_reader"
-require_relative "length_body"
-require_relative "no_body"
+require_relative "head"
 
 module Plait
   module Protocols
     module HTTP1
       module Pure
-        # The parser in Ruby alone; twin of NativeParser. See {HTTP1::Parser}.
+        # The parser in Ruby alone; twin of NativeParser. See {HTTP1::ResponseParser}.
         class Parser
           # @return [Head, nil] the last :head event's
           attr_reader :head
@@ -64,13 +60,12 @@ module Plait
 
           private
 
-          def set_up(role, limits)
-            @role = role
+          def prepare(limits)
             @limits = limits
             @buffer = "".b
             @at = 0
             @finished = false
-            begin_head(Exchange.new(role))
+            begin_head(Exchange.new(false, false, false, 0))
           end
 
           def begin_message(head, connect, upgrade)
@@ -81,7 +76,7 @@ module Plait
             end
 
             @head = @data = @trailers = nil
-            begin_head(Exchange.new(@role, head: head, connect: connect, upgrade: upgrade))
+            begin_head(Exchange.new(head, connect, upgrade, 0))
             self
           end
 
@@ -182,6 +177,10 @@ module Plait
             :trailers
           end
         end
+
+        # The request that a response belongs to: its kind, and how many 1xx responses it has had.
+        Exchange = Struct.new(:head, :connect, :upgrade, :interims)
+        private_constant :Exchange
       end
     end
   end

@@ -3,7 +3,7 @@
 require_relative "../limits"
 require_relative "../rules"
 require_relative "../skeleton"
-require "plait/protocols/broken"
+require "plait/protocols/rulebook"
 require_relative "scanner"
 
 module Plait

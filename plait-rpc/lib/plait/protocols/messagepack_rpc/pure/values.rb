@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../skeleton"
-require "plait/protocols/broken"
+require "plait/protocols/rulebook"
 require_relative "formats"
 
 module Plait

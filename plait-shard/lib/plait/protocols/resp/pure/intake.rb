@@ -2,7 +2,7 @@
 
 require_relative "../limits"
 require_relative "../rules"
-require "plait/protocols/broken"
+require "plait/protocols/rulebook"
 
 module Plait
   module Protocols

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/protocols/broken"
+require "plait/protocols/rulebook"
 require_relative "intake"
 
 module Plait

@@ -3,7 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
-require_relative "../parser_cases"
+require_relative "parser_cases"
 
 class HTTP1PureParserTest < Minitest::Test
   ENGINE = "pure"
