@@ -25,7 +25,7 @@ module Sanitized
   # @raise [Minitest::Skip] without a compiler that can do it
   def build(source, engines, flags: FLAGS)
     files = files(Array(engines).map { |engine| "#{engine}*.c" })
-    command = [*flags, source, *files, *FOLDERS.map { |path| "-I#{path}" }, "-pthread"]
+    command = [*flags, source, *files, "-I#{__dir__}", *FOLDERS.map { |path| "-I#{path}" }, "-pthread"]
     built = Support::MadeOnce.made_once(*command) do |path|
       skip_unless_it_works(flags)
       compile(command, path)
