@@ -9,7 +9,7 @@ module Plait
   class Pool; end # rubocop:disable Lint/EmptyClass
 end
 
-require "plait/io/pool/claim"
+require "plait/io/pool/checkout"
 require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -85,7 +85,7 @@ module Plait
       lent = Thread.current[@key]
       return yield(lent.connection) if lent && !inherited?(lent)
 
-      claim = Io::Pool::Claim.new(nil)
+      claim = Io::Pool::Checkout.new(nil)
       begin
         use(obtain(claim, timeout), &block)
       ensure
@@ -102,7 +102,7 @@ module Plait
     #   while {checkout} returns parts its caller from what it returns
     # @return [Object] a connection
     def checkout(timeout: @options.timeout, take: nil)
-      claim = Io::Pool::Claim.new(nil)
+      claim = Io::Pool::Checkout.new(nil)
       taken = nil
       entry = obtain(claim, timeout)
       Thread.handle_interrupt(NEVER) do

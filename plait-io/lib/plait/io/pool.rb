@@ -1,26 +1,25 @@
 # frozen_string_literal: true
 
-require_relative "pool/claim"
-require_relative "pool/ledger"
-require_relative "pool/limits"
+require_relative "pool/checkout"
+require_relative "pool/state"
 require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module Io
-    # Connections kept for the next one who needs them: a few for each key (an endpoint, an origin), the newest used first,
-    # bounded for each key and in all, shared by threads and fibers. Who waits is served in order. A connection is anything
+    # Connections kept for later use: a few for each key (an endpoint, an origin), the newest used first, bounded for each key
+    # and in all, shared by threads and fibers. Waiting checkouts are served in order. A connection is anything
     # with `close` and `stale?`; and `abandon`, if a fork may have a copy of it (see {Stream#abandon}).
     #
-    # {Plait::Pool} is the one for a single place, which knows nothing of its connections but what it is told.
+    # {Plait::Pool} is the one for a single place, for connections of any kind.
     #
     # @example
     #   pool.with(endpoint, deadline: deadline, connect: -> { connector.stream(endpoint, deadline: deadline) }) do |stream|
     #     stream.exchange { … }
     #   end
     class Pool
-      # An interrupt between two changes of the books would lose a place for good; one between a change and what it asks for,
-      # a connection.
+      # An interrupt between two changes of the state would lose a place; one between a change and the close that it asks for
+      # would leak a connection.
       NEVER = { Object => :never }.freeze
       EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
       private_constant :NEVER, :EXHAUSTED
@@ -39,7 +38,7 @@ module Plait
         @limits = Limits.new(per_key, max, idle_timeout, max_idle || Limits.half_of_all)
         @check_after = check_after
         @lock = Mutex.new
-        @ledger = Ledger.new(@limits)
+        @state = State.new(@limits)
         @pid = Process.pid
       end
 
@@ -54,89 +53,89 @@ module Plait
       # @raise [PoolTimeout] when none came free in time
       # @raise [UsageError] when the pool is closed
       def with(key, connect:, deadline: nil)
-        claim = Claim.new(key)
-        connection = obtain(claim, deadline, connect)
+        checkout = Checkout.new(key)
+        connection = obtain(checkout, deadline, connect)
         value = yield connection
         finished = true
         value
       ensure
-        Thread.handle_interrupt(NEVER) { settle(claim, keep: finished) }
+        Thread.handle_interrupt(NEVER) { settle(checkout, keep: finished) }
       end
 
-      # As {with}, for who keeps it for longer than a block: every one must come back by {checkin} or {discard}.
+      # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
       # @param anew [Boolean] whether it is to be a new one: an idle one is closed for it
       # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that
       #   comes while {checkout} returns parts its caller from what it returns
       # @yieldreturn [Object] a new connection
       # @return [Object] a connection
       def checkout(key, deadline: nil, anew: false, take: nil, &connect)
-        claim = Claim.new(key)
+        checkout = Checkout.new(key)
         taken = false
-        connection = obtain(claim, deadline, connect, anew: anew)
+        connection = obtain(checkout, deadline, connect, anew: anew)
         Thread.handle_interrupt(NEVER) do
           take&.call(connection)
           taken = true
         end
         connection
       ensure
-        Thread.handle_interrupt(NEVER) { taken || settle(claim, keep: false) }
+        Thread.handle_interrupt(NEVER) { taken || settle(checkout, keep: false) }
       end
 
-      # Brings a connection back: to who has waited longest, or into the pool. One that is closed gives its place to who
-      # waits.
+      # Brings a connection back: to the checkout that has waited longest, or into the pool. A closed one gives its place to a
+      # waiting checkout.
       # @return [void]
       # @raise [UsageError] when it is not checked out
       def checkin(connection)
-        change { inherited?(connection) ? [] : @ledger.give_back(connection) }
+        change { inherited?(connection) ? [] : @state.give_back(connection) }
       end
 
-      # Closes a connection that can't be used again, and gives its place to who has waited longest.
+      # Closes a connection that can't be used again, and gives its place to the checkout that has waited longest.
       # @return [void]
       def discard(connection)
-        change { !inherited?(connection) && @ledger.strike(connection) ? [connection] : [] }
+        change { !inherited?(connection) && @state.strike(connection) ? [connection] : [] }
       end
 
-      # @return [Boolean] whether a busy connection had been used before it was checked out: when such a one turns out to
-      #   be closed, before anything of an answer has come, it was perhaps closed before the question
-      def reused?(connection) = locked { @ledger.reused?(connection) }
+      # @return [Boolean] whether a busy connection had been used before it was checked out: when it turns out to be
+      #   closed before any byte of an answer has come, the peer may have closed it before the request
+      def reused?(connection) = locked { @state.reused?(connection) }
 
       # Closes what has been idle for too long.
       # @return [void]
-      def sweep = change { @ledger.expired }
+      def sweep = change { @state.expired }
 
       # Closes what is idle.
       # @return [void]
-      def clear = change { @ledger.clear }
+      def clear = change { @state.clear }
 
-      # Closes what is idle now, and what is busy when it comes back. Who waits gets a {UsageError}.
+      # Closes what is idle now, and what is busy when it comes back. A waiting checkout gets a {UsageError}.
       # @return [void]
-      def close = change { @ledger.close }
+      def close = change { @state.close }
 
       # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,
       #   timeouts
-      def statistics = locked { @ledger.statistics }
+      def statistics = locked { @state.statistics }
 
       def inspect = "#<#{self.class} #{statistics}>"
 
       private
 
-      def obtain(claim, deadline, connect, anew: false)
-        change { @ledger.admit(claim) }
-        await(claim, deadline) unless claim.granted?
-        raise UsageError, "the pool is closed" if claim.refused?
-        return claim.connection if claim.connection && fresh?(claim, anew)
+      def obtain(checkout, deadline, connect, anew: false)
+        change { @state.admit(checkout) }
+        await(checkout, deadline) unless checkout.granted?
+        raise UsageError, "the pool is closed" if checkout.refused?
+        return checkout.connection if checkout.connection && fresh?(checkout, anew)
 
-        enter(claim, connect)
+        enter(checkout, connect)
       end
 
       # An interrupt that the caller has masked does not come while a connection is made: a mask of ours would go before his.
-      def enter(claim, connect)
+      def enter(checkout, connect)
         connection = nil
         make(connect) { |made| connection = made } # where `make` returned it an interrupt could part us from it
-        locked { @ledger.enter(claim, connection) }
-        claim.connection
+        locked { @state.enter(checkout, connection) }
+        checkout.connection
       ensure
-        Thread.handle_interrupt(NEVER) { connection.close if connection && !claim.connection }
+        Thread.handle_interrupt(NEVER) { connection.close if connection && !checkout.connection }
       end
 
       # Descriptors that idle connections hold are needed more for a new one.
@@ -149,34 +148,34 @@ module Plait
         yield connect.call(&take)
       end
 
-      def await(claim, deadline)
+      def await(checkout, deadline)
         @lock.synchronize do
-          until claim.granted?
-            raise too_late(claim) if deadline&.expired?
+          until checkout.granted?
+            raise too_late(checkout) if deadline&.expired?
 
-            claim.wait(@lock, deadline&.remaining)
+            checkout.wait(@lock, deadline&.remaining)
           end
         end
       end
 
       # A stale connection leaves its place to a new one.
-      def fresh?(claim, anew)
-        connection = claim.connection
-        return true unless anew || (claim.idle_for > @check_after && connection.stale?)
+      def fresh?(checkout, anew)
+        connection = checkout.connection
+        return true unless anew || (checkout.idle_for > @check_after && connection.stale?)
 
         change do
-          @ledger.strike_stale(claim)
+          @state.strike_stale(checkout)
           [connection]
         end
         false
       end
 
-      # Whatever has become of a claim: nothing of it is left in the books. Called with interrupts held back, as the first
-      # thing of an `ensure`, which itself could be interrupted.
-      def settle(claim, keep:)
-        return unless claim
+      # Ends a checkout at any stage, so that nothing of it remains in the state. Interrupts are held back by the caller: an
+      # `ensure` itself can be interrupted.
+      def settle(checkout, keep:)
+        return unless checkout
 
-        close_all(synchronized { inherited?(claim.connection) ? [] : @ledger.settle(claim, keep: keep) })
+        close_all(synchronized { inherited?(checkout.connection) ? [] : @state.settle(checkout, keep: keep) })
       end
 
       def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
@@ -193,8 +192,8 @@ module Plait
 
       # In the child of a fork all connections are the parent's.
       def start_anew
-        inherited = @ledger
-        @ledger = Ledger.new(@limits)
+        inherited = @state
+        @state = State.new(@limits)
         @pid = Process.pid
         @inherited = inherited.busy.to_h { |connection| [connection, true] }.compare_by_identity
         inherited.idle.each { |connection| abandon(connection) }
@@ -212,11 +211,11 @@ module Plait
 
       def close_all(connections) = connections.each(&:close)
 
-      def too_late(claim)
-        @ledger.count(:timeouts)
-        PoolTimeout.new("no connection to #{claim.key} came free in time: #{@ledger.places(claim.key)} of " \
-                        "#{@limits.per_key} for it (per_key:), #{@ledger.total} of #{@limits.max} in all (max:) are in use",
-                        endpoint: claim.key)
+      def too_late(checkout)
+        @state.count(:timeouts)
+        PoolTimeout.new("no connection to #{checkout.key} came free in time: #{@state.places(checkout.key)} of " \
+                        "#{@limits.per_key} for it (per_key:), #{@state.total} of #{@limits.max} in all (max:) are in use",
+                        endpoint: checkout.key)
       end
     end
   end

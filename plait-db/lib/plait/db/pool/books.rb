@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/io/pool/claim"
+require "plait/io/pool/checkout"
 require "plait/values/errors"
 
 module Plait
@@ -12,7 +12,7 @@ module Plait
     class Books
       # @return [Array<Entry>] the one used last at the end
       attr_reader :idle
-      # @return [Array<Io::Pool::Claim>] who waits, the longest first
+      # @return [Array<Io::Pool::Checkout>] who waits, the longest first
       attr_reader :waiting
       # @return [Integer] connections that exist or are being made
       attr_reader :places

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "entry"
-require_relative "limits"
-require_relative "queues"
+require_relative "checkout"
 require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module Io
     class Pool
-      # The books of a pool: who has what and who waits. It neither locks nor waits nor closes anything; it says which
-      # connections are to be closed.
+      # The state of a pool: idle and busy connections, and waiting checkouts. It neither locks nor waits nor closes; it returns
+      # the connections to close.
       #
       # Each connection, idle or busy or about to be made, holds a place; `max` places in all, `per_key` for a key. While a
-      # key has an idle connection nobody waits for it; while anything is idle nobody waits for a place in all.
-      class Ledger
+      # key has an idle connection no checkout of it waits; while any connection is idle none waits for a place in all.
+      class State
         NONE = [].freeze
         private_constant :NONE
 
@@ -46,34 +44,34 @@ module Plait
         # @return [Integer] places that are taken
         attr_reader :total
 
-        # Grants a claim an idle connection or a place, or puts it into the queue.
+        # Grants a checkout an idle connection or a place, or puts it into the queue.
         # @return [Array<Object>] connections to close
-        def admit(claim)
+        def admit(checkout)
           closing = expired
-          return closing.tap { claim.refuse } if @closed
+          return closing.tap { checkout.refuse } if @closed
 
-          entry = @idle[claim.key]&.last
-          if entry then lend(leave_idle(entry), claim)
-          elsif !room_for?(claim.key) then @queues.push(claim)
-          elsif full? then return closing + wait_or_evict(claim)
-          else give_place(claim)
+          entry = @idle[checkout.key]&.last
+          if entry then lend(leave_idle(entry), checkout)
+          elsif !room_for?(checkout.key) then @queues.push(checkout)
+          elsif full? then return closing + wait_or_evict(checkout)
+          else give_place(checkout)
           end
           closing
         end
 
-        # A connection was made in the place of a claim.
+        # A connection was made in the place of a checkout.
         # @return [void]
-        def enter(claim, connection)
+        def enter(checkout, connection)
           count(:connected)
-          lend(Entry.new(connection, claim.key, 0, nil), claim)
+          lend(Entry.new(connection, checkout.key, 0, nil), checkout)
         end
 
-        # The connection of a claim is stale: its place remains.
+        # The connection of a checkout is stale: its place remains.
         # @return [void]
-        def strike_stale(claim)
+        def strike_stale(checkout)
           count(:stale)
-          @busy.delete(claim.connection)
-          claim.grant_place
+          @busy.delete(checkout.connection)
+          checkout.grant_place
         end
 
         # A busy connection is not needed any longer.
@@ -83,8 +81,8 @@ module Plait
           entry = @busy.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
           return close_given(entry) if @closed || useless?(connection) || @queues.another_first?(entry.key)
 
-          claim = @queues.shift(entry.key)
-          claim ? lend(rested(entry), claim) : rest(entry)
+          checkout = @queues.shift(entry.key)
+          checkout ? lend(rested(entry), checkout) : rest(entry)
           @order.size > @limits.max_idle ? expired + surplus : expired
         end
 
@@ -96,12 +94,12 @@ module Plait
           true
         end
 
-        # A claim is over, whatever had become of it.
+        # A checkout is over, at any stage.
         # @param keep [Boolean] whether its connection may be used again
         # @return [Array<Object>] connections to close
-        def settle(claim, keep:)
-          connection = claim.connection
-          return withdraw(claim) unless connection
+        def settle(checkout, keep:)
+          connection = checkout.connection
+          return withdraw(checkout) unless connection
           return NONE unless @busy.key?(connection) # it was brought back before
 
           keep ? give_back(connection) : [connection].tap { strike(connection) }
@@ -129,7 +127,7 @@ module Plait
           clear
         end
 
-        # Somebody has waited in vain.
+        # @param what [Symbol] see {#statistics}
         def count(what, by = 1) = @counted[what] += by
 
         # @return [Hash{Symbol => Integer}]
@@ -140,11 +138,11 @@ module Plait
 
         private
 
-        def withdraw(claim)
-          if claim.queued? then @queues.delete(claim)
-          elsif claim.place? then free_place(claim.key)
+        def withdraw(checkout)
+          if checkout.queued? then @queues.delete(checkout)
+          elsif checkout.place? then free_place(checkout.key)
           end
-          claim.withdraw
+          checkout.withdraw
           NONE
         end
 
@@ -154,26 +152,26 @@ module Plait
 
         def useless?(connection) = connection.respond_to?(:closed?) && connection.closed?
 
-        def wait_or_evict(claim)
-          return NONE.tap { @queues.push(claim, ripe: true) } if @order.empty?
+        def wait_or_evict(checkout)
+          return NONE.tap { @queues.push(checkout, ripe: true) } if @order.empty?
 
           count(:evicted)
           evicted = remove_oldest.connection
-          give_place(claim)
+          give_place(checkout)
           [evicted]
         end
 
-        def give_place(claim)
-          @places[claim.key] += 1
+        def give_place(checkout)
+          @places[checkout.key] += 1
           @total += 1
-          claim.grant_place
+          checkout.grant_place
         end
 
-        def lend(entry, claim)
+        def lend(entry, checkout)
           entry.uses += 1
           count(:reused) if entry.uses > 1
           @busy[entry.connection] = entry
-          claim.grant(entry)
+          checkout.grant(entry)
         end
 
         def rested(entry) = entry.tap { entry.idle_since = Deadline.now }
@@ -221,12 +219,28 @@ module Plait
           @total -= 1
           forget(key) if (@places[key] -= 1).zero?
           @queues.ripen(key)
-          while !full? && (claim = @queues.shift_ripe)
-            give_place(claim)
-            @queues.ripen(claim.key) if places(claim.key) < @limits.per_key
+          while !full? && (checkout = @queues.shift_ripe)
+            give_place(checkout)
+            @queues.ripen(checkout.key) if places(checkout.key) < @limits.per_key
           end
         end
       end
+
+      # How many connections, and for how long.
+      Limits = Struct.new(:per_key, :max, :idle_timeout, :max_idle) do
+        # Half of the descriptors that this process may open: the other half is for other uses.
+        # @return [Integer]
+        def self.half_of_all
+          soft, = Process.getrlimit(:NOFILE)
+          soft.between?(2, 1 << 30) ? soft / 2 : 1 << 30
+        rescue NotImplementedError, SystemCallError
+          512 # of 1,024, as nearly everywhere
+        end
+      end
+
+      # A connection of the pool: its key, how often it was checked out, since when it is idle (monotonic seconds).
+      Entry = Struct.new(:connection, :key, :uses, :idle_since)
+      private_constant :State, :Entry
     end
   end
 end
