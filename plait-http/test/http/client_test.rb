@@ -268,7 +268,7 @@ class HTTPClientTest < Minitest::Test
     require "plait/io/tls"
     names = ->(*classes) { classes.flat_map { |one| one.instance_method(:initialize).parameters.map(&:last) } }
     assert_equal(names[Plait::Io::TLS::Client], HTTP::Options::TLS)
-    assert_equal(names[Plait::Io::Connector, Plait::Io::Connector::SocketOptions] - %i[tls options], HTTP::Options::CONNECTOR)
+    assert_equal(names[Plait::Io::Connector, Plait::Io::Connector.const_get(:SocketOptions)] - %i[tls options], HTTP::Options::CONNECTOR)
   end
 
   def test_each_limit_can_be_raised

@@ -37,7 +37,7 @@ class IoConnectorTest < Minitest::Test
 
     serving(ECHO) do |port|
       Addrinfo.getaddrinfo("127.0.0.1", port, nil, :STREAM).each do |address|
-        attempt = Connector::Attempt.new(address.afamily, address.to_sockaddr, Connector::SocketOptions.new)
+        attempt = Connector::Attempt.new(address.afamily, address.to_sockaddr, Connector.const_get(:SocketOptions).new)
         assert_same(true, attempt.start)
       ensure
         attempt.close

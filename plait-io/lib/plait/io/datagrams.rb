@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "connector/failure"
+require_relative "connector/attempt"
 require_relative "endpoint"
 require_relative "listener"
 require_relative "listener/binding"

@@ -1,10 +1,286 @@
 # frozen_string_literal: true
 
 require_relative "native"
-require_relative "pure_reactor"
+require_relative "readiness"
+require "plait/values/deadline"
 
 module Plait
   module Io
+    # The reactor where there is no epoll or no extension, by IO.select: each wait looks at all of them. See {Reactor}.
+    class PureReactor
+      # As IO::READABLE and IO::WRITABLE.
+      READABLE = 1
+      WRITABLE = 4
+      INTERESTS = [READABLE, WRITABLE, READABLE | WRITABLE].freeze
+      QUEUES = 4
+      # Tokens told at once.
+      BATCH = 64
+
+      def initialize
+        @lock = Mutex.new
+        start
+      end
+
+      # @return [self]
+      # @raise [IOError]
+      def add(io, token, interest = READABLE, queue = 0)
+        check(interest, queue)
+        raw = raw_of(io)
+        change { @register.add(raw, token, interest, queue) }
+      end
+
+      # @return [self]
+      # @raise [ArgumentError] when it was never added
+      # @raise [IOError]
+      def rearm(io, interest = READABLE, queue = 0, keep = false) # rubocop:disable Style/OptionalBooleanParameter -- as in C
+        check(interest, queue)
+        raw = raw_of(io)
+        change do
+          @register.rearm(raw, interest, queue, keep) or raise ArgumentError, "it was never added to this reactor"
+        end
+      end
+
+      # @return [Boolean]
+      # @raise [IOError]
+      def remove(io)
+        raw = raw_of(io)
+        known = false
+        change { known = @register.remove(raw) } unless closed?
+        known
+      end
+
+      # @return [Array, nil]
+      def wait(deadline = nil)
+        attend do
+          until @closed
+            look(0)
+            tokens = synchronize { @register.take(BATCH) }
+            return tokens if tokens.any? || woken? || deadline&.expired?
+
+            look(deadline&.remaining)
+          end
+        end
+      end
+
+      # @return [nil]
+      def wake
+        settle_in
+        @woken = true
+        ring
+      end
+
+      # @return [Integer]
+      def size = synchronize { @register.size }
+
+      # @return [Array]
+      def expire(queue, before)
+        check(READABLE, queue)
+        synchronize { @register.expire(queue, before) }
+      end
+
+      # @return [Float, nil]
+      def oldest(queue)
+        check(READABLE, queue)
+        synchronize { @register.oldest(queue) }
+      end
+
+      # @return [nil]
+      def close
+        settle_in
+        @closed = true
+        ring
+        release if @waiters.zero?
+      end
+
+      # @return [Boolean]
+      def closed? = @closed
+
+      private
+
+      def start
+        @pid = Process.pid
+        @closed = false
+        @woken = false
+        @waiters = 0
+        @register = Register.new(QUEUES)
+        @bell = IO.pipe
+      end
+
+      # The child of a fork begins with nobody, and without a hand on the bell that it shares with its parent.
+      def settle_in
+        return if @pid == Process.pid || @closed
+
+        @lock = Mutex.new
+        @bell.each(&:close)
+        start
+      end
+
+      def synchronize(&block)
+        settle_in
+        @lock.synchronize(&block)
+      end
+
+      def raw_of(io)
+        raw = io.to_io
+        raw.closed? ? raise(IOError, "closed stream") : raw
+      end
+
+      def check(interest, queue)
+        raise ArgumentError, "interest is READABLE, WRITABLE or both, not #{interest}" unless INTERESTS.include?(interest)
+        return if queue.is_a?(Integer) && queue.between?(0, QUEUES - 1)
+
+        raise ArgumentError, "a queue is a number from 0 to #{QUEUES - 1}, not #{queue}"
+      end
+
+      # Who waits looks at those who were there when he began.
+      def change(&block)
+        raise IOError, "the reactor is closed" if @closed
+
+        synchronize(&block)
+        ring if @waiters.positive?
+        self
+      end
+
+      # Who waits keeps the pipe.
+      def attend
+        settle_in
+        @waiters += 1
+        yield
+      ensure
+        @waiters -= 1
+        release if @closed && @waiters.zero?
+      end
+
+      def woken? = @woken.tap { @woken = false }
+
+      # Notes those that are ready.
+      def look(seconds)
+        readables, writables = synchronize { @register.awaited }
+        ready = Readiness.either([@bell.first, *readables], writables, seconds)
+        silence if ready.first.delete(@bell.first)
+        synchronize { @register.note(ready.first | ready.last) }
+      rescue IOError, Errno::EBADF
+        nil # one was closed meanwhile: it is no longer among the next ones
+      end
+
+      def ring
+        @bell.last.write_nonblock(".", exception: false)
+        nil
+      rescue IOError, SystemCallError
+        nil # nobody waits any more
+      end
+
+      def silence = @bell.first.read_nonblock(4096, exception: false)
+
+      # The end that nobody waits for first: who is waited for may be left early while it is closed.
+      def release
+        @bell.reverse_each(&:close)
+        @register = Register.new(QUEUES)
+        nil
+      end
+
+      # Who waits, for what, and since when. One thread at a time uses it.
+      class Register
+        Entry = Struct.new(:io, :token, :interest, :queue, :since, :state)
+        private_constant :Entry
+
+        # @param queues [Integer]
+        def initialize(queues)
+          @entries = {}.compare_by_identity
+          @queues = Array.new(queues) { {}.compare_by_identity }
+          @ready = []
+        end
+
+        # @return [Integer]
+        def size = @entries.size
+
+        # @param io [IO] of which nothing else is known from now on
+        # @return [void]
+        def add(io, token, interest, queue)
+          remove(io)
+          arm(Entry.new(io, token), interest, queue)
+        end
+
+        # @param keep [Boolean] the place in that queue
+        # @return [Boolean] whether it is there
+        def rearm(io, interest, queue, keep)
+          entry = @entries[io] or return false
+
+          arm(entry, interest, queue, keep: keep && entry.queue == queue)
+          true
+        end
+
+        # @return [Boolean] whether it was there
+        def remove(io)
+          entry = @entries.delete(io) or return false
+
+          entry.state = :absent
+          @queues[entry.queue].delete(entry)
+          true
+        end
+
+        # @return [Array(Array<IO>, Array<IO>)] those that shall be readable, and writable; who waits longest is first
+        def awaited
+          @entries.each_key.select(&:closed?).each { |io| remove(io) }
+          armed = @entries.each_value.select { |entry| entry.state == :armed }
+          [READABLE, WRITABLE].map { |bit| armed.select { |entry| entry.interest.anybits?(bit) }.map(&:io) }
+        end
+
+        # @param ios [Array<IO>] those that are ready
+        # @return [void]
+        def note(ios)
+          ios.filter_map { |io| @entries[io] }.each do |entry|
+            next unless entry.state == :armed
+
+            entry.state = :ready
+            @ready << entry
+          end
+        end
+
+        # @param count [Integer] at most
+        # @return [Array] tokens of the ready ones, which are now told
+        def take(count)
+          entries = []
+          while entries.size < count && (entry = @ready.shift)
+            entries << entry if entry.state == :ready # else it was removed or armed again meanwhile
+          end
+          tell(entries)
+        end
+
+        # @return [Array] tokens
+        def expire(queue, before)
+          old = @queues[queue].each_key.take_while { |entry| entry.since < before }
+          tell(old.select { |entry| entry.state == :armed })
+        end
+
+        # @return [Float, nil]
+        def oldest(queue) = @queues[queue].each_key.find { |entry| entry.state == :armed }&.since
+
+        private
+
+        # Behind all others: they have been waiting for longer.
+        def arm(entry, interest, queue, keep: false)
+          @entries.delete(entry.io)
+          @entries[entry.io] = entry
+          entry.interest = interest
+          entry.state = :armed
+          enqueue(entry, queue) unless keep
+        end
+
+        def enqueue(entry, queue)
+          @queues[entry.queue].delete(entry) if entry.queue
+          entry.queue = queue
+          entry.since = Deadline.now
+          @queues[queue][entry] = true
+        end
+
+        def tell(entries)
+          entries.each { |entry| entry.state = :told }.map(&:token)
+        end
+      end
+      private_constant :Register
+    end
+
     # Connections that wait for their peer, any number of them, and the one who waits for all. A connection in it costs a
     # descriptor and some bytes: no fiber, no thread, no String.
     #

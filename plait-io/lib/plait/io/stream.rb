@@ -3,7 +3,6 @@
 require "io/wait"
 require "socket"
 require_relative "gather"
-require_relative "stream/complaints"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -15,8 +14,6 @@ module Plait
     # when they are left by an exception: a timeout, a kill or a cancellation too. {#fill} and {#wait_readable} lose nothing
     # when they are interrupted, and leave it open.
     class Stream
-      include Complaints
-
       # Bytes asked for at once.
       CHUNK = 64 * 1024
       # Bytes of a long message asked for at once: measured 1.1 × as fast as chunks of 64 KiB, and as fast as IO#read, which
@@ -291,6 +288,30 @@ module Plait
       rescue *breaks
         nil
       end
+
+      def late(error)
+        what = error == ReadTimeout ? "#{peer} sent nothing in time" : "#{peer} did not take the bytes in time"
+        error.new(what, endpoint: @endpoint)
+      end
+
+      def truncated(whole, count)
+        ConnectionClosed.new("#{peer} closed the connection after #{whole.bytesize} of #{count} bytes", endpoint: @endpoint)
+      end
+
+      def closed_here = ConnectionClosed.new("the connection to #{peer} was closed on this side", endpoint: @endpoint)
+
+      def in_use = UsageError.new("#{inspect} is in use: an exchange on it has not ended")
+
+      # @param direction [Symbol] :read or :write
+      # @param error [StandardError] the system's, or OpenSSL's
+      def failure(direction, error)
+        return closed_here if @closed
+
+        what = direction == :read ? "reading from" : "writing to"
+        ConnectionClosed.new("#{what} #{peer} failed: #{error.message}", endpoint: @endpoint)
+      end
+
+      def peer = @endpoint || "the peer"
     end
   end
 end

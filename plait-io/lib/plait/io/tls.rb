@@ -3,7 +3,6 @@
 require_relative "tls/client"
 require_relative "tls/server"
 require_relative "tls/socket"
-require_relative "tls/stream"
 
 module Plait
   module Io

@@ -2,7 +2,7 @@
 
 require_relative "handshake"
 require_relative "../auth"
-require "plait/io/connector/phases"
+require "plait/io/connector"
 require "plait/protocols/http1"
 require "plait/values/errors"
 

@@ -2,7 +2,7 @@
 
 require_relative "handshake"
 require_relative "socks5/talk"
-require "plait/io/connector/phases"
+require "plait/io/connector"
 require "plait/io/endpoint"
 require "plait/values/errors"
 

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
-require_relative "handshake"
 require_relative "identity"
-require_relative "rejection"
-require_relative "sessions"
 require_relative "socket"
 require "plait/values/errors"
 
@@ -171,6 +168,118 @@ module Plait
           end
         end
       end
+
+      # Sessions by endpoint, so that the next handshake with it is a short one. Bounded: the endpoint that was used longest
+      # ago makes room. Under TLS 1.3 a ticket serves one connection (RFC 8446 §C.4), so several are kept.
+      class Sessions
+        # Sessions kept for an endpoint.
+        EACH = 8
+
+        # @param size [Integer] endpoints at most
+        def initialize(size)
+          @size = size
+          @kept = {}
+          @lock = Mutex.new
+        end
+
+        # @param key [String]
+        # @param session [OpenSSL::SSL::Session]
+        # @param once [Boolean] whether it may serve one connection only
+        # @return [void]
+        def store(key, session, once:)
+          @lock.synchronize do
+            entries = @kept.delete(key) || []
+            entries.clear unless once
+            @kept[key] = entries.push([session, once]).last(EACH)
+            @kept.shift if @kept.size > @size
+          end
+        end
+
+        # @return [OpenSSL::SSL::Session, nil] the newest
+        def take(key)
+          @lock.synchronize do
+            entries = @kept[key] or return
+            session, once = entries.last
+            entries.pop if once
+            @kept.delete(key) if entries.empty?
+            session
+          end
+        end
+
+        # @return [Integer] endpoints
+        def size = @lock.synchronize { @kept.size }
+      end
+      private_constant :Sessions
+
+      # Makes of OpenSSL's verdict an error that says what is wrong with a certificate and what to do.
+      class Rejection
+        # X509_V_ERR_HOSTNAME_MISMATCH, for which JRuby has no constant.
+        WRONG_NAME = 62
+        NAMES = {
+          expired: %i[CERT_HAS_EXPIRED], not_yet_valid: %i[CERT_NOT_YET_VALID], revoked: %i[CERT_REVOKED],
+          self_signed: %i[DEPTH_ZERO_SELF_SIGNED_CERT],
+          unknown_issuer: %i[SELF_SIGNED_CERT_IN_CHAIN UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY
+                             UNABLE_TO_VERIFY_LEAF_SIGNATURE]
+        }.freeze
+        REASONS = NAMES.flat_map { |reason, names| names.map { |name| [OpenSSL::X509.const_get("V_ERR_#{name}"), reason] } }
+                       .to_h.merge(WRONG_NAME => :wrong_name).freeze
+        private_constant :NAMES
+
+        # @param endpoint [Endpoint]
+        # @param name [String] whom it should be for
+        # @param code [Integer] OpenSSL's verdict
+        # @param certificate [OpenSSL::X509::Certificate, nil] the one that was rejected
+        def initialize(endpoint, name, code, certificate)
+          @endpoint = endpoint
+          @name = name
+          @certificate = certificate
+          @code = code
+          @reason = REASONS.fetch(code, :rejected)
+        end
+
+        # @return [CertificateError]
+        def error
+          CertificateError.new("#{@endpoint} was not trusted: #{text}", reason: @reason, endpoint: @endpoint)
+        end
+
+        private
+
+        def text
+          case @reason
+          when :expired then "its certificate expired#{at(:not_after)}: its operator must renew it (or is our clock wrong?)"
+          when :not_yet_valid then "its certificate is valid only#{at(:not_before, "from")}: is our clock right?"
+          when :self_signed then "its certificate is self-signed: if you trust it, give it as ca_file: or cert_store:"
+          when :unknown_issuer then unknown_issuer
+          when :wrong_name then "its certificate is for #{names}, not for #{@name}: is that the right host?"
+          else verdict
+          end
+        end
+
+        def unknown_issuer
+          "nobody we trust has issued its certificate#{" (issuer: #{@certificate.issuer})" if @certificate}: " \
+            "if you trust them, give theirs as ca_file:; perhaps the server doesn't send its whole chain"
+        end
+
+        def verdict
+          words = OpenSSL::X509::StoreContext.new(OpenSSL::X509::Store.new).tap { |check| check.error = @code }.error_string
+          "its certificate was rejected: #{words}"
+        end
+
+        def at(field, word = "on")
+          @certificate ? " #{word} #{@certificate.public_send(field).utc.strftime("%Y-%m-%d %H:%M UTC")}" : ""
+        end
+
+        def names
+          found = @certificate ? alternative_names : []
+          found.empty? ? "another name" : found.first(5).join(", ")
+        end
+
+        def alternative_names
+          extension = @certificate.find_extension("subjectAltName") or return [@certificate.subject.to_s]
+          extension.value.split(/,\s*/).map { |entry| entry.sub(/\A(?:DNS|IP Address):/, "") }
+        end
+      end
+      private_constant :Rejection
     end
   end
 end

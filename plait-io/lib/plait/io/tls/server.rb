@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "openssl"
-require_relative "handshake"
 require_relative "identity"
 require_relative "socket"
 require "plait/values/errors"

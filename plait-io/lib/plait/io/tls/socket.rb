@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require "openssl"
-require_relative "handshake"
-require_relative "stream"
+require_relative "../stream"
+require "plait/values/errors"
 
 module Plait
   module Io
@@ -49,6 +50,54 @@ module Plait
         # As in a handshake: a session ticket calls back into Ruby.
         def sysread_nonblock(length, buffer = nil, exception: true)
           Thread.handle_interrupt(Handshake::NEVER) { super }
+        end
+      end
+
+      # A {Io::Stream} over TLS. An end without the peer's close_notify is an error: somebody may have cut it.
+      class Stream < Io::Stream
+        BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
+        private_constant :BREAKS
+
+        # @return [Boolean]
+        def tls? = true
+
+        private
+
+        # Session tickets may lie there unread: OpenSSL takes them, and then says that nothing is there.
+        def unasked? = append(1) != :wait_readable
+
+        def pending = @io.pending
+
+        def breaks = BREAKS
+      end
+
+      # Either side's handshake, without blocking and within a deadline.
+      module Handshake
+        NEVER = { Object => :never }.freeze
+
+        module_function
+
+        # @param socket [Socket]
+        # @param step [Symbol] :connect_nonblock or :accept_nonblock
+        # @param deadline [Deadline, nil]
+        # @return [Socket]
+        # @raise [ConnectTimeout]
+        # @raise [OpenSSL::SSL::SSLError, SystemCallError]
+        def run(socket, step, endpoint, deadline)
+          while (want = step(socket, step)).is_a?(Symbol)
+            socket.to_io.public_send(want, deadline&.remaining) or raise late(endpoint)
+          end
+          socket
+        end
+
+        # OpenSSL calls back into Ruby, and loses or crashes by an exception that another thread raises there.
+        # @api private
+        def step(socket, name) = Thread.handle_interrupt(NEVER) { socket.public_send(name, exception: false) }
+
+        # @api private
+        def late(endpoint)
+          ConnectTimeout.new("no end of the TLS handshake with #{endpoint || "the peer"} in time",
+                             endpoint: endpoint, phase: :tls)
         end
       end
     end
