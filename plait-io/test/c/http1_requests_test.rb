@@ -17,7 +17,7 @@ class HTTP1RequestsTest < Minitest::Test
         corpus = File.join(File.dirname(program), "corpus")
         File.binwrite(corpus, SAMPLES.map { |sample| entry(sample) }.join)
         texts = Sanitized.run(program, corpus).split("\n\n")
-        SAMPLES.zip(texts.map { |text| text.lines(chomp: true).map { |line| line.split(" ", -1) } }).to_h
+        SAMPLES.zip(texts.map { |text| text.lines(chomp: true).map { |line| line.split(/ /, -1) } }).to_h
       end
     end
 

@@ -2,15 +2,14 @@
 
 require "test_helper"
 require "support/sanitized"
-require_relative "../protocols/resp/command_parser_cases"
-require_relative "../protocols/resp/reply_scanner_cases"
+require_relative "../protocols/resp_samples"
 
 # PLAIT_FUZZ_SECONDS=600 goes on for longer, PLAIT_SEED comes to the same inputs again.
 class RESPFuzzTest < Minitest::Test
   SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "8"))
   SEED = ENV.fetch("PLAIT_SEED", "1")
-  SAMPLES = [*CommandParserCases::GOOD.keys, *CommandParserCases::BAD.keys, *ReplyScannerCases::GOOD,
-             *ReplyScannerCases::BAD.keys].select { |bytes| bytes.bytesize < 1000 }.freeze
+  SAMPLES = [*RESPSamples::COMMANDS.keys, *RESPSamples::BROKEN_COMMANDS.keys, *RESPSamples::REPLIES,
+             *RESPSamples::BROKEN_REPLIES.keys].select { |bytes| bytes.bytesize < 1000 }.freeze
 
   def hard_timeout = SECONDS + 120
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require_relative "../protocols/resp/command_parser_cases"
+require_relative "../protocols/resp_samples"
 require_relative "../shard/proxy/encrypted_nodes"
 require_relative "../shard/proxy/fake_nodes"
 require_relative "../shard/proxy/same_replies"
@@ -130,7 +130,7 @@ class ShardFuzzTest < Minitest::Test
 
   def disturb(port, random, commands)
     bytes = commands.commands.map { |words| encode(*words) }.join
-    bytes = bytes.byteslice(0, random.rand(bytes.bytesize)) + CommandParserCases::BAD.keys.sample(random: random)
+    bytes = bytes.byteslice(0, random.rand(bytes.bytesize)) + RESPSamples::BROKEN_COMMANDS.keys.sample(random: random)
     TCPSocket.open("127.0.0.1", port) do |socket|
       socket.write_nonblock(bytes, exception: false)
       socket.close_write if random.rand(2).zero?

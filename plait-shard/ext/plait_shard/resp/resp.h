@@ -1,6 +1,6 @@
 /*
  * RESP, the protocol of Redis, versions 2 and 3, without IO: finds where commands and replies end and where the arguments of
- * a command are. libc only, no allocation, no global state. The pure-Ruby twin is lib/plait/protocols/resp/.
+ * a command are. libc only, no allocation, no global state.
  *
  *     struct resp_command command;
  *     resp_command_start(&command, &resp_default_limits, spans, 16);   // for each command

@@ -1,16 +1,107 @@
 # frozen_string_literal: true
 
-require_relative "resp/command_parser"
-require_relative "resp/decoder"
-require_relative "resp/limits"
-require_relative "resp/reply_scanner"
-require_relative "resp/rules"
+require "plait/protocols/rulebook"
+require_relative "../shard/native"
 
 module Plait
   module Protocols
-    # RESP, the protocol of Redis, versions 2 and 3: commands as a server reads them, and where replies end. Where the
-    # extension is, the engine in resp.h does it, else its twin in pure/: same interface, same events, same errors.
+    # What the control plane reads of RESP, the protocol of Redis, versions 2 and 3: replies. Commands are read in C alone
+    # (plait-shard/ext/plait_shard/resp/resp.h).
+    #
+    # {ReplyScanner} is of the extension: bytes in, replies out. `feed` keeps bytes, `finish` says that no more will come, and
+    # `next_event` tells what they are: `:reply` (see `type`, its first byte, and `bytes`, the whole of it), `:closed` when the
+    # input ended between two replies, nil when more bytes are needed. It raises {RemoteProtocolError}, {LimitExceeded} or
+    # {TruncatedError}, from then on at each call.
     module RESP
+      # How much of a reply is taken: bytes of a string, and elements of all its aggregates together.
+      LIMITS = { bulk: 512 << 20, elements: 1 << 30 }.freeze
+
+      # The rules that a reply can break. The engine's table is RESP_RULES in resp.h; a test compares them.
+      module Rules
+        # What is wrong, and the limit that allows more.
+        Rule = Struct.new(:text, :limit) do
+          def section = "RESP, protocol specification"
+        end
+
+        ALL = {
+          bulk_length: ["a length of a string that is none"],
+          bulk_limit: ["a string over the limit", :bulk],
+          bulk_end: ["a string that does not end where its length says"],
+          type: ["a reply of a type that does not exist"],
+          line_end: ["a CR without a LF"],
+          length: ["a length of an aggregate that is none"],
+          elements_limit: ["a reply with more elements in all than the limit", :elements],
+          truncated: ["the input ended inside a command or a reply"]
+        }.transform_values { |fields| Rule.new(*fields).freeze }.freeze
+
+        PROTOCOL = "RESP"
+
+        extend Rulebook
+      end
+
+      # Makes values of a whole reply: String, Integer, Float, true, false, nil, Array, Hash, or {Failure}. What has attributes
+      # stands for itself.
+      #
+      # @example
+      #   Decoder.decode("*2\r\n$1\r\na\r\n:1\r\n")   # => ["a", 1]
+      class Decoder
+        # An error that the peer has answered with.
+        Failure = Struct.new(:message)
+
+        FLOATS = { "inf" => Float::INFINITY, "-inf" => -Float::INFINITY, "nan" => Float::NAN }.freeze
+        # What a line is by its type, where nothing but the line belongs to it.
+        SIMPLE = {
+          "+" => ->(text) { text }, "-" => ->(text) { Failure.new(text) }, ":" => ->(text) { Integer(text, 10) },
+          "(" => ->(text) { Integer(text, 10) }, "#" => ->(text) { text == "t" }, "_" => ->(_) {},
+          "," => ->(text) { FLOATS.fetch(text) { Float(text) } }
+        }.freeze
+        private_constant :FLOATS, :SIMPLE
+
+        # @param bytes [String] one reply, as {ReplyScanner} tells it
+        # @return [Object]
+        def self.decode(bytes) = new(bytes).value
+
+        # @param bytes [String]
+        def initialize(bytes)
+          @bytes = bytes
+          @at = 0
+        end
+
+        # @return [Object] the next one
+        def value
+          type = @bytes[@at]
+          rest = line
+          SIMPLE.key?(type) ? SIMPLE.fetch(type).call(rest) : sized(type, Integer(rest, 10))
+        end
+
+        private
+
+        def line
+          ends = @bytes.index("\r\n", @at)
+          text = @bytes[(@at + 1)...ends]
+          @at = ends + 2
+          text
+        end
+
+        def sized(type, size)
+          case type
+          when "*", "~", ">" then array(size)
+          when "%" then Array.new(size) { [value, value] }.to_h
+          when "|" then (size * 2).times { value } && value
+          else string(type, size)
+          end
+        end
+
+        def string(type, size)
+          return if size.negative?
+
+          text = @bytes[@at, size]
+          @at += size + 2
+          type == "!" ? Failure.new(text) : text
+        end
+
+        def array(size) = size.negative? ? nil : Array.new(size) { value }
+      end
     end
   end
 end

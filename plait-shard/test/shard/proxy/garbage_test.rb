@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "nodes"
-require_relative "../../protocols/resp/command_parser_cases"
+require_relative "../../protocols/resp_samples"
 
 class ShardProxyGarbageTest < Minitest::Test
   include ShardNodes
@@ -10,7 +10,7 @@ class ShardProxyGarbageTest < Minitest::Test
 
   def test_what_is_no_command_is_answered_once_and_ends_the_connection
     with_proxy do |proxy|
-      bad = CommandParserCases::BAD.reject { |_, (rule, _)| rule == :truncated }
+      bad = RESPSamples::BROKEN_COMMANDS.reject { |_, (rule, _)| rule == :truncated }
       bad.each_key do |bytes|
         converse(proxy.port) do |redis|
           redis.write(encode("SET", "k", "v") + bytes + encode("SET", "k", "wrong"))
@@ -57,7 +57,7 @@ class ShardProxyGarbageTest < Minitest::Test
   private
 
   def garbage(random)
-    samples = CommandParserCases::GOOD.keys + CommandParserCases::BAD.keys
+    samples = RESPSamples::COMMANDS.keys + RESPSamples::BROKEN_COMMANDS.keys
     Array.new(5) { random.rand(4).zero? ? random.bytes(random.rand(40)) : samples.sample(random: random) }.join
   end
 
