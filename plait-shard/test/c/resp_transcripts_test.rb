@@ -11,7 +11,9 @@ class RESPTranscriptsTest < Minitest::Test
 
   def test_default_limits
     source = File.read(File.join(Support::ROOT, "plait-shard/ext/plait_shard/resp/resp_rules.c"))
-    numbers = source.scan(/^    \.(\w+) = (\d+)(?:ULL|U)?(?: << (\d+))?,$/).to_h { |name, value, by| [name.to_sym, value.to_i << by.to_i] }
+    numbers = source.scan(/^    \.(\w+) = (\d+)(?:ULL|U)?(?: << (\d+))?,$/).to_h do |name, value, by|
+      [name.to_sym, value.to_i << by.to_i]
+    end
     assert_equal(LIMITS, numbers)
   end
 

@@ -28,9 +28,9 @@ module RESPSamples
 
   # Each is one reply.
   REPLIES = ["+OK\r\n", "-ERR no\r\n", ":-12\r\n", "$-1\r\n", "$0\r\n\r\n", "$3\r\n\r\n\0\r\n", "*-1\r\n", "*0\r\n",
-          "*2\r\n$1\r\na\r\n$-1\r\n", "*2\r\n*2\r\n:1\r\n*0\r\n+x\r\n", "_\r\n", "#t\r\n", ",1.5\r\n", "(123\r\n",
-          "!5\r\nERR x\r\n", "=5\r\ntxt:x\r\n", "~1\r\n:1\r\n", "%2\r\n+a\r\n:1\r\n+b\r\n*1\r\n:2\r\n", ">2\r\n+a\r\n+b\r\n",
-          "|1\r\n+ttl\r\n:3\r\n*1\r\n|1\r\n+a\r\n+b\r\n$1\r\nx\r\n", "+a\nb\r\n"].map(&:b).freeze
+             "*2\r\n$1\r\na\r\n$-1\r\n", "*2\r\n*2\r\n:1\r\n*0\r\n+x\r\n", "_\r\n", "#t\r\n", ",1.5\r\n", "(123\r\n",
+             "!5\r\nERR x\r\n", "=5\r\ntxt:x\r\n", "~1\r\n:1\r\n", "%2\r\n+a\r\n:1\r\n+b\r\n*1\r\n:2\r\n", ">2\r\n+a\r\n+b\r\n",
+             "|1\r\n+ttl\r\n:3\r\n*1\r\n|1\r\n+a\r\n+b\r\n$1\r\nx\r\n", "+a\nb\r\n"].map(&:b).freeze
   # Bytes => the rule they break, and where.
   BROKEN_REPLIES = {
     "x\r\n" => [:type, 0], "*1\r\n?" => [:type, 4], "+OK\rx" => [:line_end, 4], "$x\r\n" => [:bulk_length, 1],

@@ -4,10 +4,10 @@ require "test_helper"
 require "plait/shard"
 
 class ShardNodeNumbersTest < Minitest::Test
-  Numbers = Plait::Shard::NodeNumbers
-  Topology = Plait::Shard::Topology
+  Numbers = Plait::Shard.const_get(:NodeNumbers)
+  Topology = Plait::Shard.const_get(:Topology)
   NOBODY = Numbers::NOBODY
-  ACCESS = Plait::Shard::NodeAccess.new(Plait::Shard::Encryption.new, timeout: 1)
+  ACCESS = Plait::Shard.const_get(:NodeAccess).new(Plait::Shard.const_get(:Encryption).new, timeout: 1)
 
   def test_numbers_of_masters_and_replicas
     own = topology(%w[a b], [%w[c], []])

@@ -94,8 +94,8 @@ class ShardNodeSurveyTest < Minitest::Test
   def survey_of(port, &told)
     plane = Object.new
     plane.define_singleton_method(:tell_version) { |*version| told&.call(version) }
-    access = Plait::Shard::NodeAccess.new(Plait::Shard::Encryption.new, timeout: 1)
-    Plait::Shard::NodeSurvey.new(plane, access, lasting: false, period: 0.02) { [Plait::Shard::Node.new("127.0.0.1", port)] }
+    access = Plait::Shard.const_get(:NodeAccess).new(Plait::Shard.const_get(:Encryption).new, timeout: 1)
+    Plait::Shard.const_get(:NodeSurvey).new(plane, access, lasting: false, period: 0.02) { [Plait::Shard::Node.new("127.0.0.1", port)] }
   end
 
   def command(name, arity, specs: [])

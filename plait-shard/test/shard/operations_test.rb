@@ -58,7 +58,7 @@ class ShardOperationsTest < Minitest::Test
   # One after another, each of these would be waited for.
   def test_slow_clients_of_the_endpoint_keep_nobody_waiting
     with_proxy(metrics: "127.0.0.1:0") do |proxy|
-      slow = Array.new(Plait::Shard::MetricsEndpoint::MOST - 1) { TCPSocket.new("127.0.0.1", proxy.metrics_port) }
+      slow = Array.new(Plait::Shard.const_get(:MetricsEndpoint)::MOST - 1) { TCPSocket.new("127.0.0.1", proxy.metrics_port) }
       slow.each { |socket| socket.write("GET /metr") }
       assert_match(/clients 0/, get(proxy, "/metrics"))
       assert_equal([""], slow.map(&:read).uniq)
@@ -70,7 +70,7 @@ class ShardOperationsTest < Minitest::Test
   # Clients that are more than there is room for come in when others have gone.
   def test_more_clients_of_the_endpoint_than_there_is_room_for
     with_proxy(metrics: "127.0.0.1:0") do |proxy|
-      texts = Array.new(Plait::Shard::MetricsEndpoint::MOST * 2) { Thread.new { get(proxy, "/metrics") } }.map(&:value)
+      texts = Array.new(Plait::Shard.const_get(:MetricsEndpoint)::MOST * 2) { Thread.new { get(proxy, "/metrics") } }.map(&:value)
       assert(texts.all? { |text| text.include?("plait_shard_clients 0") })
     end
   end
@@ -217,7 +217,7 @@ class ShardOperationsTest < Minitest::Test
         proxy.reload(nodes: addresses)
         client
       end
-      kept = staying.last(Plait::Shard::Retirement::MOST)
+      kept = staying.last(Plait::Shard.const_get(:Retirement)::MOST)
       (staying - kept).each { |client| assert_nil(client.reply) }
       kept.each { |client| assert_equal("+PONG\r\n", client.call("PING")) }
       wait_until { Thread.list.count { |thread| thread.inspect.include?("retirement.rb") } <= 1 }

@@ -13,8 +13,8 @@ module ShardProxies
     LEASE = <<~RUBY
       require "plait/shard"
       { PERIOD: 0.2, LASTS: 1.5 }.each do |name, seconds|
-        Plait::Shard::Lease.send(:remove_const, name)
-        Plait::Shard::Lease.const_set(name, seconds)
+        Plait::Shard.const_get(:Lease).send(:remove_const, name)
+        Plait::Shard.const_get(:Lease).const_set(name, seconds)
       end
     RUBY
 

@@ -14,8 +14,8 @@ class ShardProxiesTest < Minitest::Test
   # A proxy ends itself, or sleeps, behind so many nodes that were told of a step.
   STEPS = [["moving", 4], ["closed", 1], ["closed", 4], ["moved", 1]].freeze
   HURT = <<~RUBY
-    require "plait/shard/claim"
-    Plait::Shard::Claim.prepend(Module.new do
+    require "plait/shard/reshard_lock"
+    Plait::Shard.const_get(:ReshardLock).prepend(Module.new do
       def put(connection, name, record)
         super.tap do
           @told = @told.to_i + 1 if record.state == "%<state>s"

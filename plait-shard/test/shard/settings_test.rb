@@ -7,7 +7,7 @@ class ShardSettingsTest < Minitest::Test
 
   # As localhost often has ::1 first, where no Redis listens.
   def test_of_several_addresses_the_one_at_which_the_node_is
-    settings = Plait::Shard::Settings.new(nodes: ["somewhere:#{plain.port}"], connect_timeout: 0.5)
+    settings = Plait::Shard.const_get(:Settings).new(nodes: ["somewhere:#{plain.port}"], connect_timeout: 0.5)
     all = %w[127.0.0.9 127.0.0.1].map { |host| Addrinfo.tcp(host, plain.port) }
     resolving_to(all) { assert_equal([all[1].to_sockaddr, "somewhere:#{plain.port}"], settings.addresses[0]) }
     resolving_to(all.first(1)) { assert_equal(all[0].to_sockaddr, settings.addresses[0][0]) }
@@ -16,7 +16,7 @@ class ShardSettingsTest < Minitest::Test
   def test_tags_and_tls_on_the_wrong_side
     { { tag: "{" } => /the tag is two/, { node_name: "a" } => /node_name: needs node_tls: true/,
       { client_ca: __FILE__ } => /client_ca: needs cert: too/, { config: 1 } => /config: is true/ }.each do |options, message|
-      error = assert_raises(Plait::UsageError) { Plait::Shard::Settings.new(nodes: ["a:1"], **options) }
+      error = assert_raises(Plait::UsageError) { Plait::Shard.const_get(:Settings).new(nodes: ["a:1"], **options) }
       assert_match(message, error.message)
     end
   end

@@ -36,7 +36,7 @@ class ShardSuiteTest < Minitest::Test
   end
 
   def test_the_time_of_threads_that_have_ended_counts
-    observed = Plait::Suites::Shard::Observed.new(Process.pid)
+    observed = Plait::Suites::Shard.const_get(:Observed).new(Process.pid)
     alive = -> { Dir.children("/proc/self/task").size }
     before = observed.cpu
     count = alive.call

@@ -104,5 +104,6 @@ module Plait
         raise
       end
     end
+    private_constant :Door
   end
 end

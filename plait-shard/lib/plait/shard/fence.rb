@@ -129,5 +129,6 @@ module Plait
       # @return [Boolean] whether a connection of this name is of the placement that is let in
       def let_in?(name, serves) = !serves.empty? && name.start_with?("#{PREFIX}#{serves}:")
     end
+    private_constant :Fence
   end
 end

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require "io/wait"
+require "openssl"
 require "socket"
 require_relative "door"
 require_relative "fence"
-require_relative "health"
-require_relative "node_numbers"
-require_relative "node_survey"
-require_relative "topology_watch"
+require_relative "node_connection"
+require_relative "topology"
+require_relative "command_table"
+require_relative "sources/sentinels"
 require "plait/values/errors"
 
 module Plait
@@ -73,5 +75,156 @@ module Plait
         raise UsageError, e.message
       end
     end
+
+    # Keeps the data plane informed of who serves what: reads it again from time to time, and whenever a node has refused or a
+    # Sentinel has told of a failover.
+    # @api private
+    class TopologyWatch
+      # Seconds between two looks when nothing has happened, and when something has: until when, after that.
+      PERIOD = 10
+      SOON = 0.25
+      ALERT = 10
+      # At least, between two looks.
+      GAP = 0.05
+
+      # @return [Topology] the one that the data plane goes by
+      attr_reader :topology
+
+      # @param plane [NativeShard::Plane] that runs
+      # @param source [Sources::Cluster, Sources::Sentinels]
+      # @param numbers [NodeNumbers]
+      # @param topology [Topology] that it was started with
+      # @yield when there are more nodes than it has room for; nothing is watched behind that
+      def initialize(plane, source, numbers, topology, &outgrown)
+        @plane = plane
+        @source = source
+        @numbers = numbers
+        @topology = topology
+        @outgrown = outgrown
+        @notice = IO.for_fd(plane.notice)
+        @reader, @writer = IO.pipe
+        @alert_until = 0
+        @thread = Thread.new { watch }
+        @switches = SwitchWatch.new(source) { @writer.write_nonblock("!", exception: false) } if source.is_a?(Sources::Sentinels)
+      end
+
+      # @return [void]
+      def close
+        @switches&.close
+        unless @thread == Thread.current
+          @thread.kill
+          @thread.join
+        end
+        [@notice, @reader, @writer].each(&:close)
+      end
+
+      private
+
+      def watch
+        loop do
+          doubted = wait
+          break @outgrown.call unless look(doubted)
+
+          sleep(GAP)
+        end
+      end
+
+      # @return [Boolean] whether somebody has said that something has changed
+      def wait
+        ready, = IO.select([@notice, @reader], nil, nil, alert? ? SOON : PERIOD)
+        return false unless ready
+
+        @reader.read_nonblock(1024, exception: false) if ready.include?(@reader)
+        @plane.notice_taken
+        @alert_until = now + ALERT
+        true
+      end
+
+      def alert? = now < @alert_until || @topology.partial?
+
+      # @return [Boolean] false: there is no room for all nodes
+      def look(doubted)
+        found = @source.read(@topology, doubted: doubted)
+        return true if found.equal?(@topology)
+        return false unless @numbers.add(found.nodes)
+
+        @plane.publish(*@numbers.plan(found))
+        @topology = found
+        true
+      rescue StandardError
+        true # who can't be asked now, or answers nonsense, is asked again; what is known stays
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # Hears from Sentinels that another node has become master.
+    # @api private
+    class SwitchWatch
+      CHANNEL = "+switch-master"
+      # Seconds until one is asked again, when none can be heard.
+      PAUSE = 1
+
+      # @param sentinels [Sources::Sentinels]
+      # @yield on a thread of its own, when one has
+      def initialize(sentinels, &switched)
+        @sentinels = sentinels
+        @switched = switched
+        @thread = Thread.new { listen }
+        @thread.report_on_exception = false
+      end
+
+      # @return [void]
+      def close
+        @thread.kill
+        @thread.join
+      end
+
+      private
+
+      # What was said while none was heard is found out by reading.
+      def listen
+        loop do
+          @sentinels.with_sentinel do |sentinel|
+            sentinel.call("SUBSCRIBE", CHANNEL)
+            loop do
+              @switched.call
+              sentinel.read(nil)
+            end
+          end
+        rescue Error
+          sleep(PAUSE)
+        end
+      end
+    end
+    private_constant :SwitchWatch
+
+    # Whether nodes answer.
+    # @api private
+    module Health
+      PING = "*1\r\n$4\r\nPING\r\n"
+      FAILURES = [SystemCallError, SocketError, IOError, ConnectionError, TimeoutError, OpenSSL::SSL::SSLError].freeze
+      private_constant :FAILURES
+
+      # @param nodes [Array<Node>]
+      # @param access [NodeAccess]
+      # @return [Array<Boolean>] in their order
+      def self.check(nodes, access) = nodes.map { |node| Thread.new { up?(node, access) } }.map(&:value)
+
+      # One that asks for a password is there.
+      # @return [Boolean]
+      def self.up?(node, access)
+        socket = access.connect(node)
+        socket.write(PING)
+        return false unless socket.to_io.wait_readable(access.timeout)
+
+        socket.readpartial(64).start_with?("+PONG", "-NOAUTH", "-NOPERM")
+      rescue *FAILURES
+        false
+      ensure
+        socket&.close
+      end
+    end
+    private_constant :Launch, :TopologyWatch, :Health
   end
 end

@@ -201,5 +201,6 @@ module Plait
         end
       end
     end
+    private_constant :Lease
   end
 end

@@ -2,12 +2,11 @@
 
 require "monitor"
 require "socket"
-require_relative "native"
-require "plait/values/errors"
 require_relative "door"
 require_relative "launch"
-require_relative "ledger"
+require_relative "native"
 require_relative "retirement"
+require "plait/values/errors"
 
 module Plait
   module Shard
@@ -22,8 +21,8 @@ module Plait
       attr_reader :plane
       # @return [Settings] by which that was started, or will be
       attr_reader :settings
-      # @return [Ledger] what they have counted
-      attr_reader :ledger
+      # @return [Totals] what they have counted
+      attr_reader :totals
 
       # @param settings [Settings]
       # @param encrypts [Boolean] whether clients speak TLS
@@ -33,8 +32,8 @@ module Plait
         check(settings)
         @settings = settings
         @plane = NativeShard::Plane.new
-        @ledger = Ledger.new
-        @retired = Retirement.new(@ledger)
+        @totals = Totals.new
+        @retired = Retirement.new(@totals)
         @changing = Monitor.new
       end
 
@@ -46,7 +45,7 @@ module Plait
       # @param sockets [Array<Socket>] that listen; they may be closed behind it
       # @return [void]
       def start(sockets)
-        @retired = Retirement.new(@ledger = Ledger.new)
+        @retired = Retirement.new(@totals = Totals.new)
         launch(@plane, @settings = @settings.dup, sockets)
       end
 
@@ -114,11 +113,11 @@ module Plait
       def nodes
         raise UsageError, "the proxy was not started yet" unless @launch
 
-        @launch.nodes(@settings.access, @ledger.nodes)
+        @launch.nodes(@settings.access, @totals.nodes)
       end
 
       # @return [Hash{Symbol => Integer}] (see Proxy#figures)
-      def figures = @ledger.figures
+      def figures = @totals.figures
 
       # @return [Array<Socket>] copies of those that listen, to be closed
       def listeners = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
@@ -133,16 +132,16 @@ module Plait
       end
 
       def stop_present
-        @ledger.close(@plane)
+        @totals.close(@plane)
       ensure
         @plane.stop
       end
 
-      def retire_present(within) = Retirement.finish(@plane, within) { @ledger.close(@plane) }
+      def retire_present(within) = Retirement.finish(@plane, within) { @totals.close(@plane) }
 
       def launch(plane, settings, sockets)
         @launch = Launch.new(plane, settings, sockets.map(&:fileno), encrypts: @encrypts) { outgrow }
-        @launch.tap { |launch| @ledger.open(launch) }
+        @launch.tap { |launch| @totals.open(launch) }
       end
 
       # There are more nodes than the present one has room for: the next one has more.
@@ -150,5 +149,70 @@ module Plait
         @changing.synchronize { replace(@settings.dup, DRAIN) if running? }
       end
     end
+
+    # What all data planes of a proxy have counted: those that run, and those that have ended. No total ever falls.
+    # @api private
+    class Totals
+      # Commands of planes that have ended, and that are remembered as slow.
+      SLOW = 128
+
+      def initialize
+        @lock = Mutex.new
+        @launches = {}
+        @past = { figures: NativeShard::Plane.new.figures, commands: {}, nodes: {} }
+        @slow = []
+      end
+
+      # @param launch [Launch] that counts from now on
+      # @return [void]
+      def open(launch) = @lock.synchronize { @launches[launch.plane] = launch } && nil
+
+      # @param plane [NativeShard::Plane] that is about to be stopped
+      # @return [void]
+      def close(plane)
+        @lock.synchronize do
+          launch = @launches[plane] or return
+          past = @past.to_h { |name, sums| [name, add(sums, counted(launch, name))] }
+          past[:figures][:clients] = 0
+          slow = [*@slow, *plane.slow].max_by(SLOW, &:first)
+          @launches.delete(plane)
+          @past = past
+          @slow = slow
+        end
+      end
+
+      # @return [Hash{Symbol => Integer}] (see Proxy#figures)
+      def figures = total(:figures)
+
+      # @return [Hash{String => Array}] by command: how often it came, seconds, answers by bucket of their time
+      def commands = total(:commands)
+
+      # @return [Hash{String => (Integer, Integer)}] by address: requests and failures
+      def nodes = total(:nodes)
+
+      # @return [Array<Array>] as the data plane has them
+      def slow = @lock.synchronize { @slow + @launches.each_key.flat_map(&:slow) }
+
+      # @return [Array<Array>] likewise
+      def hot_keys = @lock.synchronize { @launches.each_key.flat_map(&:hot_keys) }
+
+      private
+
+      def total(name)
+        @lock.synchronize { @launches.each_value.inject(@past[name]) { |sums, launch| add(sums, counted(launch, name)) } }
+      end
+
+      def counted(launch, name) = name == :nodes ? launch.counts : launch.plane.public_send(name)
+
+      # Numbers, and lists and tables of them.
+      def add(one, other)
+        case one
+        when Hash then one.merge(other) { |_, before, more| add(before, more) }
+        when Array then one.zip(other).map { |before, more| add(before, more) }
+        else one + other
+        end
+      end
+    end
+    private_constant :Planes, :Totals
   end
 end

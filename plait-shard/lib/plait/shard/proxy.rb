@@ -2,11 +2,10 @@
 
 require_relative "native"
 require "plait/values/errors"
-require_relative "claim"
+require_relative "reshard_lock"
 require_relative "door"
 require_relative "lease"
 require_relative "metrics"
-require_relative "metrics_endpoint"
 require_relative "node"
 require_relative "placement"
 require_relative "planes"
@@ -179,8 +178,8 @@ module Plait
         check_movable(settings)
         return reload(within: within, **options) && 0 if !resume && settings.same_places?(@planes.settings, @planes.topology)
 
-        claim = Claim.new(@planes.settings, settings, @lease, resume: resume)
-        @lease.quietly { move(claim, settings, within, resume) }
+        lock = ReshardLock.new(@planes.settings, settings, @lease, resume: resume)
+        @lease.quietly { move(lock, settings, within, resume) }
       end
 
       # Takes up other options by itself, when the nodes have come to them: when another proxy has moved the keys.
@@ -229,7 +228,7 @@ module Plait
       # are not among them.
       # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
       def slow
-        @planes.ledger.slow.sort_by(&:first).map do |at, seconds, command, client|
+        @planes.totals.slow.sort_by(&:first).map do |at, seconds, command, client|
           { at: Time.at(at), seconds: seconds, command: command, client: client }
         end
       end
@@ -240,7 +239,7 @@ module Plait
       # @return [Array<Hash{Symbol => Object}>] key (as it is shown: cut, and escaped), per_second (commands); the hottest first
       def hot_keys(most = 10)
         sums = Hash.new(0.0)
-        @planes.ledger.hot_keys.each { |bytes, size, per_second| sums[[bytes, size]] += per_second }
+        @planes.totals.hot_keys.each { |bytes, size, per_second| sums[[bytes, size]] += per_second }
         sums.max_by(most, &:last).map do |(bytes, size), per_second|
           { key: bytes.force_encoding(Encoding::UTF_8).inspect[1...-1] + ("…" if bytes.bytesize < size).to_s, per_second: per_second }
         end
@@ -256,30 +255,30 @@ module Plait
       end
 
       # @return [Integer] copies
-      def move(claim, settings, within, resume)
-        step = claim.begin
+      def move(lock, settings, within, resume)
+        step = lock.begin
         if step == :settled
           @planes.replace(settings, within)
           return 0
         end
-        resharding = Resharding.new(@planes.settings, settings, claim, resume: resume)
+        resharding = Resharding.new(@planes.settings, settings, lock, resume: resume)
         resharding.prepare unless step == :decided
-        @planes.switch(settings, within) { close_and_finish(claim, resharding, step) }
+        @planes.switch(settings, within) { close_and_finish(lock, resharding, step) }
         resharding.clean
         resharding.copies
       ensure
-        claim.release
+        lock.release
         resharding&.close
-        claim.shut
+        lock.shut
       end
 
       # Who comes in behind that is let in by the nodes.
-      def close_and_finish(claim, resharding, step)
-        claim.close
+      def close_and_finish(lock, resharding, step)
+        lock.close
         resharding.finish unless step == :decided
-        claim.settle
+        lock.settle
       ensure
-        claim.release
+        lock.release
       end
 
       # Who else moves keys would be in the way of whoever does already.
@@ -294,7 +293,7 @@ module Plait
         return unless @metrics_door
 
         MetricsEndpoint.new(@metrics_door.open.first) do
-          Metrics.new(figures: figures, commands: @planes.ledger.commands, nodes: nodes, slow: slow, hot_keys: hot_keys)
+          Metrics.new(figures: figures, commands: @planes.totals.commands, nodes: nodes, slow: slow, hot_keys: hot_keys)
         end
       end
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/values/errors"
-require_relative "change_watch"
 
 module Plait
   module Shard
@@ -25,12 +24,12 @@ module Plait
 
       # @param from [Settings]
       # @param to [Settings]
-      # @param claim [Claim] on the nodes
+      # @param lock [ReshardLock] on the nodes
       # @param resume [Boolean] whether copies of one that was broken off may be there
-      def initialize(from, to, claim, resume: false)
+      def initialize(from, to, lock, resume: false)
         @from = from
         @to = to
-        @claim = claim
+        @reshard_lock = lock
         @resume = resume
         @copies = 0
         @changed = {}
@@ -99,7 +98,7 @@ module Plait
       def connection(name)
         @connections[name] ||= begin
           settings = names(@to).include?(name) ? @to : @from
-          @claim.connect(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
+          @reshard_lock.connect(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
         end
       end
 
@@ -156,7 +155,7 @@ module Plait
 
       def watch
         @from.placement.nodes.each do |node|
-          @watches << ChangeWatch.new(node, -> { @claim.connect(node, @from.access) }) do |key|
+          @watches << ChangeWatch.new(node, -> { @reshard_lock.connect(node, @from.access) }) do |key|
             change([key]) if old_place(key) == node.to_s && moves?(key)
           end
         end
@@ -216,5 +215,65 @@ module Plait
         raise unless e.message.match?(/unknown/i) # before Redis 7
       end
     end
+
+    # Hears from a node which of its keys change, by its keyspace notifications, while it is open.
+    # @api private
+    class ChangeWatch
+      SETTING = "notify-keyspace-events"
+      # All events, on channels by event.
+      EVENTS = "AE"
+      PATTERN = "__keyevent@0__:*"
+
+      # @param node [Node]
+      # @param connect [#call] => NodeConnection, that ends when another reshard takes over: it sets what this would set back
+      # @yieldparam key [String] on a thread of its own
+      # @raise [ConnectError, RemoteError] it can't be had: CONFIG SET is refused, for instance
+      def initialize(node, connect, &changed)
+        @node = node
+        @commands = connect.call
+        @before = @commands.call("CONFIG", "GET", SETTING).last
+        @commands.call("CONFIG", "SET", SETTING, (@before + EVENTS).chars.uniq.join)
+        @events = connect.call
+        @events.call("PSUBSCRIBE", PATTERN)
+        @changed = changed
+        @heard = Queue.new
+        @thread = Thread.new { listen }
+        @thread.report_on_exception = false
+      end
+
+      # Returns when all that changed before has been told.
+      # @return [void]
+      # @raise [ConnectionClosed] something may have been missed
+      def catch_up
+        @events.send_only("PING", "caught up")
+        sleep(0.001) while @heard.empty? && @thread.alive?
+        raise ConnectionClosed.new("the node #{@node} no longer tells of changes", endpoint: "tcp://#{@node}") if @heard.empty?
+
+        @heard.pop
+      end
+
+      # @return [void]
+      def close
+        @thread.kill
+        @thread.join
+        @commands.call("CONFIG", "SET", SETTING, @before)
+      rescue Error
+        nil # the node has gone, and its setting with it
+      ensure
+        [@events, @commands].each(&:close)
+      end
+
+      private
+
+      def listen
+        loop do
+          kind, _, _, key = message = @events.read(nil)
+          kind == "pmessage" ? @changed.call(key) : @heard << message
+        end
+      rescue Error
+        nil # catch_up says so
+      end
+    end
+    private_constant :Resharding, :ChangeWatch
   end
 end

@@ -42,9 +42,9 @@ module Plait
 
       def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # @param ledger [Ledger] of the planes
-      def initialize(ledger)
-        @ledger = ledger
+      # @param totals [Totals] of the planes
+      def initialize(totals)
+        @totals = totals
         @formers = []
         @lock = Mutex.new
       end
@@ -103,10 +103,11 @@ module Plait
       end
 
       def finish(former)
-        @ledger.close(former.plane)
+        @totals.close(former.plane)
         former.plane.stop
         former.launch.close
       end
     end
+    private_constant :Retirement
   end
 end

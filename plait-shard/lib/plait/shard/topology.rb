@@ -1,5 +1,9 @@
 # frozen_string_literal: true
 
+require "zlib"
+require_relative "placement"
+require "plait/values/errors"
+
 module Plait
   module Shard
     # Which node is what, at a time: the masters with the places of keys among them, the replicas of each, and others that are
@@ -43,5 +47,123 @@ module Plait
 
       def addresses = [masters.map(&:to_s), replicas.map { |own| own.map(&:to_s).sort }, others.map(&:to_s).sort]
     end
+
+    # Where a {Topology} comes from.
+    # @api private
+    module Sources
+      # The nodes of the settings, which stay as they are.
+      class Fixed
+        # @param nodes [Array<String, Hash, Node>]
+        # @param rule [Hash] as for {Placement}
+        # @raise [UsageError]
+        def initialize(nodes, rule)
+          @topology = Topology.new(Placement.new(nodes, **rule))
+          check
+        end
+
+        # @return [Boolean] whether it may change
+        def watched? = false
+
+        # @return [Boolean] whether its nodes are those of a cluster
+        def cluster? = false
+
+        # @return [Topology]
+        def read(*) = @topology
+
+        private
+
+        # Its keys would be counted twice, and listed.
+        def check
+          twice, = @topology.nodes.map(&:to_s).tally.find { |_, count| count > 1 }
+          raise UsageError, "the node #{twice} is named twice; a weight gives it more keys: #{twice}:2" if twice
+        end
+      end
+    end
+
+    # By what number the data plane knows each node: one that was given is never another node's, so that nothing that is under way
+    # can be mistaken. A topology in these numbers is what the data plane works by.
+    # @api private
+    class NodeNumbers
+      # For nodes that come later, where the data plane can be told of them.
+      LEAST_ROOM = 256
+      MOST_ROOM = 1024
+      ROOM_EACH = 4
+      # What is no node's.
+      NOBODY = 0xffffffff
+
+      # @return [Integer] nodes that there can be
+      attr_reader :room
+
+      # @return [Array<String>] the address of each number
+      attr_reader :labels
+
+      # @param topology [Topology]
+      # @param access [NodeAccess]
+      # @param grows [Boolean] whether others may come
+      # @yieldparam name [String] of a node
+      # @yieldreturn [Array, nil] its fence
+      # @raise [ResolveError]
+      # @raise [UsageError] there are too many
+      def initialize(topology, access, grows:, &fence)
+        count = topology.nodes.map(&:to_s).uniq.size
+        raise UsageError, "#{count} nodes are more than the #{MOST_ROOM} that may be" if grows && count > MOST_ROOM
+
+        @room = grows ? (count * ROOM_EACH).clamp(LEAST_ROOM, MOST_ROOM) : [topology.nodes.size, 1].max
+        @access = access
+        @fence = fence
+        @grows = grows
+        @labels = []
+        @rows = []
+        @names = {}
+        add(topology.nodes)
+      end
+
+      # @param topology [Topology] another one
+      # @return [Boolean] whether there was room for all
+      # @raise [ResolveError]
+      def add(nodes)
+        added = @grows ? nodes.uniq(&:to_s).reject { |node| @labels.include?(node.to_s) } : nodes
+        return false if @labels.size + added.size > room
+
+        rows = added.map { |node| [@access.address(node).to_sockaddr, node.to_s, @access.name_of(node), @fence&.call(node.to_s)] }
+        @labels.concat(added.map(&:to_s))
+        @rows.concat(rows)
+        true
+      end
+
+      # @param topology [Topology] of nodes that were added
+      # @return [Array] what the data plane is started with or told: nodes, placement, plan
+      def plan(topology)
+        masters = topology.masters.each_index.map { |index| number(topology.masters[index], index) }
+        masters.zip(topology.masters) { |master, node| @names[master] = node.name }
+        [@rows.dup, topology.placement.native(masters), numbers_of(topology, masters)]
+      end
+
+      # @param node [Node]
+      # @return [Integer, nil]
+      def number(node, index = nil) = @grows ? @labels.index(node.to_s) : index || @labels.index(node.to_s)
+
+      private
+
+      # Masters, the master of each node, who is read from, a number that is the same for the same masters only, more or
+      # less, and whether there are places of nobody.
+      def numbers_of(topology, masters)
+        replicas = masters.zip(topology.replicas).flat_map { |master, own| own.map { |node| [number(node), master] } }.to_h
+        alone = [*masters, *topology.others.map { |node| number(node) }]
+        owners = { **followed(topology, masters), **replicas, **alone.to_h { |node| [node, node] } }
+        all = @labels.each_index
+        [masters.pack("L*"), all.map { |node| owners.fetch(node, NOBODY) }.pack("L*"),
+         all.map { |node| replicas.key?(node) ? 1 : 0 }.pack("C*"), generation(masters), topology.partial?]
+      end
+
+      # Masters that have been, by those that bear their names now: what they refuse is for these.
+      def followed(topology, masters)
+        bearers = topology.masters.map(&:name).zip(masters).to_h
+        @names.transform_values { |name| bearers[name] }.compact
+      end
+
+      def generation(masters) = Zlib.crc32(masters.map { |master| "#{master} #{@labels[master]}" }.join(",")) & 0xff
+    end
+    private_constant :Topology, :Sources, :NodeNumbers
   end
 end

@@ -5,7 +5,7 @@ require "plait/shard"
 
 # What nodes of clusters answer, in all the forms that they have.
 class ShardClusterViewTest < Minitest::Test
-  View = Plait::Shard::Sources::Cluster::View
+  View = Plait::Shard.const_get(:Sources)::Cluster.const_get(:View)
   NODES = <<~TEXT
     aaa 10.0.0.1:7001@17001 myself,master - 0 1 3 connected 0-8191
     bbb 10.0.0.2:7002@17002,second.example master - 0 1 9 connected 8192-16383 [93-<-aaa]
@@ -43,7 +43,7 @@ class ShardClusterViewTest < Minitest::Test
     now = View.new([[0, 100, ["10.0.0.1", 7001, "aaa"]], [9000, 9001, ["10.0.0.2", 7002, "bbb"]]], NODES, "x").topology(former)
     assert_equal("10.0.0.2:7002", now.placement.owner_of(16_383).to_s)
     assert_equal("10.0.0.1:7001", now.placement.owner_of(101).to_s)
-    refute(now.same_as?(Plait::Shard::Topology.new(former.placement, replicas: [[], []])))
+    refute(now.same_as?(Plait::Shard.const_get(:Topology).new(former.placement, replicas: [[], []])))
   end
 
   def test_slots_of_nobody_make_it_partial

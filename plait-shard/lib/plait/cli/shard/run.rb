@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require_relative "../../shard"
-require "plait/values/errors"
+require_relative "../../suites/shard/redis_servers"
+require_relative "succession"
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require_relative "bell"
-require_relative "demo"
-require_relative "succession"
+require "plait/values/errors"
 
 module Plait
   module CLI
@@ -30,18 +30,27 @@ module Plait
           @options = @settings.proxy
           return serve(**@options) unless @settings.demo
 
-          Demo.open(@settings.demo) { |nodes| serve(nodes: nodes, **@options) }
+          demonstrate(@settings.demo)
         end
 
         private
+
+        # @raise [UnsupportedError] without redis-server, or when it does not start
+        def demonstrate(count)
+          unless Suites::RedisServers.program
+            raise UnsupportedError, "#{Suites::RedisServers::ADVICE}, or name servers that are running with --nodes"
+          end
+
+          Suites::RedisServers.open(count) { |nodes| serve(nodes: nodes, **@options) }
+        end
 
         def serve(**options)
           Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
             greet(proxy)
             proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
-            Bell.open do |bell|
+            Signals.open do |signals|
               Succession.serving
-              watching_nodes(proxy) { watch(proxy, bell) } == :USR2 ? leave(proxy) : end_well(proxy)
+              watching_nodes(proxy) { watch(proxy, signals) } == :USR2 ? leave(proxy) : end_well(proxy)
             end
           rescue Interrupt
             say_goodbye(proxy.figures)
@@ -84,10 +93,10 @@ module Plait
 
         # A line when something has happened; until SIGTERM, or SIGUSR2 and another process serves.
         # @return [Symbol] the signal
-        def watch(proxy, bell)
+        def watch(proxy, signals)
           before = proxy.figures
-          until (signal = bell.wait(PERIOD)) == :TERM
-            signal = change(proxy, bell) while signal == :HUP
+          until (signal = signals.wait(PERIOD)) == :TERM
+            signal = change(proxy, signals) while signal == :HUP
             return signal if signal == :TERM || (signal == :USR2 && hand_over(proxy))
 
             tell_of_places(proxy)
@@ -134,10 +143,10 @@ module Plait
 
         # With the file as it is now. SIGTERM breaks it off.
         # @return [Symbol, nil] the signal that came meanwhile
-        def change(proxy, bell)
+        def change(proxy, signals)
           changing = Thread.new { reload(proxy) }
           signal = nil
-          signal = bell.wait(0.05) || signal until changing.join(0) || signal == :TERM
+          signal = signals.wait(0.05) || signal until changing.join(0) || signal == :TERM
           signal
         ensure
           changing&.kill&.join
@@ -191,6 +200,37 @@ module Plait
                                *figures.values_at(:accepted, :commands, :errors)))
         end
       end
+
+      # Waits for SIGHUP, SIGTERM and SIGUSR2, and returns them in their order.
+      class Signals
+        NAMES = { "H" => :HUP, "T" => :TERM, "2" => :USR2 }.freeze
+
+        # @yieldparam signals [Signals] it has these signals while the block runs
+        def self.open
+          signals = new
+          yield signals
+        ensure
+          signals&.close
+        end
+
+        def initialize
+          @reader, @writer = IO.pipe
+          @before = NAMES.to_h { |letter, name| [name, trap(name) { @writer.write_nonblock(letter, exception: false) }] }
+        end
+
+        # @param seconds [Numeric]
+        # @return [Symbol, nil] nil: none has come
+        def wait(seconds)
+          NAMES[@reader.read_nonblock(1)] if @reader.wait_readable(seconds)
+        end
+
+        # @return [void]
+        def close
+          @before.each { |name, handler| trap(name, handler) }
+          [@reader, @writer].each(&:close)
+        end
+      end
+      private_constant :Signals
     end
   end
 end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
 require_relative "../node"
 require_relative "../node_connection"
 require_relative "../placement"
 require_relative "../topology"
+require "plait/values/errors"
 
 module Plait
   module Shard

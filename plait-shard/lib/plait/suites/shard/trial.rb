@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-require "plait/suites/common/suite"
+require "socket"
+require "plait/io/stream"
 require "plait/lab"
+require "plait/suites/common/companion"
+require "plait/suites/common/suite"
+require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/outcome"
-require_relative "conversation"
-require_relative "observed"
 
 module Plait
   module Suites
@@ -66,6 +68,253 @@ module Plait
         def results
           bytes = @task.exchanges.sum(&:bytes)
           Lab::ResultDigest.new([Outcome.new(index: 0, item: nil, value: bytes)])
+        end
+      end
+
+      # How commands come to the nodes: through a proxy with these options, or to a server itself.
+      class Way
+        # @return [String]
+        attr_reader :name
+
+        # @param name [String]
+        # @param options [Hash, nil] of the proxy; nil: none
+        # @param nodes [Range] those of the servers that it is for
+        def initialize(name, options, nodes)
+          @name = name
+          @options = options
+          @nodes = nodes
+        end
+
+        # @param addresses [Array<String>] of all servers
+        # @yieldparam port [Integer] to connect to
+        # @yieldparam pid [Integer] of the process that is measured
+        def open(addresses, &block)
+          nodes = addresses[@nodes]
+          @options ? through_proxy(nodes, &block) : directly(nodes.first, &block)
+        end
+
+        private
+
+        def through_proxy(nodes)
+          call = { nodes: nodes, parent: Process.pid, **@options }.inspect
+          proxy = Companion.launch(File.join(__dir__, "redis_servers.rb"), "Plait::Suites::ProxyProgram.run(**#{call})", gems: [])
+          yield proxy.await_port("the proxy"), proxy.pid
+        ensure
+          proxy&.stop
+        end
+
+        def directly(address)
+          port = Integer(address[/\d+\z/])
+          yield port, Conversation.open(port) { |server| server.call("INFO", "server")[/^process_id:(\d+)/, 1].to_i }
+        end
+      end
+
+      # Another process, seen from outside: its time and its memory. Linux only, as the shard is.
+      class Observed
+        # @param pid [Integer]
+        def initialize(pid)
+          @pid = pid
+          @clock = (~pid << 3) | 2 # as clock_getcpuclockid(3) makes it
+        end
+
+        # @return [Float] seconds of processor time, of all its threads. Also of those that have ended, as Redis 8's do: without
+        #   them it would go back.
+        # @raise [SystemCallError] the process is gone
+        def cpu = Process.clock_gettime(@clock)
+
+        # @return [Integer] bytes that it holds
+        def memory = read("VmRSS")
+
+        # @return [Integer] bytes, at most since {#forget_peak}
+        def peak = read("VmHWM")
+
+        # Where that is not allowed, the peak is that since its start.
+        # @return [void]
+        def forget_peak
+          File.write("/proc/#{@pid}/clear_refs", "5")
+        rescue SystemCallError
+          nil
+        end
+
+        private
+
+        def read(field) = File.read("/proc/#{@pid}/status")[/^#{field}:\s*(\d+) kB$/, 1].to_i * 1024
+      end
+      private_constant :Observed
+
+      # A connection of a client that knows how long each answer will be, so that it costs next to nothing to read it.
+      class Conversation
+        # An answer that is not the expected one.
+        class WrongAnswer < Error; end
+
+        # @param port [Integer]
+        # @param seconds [Numeric] for all of it
+        # @yieldparam conversation [Conversation]
+        # @return [Object] what the block returns
+        def self.open(port, seconds = 60)
+          conversation = new(port, Deadline.after(seconds))
+          yield conversation
+        ensure
+          conversation&.close
+        end
+
+        def initialize(port, deadline)
+          socket = TCPSocket.new("127.0.0.1", port)
+          socket.setsockopt(:TCP, :NODELAY, 1)
+          @stream = Io::Stream.new(socket)
+          @deadline = deadline
+        end
+
+        # @param exchange [Exchange]
+        # @return [Float] seconds from the first byte sent to the last one received
+        # @raise [WrongAnswer]
+        # @raise [TimeoutError, ConnectionClosed]
+        def time(exchange)
+          began = Deadline.now
+          @stream.write(exchange.request, deadline: @deadline)
+          refuse_error
+          reply = @stream.read_exactly(exchange.size, deadline: @deadline)
+          seconds = Deadline.now - began
+          return seconds if exchange.right?(reply)
+
+          raise WrongAnswer, "#{reply.bytesize} bytes were answered that are wrong, from #{reply.byteslice(0, 60).inspect} on"
+        end
+
+        # @return [String] the answer, of a command that is answered by one text
+        def call(*words)
+          @stream.write(Exchange.encode(words), deadline: @deadline)
+          @stream.fill(deadline: @deadline) until (size = @stream.buffer[/\A\$(\d+)\r\n/, 1])
+          head = "$#{size}\r\n".bytesize
+          @stream.read_exactly(head + Integer(size) + 2, deadline: @deadline)[head..]
+        end
+
+        # @return [void]
+        def close = @stream.close
+
+        private
+
+        # It is shorter than what is waited for.
+        def refuse_error
+          @stream.fill(deadline: @deadline) if @stream.buffer.empty?
+          raise WrongAnswer, @stream.buffer[/\A[^\r\n]*/] if @stream.buffer.start_with?("-")
+        end
+      end
+
+      # A command as it is sent, and what is known of its answer beforehand.
+      Exchange = Struct.new(:request, :size, :right, keyword_init: true)
+
+      # See above.
+      class Exchange
+        OK = "+OK\r\n"
+
+        class << self
+          # @param words [Array<String>]
+          # @return [Exchange] whose answer is that it was done
+          def done(*words) = exact(OK, *words)
+
+          # @param reply [String]
+          # @param words [Array<String>]
+          # @return [Exchange] whose answer is this one
+          def exact(reply, *words) = new(request: encode(words), size: reply.bytesize, right: ->(bytes) { bytes == reply })
+
+          # @param words [Array<String>]
+          # @return [String]
+          def encode(words)
+            words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.bytesize}\r\n".b << word.b << "\r\n".b }
+          end
+        end
+
+        # @param bytes [String] the answer
+        # @return [Boolean]
+        def right?(bytes) = right.call(bytes)
+
+        # @return [Integer] bytes that it moves
+        def bytes = request.bytesize + size
+      end
+
+      # What a row does: its name, which stands over its table, and a list of exchanges.
+      module Tasks
+        # SET and GET of values of one size, over some keys.
+        class Values
+          KEYS = 4
+          # As many as move so many bytes, but not more commands than this.
+          BYTES = 128 << 20
+          COMMANDS = 8_000
+          UNITS = { (1 << 20) => "MiB", (1 << 10) => "KiB", 1 => "B" }.freeze
+          private_constant :BYTES, :COMMANDS, :UNITS
+
+          # @param bytes [Integer] of a value
+          # @param scale [Numeric] share of the full number of commands
+          def initialize(bytes, scale)
+            @bytes = bytes
+            @rounds = ([COMMANDS, BYTES / bytes].min * scale / (KEYS * 2)).ceil
+          end
+
+          # @return [String]
+          def name
+            size, unit = UNITS.find { |least, _| @bytes >= least }
+            "SET and GET of #{@bytes / size} #{unit}"
+          end
+
+          # @return [Array<Exchange>]
+          def exchanges
+            @exchanges ||= Array.new(KEYS) { |i| pair("value:#{i}", ((i + 97).chr * @bytes).b) }.flatten * @rounds
+          end
+
+          private
+
+          def pair(key, value)
+            [Exchange.done("SET", key, value), Exchange.exact("$#{value.bytesize}\r\n".b << value << "\r\n", "GET", key)]
+          end
+        end
+
+        # KEYS over keys that are there.
+        class Keys
+          # Lua, since nothing else writes a million of them in a second.
+          FILL = "for i = ARGV[1], ARGV[2] do redis.call('SET', string.format('key:%08d', i), '') end return 1"
+          # A script that takes too long would be complained of.
+          PORTION = 50_000
+          NAME = /key:\d{8}/
+          private_constant :FILL, :PORTION, :NAME
+
+          # @param count [Integer]
+          def initialize(count)
+            @count = count
+          end
+
+          # @return [Array<Exchange>]
+          def exchanges
+            size = "*#{@count}\r\n".bytesize + (@count * "$12\r\nkey:00000000\r\n".bytesize)
+            [Exchange.new(request: Exchange.encode(%w[KEYS *]), size: size, right: method(:all?))]
+          end
+
+          # @param nodes [Integer] between which they are to be divided
+          # @return [Array<Array<Exchange>>] for each node, what writes its part
+          def fill(nodes)
+            (1..@count).each_slice(@count.fdiv(nodes).ceil).map do |part|
+              part.each_slice(PORTION).map { |some| Exchange.exact(":1\r\n", "EVAL", FILL, "0", some.first.to_s, some.last.to_s) }
+            end
+          end
+
+          private
+
+          def all?(bytes) = bytes.scan(NAME).uniq.size == @count
+        end
+
+        # One MSET of many long keys with long values.
+        class Mset
+          KEY = 1024
+          VALUE = 8192
+
+          # @param count [Integer] of keys
+          def initialize(count)
+            @count = count
+          end
+
+          # @return [Array<Exchange>]
+          def exchanges
+            @exchanges ||= [Exchange.done("MSET", *Array.new(@count) { |i| [i.to_s.rjust(KEY, "k"), "v" * VALUE] }.flatten)]
+          end
         end
       end
     end

@@ -2,11 +2,10 @@
 
 require "securerandom"
 require "socket"
-require "plait/values/errors"
-require_relative "claim_judgement"
 require_relative "fence"
 require_relative "lease"
 require_relative "node_connection"
+require "plait/values/errors"
 
 module Plait
   module Shard
@@ -14,7 +13,7 @@ module Plait
     # settled. The first node that is settled for the new placement decides that it counts; where a reshard was broken off before
     # that, the old one does. All of it is on the nodes, so that another proxy can go on after a kill.
     # @api private
-    class Claim
+    class ReshardLock
       # Milliseconds for replicas of a node to take what it was told.
       PATIENCE = 5000
       # What a proxy's user has to be allowed on the nodes.
@@ -54,7 +53,7 @@ module Plait
       # @raise [ConnectionError, RemoteError, TimeoutError] of a node
       def begin
         records = names.to_h { |name| [name, open_plainly(name) { |connection| look(connection, name) }] }
-        judgement = ClaimJudgement.new(@from, @to, records, @others)
+        judgement = Judgement.new(@from, @to, records, @others)
         step = judgement.step(resume: @resume)
         return step if step == :settled
 
@@ -236,5 +235,100 @@ module Plait
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
+
+    # Whether a reshard may begin, by what its nodes know of reshards before it and of other proxies.
+    # @api private
+    class Judgement
+      # @return [Integer] the epoch of the last reshard that is settled; 0: the nodes know of none
+      attr_reader :base
+
+      # @param from [Settings]
+      # @param to [Settings]
+      # @param records [Hash{String => Fence::Record}] of each node
+      # @param others [Hash{String => Hash}] of each node the other proxies that are alive
+      def initialize(from, to, records, others)
+        @from = from
+        @to = to
+        @others = others
+        @mine = records.select { |name, record| record.there? && !elsewhere?(name, record) }
+        @newest = @mine.each_value.max_by(&:epoch)
+        @base = base_of(@newest)
+      end
+
+      # @param resume [Boolean] whether a reshard that was broken off may be taken over
+      # @return [Symbol] (see ReshardLock#begin)
+      # @raise [UsageError] another reshard is under way or was broken off, or was about other places
+      def step(resume:)
+        return :moving unless @newest
+
+        recent = @mine.select { |_, record| record.epoch >= @base }
+        open = recent.reject { |_, record| record.settled? }
+        return after_settled(recent) if open.empty?
+
+        open.each_value { |record| check_broken(record, resume) }
+        after_broken(recent, open)
+      end
+
+      # @return [void]
+      # @raise [UsageError] another proxy would not follow
+      def check_others
+        @others.each do |name, proxies|
+          token = Fence.token(@to, name)
+          proxy = proxies.each_value.find { |one| ![one["serves"], one["follows"]].include?(token) } or next
+          raise UsageError, "the proxy on #{proxy["by"]} is alive and would not follow: give it the new file, which it takes " \
+                            "up when the keys have moved, or stop it"
+        end
+      end
+
+      private
+
+      # It has left this shard, or another one, and knows nothing of what is under way.
+      def elsewhere?(name, record) = record.settled? && record.serves.empty? && Fence.token(@from, name).empty?
+
+      def base_of(record)
+        return 0 unless record
+
+        record.settled? ? record.epoch : record.base
+      end
+
+      def after_settled(recent)
+        return :settled if !all?(recent, @from, :serves) && all?(recent, @to, :serves)
+
+        check(recent, @from, :serves)
+        :moving
+      end
+
+      def after_broken(recent, open)
+        moved = recent.select { |_, record| record.state == "moved" }
+        if moved.any?
+          check(moved, @to, :will)
+          return :decided
+        end
+        check(open, @from, :was)
+        check(recent.except(*open.keys), @from, :serves)
+        :moving
+      end
+
+      def all?(records, settings, field) = records.all? { |name, record| record[field] == Fence.token(settings, name) }
+
+      def check(records, settings, field)
+        name, record = records.find { |node, one| one[field] != Fence.token(settings, node) }
+        return unless name
+
+        raise UsageError, "the placement #{settings.equal?(@to) ? "to move to" : "of this proxy"} is not that of the node " \
+                          "#{name}: #{record.text}. Where that was another shard, which is over, delete its key " \
+                          "#{Fence::RECORD} in database #{Fence::DATABASE}"
+      end
+
+      def check_broken(record, resume)
+        alive = @others.each_value.any? { |proxies| proxies.key?(record.owner) }
+        raise UsageError, "another reshard is under way: #{record.text}" if alive
+        return if resume
+
+        raise UsageError, "a reshard was broken off: #{record.text}. resume: true (--resume) goes on with it"
+      end
+    end
+    private_constant :Judgement
+    private_constant :ReshardLock
   end
 end
