@@ -6,7 +6,9 @@
  * would have to be a channel of the node's own, which is not made: there WAIT can be too quick with Redis 8.) Servers that know
  * no SPUBLISH, or don't allow it, say so to nobody.
  */
-#include "shard_plane.h"
+#include "shard_acknowledge.h"
+#include "shard_route.h"
+#include "shard_split.h"
 
 #ifdef __linux__
 

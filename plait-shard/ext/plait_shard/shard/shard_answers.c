@@ -1,12 +1,13 @@
 /* See shard_answers.h. */
 #include "shard_answers.h"
+#include "shard_info.h"
+#include "shard_rope.h"
+#include "shard_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../resp/resp.h"
-#include "shard_info.h"
-#include "shard_table.h"
 
 enum { FORMAT = 4 /* "txt:" */, DIFFER_ROOM = 64 };
 

@@ -1,9 +1,17 @@
 /* Connections of clients: how they begin, and how they end. */
 #include "shard_client.h"
+#include "shard_client_input.h"
+#include "shard_client_replies.h"
+#include "shard_fork.h"
+#include "shard_gather.h"
+#include "shard_memory.h"
+#include "shard_merge.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
+#include "shard_stream.h"
 #include "shard_tls.h"
+#include "shard_worker.h"
 
 #ifdef __linux__
 

@@ -1,4 +1,4 @@
-/* What the parts of a client's connection are to one another: its beginning and end, its commands, its replies. */
+/* Clients: how they come, and how they go. */
 #ifndef PLAIT_SHARD_CLIENT_H
 #define PLAIT_SHARD_CLIENT_H
 
@@ -6,7 +6,18 @@
 
 #ifdef __linux__
 
-/* ---- shard_client.c ---- */
+void shard_accept(struct shard_worker *worker);
+
+/* Now; replies for it are dropped as they come. */
+void shard_client_close(struct shard_worker *worker, struct shard_client *client);
+
+/* It gets what is on its way, and no more: a part of a reply is among that. */
+void shard_client_cut(struct shard_worker *worker, struct shard_client *client);
+
+/* Closes those that had time enough to do it themselves. Returns whether there are others. */
+bool shard_clients_leave(struct shard_worker *worker);
+
+void shard_bury(struct shard_worker *worker);
 
 /* Of one that is closed, once nothing of it is on its way. */
 void shard_client_bury(struct shard_worker *worker, struct shard_client *client);
@@ -16,18 +27,6 @@ void shard_client_leave(struct shard_worker *worker, struct shard_client *client
 
 /* What one that leaves still sends. */
 void shard_client_ignore(struct shard_worker *worker, struct shard_client *client);
-
-/* ---- shard_client_input.c ---- */
-
-void shard_client_drop_input(struct shard_client *client);
-
-/* One that is paused, if it may go on. */
-void shard_client_look_again(struct shard_worker *worker, struct shard_client *client);
-
-/* ---- shard_client_replies.c ---- */
-
-/* Of what has come of its reply. */
-void shard_request_forget(struct shard_worker *worker, struct shard_request *request);
 
 #endif
 #endif

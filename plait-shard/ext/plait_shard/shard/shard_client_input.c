@@ -1,9 +1,18 @@
 /* What clients ask: bytes become commands, until there is too much to be answered. */
+#include "shard_client_input.h"
 #include "shard_client.h"
+#include "shard_client_replies.h"
+#include "shard_gather.h"
+#include "shard_link.h"
+#include "shard_memory.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
+#include "shard_route.h"
 #include "shard_session.h"
+#include "shard_split.h"
+#include "shard_stream.h"
 #include "shard_tls.h"
+#include "shard_worker.h"
 
 #ifdef __linux__
 

@@ -1,8 +1,13 @@
 /* What clients are answered: replies go out in the order of their requests. */
+#include "shard_client_replies.h"
 #include "shard_client.h"
+#include "shard_client_input.h"
+#include "shard_memory.h"
+#include "shard_merge.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_tls.h"
+#include "shard_worker.h"
 
 #ifdef __linux__
 

@@ -1,14 +1,15 @@
 /* See shard_drain.h. */
 #include "shard_drain.h"
+#include "shard_client.h"
+#include "shard_fork.h"
+#include "shard_pinned.h"
+#include "shard_tls.h"
 
 #ifdef __linux__
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "shard_pinned.h"
-#include "shard_tls.h"
 
 void shard_drain_heard(struct shard_worker *worker) {
     uint64_t count;

@@ -3,7 +3,7 @@
  * is closed here would still accept. The child has none of the threads, and closes what is theirs: so it has to be known which
  * descriptors these are, at any moment at which somebody else may fork.
  */
-#include "shard_plane.h"
+#include "shard_fork.h"
 
 #ifdef __linux__
 

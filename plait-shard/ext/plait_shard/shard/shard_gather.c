@@ -2,8 +2,11 @@
  * A large MSET is sent on while it arrives: the pairs that are here as MSETs of their own, and one answer when the last of them
  * is answered. It is not atomic then, not even on one node; which no MSET over several nodes is.
  */
+#include "shard_gather.h"
+#include "shard_merge.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
+#include "shard_split.h"
 
 #ifdef __linux__
 

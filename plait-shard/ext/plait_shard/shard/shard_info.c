@@ -1,5 +1,6 @@
 /* See shard_info.h. */
 #include "shard_info.h"
+#include "shard_rope.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 /* Connections to nodes that begin in the same way. See shard_session.h. */
+#include "shard_link.h"
+#include "shard_pinned.h"
 #include "shard_session.h"
+#include "shard_tls.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
@@ -8,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include "shard_pinned.h"
-#include "shard_tls.h"
-#include "shard_topology.h"
 
 enum { WORDS = 5, READ = 1024, MESSAGE = 256 };
 

@@ -1,10 +1,18 @@
 /* Connections to nodes. */
+#include "shard_link.h"
+#include "shard_client_input.h"
+#include "shard_client_replies.h"
+#include "shard_fork.h"
+#include "shard_memory.h"
+#include "shard_merge.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_redirect.h"
 #include "shard_session.h"
+#include "shard_stream.h"
 #include "shard_tls.h"
 #include "shard_topology.h"
+#include "shard_worker.h"
 
 #ifdef __linux__
 

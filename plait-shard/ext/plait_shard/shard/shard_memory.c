@@ -1,4 +1,7 @@
 /* How much a thread keeps for its clients and its nodes, and what happens when that is too much. */
+#include "shard_memory.h"
+#include "shard_client.h"
+#include "shard_link.h"
 #include "shard_pinned.h"
 #include "shard_topology.h"
 

@@ -2,7 +2,11 @@
  * One reply of several. Values of an MGET and keys are forwarded in their order while they arrive, once there are too many to wait
  * for the last; everything else is small, and put together when all is here.
  */
+#include "shard_merge.h"
 #include "shard_answers.h"
+#include "shard_client.h"
+#include "shard_client_replies.h"
+#include "shard_link.h"
 #include "shard_session.h"
 
 #ifdef __linux__

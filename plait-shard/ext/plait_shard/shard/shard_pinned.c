@@ -1,13 +1,16 @@
 /* Connections that are one client's for a while. See shard_pinned.h. */
 #include "shard_pinned.h"
+#include "shard_client.h"
+#include "shard_client_replies.h"
+#include "shard_link.h"
+#include "shard_metrics.h"
+#include "shard_route.h"
+#include "shard_session.h"
 
 #ifdef __linux__
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "shard_metrics.h"
-#include "shard_session.h"
 
 static const double IDLE = 5;     /* seconds until a connection that nobody needs is closed */
 static const double PERIOD = .05; /* seconds between looks at them */

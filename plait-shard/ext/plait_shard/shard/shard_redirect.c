@@ -1,15 +1,15 @@
 /* See shard_redirect.h. */
 #include "shard_redirect.h"
+#include "shard_link.h"
+#include "shard_metrics.h"
+#include "shard_pinned.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "shard_metrics.h"
-#include "shard_pinned.h"
-#include "shard_topology.h"
 
 enum { LINE = 512, ERROR = 256, AT_ONCE = 4 /* tries, before each waits a little */, PLACES = 16384 };
 

@@ -1,8 +1,15 @@
 /* Which way a command goes. */
+#include "shard_route.h"
+#include "shard_acknowledge.h"
+#include "shard_client.h"
+#include "shard_client_replies.h"
 #include "shard_hot.h"
+#include "shard_link.h"
+#include "shard_local.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
+#include "shard_split.h"
 #include "shard_topology.h"
 
 #ifdef __linux__

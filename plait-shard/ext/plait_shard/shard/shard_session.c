@@ -1,5 +1,9 @@
 /* See shard_session.h. */
 #include "shard_session.h"
+#include "shard_client.h"
+#include "shard_pinned.h"
+#include "shard_route.h"
+#include "shard_split.h"
 
 #ifdef __linux__
 
@@ -11,8 +15,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-
-#include "shard_pinned.h"
 
 enum { NAME = 1024, ADDRESS = 64, LINE = 512 + NAME };
 

@@ -2,13 +2,14 @@
  * Commands with many keys for the nodes of a cluster, which take keys of one slot in a command only: a part for each slot, and parts
  * for one node one behind another.
  */
-#include "shard_plane.h"
+#include "shard_slots.h"
+#include "shard_client.h"
+#include "shard_split.h"
+#include "shard_topology.h"
 
 #ifdef __linux__
 
 #include <stdlib.h>
-
-#include "shard_topology.h"
 
 enum { NUMBER = 32 /* bits for the number of a key, below those of its slot */ };
 

@@ -1,4 +1,13 @@
 /* Commands that go to several nodes. */
+#include "shard_split.h"
+#include "shard_acknowledge.h"
+#include "shard_client.h"
+#include "shard_client_replies.h"
+#include "shard_link.h"
+#include "shard_merge.h"
+#include "shard_route.h"
+#include "shard_slots.h"
+#include "shard_stream.h"
 #include "shard_topology.h"
 
 #ifdef __linux__

@@ -3,6 +3,11 @@
  * slow sender keeps nobody waiting. Two connections have no order between them, so that the client's commands before it are
  * answered first, and those behind it wait for its answer.
  */
+#include "shard_stream.h"
+#include "shard_client.h"
+#include "shard_client_input.h"
+#include "shard_client_replies.h"
+#include "shard_link.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_topology.h"

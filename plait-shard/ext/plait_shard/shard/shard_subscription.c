@@ -3,7 +3,12 @@
  * whole. Channels are all of the first node, so that patterns match whatever is published through the shard; those of SSUBSCRIBE
  * are of the node that they belong to as keys do.
  */
+#include "shard_client.h"
+#include "shard_client_replies.h"
+#include "shard_link.h"
+#include "shard_memory.h"
 #include "shard_pinned.h"
+#include "shard_route.h"
 #include "shard_topology.h"
 
 #ifdef __linux__

@@ -1,5 +1,9 @@
 /* See shard_tls.h. */
 #include "shard_tls.h"
+#include "shard_client.h"
+#include "shard_client_input.h"
+#include "shard_link.h"
+#include "shard_tls_context.h"
 
 #ifdef __linux__
 #ifdef HAVE_LIBSSL
@@ -11,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-
-#include "shard_plane.h"
-#include "shard_tls_context.h"
 
 enum { RECORD = 16384 };
 

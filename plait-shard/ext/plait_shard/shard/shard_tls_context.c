@@ -1,4 +1,5 @@
 /* Who the shard is and whom it trusts, from files; see shard_tls.h. And what is there of TLS without libssl: nothing. */
+#include "shard_tls_context.h"
 #include "shard_tls.h"
 
 #ifdef __linux__
@@ -11,8 +12,6 @@
 #ifdef HAVE_LIBSSL
 
 #include <openssl/err.h>
-
-#include "shard_tls_context.h"
 
 /* Where they begin matters to a client that goes on with a session under another certificate of its own. */
 static const unsigned char name[] = "plait shard";

@@ -1,5 +1,8 @@
 /* See shard_topology.h. */
 #include "shard_topology.h"
+#include "shard_fork.h"
+#include "shard_link.h"
+#include "shard_redirect.h"
 
 #ifdef __linux__
 
@@ -8,8 +11,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include "shard_redirect.h"
 
 /* ---- making one ---- */
 

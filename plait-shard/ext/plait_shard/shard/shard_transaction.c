@@ -3,7 +3,11 @@
  * nothing can come between them, so that no connection need be held for a client that thinks. Only who watches keys has one of its
  * own, as the node knows of that by the connection.
  */
+#include "shard_client.h"
+#include "shard_client_replies.h"
+#include "shard_link.h"
 #include "shard_pinned.h"
+#include "shard_route.h"
 #include "shard_topology.h"
 
 #ifdef __linux__

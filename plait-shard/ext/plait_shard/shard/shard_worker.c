@@ -1,10 +1,18 @@
 /* A thread of the data plane: waits, and takes turns. */
+#include "shard_worker.h"
+#include "shard_client.h"
+#include "shard_client_input.h"
+#include "shard_client_replies.h"
 #include "shard_drain.h"
+#include "shard_fork.h"
 #include "shard_hot.h"
+#include "shard_link.h"
+#include "shard_memory.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_redirect.h"
 #include "shard_session.h"
+#include "shard_stream.h"
 #include "shard_tls.h"
 #include "shard_topology.h"
 

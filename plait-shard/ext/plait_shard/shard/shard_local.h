@@ -1,0 +1,12 @@
+/* Commands that the proxy answers itself. */
+#ifndef PLAIT_SHARD_LOCAL_H
+#define PLAIT_SHARD_LOCAL_H
+
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+void shard_answer_here(struct shard_call *call);
+
+#endif
+#endif
