@@ -86,9 +86,24 @@ class ArchitectureTest < Minitest::Test
     assert_empty(allowed - HOUSE.files.values.flat_map(&:libraries), "libraries in the table of rooms that no file requires")
   end
 
+  ENGINES = Support::House::Engines.read(ROOT)
+  # Circles of files inside a folder of C, by calls: the sizes of those with more than five. None may grow, and none may come.
+  CIRCLES = { "shard" => [25], "server" => [8, 6], "wire" => [7], "rpc" => [7], "scheduler" => [6] }.freeze
+
   def test_engines_know_nothing_of_ruby
-    complaints = Support::House::Engines.read(ROOT).bound_to_ruby
+    complaints = ENGINES.bound_to_ruby
     assert(complaints.empty?, complaints.join("\n"))
+  end
+
+  def test_no_arrow_of_c_runs_back_up
+    complaints = ENGINES.running_back
+    assert(complaints.empty?, complaints.join("\n"))
+  end
+
+  def test_no_large_circle_of_c_more
+    large = ENGINES.circles_of_files.select { |files| files.size > 5 }
+    found = large.group_by { |files| File.basename(File.dirname(files.first)) }.transform_values { |circles| circles.map(&:size) }
+    assert_equal(CIRCLES, CIRCLES.merge(found), "circles by folder: a larger one, or another")
   end
 
   def test_each_file_loads_silently

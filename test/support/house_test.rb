@@ -134,6 +134,25 @@ class HouseTest < Minitest::Test
     assert_equal([%w[lab mechanisms], %w[mechanisms values]], house.arrows)
   end
 
+  def test_arrows_of_c_that_run_back_up
+    low = { "plait/ext/plait/low/low.c" => "int low(void) {\n    return 1;\n}\n", "plait/ext/plait/low/low.h" => "" }
+    high = { "plait/ext/plait/high/high.c" => "#include \"../low/low.h\"\nint high(void) {\n    return low();\n}\n" }
+    assert_empty(engines(low, high).running_back)
+    assert_equal([%w[plait/ext/plait/high plait/ext/plait/low]], engines(low, high).arrows)
+    back = { "plait/ext/plait/low/back.c" => "int back(void) {\n    return high();\n}\n" }
+    assert_equal(["need each other: plait/ext/plait/high, plait/ext/plait/low"], engines(low, high, back).running_back)
+    bound = { "plait/ext/plait/low/low.c" => '#include "rb_low.h"', "plait/ext/plait/low/rb_low.h" => "" }
+    assert_match(/low.c needs .*rb_low.h, which is above it/, engines(bound).running_back.join)
+  end
+
+  def test_circles_of_files_of_c
+    one = { "plait/ext/plait/low/one.c" => "int one(void) {\n    return two();\n}\n" }
+    two = { "plait/ext/plait/low/two.c" => "int two(void) {\n    return 2; /* one() */\n}\n" }
+    assert_empty(engines(one, two).circles_of_files)
+    two.transform_values! { |text| text.sub("2;", "one();") }
+    assert_equal([%w[plait/ext/plait/low/one.c plait/ext/plait/low/two.c]], engines(one, two).circles_of_files)
+  end
+
   def test_engines_that_know_ruby
     assert_engine("#include <ruby.h>", /includes ruby.h/)
     assert_engine(%(#include "shared.h"), %r{shared.h includes ruby/io.h},
@@ -156,6 +175,8 @@ class HouseTest < Minitest::Test
   end
 
   private
+
+  def engines(*sources) = Support::House::Engines.new(sources.inject(:merge))
 
   def house(changes = {}) = Support::House::Blueprint.new(GOOD.merge(changes))
 

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "blueprint"
+require_relative "engines"
 
 module Support
   module House
-    # The gems, their rooms and who requires whom, as a drawing (Mermaid) between two marks in guides/internals.md.
+    # The gems, their rooms and folders of C, and the arrows between them: a drawing (Mermaid) in guides/internals.md.
     class Map
       FILE = "guides/internals.md"
       BEGINNING = "<!-- map: drawn from the code by `rake map` -->"
@@ -14,9 +15,10 @@ module Support
       class Unmarked < StandardError; end
 
       # @param root [String] the folder of the project
-      def initialize(root, blueprint = Blueprint.read(root))
+      def initialize(root, blueprint = Blueprint.read(root), engines = Engines.read(root))
         @path = File.join(root, FILE)
         @blueprint = blueprint
+        @engines = engines
       end
 
       # @return [Boolean] whether the drawing in the file is what the code says
@@ -44,13 +46,23 @@ module Support
       def gems
         @blueprint.files.values.group_by(&:gem).sort.flat_map do |gem, files|
           rooms = files.map(&:room).uniq.sort
-          ["  subgraph #{gem}", *rooms.map { |room| "    #{node(gem, room)}[#{room}]" }, "  end"]
+          ["  subgraph #{gem}", *rooms.map { |room| "    #{node(gem, room)}[#{room}]" }, *folders_of(gem), "  end"]
         end
       end
+
+      # The C of a gem, a folder an engine with its bindings.
+      def folders_of(gem)
+        @engines.folders.filter_map do |path|
+          "    #{folder(path)}([C: #{File.basename(path)}])" if path.start_with?("#{gem}/")
+        end
+      end
+
+      def folder(path) = "c_#{path[%r{/ext/(.*)}, 1]}".tr("/-", "__")
 
       # Inside a gem between its rooms; between gems one arrow for all.
       def arrows
         pairs = @blueprint.files.values.flat_map { |file| file.files.filter_map { |other| arrow(file, @blueprint.files[other]) } }
+        pairs += @engines.arrows.map { |pair| pair.map { |path| folder(path) } }
         pairs.uniq.sort.map { |from, to| "  #{from} --> #{to}" }
       end
 
