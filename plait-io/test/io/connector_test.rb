@@ -136,7 +136,7 @@ class IoConnectorTest < Minitest::Test
 
   def test_families_alternate
     addresses = ["1::1", "1::2", "1::3", "1.1.1.1"].map { |address| Addrinfo.tcp(address, 1) }
-    race = Connector::Race.new(Endpoint.tcp("x", 1), addresses, nil, 1, nil)
+    race = Connector.const_get(:Race).new(Endpoint.tcp("x", 1), addresses, nil, 1, nil)
     assert_equal(["1::1", "1.1.1.1", "1::2", "1::3"], race.instance_variable_get(:@waiting).map(&:ip_address))
   end
 

@@ -87,6 +87,7 @@ module Plait
         # Seconds until something else than a socket wants attention; nil: never.
         def patience = [(@next.remaining if @waiting.any?), @deadline&.remaining].compact.min
       end
+      private_constant :Race
 
       # A socket on its way to one address.
       class Attempt

@@ -119,6 +119,7 @@ module Plait
           [stat.dev, stat.ino]
         end
       end
+      private_constant :SocketFile
 
       # Sockets from a service manager: LISTEN_FDS of them from descriptor 3 on, if LISTEN_PID is ours.
       module Inheritance

@@ -100,6 +100,7 @@ module Plait
                              endpoint: endpoint, phase: :tls)
         end
       end
+      private_constant :Handshake
     end
   end
 end
