@@ -8,7 +8,7 @@ require_relative "io/resolver"
 require_relative "io/stream"
 
 module Plait
-  # Descriptors: connecting, listening, reading, writing, and keeping connections for the next one who needs them. Not
+  # Descriptors: connecting, listening, reading, writing, and keeping connections for later use. Not
   # Plait::IO, which would hide Ruby's IO from everything inside Plait. TLS comes with `plait/io/tls`.
   module Io
   end

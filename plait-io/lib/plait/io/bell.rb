@@ -5,7 +5,7 @@ require "plait/values/deadline"
 
 module Plait
   module Io
-    # Tells a server to end: from any thread, fiber or signal handler, before it has begun too.
+    # A stop signal for a server, from any thread, fiber or signal handler, also before the server runs.
     class Bell
       # @return [Deadline, nil] by which it must have ended
       attr_reader :deadline

@@ -59,7 +59,7 @@ module Plait
         @io.to_io.shutdown(Socket::SHUT_WR)
       end
 
-      # Wakes who waits, without taking the descriptor from under him.
+      # Wakes the waiting thread, and leaves the descriptor open.
       # @return [void]
       def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) }
 

@@ -37,7 +37,7 @@ module Plait
 
       # @param endpoint [Endpoint]
       # @param deadline [Deadline, nil] for all of it: resolving, connecting, the handshake
-      # @param phases [Phases] told how long each took, and given the socket first of all
+      # @param phases [Phases] receives the seconds of each phase, and first of all the socket
       # @return [Socket, TLS::Socket] connected, and verified where it speaks TLS
       # @raise [ConnectError, ResolveError, TLSError, CertificateError]
       # @raise [ConnectTimeout]
@@ -59,7 +59,7 @@ module Plait
         phases&.close unless done
       end
 
-      # As {connect}, without the handshake: what a proxy needs to be told comes before it.
+      # As {connect}, without the handshake: a request to a proxy comes before it.
       # @return [Socket]
       def tcp(endpoint, deadline: nil, phases: Phases.new)
         raise UsageError, "#{endpoint} is for datagrams; a stream needs tcp://, tls:// or unix://" if endpoint.udp?

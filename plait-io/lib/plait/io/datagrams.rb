@@ -91,7 +91,7 @@ module Plait
       def deliver(bytes, receiver)
         send_now(bytes, receiver) || (Readiness.writable([@io], PATIENCE).any? && send_now(bytes, receiver))
       rescue SystemCallError, IOError
-        false # nobody is there, or there is no way to him
+        false # the receiver does not exist, or there is no route
       end
 
       private
@@ -101,7 +101,7 @@ module Plait
         result = @io.recvfrom_nonblock(ROOM, 0, buffer, exception: false)
         result.last unless result == :wait_readable
       rescue *PASSING, Errno::ECONNREFUSED
-        nil # of an answer that reached nobody
+        nil # an earlier answer was refused
       end
 
       if RUBY_ENGINE == "jruby" # its sendmsg_nonblock is a name only

@@ -11,7 +11,7 @@ module Plait
       SCHEMES = { "tcp" => :tcp, "tls" => :tls, "ssl" => :tls, "udp" => :udp, "unix" => :unix }.freeze
       FORMS = "host:port, [IPv6]:port, tcp://host:port, tls://host:port, unix:///path and udp://host:port"
       PORTS = (0..65_535)
-      # A host and a port; an IPv6 address stands in brackets, or its last colon could not be told from the port's.
+      # A host and a port; an IPv6 address stands in brackets, or its last colon could be the port's.
       AUTHORITY = %r{\A(?:\[(?<ipv6>[0-9a-f:.]+(?:%[\w.-]+)?)\]|(?<host>[^[:cntrl:] :\[\]/?#@]+))(?::(?<port>\d{1,5}))?\z}i
       URL = %r{\A(?<scheme>[a-z][a-z0-9+.-]*)://(?<rest>.*)\z}im
       OCTET = /25[0-5]|2[0-4]\d|1?\d?\d/
@@ -20,7 +20,7 @@ module Plait
       class << self
         # @param text [String, Endpoint]
         # @param default_port [Integer, nil] where the text has none
-        # @param forms [String] that the caller takes, for who has said something else
+        # @param forms [String] that the caller takes, for the error message
         # @return [Endpoint]
         # @raise [UsageError] for what is none
         def parse(text, default_port: nil, forms: FORMS)

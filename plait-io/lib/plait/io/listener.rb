@@ -40,7 +40,7 @@ module Plait
         # @param tls [TLS::Server, nil]
         # @param mode [Integer, nil] permissions of a UNIX socket's file
         # @param later [Boolean] refuse connections until {#listen} is called
-        # @param http2 [Boolean] whether peers without TLS may begin with HTTP/2: of interest to who speaks HTTP here
+        # @param http2 [Boolean] whether peers without TLS may begin with HTTP/2: for servers that speak HTTP here
         # @return [Listener]
         # @raise [ListenError]
         def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil, http2: false, later: false)
@@ -162,7 +162,7 @@ module Plait
         nil # the loop has ended
       end
 
-      # Stops, and closes the socket as soon as nobody waits on it. The file of a UNIX socket is removed by the process that
+      # Stops, and closes the socket as soon as no thread waits on it. The file of a UNIX socket is removed by the process that
       # has made it.
       # @return [void]
       def close
@@ -209,7 +209,7 @@ module Plait
         :again
       end
 
-      # @return [Socket, nil] nil when nobody is in the backlog
+      # @return [Socket, nil] nil when the backlog is empty
       def accept_now
         return accept_natively if Native.available?
 
@@ -220,9 +220,9 @@ module Plait
         socket
       end
 
-      # Its address is asked for by who wants it.
+      # It does not ask for the peer's address, which {#stream} does.
       def accept_natively
-        Thread.handle_interrupt(NEVER) do # nobody closes a number that is lost
+        Thread.handle_interrupt(NEVER) do # an interrupt here would leak the descriptor
           descriptor = NativeConnect.accept(@io, !@endpoint.unix?)
           ::Socket.for_fd(descriptor) if descriptor
         end
@@ -248,7 +248,7 @@ module Plait
         release if @lock.synchronize { @users -= 1 }.zero? && @closed
       end
 
-      # A pipe that wakes who waits: a close(2) would not (epoll forgets the socket), and a shutdown(2) would stop the
+      # A pipe that wakes the waiting thread: a close(2) would not (epoll forgets the socket), and a shutdown(2) would stop the
       # socket for all processes that have it.
       def open_wake
         return if @wake && @pid == Process.pid

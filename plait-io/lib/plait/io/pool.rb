@@ -42,7 +42,7 @@ module Plait
         @pid = Process.pid
       end
 
-      # Gives the block a connection, and takes it back when the block comes to its end; whatever else ends the block (an
+      # Gives the block a connection, and takes it back when the block comes to its end; any other end of the block (an
       # exception, a kill, a cancellation, `break`) closes the connection.
       # @param key [Object] what it connects to; a key of a Hash
       # @param deadline [Deadline, nil] for the connection, not for the block
@@ -63,7 +63,7 @@ module Plait
       end
 
       # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
-      # @param anew [Boolean] whether it is to be a new one: an idle one is closed for it
+      # @param anew [Boolean] whether to make a new connection: an idle one is closed for it
       # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that
       #   comes while {checkout} returns parts its caller from what it returns
       # @yieldreturn [Object] a new connection
@@ -128,7 +128,7 @@ module Plait
         enter(checkout, connect)
       end
 
-      # An interrupt that the caller has masked does not come while a connection is made: a mask of ours would go before his.
+      # No mask of ours while a connection is made: it would override the caller's.
       def enter(checkout, connect)
         connection = nil
         make(connect) { |made| connection = made } # where `make` returned it an interrupt could part us from it

@@ -13,7 +13,7 @@ module Plait
       WRITABLE = 4
       INTERESTS = [READABLE, WRITABLE, READABLE | WRITABLE].freeze
       QUEUES = 4
-      # Tokens told at once.
+      # Tokens that one wait returns at most.
       BATCH = 64
 
       def initialize
@@ -103,15 +103,15 @@ module Plait
         @woken = false
         @waiters = 0
         @register = Register.new(QUEUES)
-        @bell = IO.pipe
+        @wake = IO.pipe
       end
 
-      # The child of a fork begins with nobody, and without a hand on the bell that it shares with its parent.
+      # The child of a fork starts empty, and with a wake-up pipe of its own.
       def settle_in
         return if @pid == Process.pid || @closed
 
         @lock = Mutex.new
-        @bell.each(&:close)
+        @wake.each(&:close)
         start
       end
 
@@ -132,7 +132,7 @@ module Plait
         raise ArgumentError, "a queue is a number from 0 to #{QUEUES - 1}, not #{queue}"
       end
 
-      # Who waits looks at those who were there when he began.
+      # A waiting thread selects the connections that were there at its start.
       def change(&block)
         raise IOError, "the reactor is closed" if @closed
 
@@ -153,33 +153,33 @@ module Plait
 
       def woken? = @woken.tap { @woken = false }
 
-      # Notes those that are ready.
+      # Marks the ready connections.
       def look(seconds)
         readables, writables = synchronize { @register.awaited }
-        ready = Readiness.either([@bell.first, *readables], writables, seconds)
-        silence if ready.first.delete(@bell.first)
+        ready = Readiness.either([@wake.first, *readables], writables, seconds)
+        silence if ready.first.delete(@wake.first)
         synchronize { @register.note(ready.first | ready.last) }
       rescue IOError, Errno::EBADF
         nil # one was closed meanwhile: it is no longer among the next ones
       end
 
       def ring
-        @bell.last.write_nonblock(".", exception: false)
+        @wake.last.write_nonblock(".", exception: false)
         nil
       rescue IOError, SystemCallError
-        nil # nobody waits any more
+        nil # no thread waits any more
       end
 
-      def silence = @bell.first.read_nonblock(4096, exception: false)
+      def silence = @wake.first.read_nonblock(4096, exception: false)
 
-      # The end that nobody waits for first: who is waited for may be left early while it is closed.
+      # The write end first: closing the read end could end the wait too early.
       def release
-        @bell.reverse_each(&:close)
+        @wake.reverse_each(&:close)
         @register = Register.new(QUEUES)
         nil
       end
 
-      # Who waits, for what, and since when. One thread at a time uses it.
+      # The waiting connections: for what, and since when. One thread at a time uses it.
       class Register
         Entry = Struct.new(:io, :token, :interest, :queue, :since, :state)
         private_constant :Entry
@@ -219,14 +219,14 @@ module Plait
           true
         end
 
-        # @return [Array(Array<IO>, Array<IO>)] those that shall be readable, and writable; who waits longest is first
+        # @return [Array(Array<IO>, Array<IO>)] the ones to wait for as readable, and as writable; the longest waiting first
         def awaited
           @entries.each_key.select(&:closed?).each { |io| remove(io) }
           armed = @entries.each_value.select { |entry| entry.state == :armed }
           [READABLE, WRITABLE].map { |bit| armed.select { |entry| entry.interest.anybits?(bit) }.map(&:io) }
         end
 
-        # @param ios [Array<IO>] those that are ready
+        # @param ios [Array<IO>] the ready ones
         # @return [void]
         def note(ios)
           ios.filter_map { |io| @entries[io] }.each do |entry|
@@ -238,7 +238,7 @@ module Plait
         end
 
         # @param count [Integer] at most
-        # @return [Array] tokens of the ready ones, which are now told
+        # @return [Array] tokens of the ready ones, which are silent from now on
         def take(count)
           entries = []
           while entries.size < count && (entry = @ready.shift)
@@ -281,23 +281,23 @@ module Plait
       private_constant :Register
     end
 
-    # Connections that wait for their peer, any number of them, and the one who waits for all. A connection in it costs a
+    # Connections that wait for their peer, any number of them, and one thread that waits for all. A connection in it costs a
     # descriptor and some bytes: no fiber, no thread, no String.
     #
-    # - `add(io, token, interest = READABLE, queue = 0)`: the token is told once, by `wait`, when the IO has become readable
+    # - `add(io, token, interest = READABLE, queue = 0)`: `wait` returns the token once, when the IO has become readable
     #   (WRITABLE: writable; either of READABLE | WRITABLE), or was closed by its peer. Then it is silent until it is armed
-    #   again: who is told has the connection for himself.
+    #   again: the thread that got the token has the connection alone.
     # - `rearm(io, interest = READABLE, queue = 0, keep = false)` arms it again, or with another interest.
     # - `remove(io)`: before it is closed. Returns whether it was there.
-    # - `wait(deadline = nil)`: an Array of the tokens whose turn has come; of many some first, and nobody's turn comes twice
+    # - `wait(deadline = nil)`: an Array of the tokens whose turn has come; of many some first, and no turn comes twice
     #   before all others had theirs. Empty when the deadline has passed or when it was woken; nil when the reactor was closed.
-    #   One thread or fiber waits at a time. A kill or a cancellation there loses nobody's turn.
+    #   One thread or fiber waits at a time. A kill or a cancellation there loses no turn.
     # - `wake` ends a wait, or the next one; from any thread or signal handler.
     # - `expire(queue, before)`: the tokens that are armed, and in that queue, since before that moment (Float, monotonic
-    #   seconds); they are told by that. It looks at those only. There are QUEUES of them, for different times and reasons.
-    #   A place in a queue is taken anew by each `add` and `rearm`; with `keep`, in the same queue, the old one is kept.
-    # - `oldest(queue)`: since when the one waits that is armed longest; nil when there is none.
-    # - `size`, `close` (who waits leaves with nil), `closed?`.
+    #   seconds); this call returns them. It looks at these only. There are QUEUES of them, for different times and reasons.
+    #   Each `add` and `rearm` takes a new place in the queue; with `keep`, in the same queue, the old one is kept.
+    # - `oldest(queue)`: since when the longest armed connection waits; nil when there is none.
+    # - `size`, `close` (a waiting thread gets nil), `closed?`.
     #
     # After a fork the child's is empty, and the parent's goes on undisturbed.
     #

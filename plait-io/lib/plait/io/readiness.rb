@@ -13,17 +13,17 @@ module Plait
       module_function
 
       # @param ios [Array<IO>]
-      # @param seconds [Numeric, nil] nil: for ever
-      # @return [Array<IO>] those that can be read from, empty after that time
+      # @param seconds [Numeric, nil] nil: without a limit
+      # @return [Array<IO>] the readable ones, empty after that time
       def readable(ios, seconds) = await(ios, :wait_readable, seconds) { |time| select(ios, nil, time)&.first }
 
-      # @return [Array<IO>] those that can be written to, empty after that time
+      # @return [Array<IO>] the writable ones, empty after that time
       def writable(ios, seconds) = await(ios, :wait_writable, seconds) { |time| select(nil, ios, time)&.at(1) }
 
       # @param readables [Array<IO>]
       # @param writables [Array<IO>]
-      # @param seconds [Numeric, nil] nil: for ever
-      # @return [Array(Array<IO>, Array<IO>)] those that can be read from and those that can be written to
+      # @param seconds [Numeric, nil] nil: without a limit
+      # @return [Array(Array<IO>, Array<IO>)] the readable ones, and the writable ones
       def either(readables, writables, seconds)
         return in_slices(readables, writables, seconds) if scheduler && !scheduler.respond_to?(:io_select)
 
@@ -46,7 +46,7 @@ module Plait
         scheduler.io_select(readables, writables, nil, seconds)
       end
 
-      # Async's io_select (2.25 to 2.46 at least) waits on a thread as well, but leaves this thread waiting, for ever where there
+      # Async's io_select (2.25 to 2.46 at least) waits on a thread as well, but leaves this thread waiting, without end where there
       # is no time limit, when the fiber's wait is broken off.
       # @api private
       def on_a_thread(readables, writables, seconds)

@@ -9,7 +9,7 @@ module Plait
     # The addresses of a name, as getaddrinfo(3) gives them (hosts file, mDNS and all), within a deadline: in a fiber by
     # its scheduler's `address_resolve`, elsewhere on a thread, since the call itself can't be given a time.
     class Resolver
-      # Raised in the block of a scheduler's timeout; nobody else sees it.
+      # Raised in the block of a scheduler's timeout; it does not leave this class.
       class Expired < StandardError; end
       private_constant :Expired
 
@@ -94,13 +94,13 @@ module Plait
       end
       private_constant :Cache
 
-      # One getaddrinfo(3) on a thread of its own, for all who ask for the same at the same time: a name server that
-      # doesn't answer then holds one thread a name, however often somebody gives up and asks again, and never more than
+      # One getaddrinfo(3) on a thread of its own, for all calls that ask for the same at the same time: a name server that
+      # doesn't answer then holds one thread a name, however often callers give up and ask again, and never more than
       # {MOST}. The thread ends with the call, which Ruby before 3.3 can't break off.
       class Lookup
         # Threads at once.
         MOST = 256
-        # Seconds after which who waits for one of them looks by himself: a wake-up is lost with who is killed when he gets it.
+        # Seconds between two looks of a waiting caller: a killed caller may have taken the wake-up with it.
         PATIENCE = 0.1
         @running = {}
         @lock = Mutex.new

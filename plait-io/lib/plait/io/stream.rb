@@ -127,7 +127,7 @@ module Plait
       # stream when it is left by an exception.
       # @param parts [Array<String>]
       # @param deadline [Deadline, nil] for all of it
-      # @return [Integer] bytes, those of all parts
+      # @return [Integer] bytes of all parts
       # @raise [WriteTimeout]
       # @raise [ConnectionClosed]
       def write(*parts, deadline: nil)
@@ -136,9 +136,9 @@ module Plait
 
       # @!group The whole
 
-      # Guards an exchange, such as a request and its answer: nobody else may have one on this stream meanwhile, and unless
-      # the block comes to its end the stream is closed, whatever ended it (an exception, a timeout, a kill, a
-      # cancellation, `break`, `return`, `throw`): an answer that is still on its way reaches nobody.
+      # Guards an exchange, such as a request and its answer: no other one may run on this stream meanwhile, and unless
+      # the block comes to its end the stream is closed, by any other end (an exception, a timeout, a kill, a
+      # cancellation, `break`, `return`, `throw`): a late answer is dropped.
       # @yieldparam stream [Stream]
       # @return [Object] the block's value
       # @raise [UsageError] for a second one at the same time
@@ -156,7 +156,7 @@ module Plait
       end
 
       # Looks at an idle connection, with one system call.
-      # @return [Boolean] whether it is of no use: closed, reset, or the peer has sent what nobody asked for
+      # @return [Boolean] whether it is of no use: closed, reset, or the peer has sent unasked bytes
       def stale?
         return true if closed? || @exchanging || !@buffer.empty?
 
@@ -176,7 +176,7 @@ module Plait
         @reading || @writing ? wake : release
       end
 
-      # Closes our descriptor of a connection that somebody else goes on using: a fork's, or the other's after `io` was
+      # Closes our descriptor of a connection that another owner goes on using: a fork's, or the other's after `io` was
       # handed over. Nothing is sent and nothing shut down.
       # @return [void]
       def abandon
@@ -188,7 +188,7 @@ module Plait
 
       private
 
-      # Named after what a peer sees: who fails in here has perhaps left half a message there.
+      # A failure in here may leave half a message with the peer.
       def guarded(direction, closing: false)
         raise closed_here if @closed
 
@@ -249,7 +249,7 @@ module Plait
         size
       end
 
-      # Says that it waits, so that who closes the stream meanwhile leaves the descriptor to it: a number that is closed
+      # Says that it waits, so that a thread that closes the stream leaves the descriptor to it: a number that is closed
       # under a waiter may be given to the next connection, and epoll forgets it without a word.
       def await(way, deadline, error = ReadTimeout)
         mark(way, true)

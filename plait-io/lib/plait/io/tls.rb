@@ -6,7 +6,7 @@ require_relative "tls/socket"
 
 module Plait
   module Io
-    # TLS by OpenSSL, for those who need it: it takes longer to load than the rest of the room.
+    # TLS by OpenSSL. It takes longer to load than the other parts, so that programs require it by name.
     module TLS
     end
   end

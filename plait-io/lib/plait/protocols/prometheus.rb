@@ -24,7 +24,7 @@ module Plait
       # @return [self]
       def gauge(name, help, value) = family(name, "gauge", help, { {} => value })
 
-      # Figures of one name, told apart by labels. Without any nothing is written.
+      # Figures of one name, which labels distinguish. Without rows it writes nothing.
       # @param name [String]
       # @param type [String] counter or gauge
       # @param help [String]
@@ -57,7 +57,7 @@ module Plait
 
       def line(name, labels, value) = @lines << "#{name}#{written(labels)} #{value}\n"
 
-      # Each with those below it.
+      # Each bucket counts the values of all lower buckets, too.
       def buckets(name, labels, bounds, counts, sum)
         total = 0
         [*bounds, "+Inf"].zip(counts) do |bound, count|

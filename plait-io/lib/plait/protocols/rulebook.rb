@@ -36,12 +36,12 @@ module Plait
       end
     end
 
-    # How much is taken before the peer has broken a rule that names the limit. A protocol's own have DEFAULTS, in the order of
-    # the engine's struct; LARGEST, what its integers hold; and OPTIONAL, those that may be nil, for none.
+    # How many bytes or elements a parser takes before it raises the error that names the limit. A protocol's own have DEFAULTS, in the order of
+    # the engine's struct; LARGEST, what its integers hold; and OPTIONAL, limits that may be nil.
     class Limits
       OPTIONAL = [].freeze
 
-      # @param limits [Hash{Symbol => Integer, nil}] those that differ from DEFAULTS
+      # @param limits [Hash{Symbol => Integer, nil}] the limits that differ from DEFAULTS
       # @raise [UsageError]
       def initialize(**limits)
         self.class::DEFAULTS.merge(limits).each do |name, value|
@@ -71,7 +71,7 @@ module Plait
       end
     end
 
-    # A rule was broken: how the parts of a twin tell its parser. It never leaves the parsers.
+    # A broken rule, raised by the parts of a pure parser. It never leaves the parser.
     class Broken < StandardError
       # @return [Symbol] of the protocol's Rules
       attr_reader :rule

@@ -29,7 +29,7 @@ module Plait
           @mode = mode
         end
 
-        # @param backlog [Integer, nil] nil: it only has the place, and whoever connects is refused until it listens, too
+        # @param backlog [Integer, nil] nil: it is bound only, and connections are refused until it listens
         # @return [Socket]
         # @raise [ListenError]
         def listen(backlog) = telling { @endpoint.unix? ? listen_unix(backlog) : listen_tcp(backlog) }
@@ -78,7 +78,7 @@ module Plait
           socket&.close unless done
         end
 
-        # The file of a process that was killed stays behind; who listens answers.
+        # A killed process leaves its file behind; a live one accepts the connection.
         def remove_dead_file
           return unless File.socket?(@endpoint.path)
 
@@ -89,7 +89,7 @@ module Plait
       end
 
       # The file of a UNIX socket that this process has made, and that only this process removes: its forks share the
-      # socket, and somebody else may have put another file there since.
+      # socket, and another process may have put its own file there since.
       class SocketFile
         # @param path [String]
         def initialize(path)
@@ -167,7 +167,7 @@ module Plait
           socket.close_on_exec = true
           return socket if socket.getsockopt(Socket::SOL_SOCKET, Socket::SO_ACCEPTCONN).bool
 
-          socket.autoclose = false # it is somebody else's
+          socket.autoclose = false # another owner's descriptor
           raise ListenError, "descriptor #{descriptor} of LISTEN_FDS is a socket that does not listen"
         rescue Errno::EBADF, Errno::ENOTSOCK
           raise ListenError, "descriptor #{descriptor} of LISTEN_FDS is no socket: does LISTEN_FDS say too many?"

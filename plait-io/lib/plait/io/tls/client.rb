@@ -8,10 +8,10 @@ require "plait/values/errors"
 module Plait
   module Io
     module TLS
-      # The connecting side. One object holds what is trusted, who we are, and the sessions that can be used again; it
-      # serves any number of threads and fibers.
+      # The connecting side: the trusted certificates, our own, and the sessions to use again. One object serves any number
+      # of threads and fibers.
       class Client
-        # Whom a handshake expects, and the certificate that was judged last. OpenSSL doesn't tell a check for which socket
+        # The name that a handshake expects, and the certificate that was checked last. OpenSSL doesn't tell a check for which socket
         # it is, but it runs in the fiber that does the handshake: a variable of that fiber brings this in and out.
         Check = Struct.new(:name, :certificate)
         CURRENT = :plait_tls_check

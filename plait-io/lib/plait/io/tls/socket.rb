@@ -53,7 +53,7 @@ module Plait
         end
       end
 
-      # A {Io::Stream} over TLS. An end without the peer's close_notify is an error: somebody may have cut it.
+      # A {Io::Stream} over TLS. An end without the peer's close_notify is an error: an attacker may have cut it.
       class Stream < Io::Stream
         BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
         private_constant :BREAKS

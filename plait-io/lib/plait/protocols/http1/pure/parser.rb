@@ -127,7 +127,7 @@ module Plait
             end
           end
 
-          # A length over the limit is told after the event.
+          # A length over the limit is an error after the :head event.
           def body
             case head.framing
             when :length then length_body
