@@ -46,8 +46,8 @@ module Plait
         scheduler.io_select(readables, writables, nil, seconds)
       end
 
-      # Async's io_select (2.25 to 2.46 at least) waits on a thread as well, but leaves this thread waiting, without end where there
-      # is no time limit, when the fiber's wait is broken off.
+      # Async's io_select (2.25 to 2.46 at least) waits on a thread as well. When the fiber's wait is broken off, it leaves
+      # that thread waiting, without end where there is no time limit.
       # @api private
       def on_a_thread(readables, writables, seconds)
         thread = Thread.new { IO.select(readables, writables, nil, seconds) }

@@ -36,8 +36,9 @@ module Plait
       end
     end
 
-    # How many bytes or elements a parser takes before it raises the error that names the limit. A protocol's own have DEFAULTS, in the order of
-    # the engine's struct; LARGEST, what its integers hold; and OPTIONAL, limits that may be nil.
+    # How many bytes or elements a parser takes before it raises the error that names the limit. A protocol's own have
+    # DEFAULTS, in the order of the engine's struct; LARGEST, the most that its integers hold; and OPTIONAL, limits that may
+    # be nil.
     class Limits
       OPTIONAL = [].freeze
 

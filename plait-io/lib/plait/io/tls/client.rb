@@ -11,8 +11,8 @@ module Plait
       # The connecting side: the trusted certificates, our own, and the sessions to use again. One object serves any number
       # of threads and fibers.
       class Client
-        # The name that a handshake expects, and the certificate that was checked last. OpenSSL doesn't tell a check for which socket
-        # it is, but it runs in the fiber that does the handshake: a variable of that fiber brings this in and out.
+        # The name that a handshake expects, and the certificate that was checked last. OpenSSL doesn't name the socket of a
+        # check, but it runs in the fiber that does the handshake: a variable of that fiber brings this in and out.
         Check = Struct.new(:name, :certificate)
         CURRENT = :plait_tls_check
         private_constant :Check, :CURRENT
