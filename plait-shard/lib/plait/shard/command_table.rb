@@ -11,7 +11,7 @@ module Plait
       # A command, or one of a command's own ("object|encoding").
       Entry = Struct.new(:name, :arity, :flags, :specs)
       # Where keys are: they begin at an index or behind a keyword, and are a range or as many as a number says. The numbers are
-      # those of Redis: lastkey, keystep and limit, or keynumidx, firstkey and keystep.
+      # as in Redis: lastkey, keystep and limit, or keynumidx, firstkey and keystep.
       Spec = Struct.new(:keyword, :start, :find, :first, :second, :third)
 
       # What the data plane wants to know.
@@ -89,12 +89,12 @@ module Plait
     end
 
     # Asks masters, each once, for what the data plane should know of them: their version, which it tells clients, and their
-    # commands, of which those of modules and of newer servers are not in its table.
+    # commands: its table lacks commands of modules and of newer servers.
     # @api private
     class NodeSurvey
-      # Seconds that a start waits for them, so that who connects at once finds all commands.
+      # Seconds that a start waits for them, so that the first clients find all commands.
       PATIENCE = 0.25
-      # Seconds until those are asked again who could not be, and others who have come.
+      # Seconds until unreachable and new masters are asked.
       PERIOD = 5
 
       # @param plane [NativeShard::Plane] that runs

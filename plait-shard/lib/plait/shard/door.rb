@@ -14,7 +14,7 @@ module Plait
       SCHEME = "tls://"
       private_constant :SCHEME
 
-      # A proxy that is its own node would ask itself for ever.
+      # A proxy that is its own node would ask itself without end.
       # @param nodes [Array<(String, String)>] of each its address, packed, and its name
       # @param descriptors [Array<Integer>] of sockets that listen
       # @return [void]
@@ -65,7 +65,7 @@ module Plait
       def to_s = @host.include?(":") ? "[#{@host}]:#{@port}" : "#{@host}:#{@port}"
 
       # @param count [Integer] of threads: the kernel deals connections out to them
-      # @return [Array<Socket>] so many, or more: who connects to one that nobody takes from would wait for ever
+      # @return [Array<Socket>] so many, or more: connections to a socket without a thread would wait without end
       # @raise [ListenError]
       def open(count = 1)
         return take(count) if @inherited.any?
@@ -88,7 +88,7 @@ module Plait
         sockets + Array.new([count - sockets.size, 0].max) { |i| sockets[i % sockets.size].dup }
       end
 
-      # Sockets of several threads share their port, with those of another proxy too: that nobody is there must be seen before.
+      # Sockets of several threads share their port, with another proxy's too: a plain bind first checks that it is free.
       def claim = listener(@port, shared: false).close
 
       def listener(port, shared:)

@@ -18,7 +18,7 @@ module Plait
       # Of names of connections.
       PREFIX = "plait-shard:"
       FIELDS = %w[stamp epoch base state was will serves owner text].freeze
-      # Its error is what clients read: who changed the placement and when.
+      # Clients read its error: which proxy changed the placement, and when.
       CHECK = <<~LUA.strip.gsub("\n", " ")
         redis.call('SELECT', #{DATABASE})
         local record = redis.call('HMGET', KEYS[1], 'serves', 'text')

@@ -76,8 +76,8 @@ module Plait
       end
     end
 
-    # Keeps the data plane informed of who serves what: reads it again from time to time, and whenever a node has refused or a
-    # Sentinel has told of a failover.
+    # Keeps the data plane's topology current: reads it from time to time, and after a node's refusal or a Sentinel's
+    # announcement of a failover.
     # @api private
     class TopologyWatch
       # Seconds between two looks when nothing has happened, and when something has: until when, after that.
@@ -129,7 +129,7 @@ module Plait
         end
       end
 
-      # @return [Boolean] whether somebody has said that something has changed
+      # @return [Boolean] whether a node or a Sentinel has announced a change
       def wait
         ready, = IO.select([@notice, @reader], nil, nil, alert? ? SOON : PERIOD)
         return false unless ready
@@ -152,7 +152,7 @@ module Plait
         @topology = found
         true
       rescue StandardError
-        true # who can't be asked now, or answers nonsense, is asked again; what is known stays
+        true # a source that fails is asked again; the last topology stays
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -38,7 +38,7 @@ module Plait
       private_constant :ALIVE, :OTHERS, :FORGET, :RENEW
 
       # @param connection [NodeConnection]
-      # @return [Hash{String => Hash}] of each proxy that is alive its id, and what it has told of itself
+      # @return [Hash{String => Hash}] of each proxy that is alive its id, and what it says of itself
       # @raise (see NodeConnection#call)
       def self.others(connection)
         Hash[*connection.call("EVAL", OTHERS, "1", Fence::PROXIES)].transform_values { |text| JSON.parse(text) }
@@ -60,7 +60,7 @@ module Plait
       end
 
       # @param file [Proc] the Settings of the proxy's file as it is now
-      # @param keeps [Boolean] whether nodes that know of no placement are told that of this proxy
+      # @param keeps [Boolean] whether nodes that know of no placement record that of this proxy
       # @yieldparam settings [Settings] when the nodes have come to what the file says
       # @return [void]
       def follow(file, keeps:, &reload)
@@ -133,7 +133,7 @@ module Plait
       def read_file
         @file&.call
       rescue Error
-        nil # what is wrong with it is told at a reload
+        nil # a reload reports the error
       end
 
       def renew(connection, name, settings, file)
@@ -160,7 +160,7 @@ module Plait
 
       # ---- what nodes don't know ----
 
-      # One was not told how the last reshard has ended, as others were; or came back empty, or with what it had before.
+      # A node missed the end of the last reshard, or came back empty or with an older state.
       def mend(settings, records)
         newest = newest_of(records)
         return begin_with(settings, records) if newest.zero? && @keeps && whole?(settings, records)
@@ -169,7 +169,7 @@ module Plait
       end
 
       # @param present [Hash{String => Record}] of the last reshard
-      # @param former [Hash{String => Record}] of those before it
+      # @param former [Hash{String => Record}] of earlier reshards
       def spread(settings, records, present, former)
         ending = present.each_value.find(&:settled?) or return
         tell(settings, present.reject { |_, record| record.settled? }, ending)

@@ -84,7 +84,7 @@ module Plait
       end
     end
 
-    # Tells figures over HTTP: /metrics for Prometheus, /status as JSON. One request a connection: it is for a few who ask every
+    # Serves figures over HTTP: /metrics for Prometheus, /status as JSON. One request a connection, for a few callers every
     # few seconds.
     # @api private
     class MetricsEndpoint
@@ -109,7 +109,7 @@ module Plait
         started = Queue.new
         @thread = Thread.new { serve(started) }
         @thread.name = "plait shard metrics"
-        started.pop # what it needs to wait is there, whatever becomes of descriptors
+        started.pop # its wake-up pipe exists, even if descriptors run out later
       end
 
       # @return [Socket] a copy of the one that listens

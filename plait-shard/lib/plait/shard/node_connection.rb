@@ -142,7 +142,7 @@ module Plait
       end
 
       # @param password [String, nil]
-      # @return [NodeAccess] to those who ask for another password
+      # @return [NodeAccess] to nodes with another password
       def with(password:) = NodeAccess.new(@encryption, timeout: timeout, password: password)
 
       # @param node [Node]
@@ -154,7 +154,7 @@ module Plait
       # @return [String] for whom its certificate has to be
       def name_of(node) = @encryption.name_of(node)
 
-      # Of several, such as those of localhost, the first at which the node is.
+      # Of several addresses, as localhost has, the first that accepts a connection.
       # @param node [Node]
       # @return [Addrinfo]
       # @raise [ResolveError]
@@ -185,7 +185,7 @@ module Plait
                "then bin/setup, or gem pristine plait"
       private_constant :FILES
 
-      # @param options [Hash{Symbol => Object}] those of OPTIONS
+      # @param options [Hash{Symbol => Object}] of OPTIONS
       # @raise [UsageError]
       # @raise [UnsupportedError] for nodes, where the extension has no TLS
       def initialize(**options)

@@ -10,11 +10,11 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # The data plane of a {Proxy}, and those before it whose last clients have not gone yet: how one follows another on the same
-    # sockets, so that whoever connects meanwhile waits in their queue.
+    # The data plane of a {Proxy}, and earlier planes whose last clients have not gone yet: how one follows another on the same
+    # sockets, so that new connections wait in their queue.
     # @api private
     class Planes
-      # Seconds for clients to be answered, where nobody says another number.
+      # Seconds for clients to be answered, unless the caller gives another number.
       DRAIN = 10
 
       # @return [NativeShard::Plane] the present one
@@ -53,16 +53,16 @@ module Plait
       # @return [void]
       def stop
         @changing.synchronize do
-          stop_present # first: whoever is interrupted in what follows has stopped it
+          stop_present # first: an interrupt in what follows comes behind it
         ensure
           @retired.stop
           @launch&.close
         end
       end
 
-      # @param within [Numeric] seconds for clients who wait for an answer
+      # @param within [Numeric] seconds for clients that wait for an answer
       # @param linger [Numeric] seconds before that, in which they are served as ever
-      # @return [Boolean] whether nobody was cut
+      # @return [Boolean] whether no client was cut
       def drain(within, linger)
         Retirement.linger(@plane, linger) if linger.positive?
         answered = retire_present(within)
@@ -72,7 +72,7 @@ module Plait
       end
 
       # @param settings [Settings] of the next one
-      # @param within [Numeric, nil] seconds for clients of those before; nil: they may stay
+      # @param within [Numeric, nil] seconds for clients of earlier planes; nil: they may stay
       # @return [void]
       def replace(settings, within)
         @changing.synchronize do
@@ -84,13 +84,13 @@ module Plait
         end
       end
 
-      # Nobody is served while the block runs; who connects waits. If it raises, all is as before.
+      # No client is served while the block runs; new connections wait. If it raises, all is as before.
       # @param settings [Settings] of the next one
-      # @param within [Numeric] seconds for clients of those before
+      # @param within [Numeric] seconds for clients of earlier planes
       # @return [void]
       def switch(settings, within)
         check(settings)
-        # What could still fail when nobody is served any more.
+        # A check that must not fail later, when no client is served.
         with_listeners { |sockets| Door.refuse_itself(settings.addresses, sockets.map(&:fileno)) }
         with_listeners do |sockets|
           @launch.close
@@ -119,7 +119,7 @@ module Plait
       # @return [Hash{Symbol => Integer}] (see Proxy#figures)
       def figures = @totals.figures
 
-      # @return [Array<Socket>] copies of those that listen, to be closed
+      # @return [Array<Socket>] copies of the listening sockets; the caller closes them
       def listeners = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
 
       private
@@ -150,7 +150,7 @@ module Plait
       end
     end
 
-    # What all data planes of a proxy have counted: those that run, and those that have ended. No total ever falls.
+    # What all data planes of a proxy have counted: running planes, and ended ones. No total ever falls.
     # @api private
     class Totals
       # Commands of planes that have ended, and that are remembered as slow.

@@ -21,7 +21,7 @@ module Plait
       DEFAULTS = Settings::DEFAULTS
       # Seconds for clients to be answered, where a proxy ends or its nodes change.
       DRAIN = Planes::DRAIN
-      # Who runs is not garbage, even if nobody else knows of it.
+      # A running proxy is not garbage, even without another reference.
       RUNNING = {}.compare_by_identity
       private_constant :RUNNING
 
@@ -101,7 +101,7 @@ module Plait
       end
 
       # @return [self]
-      # @raise [ListenError] nobody can connect there
+      # @raise [ListenError] the address can't be bound
       # @raise [ResolveError] a node's name has no address
       # @raise [UsageError] when it is running already
       def start
@@ -132,10 +132,10 @@ module Plait
         RUNNING.delete(self)
       end
 
-      # Listens no longer, lets clients who wait for an answer have it, closes those who don't, and stops.
-      # @param within [Numeric] seconds; who waits longer is cut
+      # Listens no longer, lets waiting clients have their answers, closes the others, and stops.
+      # @param within [Numeric] seconds; a client that waits longer is cut
       # @param linger [Numeric] seconds before that, in which clients are served as ever, until all have gone by themselves
-      # @return [Boolean] whether nobody was cut
+      # @return [Boolean] whether no client was cut
       def drain(within: DRAIN, linger: 0)
         close_endpoint
         @planes.drain(within, linger).tap { RUNNING.delete(self) }
@@ -143,9 +143,9 @@ module Plait
         @lease.close
       end
 
-      # Goes on with other nodes or options. Clients who are connected keep their connections, nodes and options where each key is
-      # at the same place as before; else they are closed, each when it waits for no answer, and connect anew.
-      # @param within [Numeric] seconds; who waits for an answer longer than that is cut
+      # Goes on with other nodes or options. Connected clients keep their connections, nodes and options where each key is
+      # at the same place as before; else they are closed, each when it waits for no answer, and connect again.
+      # @param within [Numeric] seconds; a client that waits longer for an answer is cut
       # @param options [Hash] as for {#initialize}, but for listen, threads and metrics, which stay
       # @return [Boolean] whether connected clients could stay
       # @raise [UsageError] when it isn't running, or an option is wrong: nothing has changed then
@@ -163,9 +163,9 @@ module Plait
       end
 
       # Goes on with other nodes, and moves the keys whose place changes. They are copied while clients read and write at the old
-      # places. Then clients are let go, as by {#reload}, and those who connect wait; what has changed last is copied; and they
+      # places. Then clients are let go, as by {#reload}, and new connections wait; the last changes are copied; and they
       # come in, to the new places. No key and no write that was acknowledged is lost, if all of them come through this proxy.
-      # @param within [Numeric] seconds; who waits for an answer longer than that is cut
+      # @param within [Numeric] seconds; a client that waits longer for an answer is cut
       # @param resume [Boolean] whether another that was broken off may have left copies: they are renewed or deleted
       # @param options [Hash] as for {#reload}
       # @return [Integer] keys that were copied; one that has changed meanwhile counts each time
@@ -183,7 +183,7 @@ module Plait
       end
 
       # Takes up other options by itself, when the nodes have come to them: when another proxy has moved the keys.
-      # @param keeps [Boolean] whether nodes that know of no placement are told that of this proxy: they refuse any other from
+      # @param keeps [Boolean] whether nodes that know of no placement record that of this proxy: they refuse any other from
       #   then on, until keys are moved
       # @yieldreturn [Hash{Symbol => Object}] as for {#reload}: what its file says now. It is asked every two seconds
       # @return [void]
@@ -191,13 +191,13 @@ module Plait
         @lease.follow(-> { Settings.new(**yield) }, keeps: keeps) { |settings| @planes.replace(settings, DRAIN) }
       end
 
-      # @return [String, nil] why nodes refuse this proxy: who has moved the keys, and when; nil: they don't, as far as is known
+      # @return [String, nil] why nodes refuse this proxy: which proxy moved the keys, and when; nil: they don't, as far as known
       def left_behind = @lease.left_behind
 
       # @return [Boolean]
       def running? = @planes.running?
 
-      # @return [Hash{Symbol => Array<Socket>}] copies of those that listen, for a proxy that is to take over: who connects is not
+      # @return [Hash{Symbol => Array<Socket>}] copies of the listening sockets, for a proxy that takes over: a connection is not
       #   refused while one listens. The caller closes them.
       def sockets
         { listen: @planes.listeners, metrics: [@endpoint&.socket].compact }
@@ -214,7 +214,7 @@ module Plait
       def metrics_port = @endpoint&.port
 
       # @return [Hash{Symbol => Integer}] clients (now), and since the start accepted, commands, errors (that the proxy itself has
-      #   answered with), bytes_in, bytes_out (from and to clients), node_failures, clients_cut (who had too much kept for them),
+      #   answered with), bytes_in, bytes_out (from and to clients), node_failures, clients_cut (too much was kept for them),
       #   redirections (requests that were asked again, elsewhere or later)
       def figures = @planes.figures
 
@@ -224,8 +224,8 @@ module Plait
       # @raise [UsageError] before {#start}
       def nodes = @planes.nodes
 
-      # The last commands that took `slow:` seconds or longer, of each thread 128 at most; those that wait by themselves (BLPOP)
-      # are not among them.
+      # The last commands that took `slow:` seconds or longer, of each thread 128 at most. Commands that wait by themselves
+      # (BLPOP) are not among them.
       # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
       def slow
         @planes.totals.slow.sort_by(&:first).map do |at, seconds, command, client|
@@ -281,7 +281,7 @@ module Plait
         lock.release
       end
 
-      # Who else moves keys would be in the way of whoever does already.
+      # Keys are moved by the cluster itself there, or by the operator.
       def check_movable(settings)
         return unless [settings, @planes.settings].any? { |one| one.source.watched? }
 

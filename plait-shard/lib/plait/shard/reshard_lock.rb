@@ -14,7 +14,7 @@ module Plait
     # that, the old one does. All of it is on the nodes, so that another proxy can go on after a kill.
     # @api private
     class ReshardLock
-      # Milliseconds for replicas of a node to take what it was told.
+      # Milliseconds for replicas of a node to take a record.
       PATIENCE = 5000
       # What a proxy's user has to be allowed on the nodes.
       NEEDED = "CLIENT LIST, CLIENT KILL, CLIENT SETNAME, EVAL, SELECT and the key plait:shard"
@@ -73,9 +73,9 @@ module Plait
         names.each { |name| nodes_of(name).flat_map(&:replicas).uniq.each { |replica| await_replica(replica, name) } }
       end
 
-      # The new placement counts, once one node has this; a node that can't be told now is told by a proxy later.
+      # The new placement counts, once one node has this; a proxy writes the record later to a node that can't be reached now.
       # @return [void]
-      # @raise [ConnectionError, RemoteError, TimeoutError] no node could be told
+      # @raise [ConnectionError, RemoteError, TimeoutError] no node took the record
       def settle
         return if @state == :decided
 
@@ -116,7 +116,7 @@ module Plait
 
       private
 
-      # Those of the old placement first: whoever takes over from there asks them all, and finds out how it was decided.
+      # Nodes of the old placement first: a proxy that takes over asks all of them, and finds the decision there.
       def names = [@from, @to].flat_map { |settings| masters(settings) }.uniq
 
       def masters(settings) = settings.topology.masters.map(&:to_s)
@@ -178,7 +178,7 @@ module Plait
         Fence.kill_others(own(name), record.serves, @name)
       end
 
-      # Another proxy may have told it, after the first nodes.
+      # Another proxy may have written the record already.
       def tell_moved(name)
         write(name, record(name, "moved"))
       rescue UsageError
@@ -220,7 +220,7 @@ module Plait
         end
       end
 
-      # @return [(Array<String>, Array<Error>)] those with which it went well, and why not with others
+      # @return [(Array<String>, Array<Error>)] the nodes that succeeded, and the errors of the others
       def try_each(names)
         failures = []
         done = names.select do |name|

@@ -6,20 +6,20 @@ module Plait
   module Shard
     # Copies the keys whose place changes, while clients go on with the old places. A key is copied as a whole (DUMP and RESTORE,
     # which checks it) with its time to live; one that changes behind that is copied again, by the nodes' own word about changes.
-    # When nobody writes any longer, {#finish} copies the last ones, and both places have the same.
+    # When no client writes any longer, {#finish} copies the last ones, and both places have the same.
     # @api private
     class Resharding
       BATCH = 200
       # Changes of a round so few that the rest can wait for the end; rounds at most, where writers are quicker than we are.
       FEW = 500
       ROUNDS = 30
-      # RDB's numbers of types. Of any other, streams above all, not all changes are told (XACK …): they are copied at the end
-      # again.
+      # RDB's numbers of types. Nodes don't announce all changes of other types, such as streams (XACK …), which are
+      # copied again at the end.
       TOLD = [*0..14, 16, 17, 18, 20].freeze
       # PTTL of a key without a time to live.
       FOREVER = -1
 
-      # @return [Integer] keys that were copied, those that changed counted each time
+      # @return [Integer] keys that were copied, a changed key counted each time
       attr_reader :copies
 
       # @param from [Settings]
@@ -135,7 +135,7 @@ module Plait
                           "that was broken off (resume: true renews or deletes them), or not of this shard"
       end
 
-      # At their new place, where nobody can have put them but one that was broken off.
+      # Copies at the new place come from a reshard that was broken off.
       def copies_there
         names(@to).flat_map do |name|
           found = []
@@ -196,7 +196,7 @@ module Plait
         end
       end
 
-      # 0 would be for ever.
+      # To RESTORE, 0 is a key without an end.
       def command(key, dump, left)
         return ["DEL", key] unless dump
 
@@ -204,7 +204,7 @@ module Plait
         ["RESTORE", key, left == FOREVER ? 0 : [left, 1].max, dump, "REPLACE"]
       end
 
-      # What was loaded on all nodes, for those that are new.
+      # Functions that all nodes have, for the new nodes.
       def copy_functions
         added = names(@to) - names(@from)
         return if added.empty?
@@ -241,7 +241,7 @@ module Plait
         @thread.report_on_exception = false
       end
 
-      # Returns when all that changed before has been told.
+      # Returns when all earlier changes have been announced.
       # @return [void]
       # @raise [ConnectionClosed] something may have been missed
       def catch_up

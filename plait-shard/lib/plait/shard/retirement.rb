@@ -21,7 +21,7 @@ module Plait
       # @param plane [NativeShard::Plane]
       # @param within [Numeric] seconds
       # @yield before it is stopped, and its figures are gone
-      # @return [Boolean] whether nobody was cut
+      # @return [Boolean] whether no client was cut
       def self.finish(plane, within)
         plane.drain(true)
         ends = now + within
@@ -52,7 +52,7 @@ module Plait
       # Returns when the plane listens no longer.
       # @param launch [Launch] that is closed behind it
       # @param within [Numeric, nil] seconds for its clients; nil: they may stay
-      # @param limit [Numeric] seconds for those of the oldest plane, where there are too many
+      # @param limit [Numeric] seconds for clients of the oldest plane, where there are too many
       # @return [void]
       def add(launch, within, limit)
         launch.plane.drain(!within.nil?)

@@ -25,7 +25,7 @@ module Plait
       STRATEGIES = { strict: ->(_chunk) { 0 }, lazy: ->(chunk) { chunk }, auto: ->(chunk) { [chunk, 64 << 10].max } }.freeze
       # Of the chunk: what a head of a command and its key need, and what one thread reads at once.
       CHUNKS = (1024..(256 << 10))
-      # Those about who may do what.
+      # Passwords and users.
       ACCESS = { password: nil, node_user: nil, node_password: nil }.freeze
       # What clients may do beyond that.
       SWITCHES = { users: false, config: false, keyless_scripts: false }.freeze
@@ -40,7 +40,7 @@ module Plait
       NAMES = [:placement, *PLACEMENT, *[DEFAULTS, ACCESS, SWITCHES, BACK_ENDS, Encryption::OPTIONS].flat_map(&:keys)].freeze
       private_constant :READS, :STRATEGIES, :CHUNKS, :SWITCHES, :SECRET_BYTES, :LARGEST, :LEAST, :PLACEMENT
 
-      # @return [Sources::Fixed, Sources::Cluster, Sources::Sentinels] who knows which nodes there are
+      # @return [Sources::Fixed, Sources::Cluster, Sources::Sentinels] finds the nodes
       attr_reader :source
       # @return [Hash{Symbol => Object}]
       attr_reader :options
@@ -61,7 +61,7 @@ module Plait
         @source = find_source(rule)
       end
 
-      # As it is now is asked for anew.
+      # A copy reads its topology again.
       def initialize_copy(_other)
         super
         @topology = nil
@@ -182,7 +182,7 @@ module Plait
     #     placement: twemproxy
     #     tag: "{}"
     #
-    # Servers may have replicas, or be told of by a cluster or by Sentinels:
+    # Servers may have replicas, or come from a cluster or from Sentinels:
     #
     #     nodes: [{master: 10.0.0.1:6379, replicas: [10.0.0.3:6379]}]
     #     cluster: [10.0.0.1:6379, 10.0.0.2:6379]

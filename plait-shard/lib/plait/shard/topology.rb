@@ -16,7 +16,7 @@ module Plait
       attr_reader :replicas
       # @return [Array<Node>] that have no keys yet
       attr_reader :others
-      # @return [Boolean] whether there are places of which it is not known who has them
+      # @return [Boolean] whether the owner of some places is unknown
       attr_reader :partial
       alias partial? partial
 
@@ -64,7 +64,7 @@ module Plait
         # @return [Boolean] whether it may change
         def watched? = false
 
-        # @return [Boolean] whether its nodes are those of a cluster
+        # @return [Boolean] whether its nodes form a cluster
         def cluster? = false
 
         # @return [Topology]
@@ -84,7 +84,7 @@ module Plait
     # can be mistaken. A topology in these numbers is what the data plane works by.
     # @api private
     class NodeNumbers
-      # For nodes that come later, where the data plane can be told of them.
+      # For nodes that come later, where the topology may change.
       LEAST_ROOM = 256
       MOST_ROOM = 1024
       ROOM_EACH = 4
@@ -132,7 +132,7 @@ module Plait
       end
 
       # @param topology [Topology] of nodes that were added
-      # @return [Array] what the data plane is started with or told: nodes, placement, plan
+      # @return [Array] for the data plane's start or change: nodes, placement, plan
       def plan(topology)
         masters = topology.masters.each_index.map { |index| number(topology.masters[index], index) }
         masters.zip(topology.masters) { |master, node| @names[master] = node.name }
@@ -145,8 +145,8 @@ module Plait
 
       private
 
-      # Masters, the master of each node, who is read from, a number that is the same for the same masters only, more or
-      # less, and whether there are places of nobody.
+      # Masters, the master of each node, which nodes are replicas, a number that is the same for the same masters only, more or
+      # less, and whether there are places without an owner.
       def numbers_of(topology, masters)
         replicas = masters.zip(topology.replicas).flat_map { |master, own| own.map { |node| [number(node), master] } }.to_h
         alone = [*masters, *topology.others.map { |node| number(node) }]
@@ -156,7 +156,7 @@ module Plait
          all.map { |node| replicas.key?(node) ? 1 : 0 }.pack("C*"), generation(masters), topology.partial?]
       end
 
-      # Masters that have been, by those that bear their names now: what they refuse is for these.
+      # Former masters, by the masters that have their names now, which take over what they refuse.
       def followed(topology, masters)
         bearers = topology.masters.map(&:name).zip(masters).to_h
         @names.transform_values { |name| bearers[name] }.compact

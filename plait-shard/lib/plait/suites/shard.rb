@@ -9,7 +9,7 @@ require "plait/values/errors"
 
 module Plait
   module Suites
-    # The comparison of redis-sharding, made anew: each strategy of the proxy's buffers with small and large chunks, over values
+    # The comparison of redis-sharding: each strategy of the proxy's buffers with small and large chunks, over values
     # of 16 bytes to 8 MiB; KEYS over a million keys on one server and on four; and an MSET of 92 MB. Time, and memory before,
     # at the peak, and after. The servers are started for it.
     class Shard < Suite
@@ -66,7 +66,7 @@ module Plait
         experiment("mset", group, on) { |addresses| [direct, *proxies].map { |way| cell(way, task, group, addresses) } }
       end
 
-      # @yieldparam addresses [Proc] for the cells: => those of the servers, once they are there
+      # @yieldparam addresses [Proc] for the cells: => the servers' addresses, once they run
       def experiment(name, title, on, servers: NODES, fill: nil, **options)
         here = nil
         around = lambda do |&block|
@@ -107,8 +107,8 @@ module Plait
         COLUMNS = ["", "time", "min – max", "n", "commands/s", "MB/s", "CPU", "memory before", "peak", "1 s after"].freeze
         private_constant :COLUMNS
 
-        # @param direct [Array<Lab::Cell>] those without a proxy
-        # @param against [Array<String>] two endings of names: ways with the second are held against those with the first
+        # @param direct [Array<Lab::Cell>] the cells without a proxy
+        # @param against [Array<String>] two endings of names: ways with the second are compared with ways with the first
         def initialize(direct:, against: nil, **options)
           super(**options)
           @direct = direct
@@ -141,7 +141,7 @@ module Plait
             "#{best(small, :peak, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
         end
 
-        # Rows that can't be told apart are named together.
+        # Rows that are the same within their spread are named together.
         def best(ranked, figure, one, many)
           leaders = Lab::Statistics.leaders(ranked, &figure)
           "#{leaders.map { |row| name_of(row) }.join(", ")} #{leaders.one? ? one : many}"

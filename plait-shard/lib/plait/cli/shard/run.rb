@@ -82,7 +82,7 @@ module Plait
           thread.kill.join
         end
 
-        # @param before [Array<String>] addresses of those that did not answer
+        # @param before [Array<String>] addresses of the nodes that did not answer
         # @return [Array<String>] likewise
         def tell_of_nodes(proxy, before)
           up, down = proxy.nodes.partition { |node| node[:up] }.map { |nodes| nodes.map { |node| node[:address] } }

@@ -92,7 +92,7 @@ module Plait
 
         def named?(name) = @options[name] || @file.key?(name.to_sym)
 
-        # Other servers in the file are not those that are meant.
+        # Servers of the command line replace the file's.
         def file_without_others
           file = @file.except(*OWN)
           BACK_ENDS.any? { |name| @options[name] } ? file.except(*BACK_ENDS.map(&:to_sym)) : file

@@ -10,7 +10,7 @@ module Plait
   module CLI
     class Shard < Command
       # Takes over from a process that runs, or hands over to one: the sockets that listen go from one to the other, so that
-      # nobody who connects meanwhile is refused. They are told of as a service manager does (sd_listen_fds(3)), which may open
+      # no connection is refused meanwhile. They are announced as by a service manager (sd_listen_fds(3)), which may open
       # them, too.
       module Succession
         # Seconds for the new process to serve.
@@ -24,7 +24,7 @@ module Plait
         module_function
 
         # @param env [ENV, Hash] the variables that tell of them are removed
-        # @return [Hash{Symbol => Array<Socket>}] those that were opened for us: :listen, :metrics
+        # @return [Hash{Symbol => Array<Socket>}] the sockets that were opened for us: :listen, :metrics
         # @raise [ListenError]
         def take_over(env = ENV)
           names = env["LISTEN_FDNAMES"].to_s.split(":")
@@ -33,17 +33,17 @@ module Plait
                  .transform_values { |pairs| pairs.map(&:first) }
         end
 
-        # Tells whoever has started us that we serve.
+        # Announces to the starting process that this one serves.
         # @return [void]
         def serving(env = ENV)
           descriptor = env.delete(READY)
           IO.open(Integer(descriptor, 10), "w") { |pipe| pipe.write("ready") } if descriptor
           Io::Listener::Inheritance.notify("READY=1\nMAINPID=#{Process.pid}", env)
         rescue SystemCallError
-          nil # nobody wants to know any longer
+          nil # the starting process has ended
         end
 
-        # Starts this program anew, as it was started, with these sockets.
+        # Starts this program again, with the same arguments and these sockets.
         # @param sockets [Hash{Symbol => Array<Socket>}]
         # @return [Integer] the process that serves now
         # @raise [UnsupportedError, TimeoutError] it does not

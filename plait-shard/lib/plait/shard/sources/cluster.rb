@@ -45,7 +45,7 @@ module Plait
 
         private
 
-        # Those of the highest epoch, who knows the most slots first.
+        # The views of the highest epoch, the one with the most slots first.
         def newest(views)
           epoch = views.map(&:epoch).max
           views.select { |view| view.epoch == epoch }.sort_by { |view| -view.covered }
@@ -79,7 +79,7 @@ module Plait
           SLOTS = 16_384
           # In a line of CLUSTER NODES: "id ip:port@port,hostname flags master ping pong epoch state slot …".
           Line = Struct.new(:id, :address, :flags, :master, :ping, :pong, :epoch, :state)
-          # Flags of nodes that are nobody's to be asked.
+          # Flags of nodes that can't be asked.
           GONE = %w[fail fail? handshake noaddr slave].freeze
           private_constant :Line, :GONE
 
@@ -88,7 +88,7 @@ module Plait
 
           # @param slots [Array] from, to, and nodes as [host, port, id, …], the master first
           # @param nodes [String]
-          # @param host [String] of the node that says so, for those that it names without one
+          # @param host [String] of the answering node, for nodes that it names without one
           def initialize(slots, nodes, host)
             @slots = slots
             @lines = nodes.lines.map { |line| Line.new(*line.split.first(Line.members.size)) }
@@ -96,10 +96,10 @@ module Plait
             @epoch = @lines.map { |line| line.epoch.to_i }.max || 0
           end
 
-          # @return [Integer] slots of which it knows who has them
+          # @return [Integer] slots whose owner it knows
           def covered = @slots.sum { |from, to,| to - from + 1 }
 
-          # @param former [Topology, nil] who had the slots that nobody has now
+          # @param former [Topology, nil] the former owners, for slots without one now
           # @return [Topology]
           # @raise [ConnectError] no slot belongs to anybody
           def topology(former)
@@ -115,7 +115,7 @@ module Plait
 
           def node_of((host, port)) = Node.new(host.nil? || host.empty? || host == "?" ? @host : host, port)
 
-          # A slot of nobody stays where it was: the node itself says that nobody has it.
+          # A slot without an owner stays where it was: the node itself answers with the error.
           def owners(masters, former)
             numbers = masters.each_with_index.to_h { |node, index| [node.to_s, index] }
             owners = Array.new(SLOTS) { |slot| former ? numbers.fetch(former.placement.owner_of(slot).to_s, 0) : 0 }
@@ -134,7 +134,7 @@ module Plait
             ids.map { |line| node_of_line(line) }.reject { |node| masters.map(&:to_s).include?(node.to_s) }
           end
 
-          # By its hostname, where clients are told those of the others.
+          # By its hostname, where the cluster announces hostnames.
           def node_of_line(line)
             address, hostname = line.address.split(",")
             host, _, port = address.split("@").first.rpartition(":")

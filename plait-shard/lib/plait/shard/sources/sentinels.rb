@@ -79,7 +79,7 @@ module Plait
           well.map { |fields| Node.new(fields["ip"], Integer(fields["port"], 10)) }.reject { |other| other.to_s == node.to_s }
         end
 
-        # A Sentinel may name one that is no longer a master, or not yet: who is said to have become one has to agree.
+        # A Sentinel may name one that is no longer a master, or not yet: a new master has to confirm it.
         def still(node, former)
           before = former&.masters&.find { |other| other.name == node.name }
           return node if before.nil? || before.to_s == node.to_s

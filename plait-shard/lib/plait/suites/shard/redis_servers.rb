@@ -92,7 +92,7 @@ module Plait
       LOOK = 0.2
 
       # @param parent [Integer] process id
-      # @param handshake [IO] is told the port, or what went wrong
+      # @param handshake [IO] the port is written to it, or the error
       # @param options [Hash] as for {Plait::Shard::Proxy#initialize}
       # @return [void]
       def self.run(parent:, handshake: $stdout, **options)

@@ -78,7 +78,7 @@ module Plait
 
         # @param name [String]
         # @param options [Hash, nil] of the proxy; nil: none
-        # @param nodes [Range] those of the servers that it is for
+        # @param nodes [Range] the servers to use
         def initialize(name, options, nodes)
           @name = name
           @options = options
@@ -117,7 +117,7 @@ module Plait
           @clock = (~pid << 3) | 2 # as clock_getcpuclockid(3) makes it
         end
 
-        # @return [Float] seconds of processor time, of all its threads. Also of those that have ended, as Redis 8's do: without
+        # @return [Float] seconds of processor time, of all its threads, also of ended ones, as Redis 8 has: without
         #   them it would go back.
         # @raise [SystemCallError] the process is gone
         def cpu = Process.clock_gettime(@clock)
