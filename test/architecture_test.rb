@@ -46,7 +46,6 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/mechanisms/scheduler/ending.rb" => "another error is under way, which alone can be raised",
       "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does",
       "plait-server/lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
-      "plait-server/lib/plait/server/detour/envelope.rb" => "rack.errors of a request in another process",
       "plait-server/lib/plait/server/logs.rb" => "sends them to files",
       "plait-server/lib/plait/server/stray.rb" => "a process that leaves by exit! at once says why; nobody else could",
       "plait-server/lib/plait/server/workers/life.rb" => "a worker that ends by an error says so, when its master does not",

@@ -39,22 +39,15 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # Connections that wait to be accepted, as far as the kernel allows.
     BACKLOG = 4096
 
-    # Middleware that has some requests of an app run elsewhere than the others: an app that mostly waits can compute, too.
+    # Middleware that runs some requests of an app on the thread pool of the loop of fibers: an app that mostly waits can compute,
+    # too. Under servers without such a loop it calls the app.
     #
-    # - on :threads, on the thread pool of a loop of fibers. Under servers without such a loop it just calls the app.
-    # - on :processes, in processes of each worker, which compute at the same time. What is in env travels by Marshal, and so does
-    #   the answer: `rack.hijack`, `rack.early_hints` and streaming by a call are not there. Under other servers it just calls
-    #   the app.
-    #
-    # An answer is collected as a whole before it leaves, except on threads a file's, or one that is streamed by a call.
+    # An answer is collected as a whole before it leaves, except a file's, or one that is streamed by a call.
     # @example in a config.ru
     #   use Plait::Server.on(:threads) { |request| request.path.start_with?("/reports") }
-    #   use Plait::Server.on(:processes, limit: 2) { |request| request.path == "/thumbnail" }
-    # @param mechanism [Symbol] :threads or :processes
-    # @param options [Hash]
-    # @option options [Integer] :limit processes, of each worker; as many as there are processors
+    # @param mechanism [Symbol] :threads
     # @yieldparam request [Rack::Request] (without the gem rack: env)
-    # @yieldreturn [Boolean] whether the request is one of them
+    # @yieldreturn [Boolean] whether the request moves
     # @return [#new] for `use`
     # @raise [UsageError]
     def self.on(mechanism, **options, &condition) = Detour.new(mechanism, options, condition)
@@ -182,18 +175,9 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     def supervise
       life = @options.life
-      prepare_detours
       @options.plan.on_end << -> { @listeners.each(&:close) } # who connects from now on is refused, and does not wait in vain
       @workers = Workers.new(@options.workers, @bell, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
       @workers.run { life&.ready(@workers) }
-    end
-
-    # Their processes are forks of a worker that has not yet booted, and boot themselves.
-    def prepare_detours
-      hooks = @options.plan.on_boot.dup
-      @options.plan.on_boot.unshift(lambda { |index|
-        Detour::OnProcesses.begin_all(@listeners) { hooks.each { |hook| hook.call(index) } }
-      })
     end
 
     def begin_as(worker)
@@ -205,7 +189,6 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     def serve(life = @options.life)
       own_loop = Fiber.current_scheduler.nil?
-      Detour::OnProcesses.begin_all(@listeners)
       watching_the_loop do
         Plait.run(on: @options.on, on_error: :collect) do |scope|
           @shift = Shift.new(scope, @app, @options, @listeners, @bell)
@@ -215,8 +198,6 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
           Scheduler.current&.cancel_scheduled if own_loop # what apps have started by Fiber.schedule and left behind
         end
       end
-    ensure
-      Detour::OnProcesses.end_all
     end
 
     def watching_the_loop(&block)

@@ -4,7 +4,6 @@ require_relative "answer"
 require_relative "open_file"
 require_relative "signals"
 require_relative "stray"
-require_relative "triplet"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/state"
 require "plait/values/errors"
@@ -34,7 +33,7 @@ module Plait
       # @raise [Exception] what the body raises
       def stream(exchange, env, response, persistent)
         status, headers, body = response
-        Triplet.check(headers, body)
+        check(headers, body)
         answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
         send_body(answer, headers, body)
         persistent = answer.finish
@@ -75,6 +74,14 @@ module Plait
       end
 
       private
+
+      # What lacks a method would else be named by that, and not by what it is. The core has looked at the status.
+      def check(headers, body)
+        raise TypeError, "headers are a Hash of names and values, not #{headers.inspect}" unless headers.respond_to?(:each)
+        return if body.respond_to?(:each) || body.respond_to?(:call) || body.respond_to?(:to_path)
+
+        raise TypeError, "a body has each, or call, and #{body.class} has neither"
+      end
 
       # A complete answer is not cut by what fails behind it.
       def close(body, env, answered)
