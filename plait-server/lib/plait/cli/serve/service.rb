@@ -2,11 +2,11 @@
 
 require "plait/cli/arguments"
 require "plait/cli/command"
-require_relative "../../server/config_file"
+require_relative "../../server/access_log"
 require_relative "../../server/app_process"
+require_relative "../../server/config_file"
 require_relative "../../server/configuration"
 require_relative "../../server/handover"
-require_relative "../../server/access_log"
 require_relative "../../server/master"
 require_relative "../../server/options"
 require_relative "../../server/place"

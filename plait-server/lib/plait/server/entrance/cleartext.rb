@@ -3,7 +3,7 @@
 require "io/wait"
 require "socket"
 require_relative "../entrance"
-require_relative "../http2/frame_reader"
+require_relative "../http2/frames"
 require "plait/values/deadline"
 
 module Plait

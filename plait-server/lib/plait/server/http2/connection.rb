@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "connection/goodbye"
-require_relative "connection/lanes"
-require_relative "connection/patience"
+require_relative "frames"
 require_relative "lane"
 require_relative "session"
-require_relative "violation"
 require "plait/io/channel"
 require "plait/io/reactor"
 require "plait/values/deadline"
@@ -17,12 +14,16 @@ module Plait
       # One peer that speaks HTTP/2, from its greeting to its end: one thread or fiber does all of it, however many streams
       # there are.
       class Connection
-        include Goodbye
-        include Lanes
-        include Patience
-
         # Times that the peer is read before others get their turn.
         TURN = 8
+        # Connections to the core without a request that are kept for the next ones.
+        KEPT = 16
+        # Seconds between two looks at streams that wait for their peer.
+        LOOK = 1
+        # Seconds, and bytes, that a peer may go on sending after GOAWAY: a connection closed with bytes unread is reset, and
+        # the peer would lose the last frames.
+        LINGER = 1
+        LINGERED = 256 * 1024
 
         # @param io [BasicSocket, Io::TLS::Socket] the connection's own now
         # @param options [Options]
@@ -170,6 +171,122 @@ module Plait
           [*@lanes.values, *@free.keys].each(&:close)
           @reactor.close
           @channel.close
+        end
+
+        # ---- lanes: connections to the core, one a stream ----
+
+        def free_lane
+          _, lane = @free.shift
+          return lane if lane.nil? || !lane.stale?
+
+          discard(lane)
+          free_lane
+        rescue *Lane::ENDS
+          discard(lane)
+          free_lane
+        end
+
+        def new_lane
+          lane = Lane.new(@bring.call, @session)
+          @reactor.add(lane.io, lane, lane.armed = Lane::READABLE)
+          lane
+        end
+
+        # Nothing comes on one that nobody uses, but its end.
+        def ready(lane)
+          lane.armed = nil
+          lane.stream ? serve(lane) : discard(lane)
+        end
+
+        def serve(lane)
+          lane.move
+          return unless lane.ended? && lane.stream
+
+          @lanes.delete(lane.stream.id)
+          lane.leave
+          lane.reusable? && @free.size < KEPT && !@draining ? keep(lane) : discard(lane)
+        end
+
+        def keep(lane)
+          @free[lane] = lane
+          arm_lane(lane)
+        end
+
+        def discard(lane)
+          @free.delete(lane)
+          return if lane.io.closed?
+
+          @reactor.remove(lane.io)
+          lane.close
+        end
+
+        # Each has its turn: who had one is the last to have the next.
+        def look_at_all
+          @look = false
+          @lanes.to_a.each do |id, lane|
+            break unless @session.open?
+
+            @lanes[id] = @lanes.delete(id)
+            serve(lane)
+          end
+        end
+
+        def arm_lane(lane)
+          wanted = lane.interest
+          return if wanted.zero? || lane.armed == wanted
+
+          @reactor.rearm(lane.io, lane.armed = wanted)
+        end
+
+        # ---- timeouts ----
+
+        # Seconds for the greeting, and between two requests.
+        def patience = @session.greeted? ? @options.idle_timeout : @options.head_timeout
+
+        def look_at_times
+          now = Deadline.now
+          @idle = now unless @session.idle?
+          @moved = now if @session.output.empty?
+          @assembled = now unless @session.assembling?
+          give_up if late?(@moved, @options.write_timeout, now) || late?(@assembled, @options.head_timeout, now)
+          end_idle if late?(@idle, patience, now)
+          look_at_lanes(now) if late?(@looked, LOOK, now)
+        end
+
+        def late?(since, seconds, now) = !seconds.nil? && now - since >= seconds
+
+        # Nobody is there to be told.
+        def give_up = @over = @gone = true
+
+        def end_idle = @session.greeted? ? @session.drain : give_up
+
+        # The core waits for the peer as long, and would not notice what is stuck here.
+        def look_at_lanes(now)
+          @looked = now
+          late = @lanes.values.select { |lane| lane.stalled?(now, @options.write_timeout) }
+          late.each { |lane| @session.reset(lane.stream, :cancel) }
+        end
+
+        # ---- the end ----
+
+        def say_goodbye
+          deadline = Deadline.after(LINGER)
+          until @session.output.empty? || deadline.expired?
+            transmit
+            @channel.wait(:write, deadline.remaining) unless @session.output.empty?
+          end
+          @channel.end_writing
+          linger(deadline)
+        rescue *Io::Channel::BREAKS
+          nil # it did not want to know
+        end
+
+        def linger(deadline)
+          left = LINGERED
+          until deadline.expired? || left.negative?
+            bytes = @channel.receive
+            bytes ? left -= bytes.bytesize : @channel.wait(:read, deadline.remaining)
+          end
         end
       end
     end

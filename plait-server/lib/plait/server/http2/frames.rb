@@ -1,8 +1,24 @@
 # frozen_string_literal: true
 
+require "plait/values/errors"
+
 module Plait
   class Server
     module HTTP2
+      # How a peer has broken HTTP/2, so that the connection is of no more use (RFC 9113 §5.4.1).
+      class Violation < RemoteProtocolError
+        # @return [Symbol] of {Frames::ERRORS}: what GOAWAY tells the peer
+        attr_reader :code
+
+        # @param code [Symbol]
+        # @param what [String]
+        # @param section [String] of RFC 9113
+        def initialize(code, what, section)
+          @code = code
+          super("the peer broke HTTP/2: #{what}", rule: :http2, section: "RFC 9113 #{section}")
+        end
+      end
+
       # Frames as bytes (RFC 9113 §4, §6).
       module Frames
         # Bytes of a frame's head.
@@ -16,6 +32,8 @@ module Plait
         PADDED = 0x8
         PRIORITIZED = 0x20
 
+        # In the order of their numbers (§6).
+        NAMES = %i[data headers priority rst_stream settings push_promise ping goaway window_update continuation].freeze
         # In the order of their numbers (§7).
         ERRORS = %i[no_error protocol_error internal_error flow_control_error settings_timeout stream_closed frame_size_error
                     refused_stream cancel compression_error connect_error enhance_your_calm inadequate_security
@@ -25,6 +43,48 @@ module Plait
         Frame = Struct.new(:type, :flags, :id, :payload) do
           # @return [Boolean]
           def flag?(bit) = flags.anybits?(bit)
+
+          # @return [void]
+          # @raise [Violation]
+          def stream_only = (refuse(:protocol_error, "#{title} on stream 0", "§6") if id.zero?)
+
+          # @return [void]
+          # @raise [Violation]
+          def connection_only = (refuse(:protocol_error, "#{title} on a stream", "§6") unless id.zero?)
+
+          # @param bytes [Integer] of the payload
+          # @return [void]
+          # @raise [Violation]
+          def sized(bytes)
+            refuse(:frame_size_error, "#{title} of #{payload.bytesize} bytes", "§6") unless payload.bytesize == bytes
+          end
+
+          # @return [String] the payload without its padding
+          # @raise [Violation]
+          def unpadded
+            return payload unless flag?(PADDED)
+
+            padding = payload.getbyte(0)
+            rest = payload.bytesize - 1 - padding.to_i
+            refuse(:protocol_error, "more padding than frame", "§6.1") if padding.nil? || rest.negative?
+            payload.byteslice(1, rest)
+          end
+
+          # @return [Array(String, Integer)] a part of a header block, and the stream that the frame names as its parent, or nil
+          # @raise [Violation]
+          def fragment
+            bytes = unpadded
+            return [bytes, nil] unless flag?(PRIORITIZED)
+
+            refuse(:frame_size_error, "HEADERS too short for a priority", "§6.2") if bytes.bytesize < 5
+            [bytes.byteslice(5..), bytes.unpack1("N") & 0x7fff_ffff]
+          end
+
+          private
+
+          def title = NAMES[type].upcase
+
+          def refuse(code, what, section) = raise(Violation.new(code, what, section))
         end
 
         module_function
@@ -38,6 +98,114 @@ module Plait
         # @param error [Symbol] of {ERRORS}
         # @return [Integer]
         def code(error) = ERRORS.index(error)
+      end
+
+      # Bytes in, frames out.
+      class FrameReader
+        # What a client says first (RFC 9113 §3.4).
+        MAGIC = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".b.freeze
+
+        def initialize
+          @bytes = "".b
+          @at = 0
+        end
+
+        # @param bytes [String] received
+        # @return [self]
+        def <<(bytes)
+          @bytes = @at == @bytes.bytesize ? "".b : @bytes.byteslice(@at..) if @at.positive?
+          @at = 0
+          @bytes << bytes
+          self
+        end
+
+        # @return [Frames::Frame, nil] nil: more bytes are needed
+        # @raise [Violation]
+        def next
+          return unless @greeted || greeted?
+          return if left < Frames::HEAD
+
+          high, low, type, flags, id = @bytes.byteslice(@at, Frames::HEAD).unpack("CnCCN")
+          size = check((high << 16) | low)
+          return if left < Frames::HEAD + size
+
+          payload = @bytes.byteslice(@at + Frames::HEAD, size)
+          @at += Frames::HEAD + size
+          Frames::Frame.new(type, flags, id & 0x7fff_ffff, payload)
+        end
+
+        private
+
+        def left = @bytes.bytesize - @at
+
+        def greeted?
+          begun = @bytes.byteslice(0, MAGIC.bytesize)
+          raise Violation.new(:protocol_error, "it began with #{begun.inspect}", "§3.4") unless MAGIC.start_with?(begun)
+          return unless begun.bytesize == MAGIC.bytesize
+
+          @at = MAGIC.bytesize
+          @greeted = true
+        end
+
+        # Before its bytes have come: of one that speaks something else we would wait for megabytes.
+        def check(size)
+          return size if size <= Frames::LARGEST
+
+          raise Violation.new(:frame_size_error, "a frame of #{size} bytes, where #{Frames::LARGEST} are allowed", "§4.2")
+        end
+      end
+
+      # What the peer wants (RFC 9113 §6.5.2), as far as it concerns a server.
+      class Settings
+        TABLE_SIZE, PUSH, STREAMS, WINDOW, FRAME, LIST = *1..6
+        LARGEST_WINDOW = (1 << 31) - 1
+        FRAMES = (16_384..16_777_215)
+        # In one frame. There are six of them, and some more of extensions.
+        MOST = 64
+
+        # @return [Integer] of each stream in the beginning
+        attr_reader :window
+        # @return [Integer] bytes of a frame
+        attr_reader :frame
+        # @return [Integer, nil] bytes of the table by which heads are compressed, if it was said anew
+        attr_reader :table_size
+
+        def initialize
+          @window = 65_535
+          @frame = 16_384
+        end
+
+        # @param payload [String] of a frame
+        # @return [void]
+        # @raise [Violation]
+        def apply(payload)
+          raise broken(:frame_size_error, "a SETTINGS frame of #{payload.bytesize} bytes") unless (payload.bytesize % 6).zero?
+          raise broken(:enhance_your_calm, "#{payload.bytesize / 6} settings") if payload.bytesize > MOST * 6
+
+          @table_size = nil
+          payload.unpack("nN" * (payload.bytesize / 6)).each_slice(2) { |number, value| set(number, value) }
+        end
+
+        private
+
+        def set(number, value)
+          case number
+          when TABLE_SIZE then @table_size = value
+          when PUSH then raise broken(:protocol_error, "ENABLE_PUSH #{value}") if value > 1
+          when WINDOW then @window = window_of(value)
+          when FRAME then @frame = frame_of(value)
+          end
+        end
+
+        def window_of(value)
+          value <= LARGEST_WINDOW ? value : raise(broken(:flow_control_error, "INITIAL_WINDOW_SIZE #{value}"))
+        end
+
+        def frame_of(value)
+          FRAMES.cover?(value) ? value : raise(broken(:protocol_error, "MAX_FRAME_SIZE #{value}"))
+        end
+
+        def broken(code, what) = Violation.new(code, what, "§6.5")
       end
     end
   end

@@ -1,14 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "calm"
-require_relative "frame_reader"
+require_relative "fields"
 require_relative "frames"
-require_relative "hpack"
-require_relative "session/complaints"
-require_relative "session/control"
-require_relative "session/requests"
-require_relative "settings"
-require_relative "violation"
+require_relative "stream"
 
 module Plait
   class Server
@@ -18,10 +12,6 @@ module Plait
       # The host is told: `request(stream, head)` ({RequestHead}), `data(stream, bytes)`, `finish(stream, trailers)`,
       # `reset(stream)` (nobody wants its answer any more) and `granted(stream)` (more may be sent on it; of nil: on all).
       class Session
-        include Complaints
-        include Control
-        include Requests
-
         # Streams at once.
         STREAMS = 128
         # Bytes that the peer may send on a stream, and on all together, before somebody has taken them.
@@ -34,7 +24,7 @@ module Plait
         # Bytes to be sent with which nobody begins to send more.
         CONGESTED = 128 * 1024
         # By the number of their type.
-        HANDLERS = %i[data headers priority rst_stream settings push_promise ping goaway window_update continuation].freeze
+        HANDLERS = Frames::NAMES
 
         # @return [String] binary: what is to be sent; who sends takes it from the front
         attr_reader :output
@@ -223,6 +213,222 @@ module Plait
           @granted += @untold
           @untold = 0
         end
+
+        # ---- requests: HEADERS, CONTINUATION and DATA ----
+
+        def headers(frame)
+          frame.stream_only
+          raise broken(:protocol_error, "a request on stream #{frame.id}", "§5.1.1") if frame.id.even?
+
+          fragment, dependency = frame.fragment
+          @block = HeaderBlock.new(frame.id, fragment, last: frame.flag?(Frames::END_STREAM), itself: dependency == frame.id,
+                                                       largest: @largest)
+          end_block if frame.flag?(Frames::END_HEADERS)
+        end
+
+        def continuation(frame)
+          raise broken(:protocol_error, "CONTINUATION without HEADERS", "§6.10") unless @block
+
+          @calm.spend
+          @block.add(frame.payload)
+          end_block if frame.flag?(Frames::END_HEADERS)
+        end
+
+        # Whatever becomes of it, it has to be decoded: later ones refer to it.
+        def end_block
+          block, @block = @block, nil
+          fields = @hpack.decode(block.bytes)
+          stream = @streams[block.id]
+          if stream then trailers(stream, fields, block.last?)
+          elsif block.id > @last then open_stream(block, fields)
+          else
+            stray(block.id)
+          end
+        end
+
+        def open_stream(block, fields)
+          @last = block.id
+          return refuse(block.id, :refused_stream) if ending? || @streams.size >= STREAMS
+          return refuse(block.id, :protocol_error) if block.on_itself?
+
+          begin_request(block, RequestHead.new(fields, block.last?))
+        rescue RequestHead::Malformed
+          refuse(block.id, :protocol_error)
+        end
+
+        def begin_request(block, head)
+          head.to_http1 unless head.connect? # what is malformed is so before there is a stream
+          stream = Stream.new(block.id, @peer.window, WINDOW)
+          stream.length = head.length
+          stream.end_receiving if block.last?
+          raise RequestHead::Malformed if stream.wrong_length?
+
+          @streams[block.id] = stream
+          @host.request(stream, head)
+          @host.finish(stream, []) if block.last?
+        end
+
+        def refuse(id, error)
+          put(Frames::RST_STREAM, 0, id, [Frames.code(error)].pack("N"))
+          remember(id)
+          @calm.spend(Calm::RESET)
+        end
+
+        def trailers(stream, fields, last)
+          return fault(stream, :stream_closed) unless stream.receiving?
+          return fault(stream, :protocol_error) if !last || fields.any? { |name, _| name.start_with?(":") }
+
+          end_request(stream, RequestHead.check(fields))
+        rescue RequestHead::Malformed
+          fault(stream, :protocol_error)
+        end
+
+        def data(frame)
+          frame.stream_only
+          size = frame.payload.bytesize
+          @granted -= size
+          raise broken(:flow_control_error, "more than the window of the connection", "§6.9.1") if @granted.negative?
+
+          body = frame.unpadded
+          stream = @streams[frame.id]
+          return discard(frame, size) unless stream
+          return fault(stream, :stream_closed) && grant(size) unless stream.receiving?
+
+          receive_body(stream, body, size, frame.flag?(Frames::END_STREAM))
+        end
+
+        def receive_body(stream, body, size, last)
+          stream.granted -= size
+          stream.received += body.bytesize
+          stream.held += size
+          return fault(stream, :flow_control_error) if stream.granted.negative?
+          return fault(stream, :protocol_error) if stream.wrong_length?
+
+          @calm.spend if body.empty?
+          @host.data(stream, body) unless body.empty?
+          taken(stream, size - body.bytesize)
+          end_request(stream, []) if last
+        end
+
+        def end_request(stream, trailers)
+          return unless @streams.key?(stream.id) # the host has reset it meanwhile
+
+          stream.end_receiving
+          return fault(stream, :protocol_error) if stream.wrong_length?
+
+          @host.finish(stream, trailers)
+        end
+
+        # Of a stream that was reset by us it may have been on its way.
+        def discard(frame, size)
+          grant(size)
+          stray(frame.id)
+        end
+
+        def stray(id)
+          idle(id)
+          @calm.spend
+          return if @gone.key?(id)
+
+          raise broken(:stream_closed, "a frame on stream #{id}, which has ended", "§5.1")
+        end
+
+        # ---- frames about streams, windows and the connection ----
+
+        def priority(frame)
+          frame.stream_only
+          frame.sized(5)
+          @calm.spend
+          itself = (frame.payload.unpack1("N") & 0x7fff_ffff) == frame.id
+          fault(@streams[frame.id], :protocol_error) if itself && @streams.key?(frame.id)
+        end
+
+        def rst_stream(frame)
+          frame.stream_only
+          frame.sized(4)
+          idle(frame.id)
+          stream = @streams[frame.id] or return @calm.spend
+          forget(stream)
+          @host.reset(stream)
+          @calm.spend(Calm::RESET)
+        end
+
+        def window_update(frame)
+          frame.sized(4)
+          @calm.spend
+          more = frame.payload.unpack1("N") & 0x7fff_ffff
+          return widen(more) if frame.id.zero?
+
+          idle(frame.id)
+          stream = @streams[frame.id] or return
+          return fault(stream, :protocol_error) if more.zero?
+          return fault(stream, :flow_control_error) if (stream.window += more) > Settings::LARGEST_WINDOW
+
+          @host.granted(stream)
+        end
+
+        def widen(more)
+          raise broken(:protocol_error, "WINDOW_UPDATE with 0", "§6.9") if more.zero?
+          raise broken(:flow_control_error, "a window too large", "§6.9.1") if (@window += more) > Settings::LARGEST_WINDOW
+
+          @host.granted(nil)
+        end
+
+        def settings(frame)
+          frame.connection_only
+          @greeted = true
+          @calm.spend
+          return frame.sized(0) if frame.flag?(Frames::ACK)
+
+          before = @peer.window
+          @peer.apply(frame.payload)
+          @hpack.limit_table(@peer.table_size) if @peer.table_size
+          shift_windows(@peer.window - before)
+          put(Frames::SETTINGS, Frames::ACK, 0)
+        end
+
+        # §6.9.2
+        def shift_windows(difference)
+          return if difference.zero?
+
+          @streams.each_value do |stream|
+            next if (stream.window += difference) <= Settings::LARGEST_WINDOW
+
+            raise broken(:flow_control_error, "a window too large", "§6.9.2")
+          end
+          @host.granted(nil)
+        end
+
+        def ping(frame)
+          frame.connection_only
+          frame.sized(8)
+          @calm.spend
+          put(Frames::PING, Frames::ACK, 0, frame.payload) unless frame.flag?(Frames::ACK)
+        end
+
+        def goaway(frame)
+          frame.connection_only
+          frame.sized(8) if frame.payload.bytesize < 8
+
+          @leaving = true
+        end
+
+        def push_promise(_frame) = raise(broken(:protocol_error, "PUSH_PROMISE of a client", "§8.4"))
+
+        # ---- mistakes of the peer ----
+
+        def idle(id)
+          raise broken(:protocol_error, "a frame on stream #{id}, which nobody has opened", "§5.1") if id > @last || id.even?
+        end
+
+        # A mistake of the peer's, on that stream alone. It costs as much as one that the peer resets, and is as cheap to it.
+        def fault(stream, error)
+          reset(stream, error)
+          @calm.spend(Calm::RESET)
+          true
+        end
+
+        def broken(code, what, section) = Violation.new(code, what, section)
       end
     end
   end
