@@ -10,12 +10,10 @@ module Plait
 end
 
 require_relative "server/detour"
-require_relative "server/duty"
 require_relative "server/http2"
+require_relative "server/native_core"
 require_relative "server/options"
 require_relative "server/shift"
-require_relative "server/support"
-require_relative "server/watched_loop"
 require_relative "server/workers"
 require "plait/io/bell"
 require "plait/io/endpoint"
@@ -83,7 +81,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def initialize(app, bind: nil, **options)
       raise UsageError, "an app answers to call(env), #{app.inspect} does not" unless app.respond_to?(:call)
 
-      Support.check
+      NativeCore.check
       @app = app
       @options = Options.build(options)
       @listeners = []
@@ -191,8 +189,8 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       own_loop = Fiber.current_scheduler.nil?
       watching_the_loop do
         Plait.run(on: @options.on, on_error: :collect) do |scope|
-          @shift = Shift.new(scope, @app, @options, @listeners, @bell)
-          life&.ready(Duty.new(@shift, life.index, @options.watch))
+          @shift = Shift.new(scope, @app, @options, @listeners, @bell, index: life&.index)
+          life&.ready(@shift)
           @shift.run
         ensure
           Scheduler.current&.cancel_scheduled if own_loop # what apps have started by Fiber.schedule and left behind
@@ -203,7 +201,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     def watching_the_loop(&block)
       return yield unless @options.blocking && @options.watch && @options.on != :threads
 
-      WatchedLoop.around(@options.blocking, @options.watch, &block)
+      @options.watch.around_loop(@options.blocking, &block)
     end
   end
 end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/server/arenas"
+require "plait/server/surroundings"
 require "rbconfig"
 
 class ServerArenasTest < Minitest::Test
   # What threads have gone on with stays in memory that shows, in the maps of a process, how many arenas there are beside the
   # first: each is of 64 MB, aligned so, and read and written from its beginning on.
   PROGRAM = <<~RUBY
-    require "plait/server/arenas"
+    require "plait/server/surroundings"
     limited = Plait::Server::Arenas.limit
     gate = Thread::Queue.new
     threads = Array.new(24) { Thread.new { Array.new(100) { "x" * 2_000 }.tap { gate.pop } } }
@@ -22,7 +22,7 @@ class ServerArenasTest < Minitest::Test
   # Bodies are freed, and what lies between them is kept: too much for the gaps that there are. One that was freed before has
   # malloc put such bodies among the small.
   BODIES = <<~RUBY
-    require "plait/server/arenas"
+    require "plait/server/surroundings"
     def memory = File.read("/proc/self/statm").split[1].to_i * 4096
     puts(Plait::Server::Arenas.limit)
     def pairs = Array.new(200) { ["b" * 300_000, "s" * 40_000] }

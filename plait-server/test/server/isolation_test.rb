@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/command_line"
 require "plait/server"
-require "plait/server/isolation"
+require "plait/server/generation"
 
 class ServerIsolationTest < Minitest::Test
   include Support::CommandLine

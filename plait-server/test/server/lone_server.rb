@@ -17,7 +17,7 @@ class LoneServer
     require "plait"
     require "plait/io/tls"
     require "plait/server"
-    require "plait/server/arenas"
+    require "plait/server/surroundings"
 
     Plait::Server::Arenas.limit # as plait serve does
     on, options = ARGV[0].to_sym, JSON.parse(ARGV[1], symbolize_names: true)

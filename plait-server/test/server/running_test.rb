@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/server/running"
+require "plait/server/state_file"
 require "tmpdir"
 
 class ServerRunningTest < Minitest::Test

@@ -1,19 +1,37 @@
 # frozen_string_literal: true
 
-require_relative "answer/head"
-require_relative "fields"
-require_relative "read_ahead"
-require_relative "tunnel"
+require_relative "open_file"
 require "plait/io/native"
 require "plait/protocols/http1"
 require "plait/values/errors"
 
 module Plait
   class Server
+    # The headers of an app as lines: several values are an Array, or, before Rack 3, lines of one String. Names stay as they
+    # are; white space around a value means nothing.
+    module Fields
+      module_function
+
+      # @param headers [#each] names and values; what begins with "rack." is no header
+      # @return [Array<Array(String, String)>]
+      def of(headers)
+        headers.to_enum(:each).flat_map do |name, value|
+          next [] if name.start_with?("rack.") || value.nil?
+
+          Array(value).flat_map { |one| lines(one.to_s.b).map { |line| [name, line] } }
+        end
+      end
+
+      # @api private
+      def lines(text)
+        lines = text.split("\n").reject(&:empty?)
+        lines << text if text.empty?
+        lines.map { |line| line.gsub(/\A[ \t]+|[ \t]+\z/, "") }
+      end
+    end
+
     # An answer that is sent piece by piece: by chunks where nobody knows how long it will be.
     class Answer
-      include Head
-
       # The peer is gone, or takes nothing any longer.
       class Lost < IOError; end
 
@@ -23,6 +41,8 @@ module Plait
       PIECE = 128 * 1024
       # A last coding by which the client sees where the body ends.
       CHUNKED = /(?:\A|,)[ \t]*chunked\z/i
+      # Header names that the server writes itself.
+      OWN = %w[content-length transfer-encoding connection].freeze
       LAST_CHUNK = "0\r\n\r\n"
 
       # @param exchange [Exchange]
@@ -79,11 +99,6 @@ module Plait
       ensure
         file.close
       end
-
-      # Has whoever wants to write the body himself do so, until he returns.
-      # @param body [#call] called with a stream
-      # @return [void]
-      def write_by(body) = body.call(Tunnel.new(self, @env["rack.input"]))
 
       # Gives the connection away, behind the head: whoever takes it ends it, now or later.
       # @param taker [#call] called with a socket
@@ -223,6 +238,59 @@ module Plait
           @sent += sent
           sleep(0) # others have their turn
         end
+      end
+
+      # ---- the head ----
+
+      def head
+        kept = switching? ? @fields : @fields.reject { |name, _| OWN.include?(name.downcase) }
+        own = switching? ? [] : [length_field, coding_field, connection_field]
+        own << ["date", date] unless named("date")
+        Protocols::HTTP1::Serializer.response(@status, NativeServer.reason(@status), kept + own.compact)
+      end
+
+      def length_field = (["content-length", @length.to_s] if @length && @status != 204 && !tunnel? && !coding_field)
+
+      def coding_field
+        return %w[transfer-encoding chunked] if @framing == :chunked
+
+        coding = named("transfer-encoding")
+        ["transfer-encoding", coding] if coding && @framing != :none && !tunnel? && !coding.casecmp?("identity")
+      end
+
+      # Who names other protocols says so here too (RFC 9110 section 7.8).
+      def connection_field
+        words = []
+        words << "close" unless @persistent
+        words << "keep-alive" if @persistent && @exchange.minor.zero?
+        words << "upgrade" if named("upgrade")
+        ["connection", words.join(", ")] if words.any?
+      end
+
+      def date = Time.now.utc.strftime("%a, %d %b %Y %H:%M:%S GMT")
+    end
+
+    # What an app finds as `rack.early_hints`: tells the client what it will need, before the answer is there (RFC 8297).
+    class EarlyHints
+      # @param app [#call]
+      # @return [#call] the app, offered early hints where the client knows them
+      def self.offer(app)
+        lambda do |env|
+          env["rack.early_hints"] = new(env["rack.hijack"]) unless env["SERVER_PROTOCOL"] == "HTTP/1.0"
+          app.call(env)
+        end
+      end
+
+      # @param exchange [Exchange]
+      def initialize(exchange)
+        @exchange = exchange
+      end
+
+      # @param headers [#each] names and values
+      # @return [void]
+      # @raise [LocalProtocolError]
+      def call(headers)
+        @exchange.interim([Protocols::HTTP1::Serializer.response(103, NativeServer.reason(103), Fields.of(headers))])
       end
     end
   end

@@ -1,15 +1,97 @@
 # frozen_string_literal: true
 
-require_relative "isolation"
-require_relative "later"
-require_relative "rackup_file"
 require_relative "watch"
+require "plait/values/errors"
 # The last: they would load what is loaded here when they are asked for.
 require_relative "../server"
 require "plait"
 
 module Plait
   class Server
+    # A config.ru.
+    module RackupFile
+      module_function
+
+      # @param path [String]
+      # @return [#call] the app
+      # @raise [UsageError] when there is none, or it can't be loaded, or wants the process to exit
+      # @raise [UnsupportedError] without the gem rack
+      def load(path)
+        raise UsageError, "there is no file #{path}: name the config.ru of the app, or go to its folder" unless File.file?(path)
+
+        require_rack
+        app, = Rack::Builder.parse_file(File.expand_path(path)) # before Rack 3 with its options
+        app
+      rescue SystemExit => e
+        raise UsageError, "#{path} can't be loaded: it exits with #{e.status}#{place(e, path)}"
+      rescue StandardError, ScriptError, SystemStackError => e
+        raise if e.is_a?(Error)
+
+        raise UsageError, "#{path} can't be loaded: #{e.message.strip} (#{e.class})#{place(e, path)}"
+      end
+
+      # @api private
+      def require_rack
+        require "rack"
+      rescue LoadError
+        raise UnsupportedError, "the gem rack is needed to load a config.ru: add it to the app's Gemfile (gem install rack)"
+      end
+
+      # @api private
+      def place(error, path)
+        line = error.backtrace&.find { |entry| entry.include?(File.basename(path)) } || error.backtrace&.first
+        line ? " at #{line}" : ""
+      end
+    end
+
+    # An app that is loaded in the process that serves, and not before.
+    class Later
+      # @yieldreturn [#call] the app
+      def initialize(&load)
+        @load = load
+      end
+
+      # @return [void]
+      def load = @app ||= @load.call
+
+      # @param env [Hash]
+      # @return [Array(Integer, Hash, Object)]
+      def call(env) = @app.call(env)
+    end
+
+    # Has Rails keep what belongs to one request by fiber, where requests are fibers. By itself it does so by thread: fibers of
+    # one thread would have one user, one time zone, one connection to the database, and nobody would see why.
+    module Isolation
+      SETTLED = "Rails keeps the state of a request (Current, connections to databases) by fiber, and not by thread, since it " \
+                "runs on %s; config.active_support.isolation_level = :fiber in config/application.rb says the same"
+      TOO_OLD = "this Rails keeps the state of a request by thread, and with on: :%s requests of one thread would get each " \
+                "other's: take Rails 7.0 or newer, or run it on: :threads"
+
+      # To be called when the app is loaded, and before it is called.
+      # @param mechanism [Symbol] that runs the requests
+      # @yieldparam line [String] what to tell, if anything was changed
+      # @return [void]
+      # @raise [UsageError] where it can't be changed
+      def self.settle(mechanism)
+        return if mechanism == :threads || !rails?
+        raise UsageError, format(TOO_OLD, mechanism) unless defined?(::ActiveSupport::IsolatedExecutionState)
+        return if ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
+
+        keep_by_fiber
+        yield format(SETTLED, mechanism)
+      end
+
+      # @api private
+      def self.rails? = defined?(::Rails) && ::Rails.respond_to?(:application) && !::Rails.application.nil?
+
+      # What this thread has taken while the app was loaded would be nobody's.
+      # @api private
+      def self.keep_by_fiber
+        ::ActiveRecord::Base.connection_handler.clear_active_connections! if defined?(::ActiveRecord::Base)
+        ::ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
+      end
+    end
+
     # An app as it was loaded once, with the server for it. When the app is to be loaded anew, there is another one.
     class Generation
       # @param configuration [Configuration]

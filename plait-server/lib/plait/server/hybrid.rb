@@ -9,7 +9,7 @@ module Plait
     # those like it are run on the pool, until one of them is quick there. Alike are requests with the same method and the
     # same first segment of the path.
     #
-    # The core asks (rb_server_hybrid.c), and only after a request that took long: what is quick costs nothing.
+    # The core (plait-io/ext/plait_io/server/rb_server_hybrid.c) asks only after a slow request: a quick one costs nothing.
     class Hybrid
       # Seconds below which a request on the pool is quick.
       QUICK = 0.01

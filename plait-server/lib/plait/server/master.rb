@@ -2,19 +2,16 @@
 
 require_relative "app_process"
 require_relative "configuration"
-require_relative "duty"
 require_relative "generation"
-require_relative "handover"
 require_relative "logs"
-require_relative "metrics_endpoint"
+require_relative "metrics"
+require_relative "native_core"
 require_relative "options"
 require_relative "pid_file"
-require_relative "pulse"
 require_relative "service_manager"
 require_relative "sockets"
 require_relative "state_file"
 require_relative "stray"
-require_relative "support"
 require_relative "surroundings"
 require_relative "workers"
 require "plait/io/bell"
@@ -44,7 +41,7 @@ module Plait
       # @param configuration [Configuration]
       # @param notice [#call] is told, in a line, what people should know
       def initialize(configuration, notice:)
-        Support.check
+        NativeCore.check
         Options.build(configuration.options) # what is wrong with them is said before anything is begun
         @configuration = configuration
         @notice = notice
@@ -183,7 +180,7 @@ module Plait
       # @api private
       def index = 0
 
-      # @param duty [Duty]
+      # @param duty [Shift]
       # @return [void]
       # @api private
       def ready(duty)

@@ -1,11 +1,99 @@
 # frozen_string_literal: true
 
-require_relative "exchange"
-require_relative "no_input"
+require "socket"
 require "plait/io/native"
+require "plait/values/errors"
 
 module Plait
   class Server
+    # One request's hold on its connection. It knows whose it is: kept longer than its request it reaches nobody.
+    #
+    # The core that has made it (see {NativeCore}) gives it:
+    # - `write(parts)`: sends Strings without waiting; the bytes that the peer has not taken yet, or nil when it is gone
+    # - `interim(parts)`: the same with a 1xx answer, after which the answer itself is still to come
+    # - `send_file(descriptor, offset, count)`: sends of a file what can be sent without waiting; the bytes, 0 when none
+    #   could be, false when the file is shorter, nil when the connection is gone
+    # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `begun?`: whether some of an answer was sent
+    # - `env`: of the request, while its app runs; else nil
+    # - `detach`: its descriptor and what was received behind the request: the caller's from then on
+    Exchange = Struct.new(:core, :ticket, :serial)
+
+    # See {Exchange} above.
+    class Exchange
+      # What an app finds as `rack.hijack`: the connection is its own from then on.
+      # @return [Socket]
+      # @raise [ConnectionClosed] when it is gone
+      def call
+        @hijacked ||= take_over
+      end
+
+      # The app has failed, and has told nobody else of the connection that it has taken.
+      # @return [void]
+      def abandon = @hijacked&.close
+
+      # @return [Socket] to wait by; the connection stays the core's
+      def io
+        @io ||= Socket.for_fd(number).tap { |socket| socket.autoclose = false }
+      end
+
+      def inspect = "#<#{self.class}>"
+
+      private
+
+      # As `rack.hijack_io`, too, where Rack 2 has it.
+      def take_over
+        socket = socket(*(detach or raise ConnectionClosed, "the connection of this request is gone"))
+        env&.store("rack.hijack_io", socket)
+        socket
+      end
+
+      def socket(number, rest)
+        socket = Socket.for_fd(number)
+        socket.sync = true
+        socket.ungetbyte(rest) unless rest.empty?
+        socket
+      end
+    end
+
+    # The input of a request without a body. One is enough for all: there is nothing in it that could change.
+    class NoInput
+      # @return [String, nil] as IO#read at the end of the input
+      def read(length = nil, buffer = nil)
+        buffer = buffer ? buffer.replace("") : +""
+        buffer if length.nil? || length.zero?
+      end
+
+      # @return [nil]
+      def gets(*) = nil
+
+      # @return [self]
+      def each(*) = self
+
+      # @return [0]
+      def rewind = 0
+
+      # @return [0]
+      def size = 0
+
+      # @return [0]
+      def pos = 0
+
+      # @return [true]
+      def eof? = true
+
+      # @return [true]
+      def binmode? = true
+
+      # @return [Encoding]
+      def external_encoding = Encoding::BINARY
+
+      # @return [nil]
+      def close = nil
+
+      # @return [false]
+      def closed? = false
+    end
+
     NativeServer.define_core(self) if Native.available? && Plait.const_defined?(:NativeServer)
 
     # The connections of a server and its workers, in C: rb_server.c.
@@ -25,6 +113,14 @@ module Plait
     # - `unfinished`: how many requests were begun and are not answered
     # - `statistics`: a Hash of counts
     class NativeCore
+      # @return [void]
+      # @raise [UnsupportedError] where there is no core
+      def self.check
+        return if Plait.const_defined?(:NativeServer)
+
+        raise UnsupportedError, "Plait::Server needs the C extension on Linux (#{Native::REASON || "this is another system"})"
+      end
+
       def inspect = "#<#{self.class}>"
     end
   end

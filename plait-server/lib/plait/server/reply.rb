@@ -2,7 +2,6 @@
 
 require_relative "answer"
 require_relative "open_file"
-require_relative "signals"
 require_relative "stray"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/state"
@@ -10,6 +9,81 @@ require "plait/values/errors"
 
 module Plait
   class Server
+    # A signal that nobody handles is raised by Ruby in the main thread, wherever that is: on fibers, in an app. An app may raise
+    # the same by itself, and must not end the server by that.
+    module Signals
+      class << self
+        # @param error [SignalException] raised in the main thread
+        # @return [Boolean] whether it was a signal, and not the app, as far as that can be told
+        def sent?(error)
+          return false if error.is_a?(Interrupt) && !error.message.empty? # Ruby gives one of its own no message
+
+          unhandled?(error.signo)
+        end
+
+        private
+
+        # What handles a signal is told only to who changes it. One that comes just then is sent again.
+        def unhandled?(number)
+          came = false
+          before = trap(number) { came = true }
+          before == "DEFAULT"
+        rescue ArgumentError
+          false # none that Ruby would raise
+        ensure
+          trap(number, before) if before
+          Process.kill(number, Process.pid) if came
+        end
+      end
+    end
+
+    # What a streaming body writes to, and reads the request's body from (Rack 3, "Streaming Body").
+    class Tunnel
+      # @param answer [Answer]
+      # @param input [#read]
+      def initialize(answer, input)
+        @answer = answer
+        @input = input
+      end
+
+      # @return [String, nil] as IO#read
+      def read(...) = @input.read(...)
+
+      # @return [Integer] bytes
+      # @raise [IOError] when it was closed
+      def write(*parts)
+        raise IOError, "the stream is closed" if @closed
+
+        parts.each { |part| @answer << part.to_s }
+        parts.sum { |part| part.to_s.bytesize }
+      end
+
+      # @return [self]
+      def <<(part)
+        write(part)
+        self
+      end
+
+      # @return [self]
+      def flush
+        @answer.flush
+        self
+      end
+
+      # @return [nil]
+      def close_read = nil
+
+      # @return [nil]
+      def close_write = close
+
+      # The answer ends when the body's `call` returns.
+      # @return [nil]
+      def close = (@closed = true) && nil
+
+      # @return [Boolean]
+      def closed? = @closed || false
+    end
+
     # What the core leaves to Ruby: answers that are more than a Hash and an Array, and errors of the app.
     class Reply
       # @param options [Options]
@@ -35,7 +109,7 @@ module Plait
         status, headers, body = response
         check(headers, body)
         answer = Answer.new(exchange, env, Integer(status), headers, persistent: persistent, timeout: @options.write_timeout)
-        send_body(answer, headers, body)
+        send_body(answer, env, headers, body)
         persistent = answer.finish
         answered = true
         persistent
@@ -98,7 +172,7 @@ module Plait
         errors.flush
       end
 
-      def send_body(answer, headers, body)
+      def send_body(answer, env, headers, body)
         return answer.flush if answer.bodiless?
 
         taker = taker_of(answer, headers, body)
@@ -108,7 +182,7 @@ module Plait
         return answer.send_file(file) if file
         return body.each { |part| answer << part } if body.respond_to?(:each)
 
-        answer.write_by(body)
+        body.call(Tunnel.new(answer, env["rack.input"]))
       end
 
       # @return [File, nil]

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
+require "etc"
 require "socket"
-require_relative "early_hints"
-require_relative "entrance/cleartext"
+require_relative "answer"
+require_relative "entrance"
 require_relative "entrance/tls"
 require_relative "http2"
 require_relative "hybrid"
@@ -23,18 +24,26 @@ module Plait
       SWEEP = 1
       LOOK = 0.01
 
+      # Names of the core's figures that go up and down.
+      GAUGES = %i[connections idle running waiting].freeze
+      # Names of the core's figures that a report leaves out.
+      INTERNAL = %i[workers].freeze
+      # Bytes of a page of memory.
+      PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
+
       # Which request of a loop of fibers an exception is for is not known: the loop gets none.
       LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
              "or run on: :threads; Server#stop ends the server"
       IDLE = "it runs no request now"
-      private_constant :LOOP, :IDLE
+      private_constant :LOOP, :IDLE, :GAUGES, :INTERNAL, :PAGE
 
       # @param scope [Scope] in which all of it runs
       # @param app [#call]
       # @param options [Options]
       # @param listeners [Array<Io::Listener>]
       # @param bell [Io::Bell] rings when it shall end
-      def initialize(scope, app, options, listeners, bell)
+      # @param index [Integer, nil] of this process among the workers
+      def initialize(scope, app, options, listeners, bell, index: nil)
         @scope = scope
         @bell = bell
         @listeners = listeners
@@ -45,6 +54,8 @@ module Plait
         @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { work } }, options.settings)
         @entrances = []
         @cut = 0
+        @index = index
+        @since = Time.now.to_i
         listeners.each { |listener| admit_from(listener, options) }
       end
 
@@ -66,9 +77,6 @@ module Plait
         @standstill&.end
         Mechanisms::Shield.end_over(Thread.current, method(:drop_raised)) unless @options.on == :threads
       end
-
-      # @return [Hash, nil] see {Standstill#report}
-      def standstill = @standstill&.report
 
       # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
       # when none is left, or after these seconds; then the bell rings. From another thread.
@@ -93,7 +101,28 @@ module Plait
       # @return [Hash{Symbol => Integer}] `cut:`, requests that were not ended in time when it ended
       def statistics = @core.statistics.merge!(cut: @cut)
 
+      # @return [Hash] `counters:`, `gauges:` and `workers:`, see {Workers#report}; `standstill:`, see {Standstill#report}
+      def report
+        figures = statistics
+        gauges = figures.slice(*GAUGES).merge(memory: memory)
+        counters = figures.except(*GAUGES, *INTERNAL)
+        counters.merge!(@options.watch.counters) if @options.watch
+        about = { index: @index, pid: Process.pid, since: @since, requests: counters.fetch(:requests), **gauges }
+        { counters: counters, gauges: gauges, workers: [about], standstill: @standstill&.report }
+      end
+
+      # The hooks of the plan have opened the logs already.
+      # @return [void]
+      def reopen = nil
+
       private
+
+      # @return [Integer] bytes of memory that this process has; 0 where the system doesn't tell
+      def memory
+        File.read("/proc/self/statm").split[1].to_i * PAGE
+      rescue SystemCallError
+        0
+      end
 
       def look_after_loop
         Mechanisms::Shield.over(Thread.current, method(:drop_raised))

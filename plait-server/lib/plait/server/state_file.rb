@@ -1,12 +1,29 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "running"
 require "plait/values/errors"
 require "plait/values/system_reason"
 
 module Plait
   class Server
+    # Whether processes run. Their numbers come again: since when one runs tells it from a later one with the same number.
+    module Running
+      # Of what the system says of a process behind its name, proc(5): its state, and when it was begun.
+      STATE = 0
+      BEGAN = 19
+      # Of those that have ended, and wait for their parents to see to it.
+      ENDED = %w[Z X].freeze
+
+      # @param pid [Integer]
+      # @return [Integer, nil] when it was begun, in ticks of the machine's clock; nil when it does not run
+      def self.since(pid)
+        figures = File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split
+        Integer(figures[BEGAN]) unless ENDED.include?(figures[STATE])
+      rescue SystemCallError
+        nil
+      end
+    end
+
     # A file in which a server tells how it is, for `plait serve status` and for whoever wants to look. Whole at any time.
     class StateFile
       # What is in each of them.
@@ -55,6 +72,46 @@ module Plait
       private
 
       def began = @began ||= Running.since(Process.pid)
+    end
+
+    # Writes a server's status into its {StateFile}, again and again.
+    class Pulse
+      # Seconds between two times.
+      PAUSE = 1
+
+      # @param file [StateFile, nil] nil: nobody wants to know
+      # @yieldreturn [Hash] how the server is
+      def initialize(file, &state)
+        @file = file
+        @state = state
+      end
+
+      # @return [void]
+      # @raise [SystemCallError]
+      def tell = @file&.write(@state.call)
+
+      # @return [void]
+      def begin
+        @thread = Thread.new do
+          loop do
+            tell_if_possible
+            sleep(PAUSE)
+          end
+        end
+        @thread.name = "plait status"
+      end
+
+      # @return [void]
+      def end = @thread&.kill&.join
+
+      private
+
+      # A full disk is no reason to stop telling, and may be over soon.
+      def tell_if_possible
+        tell
+      rescue SystemCallError
+        nil
+      end
     end
   end
 end

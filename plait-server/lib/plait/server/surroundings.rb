@@ -1,11 +1,40 @@
 # frozen_string_literal: true
 
-require_relative "arenas"
+require "plait/io/native"
 require "plait/values/errors"
 require "plait/values/system_reason"
 
 module Plait
   class Server
+    # How many arenas the C library's malloc has, and what is kept out of them. It gives threads arenas of their own, so that
+    # they need not wait for each other; Ruby's take turns anyway, and what one of them has freed another one's arena can't use.
+    # Each comes to hold what its threads need at most: a server on threads grew by two thirds within minutes. With two it stood
+    # still until some thread of the other one got large bodies, after one minute or after five, and had 20 MB more from then
+    # on. Large bodies have pages of their own, else what is freed of them stays as gaps below what came later.
+    module Arenas
+      # As many as there are then.
+      COUNT = 1
+      # In the environment: somebody knows better.
+      VARIABLE = "MALLOC_ARENA_MAX"
+      # Bytes from which on something is large: what malloc begins with, and raises otherwise by what is freed.
+      LARGE = 128 * 1024
+      # Free bytes that an arena keeps at its end.
+      SPARE = 4 * 1024 * 1024
+      VARIABLE_OF_LARGE = "MALLOC_MMAP_THRESHOLD_"
+
+      class << self
+        # For all of this process, and its forks: to be called by programs, before there are threads.
+        # @param env [ENV, Hash]
+        # @return [Boolean] whether their number is limited from now on; not where malloc is another one, or was told otherwise
+        def limit(env = ENV)
+          return false unless Native.available?
+
+          NativeMalloc.map_large(LARGE, SPARE) unless env.key?(VARIABLE_OF_LARGE)
+          !env.key?(VARIABLE) && NativeMalloc.limit_arenas(COUNT)
+        end
+      end
+    end
+
     # Where a server runs: its folder, the environment's name, and what the system lets it have.
     module Surroundings
       # Open files that are asked for at most: some programs that an app begins close all that they could have.

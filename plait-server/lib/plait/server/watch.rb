@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "watch/buckets"
-require_relative "watch/gvl"
-require_relative "watch/route"
+require "plait/mechanisms/scheduler"
 require "plait/values/deadline"
 
 module Plait
@@ -75,6 +73,19 @@ module Plait
         @notice.call("#{route}: #{report}") if first_for_long?(route)
       end
 
+      # Puts a loop of fibers in place that reports to {#blocked}; mechanisms run on the loop that the thread has already.
+      # @param seconds [Numeric] see {Scheduler#initialize}
+      # @return [Object] what the block returns
+      def around_loop(seconds)
+        thread = Thread.current
+        Fiber.set_scheduler(Scheduler.new(blocking: ->(report) { blocked(report, thread) }, threshold: seconds))
+        begin
+          yield
+        ensure
+          Fiber.set_scheduler(nil)
+        end
+      end
+
       # @return [Hash{Symbol => Object}] counted until now
       def counters
         @lock.synchronize do
@@ -112,6 +123,87 @@ module Plait
         return Integer(text, exception: false) if text
 
         body.sum(&:bytesize) if body.instance_of?(Array) && body.all?(String)
+      end
+
+      # How many times something took how long.
+      class Buckets
+        # Seconds, each the most that belongs into its bucket.
+        BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10].freeze
+
+        def initialize
+          @counts = Array.new(BOUNDS.size + 1, 0)
+          @sum = 0.0
+        end
+
+        # @param seconds [Float]
+        # @return [void]
+        def add(seconds)
+          @counts[BOUNDS.bsearch_index { |bound| seconds <= bound } || BOUNDS.size] += 1
+          @sum += seconds
+        end
+
+        # @return [Hash] `counts:` (index of the bucket => how many), and `sum:` in seconds
+        def to_h = { counts: @counts.each_with_index.to_h { |count, index| [index, count] }, sum: @sum }
+      end
+
+      # How long a request waited for Ruby's lock while it was run: on threads others compute meanwhile. Ruby tells extensions
+      # since 3.2; the gem gvltools makes that a method. Where it is loaded, and its LocalTimer enabled, this is there. On fibers,
+      # which share a thread, it is what the thread has waited meanwhile.
+      class Gvl
+        NANOSECONDS = 1e9
+
+        # @param timer [#monotonic_time, nil]
+        def initialize(timer = Gvl.timer)
+          @timer = timer
+          @total = 0.0
+          @lock = Mutex.new
+        end
+
+        # @return [#monotonic_time, nil] GVLTools::LocalTimer, enabled
+        def self.timer
+          return unless defined?(::GVLTools::LocalTimer) && ::GVLTools::LocalTimer.respond_to?(:monotonic_time)
+
+          ::GVLTools::LocalTimer if !::GVLTools::LocalTimer.respond_to?(:enabled?) || ::GVLTools::LocalTimer.enabled?
+        end
+
+        # @param env [Hash]
+        # @return [void]
+        def begin(env)
+          env["plait.gvl"] = @timer.monotonic_time if @timer
+        end
+
+        # @param env [Hash] in which `plait.gvl_wait` are seconds then
+        # @return [void]
+        def finish(env)
+          before = env.delete("plait.gvl") or return
+          seconds = env["plait.gvl_wait"] = [@timer.monotonic_time - before, 0].max / NANOSECONDS
+          @lock.synchronize { @total += seconds }
+        end
+
+        # @return [Float] seconds, of all requests
+        attr_reader :total
+      end
+
+      # What a request is called, among all that run the same code: as the framework has it, or by the beginning of its path.
+      module Route
+        module_function
+
+        # @param env [Hash]
+        # @return [String] "GET /users/:id", "users#show" or "GET /users"
+        def of(env)
+          env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env)
+        end
+
+        # @api private
+        def action(parameters)
+          "#{parameters[:controller]}##{parameters[:action]}" if parameters && parameters[:controller]
+        end
+
+        # @api private
+        def beginning(env)
+          path = env["PATH_INFO"].to_s
+          "#{env["REQUEST_METHOD"]} #{path[0, path.index("/", 1) || path.size]}"
+        end
       end
     end
   end

@@ -4,7 +4,7 @@ require "plait"
 require_relative "../../plait/server"
 require_relative "../../plait/server/config_file"
 require_relative "../../plait/server/configuration"
-require_relative "../../plait/server/isolation"
+require_relative "../../plait/server/generation"
 require_relative "../../plait/server/place"
 require "plait/values/errors"
 

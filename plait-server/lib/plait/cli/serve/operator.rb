@@ -4,9 +4,8 @@ require "json"
 require "plait/cli/command"
 require "plait/cli/exit_status"
 require_relative "../../server/pid_file"
-require_relative "../../server/running"
 require_relative "../../server/state_file"
-require_relative "../../server/workers/cut"
+require_relative "../../server/workers/plan"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -133,7 +132,7 @@ module Plait
 
         def cut(state)
           count = state.dig("counters", "cut") || 0
-          Server::Workers::Cut.words(count) if count.positive?
+          Server::Workers::Plan.cut(count) if count.positive?
         end
 
         def table(workers)

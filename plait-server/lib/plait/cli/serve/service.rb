@@ -6,11 +6,10 @@ require_relative "../../server/access_log"
 require_relative "../../server/app_process"
 require_relative "../../server/config_file"
 require_relative "../../server/configuration"
-require_relative "../../server/handover"
 require_relative "../../server/master"
 require_relative "../../server/options"
 require_relative "../../server/place"
-require_relative "../../server/workers/cut"
+require_relative "../../server/workers/plan"
 require "plait/values/errors"
 require "plait/version"
 
@@ -44,7 +43,7 @@ module Plait
 
           master = Server::Master.new(@configuration, notice: notice)
           master.run { |endpoints| tell(endpoints, master.count) }
-          @terminal.note(["stopped", *(Server::Workers::Cut.words(master.cut) if master.cut.positive?)].join("; "))
+          @terminal.note(["stopped", *(Server::Workers::Plan.cut(master.cut) if master.cut.positive?)].join("; "))
         end
 
         # @param path [String, nil] of the file with the configuration

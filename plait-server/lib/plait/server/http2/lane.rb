@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "fields"
+require_relative "request_head"
 require "plait/protocols/http1"
 require "plait/values/errors"
 

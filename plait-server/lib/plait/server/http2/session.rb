@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "fields"
 require_relative "frames"
+require_relative "request_head"
 require_relative "stream"
 
 module Plait

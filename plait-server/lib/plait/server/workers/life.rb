@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../stray"
-require_relative "link"
+require_relative "worker"
 require "plait/io/bell"
 require "plait/mechanisms/processes/file_buffers"
 require "plait/values/deadline"

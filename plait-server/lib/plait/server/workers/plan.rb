@@ -46,6 +46,13 @@ module Plait
           new(**DEFAULTS.merge(given.compact).transform_values { |value| value.is_a?(Array) ? value.dup : value }).freeze
         end
 
+        # @param count [Integer] of requests
+        # @return [String] that they were cut when a process ended
+        def self.cut(count)
+          requests, were = count == 1 ? %w[request was] : %w[requests were]
+          "#{count} #{requests} had not ended in time and #{were} cut (see --drain)"
+        end
+
         # @return [String] "worker 2"
         def title(index) = name.sub("%d", index.to_s)
       end

@@ -1,13 +1,24 @@
 # frozen_string_literal: true
 
-require_relative "cut"
-require_relative "tally"
+require_relative "plan"
 require_relative "worker"
 require "plait/values/deadline"
 
 module Plait
   class Server
     class Workers
+      # Sums of what processes report: Hashes of numbers, in which others may stand.
+      module Tally
+        module_function
+
+        # @param hashes [Array<Hash>]
+        # @return [Hash] the sum for each key
+        def sum(hashes) = hashes.reduce({}) { |total, hash| total.merge(hash) { |_, one, other| add(one, other) } }
+
+        # @api private
+        def add(one, other) = one.is_a?(Hash) ? sum([one, other]) : one + other
+      end
+
       # The place of one worker: who has it, who is to take it over, and who has had it and is about to end.
       class Slot
         # Seconds that a worker should live. After one that didn't there is a pause, twice as long each time.
@@ -125,7 +136,7 @@ module Plait
 
         def tell_cut(worker)
           cut = worker.report.fetch(:counters).fetch(:cut, 0)
-          say("(pid #{worker.pid}) was replaced, and #{Cut.words(cut)}") if cut.positive?
+          say("(pid #{worker.pid}) was replaced, and #{Plan.cut(cut)}") if cut.positive?
         end
 
         # None at first.
