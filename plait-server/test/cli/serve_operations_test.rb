@@ -422,7 +422,7 @@ class ServeOperationsTest < Minitest::Test
       %w[--pidfile no/folder/pid] => [2, %r{the PID file no/folder/pid can't be written: there is no folder /.*no/folder$}],
       %w[--state no/folder/state] => [2, %r{the status file no/folder/state can't be written: No such file}],
       %w[--directory no/folder] => [2, %r{the directory .*no/folder can't be entered: No such file}],
-      %w[--workers some] => [2, /--workers some: not a whole number/],
+      %w[--workers some] => [2, /--workers some: workers takes a number from 0 on, not "some"/],
       ["--metrics", at] => [69, /can't listen on #{at}: somebody listens there already/],
       ["--bind", at] => [69, /can't listen on #{at}: somebody listens there already/],
       %w[--bind ssl://127.0.0.1:0?cert=config.ru&key=config.ru] => [2, /there is no certificate in it/],

@@ -41,8 +41,8 @@ class ServeCommandTest < Minitest::Test
     taken = TCPServer.new("127.0.0.1", 0)
     at = "tcp://127.0.0.1:#{taken.local_address.ip_port}"
     { %w[serve] => /there is no file config\.ru/, %w[serve raises.ru] => /raises\.ru can't be loaded: broken.*raises\.ru:2/,
-      %w[serve syntax.ru] => /syntax\.ru can't be loaded/, %w[serve good.ru --on ractors] => /not "ractors"/,
-      %w[serve good.ru --limit many] => /--limit many: not a whole number/,
+      %w[serve syntax.ru] => /syntax\.ru can't be loaded/, %w[serve good.ru --on ractors] => /--on ractors: .* not :ractors/,
+      %w[serve good.ru --limit many] => /--limit many: limit takes a number from 1 on, not "many"/,
       ["serve", "good.ru", "--bind", at] => /somebody listens there/ }
       .each do |arguments, words|
         result = plait(*arguments)
@@ -69,7 +69,7 @@ class ServeCommandTest < Minitest::Test
   def test_what_puma_has_and_is_called_otherwise_here
     { %w[-d] => /--daemon, -d: .* a service manager does that/, %w[-v] => /here it is --access-log -/,
       %w[--control-url auto] => /here it is --state FILE/, %w[-t 5:x] => /--threads 5:x: MIN:MAX, such as 5:5/,
-      %w[-p 99999] => /--port: 99999 is no port/ }.each do |words, told|
+      %w[-p 99999] => /--port 99999: 99999 is no port/ }.each do |words, told|
       result = plait("serve", *words)
       assert_equal(2, result.code)
       assert_match(told, result.err)
@@ -187,7 +187,7 @@ class ServeCommandTest < Minitest::Test
     define_method(:"test_rackup_refuses_#{name}=#{text}") do
       require "rackup/handler/plait"
       error = assert_raises(Plait::UsageError) { Rackup::Handler::Plait.run(->(_) {}, Port: 0, name => text) }
-      assert_match(/\A-O #{name}=#{text}: #{name} is /, error.message)
+      assert_match(/\A-O #{name}=#{text}: #{name} takes /, error.message)
     end
   end
 
@@ -196,8 +196,8 @@ class ServeCommandTest < Minitest::Test
     taken = TCPServer.new("127.0.0.1", 0)
     File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, []] }")
     taken_port = taken.local_address.ip_port.to_s
-    wrong = { %w[-O limit=many] => ["-O limit=many: limit is a whole number", 2],
-              %w[-O on=wishes] => [/\Aa server runs on: :threads, :fibers or :hybrid, not :wishes/, 2],
+    wrong = { %w[-O limit=many] => ["-O limit=many: limit takes a number from 1 on, not \"many\"", 2],
+              %w[-O on=wishes] => [/\A-O on=wishes: a server runs on: :threads, :fibers or :hybrid, not :wishes/, 2],
               %w[-p no] => [%r{\A"tcp://127\.0\.0\.1:no" is no endpoint}, 2],
               ["-p", taken_port] => [%r{\Acan't listen on tcp://127\.0\.0\.1:#{taken_port}: somebody listens there already}, 69] }
     wrong.each do |words, (sentence, status)|

@@ -52,15 +52,15 @@ class BadInputTest < Minitest::Test
   end
 
   def test_options_of_servers
-    { "--workers -1" => "--workers -1: a number from 0 on, or auto", "--limit 0" => "--limit 0: must be 1 or more",
+    { "--workers -1" => "--workers -1: workers takes a number from 0 on", "--limit 0" => "--limit 0: limit takes a number from 1 on",
       "--workers 40000" => "workers: a number from 0 to 1024, or auto, not 40000",
-      "--queue 99999999999999999999" => "--queue 99999999999999999999: must be 10000000 at most",
-      "--drain soon" => "--drain soon: not a number", "--grace -1" => "--grace -1: can't be negative",
-      "--blocking 0" => "--blocking 0: must be more than 0",
-      "--log-format xml" => "--log-format: an access log is common, combined",
-      "--on ractors" => "--on is threads, fibers or hybrid, not \"ractors\"; for processes there is --workers N",
-      "--bind nowhere" => "--bind: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
-      "--metrics nowhere" => "--metrics: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
+      "--queue 99999999999999999999" => "queue: is 1073741824 at most, not 99999999999999999999",
+      "--drain soon" => "--drain soon: drain takes seconds", "--grace -1" => "--grace -1: grace takes seconds",
+      "--blocking 0" => "--blocking 0: blocking takes seconds above 0",
+      "--log-format xml" => "--log-format xml: an access log is common, combined",
+      "--on ractors" => "--on ractors: a server runs on: :threads, :fibers or :hybrid, not :ractors; for processes say workers:",
+      "--bind nowhere" => "--bind nowhere: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
+      "--metrics nowhere" => "--metrics nowhere: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
       "--bind tcp://127.0.0.1:0?backlog=few" => "backlog=few is no number" }
       .each { |options, sentence| refused_here(["serve", *options.split], sentence) }
   end

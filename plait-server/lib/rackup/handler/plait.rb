@@ -13,8 +13,10 @@ module Rackup
     # `rackup -s plait`, with `-O on=threads`, `-O limit=32` and more, see {valid_options}. Ctrl-C and SIGTERM end it: what was
     # begun is answered; a second one ends it at once.
     module Plait
-      # Options that are numbers.
-      COUNTS = %i[limit queue workers].freeze
+      # Options that are words of a config/plait.rb.
+      WORDS = %i[on limit queue workers drain early_hints].freeze
+      # As text.
+      ANSWERS = { "true" => true, "false" => false }.freeze
       # Seconds, at the end, for what was begun, where nothing is said.
       DRAIN = ::Plait::Server::DRAIN
       # What the shell is told, as by `plait serve`: sysexits.h's EX_UNAVAILABLE, where it is not the caller's mistake.
@@ -77,10 +79,17 @@ module Rackup
         # What is in config/plait.rb, as far as it is not for `plait serve` alone; options count more.
         def configuration(options)
           path = ::Plait::Server::ConfigFile::PATH
-          file = File.exist?(path) ? ::Plait::Server::ConfigFile.read(path, notice: NOTICE) : {}
-          idle = UNHEEDED.select { |name| file.key?(name) }
+          settings = ::Plait::Server::ConfigFile.read((path if File.exist?(path)), orders(options), notice: NOTICE)
+          idle = UNHEEDED.select { |name| settings.key?(name) }
           NOTICE.call("#{path}: only plait serve heeds #{idle.join(", ")}") if idle.any?
-          ::Plait::Server::Configuration.of(file, settings(options))
+          ::Plait::Server::Configuration.of(settings)
+        end
+
+        def orders(options)
+          WORDS.filter_map do |name|
+            value = options[name]
+            ["-O #{name}=#{value}", name, ANSWERS.fetch(value, value)] unless value.to_s.empty?
+          end
         end
 
         def server(app, configuration)
@@ -117,30 +126,6 @@ module Rackup
           host = options[:Host] || "127.0.0.1"
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
           "tcp://#{host}:#{options[:Port] || PORT}"
-        end
-
-        def settings(options)
-          counts = options.slice(*COUNTS).to_h { |name, text| [name, count(name, text)] }
-          drain = seconds(options[:drain]) if options.key?(:drain)
-          { on: options[:on]&.to_sym, early_hints: answer(options[:early_hints]), drain: drain, **counts }
-        end
-
-        def count(name, text)
-          Integer(text, exception: false) or raise ::Plait::UsageError, "-O #{name}=#{text}: #{name} is a whole number"
-        end
-
-        def seconds(text)
-          number = Float(text, exception: false)
-          number && number >= 0 ? number : raise(::Plait::UsageError, "-O drain=#{text}: drain is seconds")
-        end
-
-        def answer(text)
-          case text.to_s
-          when "true" then true
-          when "false" then false
-          when "" then nil
-          else raise ::Plait::UsageError, "-O early_hints=#{text}: early_hints is true or false"
-          end
         end
 
         # Where nobody has another way to end it.

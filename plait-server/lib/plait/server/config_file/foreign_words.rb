@@ -3,7 +3,7 @@
 module Plait
   class Server
     class ConfigFile
-      # Words of Puma's for which there is nothing to do here: whoever moves over is told, and need not change them at once.
+      # Words of Puma's for which there is nothing to do here: a user who moves over is told, and need not change them at once.
       module ForeignWords
         # A word => why there is nothing to do.
         REASONS = {
@@ -47,25 +47,9 @@ module Plait
         # Plugins that new apps of Rails' name => what does their work here.
         PLUGINS = { tmp_restart: "for tmp/restart.txt see `plait serve restart`",
                     solid_queue: "run bin/jobs in a process of its own" }.freeze
-        # All but them.
+        # Of one word or several.
         ALL = COMMON_REASONS.flat_map { |words, reason| words.product([reason]) }.to_h.merge(REASONS).freeze
-
-        # @return [void]
-        def plugin(name = nil, *)
-          reason = ["Puma's plugins are for Puma", *PLUGINS[name.to_s.to_sym]].join("; ")
-          @notice.call("#{place}: `#{["plugin", *name&.inspect].join(" ")}` has no meaning here: #{reason}")
-        end
-
-        # An app that nobody would find again is nothing to pass over.
-        # @return [void]
-        # @raise [UsageError]
-        def app(*, &_block) = refuse("an app stands in a config.ru: see rackup")
-
-        ALL.each do |word, reason|
-          define_method(word) do |*_arguments, **_options, &_block|
-            @notice.call("#{place}: `#{word}` has no meaning here: #{reason}")
-          end
-        end
+        private_constant :REASONS, :COMMON_REASONS
       end
     end
   end
