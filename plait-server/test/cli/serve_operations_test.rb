@@ -523,8 +523,8 @@ class ServeOperationsTest < Minitest::Test
   def release(number)
     FileUtils.mkdir_p(path("releases/#{number}/toy/lib"))
     files = {
-      "Gemfile" => "%w[plait plait-io plait-server].each { |name| gem name, path: '#{Support::ROOT}/' + name }\n" \
-                   "gem 'toy', path: 'toy'\n",
+      "Gemfile" => "%w[plait plait-io plait-server].each { |name| gem name, path: \"#{Support::ROOT}/\#{name}\" }\n" \
+                   "gem 'rack'\ngem 'toy', path: 'toy'\n",
       "config.ru" => "require 'toy'\nrun ->(_) { [200, {}, [\"\#{TOY} \#{Gem.loaded_specs['toy'].version}\"]] }\n",
       "toy/lib/toy.rb" => "TOY = '#{number}.0'\n",
       "toy/toy.gemspec" => "Gem::Specification.new { |s| s.name = 'toy'; s.version = '#{number}.0'; s.author = s.summary = '' }\n"

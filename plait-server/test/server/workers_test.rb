@@ -97,15 +97,17 @@ class ServerWorkersTest < Minitest::Test
   %i[fibers hybrid].each do |mechanism|
     ["/loop", "/timeout"].each do |path|
       define_method("test_a_worker_on_#{mechanism}_that_#{path.delete("/")}_keeps_from_its_loop_is_replaced") do
-        serving(mechanism, workers: 1, plan: { silence: 3, grace: 0.5 }) do |server|
-          first = seen(server, 1)
-          caller = connect(server).send("GET #{path}/7 HTTP/1.1\r\nHost: a\r\n\r\n")
-          wait_until(timeout: 60) { @notices.any? { |line| line.include?("is given up") } }
-          wait_until(timeout: 60) { caller.closed_by_peer? }
-          caller.close
-          refute_equal(first, seen(server, 1))
+        with_time_for_reports do |silence|
+          serving(mechanism, workers: 1, plan: { silence: silence, grace: 0.5 }) do |server|
+            first = seen(server, 1)
+            caller = connect(server).send("GET #{path}/7 HTTP/1.1\r\nHost: a\r\n\r\n")
+            wait_until(timeout: 60 + (4 * silence)) { given_up || killed? }
+            wait_until(timeout: 60) { caller.closed_by_peer? }
+            caller.close
+            refute_equal(first, seen(server, 1))
+          end
         end
-        told = @notices.find { |line| line.include?("is given up") }
+        told = given_up
         assert_match(%r{\Aworker 0 \(pid \d+\) is given up, and killed in 0.5 s \(worker_timeout\): GET #{path}/7 has}, told)
         assert_match(/^\t.*#{__FILE__}:\d+:in .*endless/, told)
       end
@@ -114,32 +116,32 @@ class ServerWorkersTest < Minitest::Test
 
   # Which runs on the thread pool.
   def test_what_was_begun_beside_a_loop_that_stands_still_can_end
-    serving(:hybrid, workers: 1, plan: { silence: 3, grace: 60 }) do |server|
-      slow = connect(server)
-      2.times { slow.get("/compute") }
-      slow.send("GET /compute/slow HTTP/1.1\r\nHost: a\r\n\r\n")
-      wait_until(timeout: 60) { File.exist?("#{@folder}/begun") }
-      endless = connect(server).send("GET /loop HTTP/1.1\r\nHost: a\r\n\r\n")
-      wait_until(timeout: 60) { @notices.any? { |line| line.include?("is given up") } }
-      File.write("#{@folder}/go", "")
-      pid = Integer(slow.hear.body)
-      Process.kill(:KILL, pid)
-      refute_equal([pid], seen(server, 1))
-      [slow, endless].each(&:close)
+    with_time_for_reports do |silence|
+      serving(:hybrid, workers: 1, plan: { silence: silence, grace: 600 }) do |server|
+        slow = connect(server)
+        wait_until(timeout: 60) { slow.get("/compute").fields["x-loop"] == "false" }
+        slow.send("GET /compute/slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_until(timeout: 60) { File.exist?("#{@folder}/begun") }
+        endless = connect(server).send("GET /loop HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_until(timeout: 60 + (4 * silence)) { given_up || killed? }
+        File.write("#{@folder}/go", "")
+        see_the_end_of(slow, server) if given_up
+        [slow, endless].each(&:close)
+      end
     end
   end
 
-  def test_why_one_has_died_is_told_and_the_pause_grows
+  # How the pause grows: see the tests of a slot.
+  def test_why_one_has_died_is_told
     serving(:threads, workers: 1) do |server|
-      3.times do |times|
+      2.times do |times|
         connect(server).get("/exit") rescue EOFError # rubocop:disable Style/RescueModifier -- that is what is wanted
         wait_until(timeout: 60) { @notices.size == times + 1 }
         seen(server, 1)
       end
     end
-    assert_match(/\Aworker 0 \(pid \d+\) has died after \d+ s: exit status 3; another one takes its place\z/, @notices[0])
-    assert_match(/exit status 3; another one takes its place in 1 s\z/, @notices[1])
-    assert_match(/in 2 s\z/, @notices[2])
+    sentence = /\Aworker 0 \(pid \d+\) has died after \d+ s: exit status 3; another one takes its place(?: in 1 s)?\z/
+    @notices.each { |notice| assert_match(sentence, notice) }
   end
 
   def test_hooks
@@ -195,6 +197,26 @@ class ServerWorkersTest < Minitest::Test
     end
   end
 
+  # A worker that gets too little of the processor reports late, and is killed as silent: then it gets more time.
+  # @yieldparam silence [Integer] seconds
+  def with_time_for_reports
+    enough = [3, 12, 48].find do |silence|
+      yield silence
+      given_up
+    end
+    assert(enough, "no worker was given up: #{@notices&.inspect}")
+  end
+
+  def given_up = @notices.find { |line| line.include?("is given up") }
+
+  def killed? = @notices.any? { |line| line.include?("it had said nothing for") }
+
+  def see_the_end_of(slow, server)
+    pid = Integer(slow.hear.body)
+    Process.kill(:KILL, pid)
+    refute_equal([pid], seen(server, 1))
+  end
+
   def hooks
     { before_fork: [-> { tell("before fork #{Process.pid}") }], on_boot: [->(index) { tell("boot #{index}") }],
       on_shutdown: [->(index) { tell("shutdown #{index}") }] }
@@ -242,7 +264,7 @@ class ServerWorkersTest < Minitest::Test
       @log&.puts(Process.pid)
       keep_loop(env["PATH_INFO"], folder)
       @grown = "x" * (200 << 20) if env["PATH_INFO"] == "/grow"
-      [200, {}, [Process.pid.to_s]]
+      [200, { "x-loop" => (!Fiber.current_scheduler.nil?).to_s }, [Process.pid.to_s]]
     end
   end
 

@@ -5,13 +5,19 @@ require "plait/server"
 
 class ServerSlotTest < Minitest::Test
   # A worker without a process.
-  Stub = Struct.new(:ready, :status) do
+  Stub = Struct.new(:ready, :status, :age, :standstill, :orders) do
     def hear = nil
     def ready? = ready
     def ended? = !status.nil?
     def close = nil
     def silence = 0
     def report = { counters: { requests: 1 } }
+    def pid = 7
+    def obituary = "exit status 3"
+    def misused = false
+    def overdue? = false
+    def tell(*order) = (self.orders ||= []) << order
+    def end_within(seconds) = tell(:end_within, seconds)
   end
 
   def setup
@@ -29,6 +35,33 @@ class ServerSlotTest < Minitest::Test
     assert_match(/trying again in 1 s\z/, @notices[1])
     assert_match(/trying again in 2 s\z/, @notices[2])
     assert_predicate(slot, :ready?)
+  end
+
+  # A worker of the age 10 s has lived long, and ends the row of those that have not.
+  def test_the_pause_grows_where_no_worker_lives_long
+    ages = [0, 9, 9.9, 10, 0]
+    slot = Plait::Server::Workers::Slot.new(0, @plan) { Stub.new(true, nil, ages.shift) }
+    5.times do
+      wait_until(timeout: 60) { slot.tap(&:fill).worker }
+      slot.worker.status = :ended
+      slot.look
+    end
+    slot.tell_news
+    assert_match(/\Aworker 0 \(pid 7\) has died after 0 s: exit status 3; another one takes its place\z/, @notices[0])
+    assert_equal(["1 s", "2 s", nil, "1 s"], @notices.drop(1).map { |line| line[/takes its place in (\d+ s)\z/, 1] })
+  end
+
+  def test_a_worker_whose_loop_stands_still_is_given_up
+    plan = Plait::Server::Workers::Plan.of(**@plan.to_h, silence: 3, grace: 0.5)
+    worker = Stub.new(true, nil, 1, { seconds: 2.9, text: "GET /loop has" })
+    slot = Plait::Server::Workers::Slot.new(0, plan) { worker }
+    slot.tap(&:fill).look
+    assert_same(worker, slot.worker)
+    worker.standstill[:seconds] = 3
+    slot.tap(&:look).tell_news
+    assert_nil(slot.worker)
+    assert_equal([[:retire, 0.5, 0], [:end_within, 0.5]], worker.orders)
+    assert_equal(["worker 0 (pid 7) is given up, and killed in 0.5 s (worker_timeout): GET /loop has"], @notices)
   end
 
   def test_a_replacement_for_which_there_is_no_process

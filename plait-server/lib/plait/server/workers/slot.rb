@@ -104,8 +104,7 @@ module Plait
         def begin_one
           @hire.call
         rescue SystemCallError, ThreadError => e
-          pause
-          say("can't be begun: #{e.message}; trying again in #{(@due - Deadline.now).ceil} s")
+          say("can't be begun: #{e.message}; trying again in #{pause} s")
           nil
         end
 
@@ -123,9 +122,9 @@ module Plait
         def lose(worker)
           @worker = nil
           @died_young = 0 if worker.age >= YOUNG
-          pause
+          seconds = pause
           say("(pid #{worker.pid}) has died after #{worker.age.round} s: #{worker.obituary}; " \
-              "another one takes its place#{" in #{(@due - Deadline.now).ceil} s" if @due > Deadline.now}")
+              "another one takes its place#{" in #{seconds} s" if seconds.positive?}")
         end
 
         def lose_successor(worker)
@@ -139,10 +138,12 @@ module Plait
           say("(pid #{worker.pid}) was replaced, and #{Plan.cut(cut)}") if cut.positive?
         end
 
-        # None at first.
+        # @return [Integer] seconds until the next worker begins; 0 at first
         def pause
-          @due = Deadline.now + (@died_young.zero? ? 0 : [2**(@died_young - 1), LONGEST_PAUSE].min)
+          seconds = @died_young.zero? ? 0 : [2**(@died_young - 1), LONGEST_PAUSE].min
+          @due = Deadline.now + seconds
           @died_young += 1
+          seconds
         end
 
         def hand_over
