@@ -206,6 +206,7 @@ module Plait
 
         ALL = { common: Common.new, combined: Combined.new, json: Json.new }.freeze
       end
+      private_constant :Formats
     end
   end
 end

@@ -293,5 +293,6 @@ module Plait
         @exchange.interim([Protocols::HTTP1::Serializer.response(103, NativeServer.reason(103), Fields.of(headers))])
       end
     end
+    private_constant :Fields, :Answer, :EarlyHints
   end
 end

@@ -8,57 +8,6 @@ require "plait"
 
 module Plait
   class Server
-    # A config.ru.
-    module RackupFile
-      module_function
-
-      # @param path [String]
-      # @return [#call] the app
-      # @raise [UsageError] when there is none, or it can't be loaded, or wants the process to exit
-      # @raise [UnsupportedError] without the gem rack
-      def load(path)
-        raise UsageError, "there is no file #{path}: name the config.ru of the app, or go to its folder" unless File.file?(path)
-
-        require_rack
-        app, = Rack::Builder.parse_file(File.expand_path(path)) # before Rack 3 with its options
-        app
-      rescue SystemExit => e
-        raise UsageError, "#{path} can't be loaded: it exits with #{e.status}#{place(e, path)}"
-      rescue StandardError, ScriptError, SystemStackError => e
-        raise if e.is_a?(Error)
-
-        raise UsageError, "#{path} can't be loaded: #{e.message.strip} (#{e.class})#{place(e, path)}"
-      end
-
-      # @api private
-      def require_rack
-        require "rack"
-      rescue LoadError
-        raise UnsupportedError, "the gem rack is needed to load a config.ru: add it to the app's Gemfile (gem install rack)"
-      end
-
-      # @api private
-      def place(error, path)
-        line = error.backtrace&.find { |entry| entry.include?(File.basename(path)) } || error.backtrace&.first
-        line ? " at #{line}" : ""
-      end
-    end
-
-    # An app that is loaded in the process that serves, and not before.
-    class Later
-      # @yieldreturn [#call] the app
-      def initialize(&load)
-        @load = load
-      end
-
-      # @return [void]
-      def load = @app ||= @load.call
-
-      # @param env [Hash]
-      # @return [Array(Integer, Hash, Object)]
-      def call(env) = @app.call(env)
-    end
-
     # Has Rails keep what belongs to one request by fiber, where requests are fibers. By itself it does so by thread: fibers of
     # one thread would have one user, one time zone, one connection to the database, and nobody would see why.
     module Isolation
@@ -133,11 +82,44 @@ module Plait
       end
 
       def load
-        RackupFile.load(@configuration.rackup).tap { Isolation.settle(@configuration.options[:on], &@notice.method(:call)) }
+        path = @configuration.rackup
+        raise UsageError, "there is no file #{path}: name the config.ru of the app, or go to its folder" unless File.file?(path)
+
+        require_rack
+        parse(path).tap { Isolation.settle(@configuration.options[:on], &@notice.method(:call)) }
       end
 
+      # @return [#call] the app, which the process that serves loads when it boots
       def later(plan)
-        Later.new { load }.tap { |app| plan.on_boot.unshift(->(_) { app.load.then { @sockets.listen } }) }
+        app = nil
+        plan.on_boot.unshift(lambda { |_|
+          app = load
+          @sockets.listen
+        })
+        ->(env) { app.call(env) }
+      end
+
+      def require_rack
+        require "rack"
+      rescue LoadError
+        raise UnsupportedError, "the gem rack is needed to load a config.ru: add it to the app's Gemfile (gem install rack)"
+      end
+
+      # @raise [UsageError] for a config.ru that can't be loaded, or exits
+      def parse(path)
+        app, = Rack::Builder.parse_file(File.expand_path(path)) # before Rack 3 with its options
+        app
+      rescue SystemExit => e
+        raise UsageError, "#{path} can't be loaded: it exits with #{e.status}#{place(e, path)}"
+      rescue StandardError, ScriptError, SystemStackError => e
+        raise if e.is_a?(Error)
+
+        raise UsageError, "#{path} can't be loaded: #{e.message.strip} (#{e.class})#{place(e, path)}"
+      end
+
+      def place(error, path)
+        line = error.backtrace&.find { |entry| entry.include?(File.basename(path)) } || error.backtrace&.first
+        line ? " at #{line}" : ""
       end
 
       # What the workers share is what none of them writes to.
@@ -147,5 +129,6 @@ module Plait
         Process.setproctitle("plait: worker #{index} [#{File.basename(Dir.pwd)}]")
       end
     end
+    private_constant :Generation
   end
 end

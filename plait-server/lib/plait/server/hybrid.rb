@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "watch"
 require "plait/values/deadline"
 
 module Plait
@@ -53,10 +54,8 @@ module Plait
         Deadline.now - began
       end
 
-      def kind(env)
-        path = env["PATH_INFO"].to_s
-        "#{env["REQUEST_METHOD"]} #{path[0, path.index("/", 1) || path.size]}"
-      end
+      def kind(env) = Watch::Route.beginning(env)
     end
+    private_constant :Hybrid
   end
 end

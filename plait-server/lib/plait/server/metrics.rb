@@ -158,5 +158,6 @@ module Plait
         @thread.join
       end
     end
+    private_constant :MetricsEndpoint
   end
 end

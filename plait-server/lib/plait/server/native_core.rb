@@ -123,5 +123,6 @@ module Plait
 
       def inspect = "#<#{self.class}>"
     end
+    private_constant :NoInput
   end
 end

@@ -61,5 +61,6 @@ module Plait
         tell("READY=1")
       end
     end
+    private_constant :ServiceManager
   end
 end

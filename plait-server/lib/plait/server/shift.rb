@@ -189,5 +189,6 @@ module Plait
         @cut = @core.unfinished
       end
     end
+    private_constant :Shift
   end
 end

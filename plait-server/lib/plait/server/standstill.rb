@@ -93,5 +93,6 @@ module Plait
           "what computes in Plait.offload { }, or use on: :threads\n\t#{lines.join("\n\t")}"
       end
     end
+    private_constant :Standstill
   end
 end

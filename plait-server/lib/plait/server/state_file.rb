@@ -113,5 +113,6 @@ module Plait
         nil
       end
     end
+    private_constant :Pulse
   end
 end

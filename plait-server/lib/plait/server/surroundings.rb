@@ -77,5 +77,6 @@ module Plait
         end
       end
     end
+    private_constant :Surroundings
   end
 end

@@ -207,6 +207,7 @@ module Plait
 
         def broken(code, what) = Violation.new(code, what, "§6.5")
       end
+      private_constant :Violation, :Frames, :Settings
     end
   end
 end

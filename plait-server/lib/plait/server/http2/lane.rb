@@ -227,6 +227,7 @@ module Plait
           @session.reset(@stream, @unheard ? :refused_stream : :internal_error) if @stream
         end
       end
+      private_constant :Lane
     end
   end
 end

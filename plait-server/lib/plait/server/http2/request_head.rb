@@ -197,6 +197,7 @@ module Plait
           @last ? [] : [%w[transfer-encoding chunked]]
         end
       end
+      private_constant :Hpack, :HeaderBlock, :RequestHead
     end
   end
 end

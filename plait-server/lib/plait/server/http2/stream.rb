@@ -90,6 +90,7 @@ module Plait
           @at = now
         end
       end
+      private_constant :Stream, :Calm
     end
   end
 end

@@ -190,6 +190,7 @@ module Plait
 
         def say(text) = @news << "#{@plan.title(@index)} #{text}"
       end
+      private_constant :Tally
     end
   end
 end

@@ -51,25 +51,9 @@ module Plait
         def close = @socket.close
       end
 
-      # Why a process has ended, in words.
-      module Obituary
-        HINTS = { "KILL" => " (by somebody's hand, or because the machine's memory was used up: see dmesg)" }.freeze
-
-        # @param status [Process::Status]
-        # @param reason [String, nil] what the process itself has said
-        # @return [String]
-        def self.of(status, reason = nil)
-          return reason if reason
-          return "it ended by itself" if status.success?
-          return "exit status #{status.exitstatus}" unless status.signaled?
-
-          name = Signal.signame(status.termsig)
-          "SIG#{name}#{HINTS[name]}"
-        end
-      end
-
       # A worker, as seen by the process that has begun it.
       class Worker
+        HINTS = { "KILL" => " (by hand, or because the machine's memory was used up: see dmesg)" }.freeze
         NOTHING = { counters: {}, gauges: {} }.freeze
         # Seconds between two looks at it that count as silence at most: whoever has not looked has not listened.
         LOOK = 1
@@ -154,8 +138,15 @@ module Plait
           true
         end
 
-        # @return [String] why, in words
-        def obituary = Obituary.of(@status, @reason)
+        # @return [String] why it has ended, in its own words where it has said them
+        def obituary
+          return @reason if @reason
+          return "it ended by itself" if @status.success?
+          return "exit status #{@status.exitstatus}" unless @status.signaled?
+
+          name = Signal.signame(@status.termsig)
+          "SIG#{name}#{HINTS[name]}"
+        end
 
         # @param seconds [Numeric] until it is {#overdue?}
         # @return [void]
@@ -194,6 +185,7 @@ module Plait
           end
         end
       end
+      private_constant :Worker
     end
   end
 end
