@@ -183,6 +183,7 @@ module Plait
 
         # An object a line.
         class Json
+          # A name in the object => its key in env.
           FIELDS = { method: "REQUEST_METHOD", path: "PATH_INFO", query: "QUERY_STRING", protocol: "SERVER_PROTOCOL",
                      host: "HTTP_HOST", remote: "REMOTE_ADDR", user: "REMOTE_USER", agent: "HTTP_USER_AGENT",
                      referer: "HTTP_REFERER", request_id: "HTTP_X_REQUEST_ID" }.freeze
@@ -204,6 +205,7 @@ module Plait
           end
         end
 
+        # By name.
         ALL = { common: Common.new, combined: Combined.new, json: Json.new }.freeze
       end
       private_constant :Formats

@@ -44,6 +44,7 @@ module Plait
           log_lost: ["plait_access_log_lost_lines_total", "Lines of the access log that could not be written."],
           gvl_wait: ["plait_gvl_wait_seconds_total", "Seconds that requests have waited for Ruby's lock."]
         }.freeze
+        # What goes up and down, likewise.
         GAUGES = {
           connections: ["plait_connections", "Connections that are open."],
           idle: ["plait_connections_idle", "Connections between two requests."],
@@ -51,10 +52,12 @@ module Plait
           waiting: ["plait_requests_waiting", "Complete requests that wait for those that run."],
           memory: ["plait_memory_bytes", "Memory of the workers (RSS), added up."]
         }.freeze
+        # What {Kernel} has found, likewise.
         KERNEL = {
           overflows: ["plait_listen_overflows_total", "Connections that found a full queue, on this machine."],
           drops: ["plait_listen_drops_total", "Connections that were dropped before they were accepted, on this machine."]
         }.freeze
+        # What a watch has put into buckets, likewise.
         HISTOGRAMS = {
           handling: ["plait_request_seconds", "Seconds from the call of the app to the end of its answer."],
           queueing: ["plait_request_queue_seconds", "Seconds that complete requests have waited for their turn."]

@@ -150,6 +150,7 @@ module Plait
       # since 3.2; the gem gvltools makes that a method. Where it is loaded, and its LocalTimer enabled, this is there. On fibers,
       # which share a thread, it is what the thread has waited meanwhile.
       class Gvl
+        # In a second.
         NANOSECONDS = 1e9
 
         # @param timer [#monotonic_time, nil]
