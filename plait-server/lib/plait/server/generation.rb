@@ -1,6 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "handover"
+require_relative "logs"
+require_relative "sockets"
+require_relative "surroundings"
 require_relative "watch"
+require_relative "workers/life"
+require_relative "workers/plan"
 require "plait/values/errors"
 # The last: they would load what is loaded here when they are asked for.
 require_relative "../server"
@@ -41,8 +47,27 @@ module Plait
       end
     end
 
-    # An app as it was loaded once, with the server for it. When the app is to be loaded anew, there is another one.
+    # An app as it was loaded once, with the server for it. Each restart of a {Master} makes another one, in another process: at
+    # first that is a fork of the master, and later another program, see {Handover}.
     class Generation
+      # Serves in the place of {Master#run}, for another master that has begun this program. Does not return.
+      # @param configuration [Configuration] as it is now
+      # @param order [Hash] see {Handover.received}
+      # @param notice [#call]
+      def self.succeed(configuration, order, notice)
+        logs = nil
+        plan = Workers::Plan.of(name: Workers::Plan::APP, drain: configuration.drain, notice: notice,
+                                on_reopen: [-> { logs&.reopen }])
+        Workers::Life.new(0, order[:link], plan).live do |life|
+          folder = Surroundings.enter(configuration)
+          logs = Logs.new(configuration, folder)
+          generation = new(configuration, Sockets.of(order[:sockets]), logs, notice)
+          generation.tell(order[:before])
+          Handover.give_back_stderr(order)
+          generation.live(life, folder, order[:count])
+        end
+      end
+
       # @param configuration [Configuration]
       # @param sockets [Sockets]
       # @param logs [Logs]
@@ -52,6 +77,26 @@ module Plait
         @sockets = sockets
         @logs = logs
         @notice = notice
+      end
+
+      # @param before [Hash] settings with which the master was begun
+      # @return [void]
+      def tell(before)
+        @sockets.warnings.each { |line| @notice.call(line) }
+        words = @configuration.unheeded(before)
+        @notice.call("what has changed of #{words.join(", ")} counts from the next start on (plait serve stop)") if words.any?
+      end
+
+      # Serves, in a process of its own.
+      # @param life [Workers::Life]
+      # @param folder [String]
+      # @param count [Integer] of workers
+      # @return [void]
+      def live(life, folder, count)
+        @logs.settle
+        Process.setproctitle("plait: app [#{File.basename(folder)}]")
+        Dir.chdir(folder)
+        server(count, life: life).run
       end
 
       # @param count [Integer] of workers; 0: this process serves
@@ -129,6 +174,5 @@ module Plait
         Process.setproctitle("plait: worker #{index} [#{File.basename(Dir.pwd)}]")
       end
     end
-    private_constant :Generation
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "app_process"
 require_relative "configuration"
 require_relative "generation"
+require_relative "handover"
 require_relative "logs"
 require_relative "metrics"
 require_relative "native_core"
@@ -81,10 +81,10 @@ module Plait
       private
 
       def clear_up
-        @pulse&.end
+        @state&.remove
         [@manager, @metrics, @logs].compact.each(&:close)
         @sockets&.close
-        [@state, @pid_file].compact.each(&:remove)
+        @pid_file&.remove
         @logs&.give_back
       end
 
@@ -93,8 +93,7 @@ module Plait
         @sockets = Sockets.new(@configuration, @count)
         @pid_file = PidFile.new(@configuration.pidfile) if @configuration.pidfile
         @state = StateFile.new(@configuration.state) if @configuration.state
-        @pulse = Pulse.new(@state) { state }
-        @pulse.tell
+        @state&.write(state)
         @metrics = MetricsEndpoint.new(@configuration.metrics) { source&.report || NOTHING } if @configuration.metrics
       rescue SystemCallError => e
         raise UsageError, "the status file #{@configuration.state} can't be written: #{SystemReason.of(e)}"
@@ -139,7 +138,7 @@ module Plait
       end
 
       def supervise(&on_ready)
-        plan = Workers::Plan.of(name: "the process with the app", patience: @configuration.boot_timeout, slack: SLACK,
+        plan = Workers::Plan.of(name: Workers::Plan::APP, patience: @configuration.boot_timeout, slack: SLACK,
                                 grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
                                 silence: Float::INFINITY, on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
         @workers = Workers.new(1, @bell, plan) { |life| @served ? hand_over(life) : be_parent(life) }
@@ -153,17 +152,16 @@ module Plait
 
       # In the process with the app.
       def be_parent(life)
-        @pulse.end
         @pid_file&.close
         @metrics&.forget
-        AppProcess.new(@configuration, @sockets, @logs, @notice).live(life, @directory, @count)
+        Generation.new(@configuration, @sockets, @logs, @notice).live(life, @directory, @count)
       end
 
       def serving
         @served = true
         @logs.settle
         @phase = "serving"
-        @pulse.begin
+        @state&.follow { state }
         @manager.ready
         yield @sockets.endpoints
       end

@@ -26,6 +26,8 @@ module Plait
 
     # A file in which a server tells how it is, for `plait serve status` and for whoever wants to look. Whole at any time.
     class StateFile
+      # Seconds between two writes.
+      PAUSE = 1
       # What is in each of them.
       NAMES = %w[pid began version phase since on endpoints].freeze
 
@@ -62,39 +64,13 @@ module Plait
         raise
       end
 
-      # @return [void]
-      def remove
-        File.unlink(@path)
-      rescue SystemCallError
-        nil # it is gone
-      end
-
-      private
-
-      def began = @began ||= Running.since(Process.pid)
-    end
-
-    # Writes a server's status into its {StateFile}, again and again.
-    class Pulse
-      # Seconds between two times.
-      PAUSE = 1
-
-      # @param file [StateFile, nil] nil: nobody wants to know
+      # Writes from now on again and again, in a thread of its own. A full disk is no reason to stop, and may be over soon.
       # @yieldreturn [Hash] how the server is
-      def initialize(file, &state)
-        @file = file
-        @state = state
-      end
-
       # @return [void]
-      # @raise [SystemCallError]
-      def tell = @file&.write(@state.call)
-
-      # @return [void]
-      def begin
+      def follow
         @thread = Thread.new do
           loop do
-            tell_if_possible
+            write_if_possible(yield)
             sleep(PAUSE)
           end
         end
@@ -102,17 +78,22 @@ module Plait
       end
 
       # @return [void]
-      def end = @thread&.kill&.join
+      def remove
+        @thread&.kill&.join
+        File.unlink(@path)
+      rescue SystemCallError
+        nil # it is gone
+      end
 
       private
 
-      # A full disk is no reason to stop telling, and may be over soon.
-      def tell_if_possible
-        tell
+      def write_if_possible(state)
+        write(state)
       rescue SystemCallError
         nil
       end
+
+      def began = @began ||= Running.since(Process.pid)
     end
-    private_constant :Pulse
   end
 end

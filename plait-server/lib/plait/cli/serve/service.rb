@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "plait/cli/command"
-require_relative "../../server/app_process"
 require_relative "../../server/config_file"
 require_relative "../../server/configuration"
+require_relative "../../server/generation"
+require_relative "../../server/handover"
 require_relative "../../server/master"
 require_relative "../../server/workers/plan"
 require "plait/values/errors"
@@ -35,7 +36,7 @@ module Plait
         def run
           @configuration = configuration
           order = Server::Handover.received
-          return Server::AppProcess.succeed(@configuration, order, notice) if order
+          return Server::Generation.succeed(@configuration, order, notice) if order
 
           master = Server::Master.new(@configuration, notice: notice)
           master.run { |endpoints| tell(endpoints, master.count) }

@@ -35,6 +35,8 @@ module Plait
 
       # See {Plan} above.
       class Plan
+        # The name of a process that loads an app and begins its workers.
+        APP = "the process with the app"
         # Where nothing is said.
         DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_end: [],
                      memory: nil, patience: 60, silence: 60, grace: 5, drain: 30, slack: 0.5,
