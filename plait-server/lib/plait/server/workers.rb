@@ -30,9 +30,6 @@ module Plait
         @waiting = []
       end
 
-      # @return [Array<Integer>] the processes
-      def pids = all.reject(&:status).map(&:pid)
-
       # @return [Boolean] whether each place has somebody who serves
       def ready? = @slots.all?(&:ready?)
 

@@ -48,9 +48,6 @@ module Plait
           greet
         end
 
-        # @return [Array<Stream>] of which one side at least has not ended
-        def streams = @streams.values
-
         # @return [Boolean]
         def idle? = @streams.empty?
 
@@ -185,7 +182,6 @@ module Plait
 
         # The whole answer is sent. A peer that is still sending its request is told that nobody wants the rest (§8.1).
         def end_answer(stream)
-          stream.end_sending
           @calm.earn(Calm::ANSWER)
           return forget(stream) unless stream.receiving?
 

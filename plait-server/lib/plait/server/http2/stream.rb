@@ -30,18 +30,13 @@ module Plait
           @window = window
           @granted = granted
           @held = @untold = @received = 0
-          @receiving = @sending = true
+          @receiving = true
         end
 
         # @return [Boolean] whether the peer may send more of its request
         def receiving? = @receiving
 
-        # @return [Boolean] whether there is more of the answer to be sent
-        def sending? = @sending
-
         def end_receiving = @receiving = false
-
-        def end_sending = @sending = false
 
         # @return [Boolean] whether more has come than its Content-Length, or less though it has ended
         def wrong_length? = !@length.nil? && (@received > @length || (!@receiving && @received < @length))
