@@ -149,7 +149,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       @workers&.restart
     end
 
-    # Opens logs anew, which somebody has renamed; in all workers.
+    # Opens logs again that were renamed; in all workers.
     # @return [void]
     def reopen
       @options.plan.on_reopen.each(&:call)

@@ -6,8 +6,8 @@ require "plait/values/system_reason"
 
 module Plait
   class Server
-    # A line for each request, in a file. Whoever answers a request only leaves its line here: a thread writes what has come, many
-    # lines at once, so that a slow disk holds up nobody. Several processes may write to one file: each write is of whole lines.
+    # A line for each request, in a file. The worker of a request only queues its line: a thread writes many lines at once, so
+    # that a slow disk holds up no request. Several processes may write to one file: each write is of whole lines.
     class AccessLog
       # Seconds in which lines are gathered.
       PAUSE = 0.1
@@ -54,8 +54,7 @@ module Plait
         @writer = Thread.new { write_always } unless @writer&.alive?
       end
 
-      # Somebody has renamed the file. What is being written goes there as a whole. Where no new one can be opened the old one
-      # goes on: better there than nowhere.
+      # The file was renamed. A write that is under way ends there. Where no new file can be opened, the old one goes on.
       # @yieldparam path [String] of one that can't be opened
       # @yieldparam reason [String]
       # @return [void]
@@ -125,7 +124,7 @@ module Plait
         warn("plait: the access log #{@path} is written again; #{@lost} lines were lost in all (process #{Process.pid})")
       end
 
-      # Who still writes there closes it then. Nobody waits for that: it may be a pipe that nobody reads.
+      # A thread that still writes to the file closes it then. No caller waits for that: it may be a pipe without a reader.
       def leave(file)
         @changing.synchronize { file.close unless file.equal?(@file) || file.equal?(@writing) }
       end

@@ -30,12 +30,12 @@ module Plait
       end
     end
 
-    # An answer that is sent piece by piece: by chunks where nobody knows how long it will be.
+    # An answer that is sent piece by piece: by chunks where its length is unknown.
     class Answer
       # The peer is gone, or takes nothing any longer.
       class Lost < IOError; end
 
-      # Bytes that the peer has not taken, above which whoever writes waits.
+      # Bytes that the peer has not taken; above it the writer waits. Raising it costs memory for each slow peer.
       OUTBOX = 64 * 1024
       # Of one part of a body, so that there is no copy of all of it while the peer takes it slowly.
       PIECE = 128 * 1024
@@ -100,7 +100,7 @@ module Plait
         file.close
       end
 
-      # Gives the connection away, behind the head: whoever takes it ends it, now or later.
+      # Gives the connection away, behind the head: the taker closes it, now or later.
       # @param taker [#call] called with a socket
       # @return [void]
       def hand_over(taker)
@@ -125,7 +125,7 @@ module Plait
 
       private
 
-      # Who takes a connection closes it, unless he fails.
+      # The taker of a connection closes it, unless the taker fails.
       def give_away(taker, socket)
         taker.call(socket)
         taken = true

@@ -261,7 +261,7 @@ module Plait
         @notice.call("#{place}: `#{["plugin", *name&.inspect].join(" ")}` has no meaning here: #{reason}")
       end
 
-      # An app that nobody would find again is nothing to pass over.
+      # A line that names an app must not be passed over: the app would be missing.
       # @return [void]
       # @raise [UsageError]
       def app(*, &_block) = refuse("an app stands in a config.ru: see rackup")

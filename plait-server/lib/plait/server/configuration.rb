@@ -25,7 +25,7 @@ module Plait
       # As other servers have it.
       WORKERS = "WEB_CONCURRENCY"
 
-      # What is the master's, which goes on when the app is loaded anew => its word in a config/plait.rb.
+      # What is the master's, which goes on when the app is loaded again => its word in a config/plait.rb.
       MASTERS = {
         binds: "bind", reuse_port: "reuse_port!", workers: "workers", directory: "directory", environment: "environment",
         boot_timeout: "worker_boot_timeout", grace: "grace", drain: "drain", pidfile: "pidfile", state: "state_path",
@@ -44,7 +44,7 @@ module Plait
       end
 
       # @param env [#[]]
-      # @return [Integer] as many as there are processors, where nothing is said; 0: no process besides this one
+      # @return [Integer] as many as there are processors, where nothing is said; 0: this process serves
       # @raise [UsageError]
       def worker_count(env = ENV)
         count = workers || env[WORKERS] || Etc.nprocessors
@@ -59,13 +59,13 @@ module Plait
       def masters = to_h.slice(*MASTERS.keys)
 
       # @param before [Hash{Symbol => Object}] {#masters} with which the server was begun
-      # @return [Array<String>] words that say something else now, which it will not heed before it is begun anew
+      # @return [Array<String>] words that say something else now, which count from its next start on
       def unheeded(before) = MASTERS.filter_map { |name, word| word if self[name] != before[name] }.uniq
 
       # @return [Array<String>]
       def places = binds.empty? ? [BIND] : binds
 
-      # @return [Hash{Symbol => Object}] for {Server#initialize}, besides those of workers
+      # @return [Hash{Symbol => Object}] for {Server#initialize}, without those of workers
       def options
         { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking }.compact.merge(server)
       end

@@ -13,9 +13,9 @@ module Plait
     class Entrance
       # Seconds between two looks whether there is room for another one.
       LOOK = 0.02
-      # Seconds that each may take to arrive however many others wait: who then still is not done makes room for them.
+      # Seconds that a connection may take to arrive while others wait; after that it makes room for them.
       PATIENCE = 1
-      # Descriptors of a connection with a pair of sockets to the core; or, of HTTP/2, besides those of its streams.
+      # Descriptors of a connection with a pair of sockets to the core; or, of HTTP/2, without those of its streams.
       EACH = 3
       # Of a stream: a pair of sockets.
       PAIR = 2
@@ -48,7 +48,7 @@ module Plait
         end
       end
 
-      # Lets nobody in any more; who is in gets his answers.
+      # Accepts no more connections; the connections that are in get their answers.
       # @return [void]
       def close
         @closed = true
@@ -56,7 +56,7 @@ module Plait
         @multiplexed.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
       end
 
-      # Closes what nobody has got to: what was begun for it may have been ended before it ran.
+      # Closes connections whose job was ended before it ran.
       # @return [void]
       def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
 
@@ -66,7 +66,7 @@ module Plait
         @multiplexed.keys.each { |connection| count_lanes(connection) } # rubocop:disable Style/HashEachMethods -- likewise
       end
 
-      # @return [Boolean] whether somebody is in who was not told everything yet
+      # @return [Boolean] whether a connection is in whose answers are not all sent
       def busy? = !@multiplexed.empty? || !@relays.empty?
 
       # @return [Boolean] whether a connection is in that has not shown yet what it speaks
@@ -102,8 +102,7 @@ module Plait
       # Of HTTP/2 each counts, and each of its streams.
       def inside = @core.statistics.fetch(:connections) + @multiplexed.size
 
-      # Others wait in the kernel meanwhile. Peers that say nothing must not keep out those who would; what waits for the peer
-      # sees the end of it.
+      # Other connections wait in the kernel meanwhile: silent peers must not keep them out.
       def make_room
         socket = slowest
         return sleep(LOOK) unless socket

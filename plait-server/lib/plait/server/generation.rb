@@ -15,7 +15,7 @@ require "plait"
 module Plait
   class Server
     # Has Rails keep what belongs to one request by fiber, where requests are fibers. By itself it does so by thread: fibers of
-    # one thread would have one user, one time zone, one connection to the database, and nobody would see why.
+    # one thread would share one user, one time zone, one connection to the database, and no message would say why.
     module Isolation
       SETTLED = "Rails keeps the state of a request (Current, connections to databases) by fiber, and not by thread, since it " \
                 "runs on %s; config.active_support.isolation_level = :fiber in config/application.rb says the same"
@@ -39,7 +39,7 @@ module Plait
       # @api private
       def self.rails? = defined?(::Rails) && ::Rails.respond_to?(:application) && !::Rails.application.nil?
 
-      # What this thread has taken while the app was loaded would be nobody's.
+      # A connection that this thread took while the app was loaded would belong to no request.
       # @api private
       def self.keep_by_fiber
         ::ActiveRecord::Base.connection_handler.clear_active_connections! if defined?(::ActiveRecord::Base)
@@ -118,7 +118,7 @@ module Plait
 
       private
 
-      # Where nobody reads what it tells, it is not there.
+      # Without a log, metrics or `blocking` there is no watch.
       def watch(plan)
         return unless @logs.access || @configuration.metrics || @configuration.blocking
 

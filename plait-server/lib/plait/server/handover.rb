@@ -20,7 +20,7 @@ module Plait
 
       # @param env [ENV, Hash] from which it is removed
       # @return [Hash, nil] `link:` to the master, `sockets:` for {Sockets.of}, `count:` of workers, and `before:`, the
-      #   settings of the master; nil: this program is begun by nobody of ours
+      #   settings of the master; nil: no master has started this program
       def self.received(env = ENV)
         text = env.delete(VARIABLE) or return
         order = Marshal.load(text.unpack1("m0")) # rubocop:disable Security/MarshalLoad -- from our own master
@@ -58,7 +58,7 @@ module Plait
 
       private
 
-      # As it was before Bundler chose gems: it is to choose anew, of those of the folder that the server serves.
+      # As it was before Bundler chose gems: it chooses again, from the gems of the folder that the server serves.
       def environment
         return ENV.to_h unless defined?(::Bundler)
 
@@ -79,7 +79,7 @@ module Plait
       def words = File.binread("/proc/self/cmdline").split("\0")
 
       # Why a program ends before it can tell the master (a gem is missing, say) is on its standard error only.
-      # @return [IO] for that, read by a process that nobody has to wait for
+      # @return [IO] for that, read by a process that has no parent to wait for it
       def listen_to(stderr, link)
         reader, writer = IO.pipe
         Process.wait(fork do

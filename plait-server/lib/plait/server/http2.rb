@@ -19,7 +19,7 @@ module Plait
         # @return [Array<String>] what a listener can offer by ALPN
         def protocols = available? ? PROTOCOLS : PROTOCOLS.last(1)
 
-        # Loads what is needed, before somebody waits for it.
+        # Loads what is needed, before a connection waits for it.
         # @return [void]
         # @raise [UnsupportedError] without the gem http-2
         def load

@@ -7,7 +7,7 @@ require "plait/values/system_reason"
 
 module Plait
   class Server
-    # The files in which a server writes down what happens. Who rotates them renames them, and has them opened anew.
+    # The log files of a server. A program that rotates them renames them, and has the server open them again.
     class Logs
       # @param configuration [Configuration]
       # @param folder [String] of the server, by the name behind which a deployment may put another one; an app may go elsewhere
@@ -28,7 +28,7 @@ module Plait
       # @return [AccessLog, nil]
       attr_reader :access
 
-      # It serves: from now on nobody sits there and waits for a word. Who waits for the end of our output is not kept waiting.
+      # The server serves: it closes the streams it was started with, so that a program which reads them to their end goes on.
       # @return [void]
       def settle
         @before.each_value(&:close)
@@ -46,7 +46,7 @@ module Plait
       # @return [void]
       def close = @access&.close
 
-      # What can't be opened anew is written where it was, and that is told there.
+      # A log that can't be opened again goes on in the old file, with a line that says so.
       # @return [void]
       def reopen
         redirect { |path, reason| complain(path, reason) }

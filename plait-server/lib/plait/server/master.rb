@@ -23,12 +23,12 @@ require "plait/version"
 module Plait
   class Server
     # A server as an operator has it: sockets, signals, files, and the app in a process of its own, which has begun the workers.
-    # The master itself never loads the app: so it can have it loaded anew, while the old one serves, and let that be the answer
+    # The master itself never loads the app: so it can have it loaded again, while the old one serves, and let that be the answer
     # when this fails.
     #
     # - SIGTERM, SIGINT: end; what was begun is answered. A second one: at once
-    # - SIGUSR1, SIGUSR2: load the app anew and replace all workers, without a failed request
-    # - SIGHUP: open the logs anew; without any, as SIGTERM
+    # - SIGUSR1, SIGUSR2: load the app again and replace all workers, without a failed request
+    # - SIGHUP: open the logs again; without any, as SIGTERM
     class Master
       SIGNALS = { "INT" => :stop, "TERM" => :stop, "USR1" => :restart, "USR2" => :restart, "HUP" => :hang_up }.freeze
       # What is called for workers => its word in a config/plait.rb.
@@ -126,7 +126,7 @@ module Plait
         @loading = nil
       end
 
-      # There is nobody who could end it.
+      # Without workers no parent could end a load that hangs, so a line tells of it.
       def telling_of_slowness
         teller = Thread.new do
           sleep(@configuration.boot_timeout)
@@ -222,7 +222,7 @@ module Plait
         (@workers || @server)&.reopen
       end
 
-      # A signal handler may not wait for a lock that whoever it has interrupted has.
+      # A signal handler may not wait for a lock that the interrupted thread holds.
       def later(line) = Thread.new { @notice.call(line) }
 
       # ---- how it is ----

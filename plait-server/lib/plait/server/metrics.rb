@@ -117,7 +117,7 @@ module Plait
         end
       end
 
-      # What the kernel has counted of connections that nobody accepted in time, on the whole machine (or in its container).
+      # What the kernel has counted of connections that no server accepted in time, on the whole machine (or in its container).
       class Kernel
         # In /proc/net/netstat => what it is called here.
         NAMES = { "ListenOverflows" => :overflows, "ListenDrops" => :drops }.freeze
@@ -139,7 +139,7 @@ module Plait
       end
     end
 
-    # Where {Metrics} can be asked for: a small server beside the app's, which answers also when that answers nobody.
+    # Where {Metrics} can be asked for: a small server beside the app's, which answers also when the app's does not.
     class MetricsEndpoint
       # @param place [String] see {Place}
       # @yieldreturn [Hash] as {Workers#report}

@@ -6,7 +6,7 @@ require "plait/values/errors"
 
 module Plait
   class Server
-    # One request's hold on its connection. It knows whose it is: kept longer than its request it reaches nobody.
+    # One request's hold on its connection. Kept longer than its request, it reaches no connection.
     #
     # The core that has made it (see {NativeCore}) gives it:
     # - `write(parts)`: sends Strings without waiting; the bytes that the peer has not taken yet, or nil when it is gone
@@ -27,7 +27,7 @@ module Plait
         @hijacked ||= take_over
       end
 
-      # The app has failed, and has told nobody else of the connection that it has taken.
+      # The app has failed after it took the connection, so the server closes it.
       # @return [void]
       def abandon = @hijacked&.close
 

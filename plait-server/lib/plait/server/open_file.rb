@@ -9,7 +9,7 @@ module Plait
     # pool does it then, so that the loop goes on.
     class OpenFile
       # @param path [String]
-      # @return [File, nil] nil: what is there is no file (it has no length either, and may keep whoever opens it waiting), or
+      # @return [File, nil] nil: what is there is no file (it has no length either, and opening it may block), or
       #   there is nothing
       # @raise [SystemCallError] when it can't be opened
       def self.call(path)
@@ -19,7 +19,7 @@ module Plait
         number ? File.for_fd(number, "rb") : new(path).aside
       end
 
-      # Whoever is here waits for the disk.
+      # The caller waits for the disk.
       # @return [File, nil]
       def self.at_once(path) = (File.open(path, "rb") if File.file?(path))
 

@@ -34,7 +34,7 @@ module Plait
       rescue Errno::ENOENT
         raise UsageError, "the PID file #{path} can't be written: there is no folder #{File.dirname(@path)}"
       rescue SystemCallError => e
-        remove if @file # an empty one would tell nobody anything
+        remove if @file # an empty file names no process
         raise UsageError, "the PID file #{path} can't be written: #{SystemReason.of(e)}"
       end
 
@@ -46,7 +46,7 @@ module Plait
       def remove
         File.unlink(@path)
       rescue SystemCallError
-        nil # somebody else has
+        nil # another process has
       ensure
         close
       end

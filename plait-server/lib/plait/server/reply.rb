@@ -9,7 +9,7 @@ require "plait/values/errors"
 
 module Plait
   class Server
-    # A signal that nobody handles is raised by Ruby in the main thread, wherever that is: on fibers, in an app. An app may raise
+    # Ruby raises a signal without a handler in the main thread, wherever that is: on fibers, in an app. An app may raise
     # the same by itself, and must not end the server by that.
     module Signals
       class << self
@@ -114,7 +114,7 @@ module Plait
         answered = true
         persistent
       rescue Answer::Lost
-        nil # nobody is there any more who could be told
+        nil # the peer is gone
       ensure
         close(body, env, answered)
       end
@@ -123,7 +123,7 @@ module Plait
       # @return [void]
       def fail(env, error) = complain(env, error.full_message(highlight: false))
 
-      # Says that somebody has ended the thread of a request: there is no error that would.
+      # Reports that the thread of a request was ended: no error says so.
       # @return [void]
       def ended(env) = complain(env, "its thread was ended (Thread#kill, Thread.exit) before it was answered")
 

@@ -20,7 +20,7 @@ module Plait
   class Server
     # A server at work, from its start to its end, in one process.
     class Shift
-      # Seconds between two looks at who takes too long, and at who is done while the server ends.
+      # Seconds between two sweeps of timeouts, and between two looks whether a server that ends is idle.
       SWEEP = 1
       LOOK = 0.01
 
@@ -91,7 +91,7 @@ module Plait
         @bell.ring(Deadline.after(drain))
       end
 
-      # Once nobody is at work any more.
+      # Closes what is left, once no worker runs.
       # @return [void]
       def close
         @entrances.each(&:clear)
@@ -165,8 +165,8 @@ module Plait
         @entrances << (listener.tls ? Entrance::TLS : Entrance::Cleartext).new(listener, @core, numbers, options)
       end
 
-      # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody
-      # who has not heard yet that he is called off would not be called off itself.
+      # What fails in here is a mistake of ours: the server must not go on with a part of it missing. A job that a
+      # cancelled task starts would not be cancelled itself.
       def start
         @scope.async do
           yield unless @over

@@ -77,7 +77,7 @@ module Plait
         @inherited = []
       end
 
-      # Those of the service manager that nobody wants are closed.
+      # Sockets of the service manager that no place names are closed.
       def open_all(texts)
         texts.map { |text| Place.new(text).load }.each { |place| take(place) }
         @inherited.each(&:close)
@@ -92,7 +92,7 @@ module Plait
         end
       end
 
-      # The same socket may be adopted anew, with another certificate.
+      # The same socket may be adopted again, with another certificate.
       def keep(listener, worker, place)
         @opened << [listener, worker, place]
         @late << listener

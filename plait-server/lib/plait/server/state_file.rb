@@ -24,7 +24,7 @@ module Plait
       end
     end
 
-    # A file in which a server tells how it is, for `plait serve status` and for whoever wants to look. Whole at any time.
+    # A file in which a server tells how it is, for `plait serve status` and other readers. Whole at any time.
     class StateFile
       # Seconds between two writes.
       PAUSE = 1

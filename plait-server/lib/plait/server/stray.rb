@@ -2,7 +2,7 @@
 
 module Plait
   class Server
-    # A process that came back from a `fork` in a request, with all that is its parent's: it must serve nobody.
+    # A process that came back from a `fork` in a request, with all sockets of its parent: it must not serve.
     module Stray
       MESSAGE = "a process that the app has forked came back to the server, and is ended: give fork a block, or end it by exit!"
 

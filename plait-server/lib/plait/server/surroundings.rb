@@ -14,7 +14,7 @@ module Plait
     module Arenas
       # As many as there are then.
       COUNT = 1
-      # In the environment: somebody knows better.
+      # A variable of the environment by which users set the number themselves.
       VARIABLE = "MALLOC_ARENA_MAX"
       # Bytes from which on something is large: what malloc begins with, and raises otherwise by what is freed.
       LARGE = 128 * 1024

@@ -6,7 +6,7 @@ require "plait/values/deadline"
 module Plait
   class Server
     # Sees each request from when the app is called until all of the answer was given to the kernel: for the access log, and for
-    # the figures that {Metrics} shows. Where nobody wants either it is not there, and costs nothing.
+    # the figures that {Metrics} shows. Without either there is no watch, and no cost.
     #
     # Apps find in env: `plait.began` (monotonic seconds), `plait.queued` (seconds that the request has waited, if all who
     # could have run it were busy) and, where {Gvl} is there, in the end `plait.gvl_wait`.
@@ -117,7 +117,7 @@ module Plait
         end
       end
 
-      # @return [Integer, nil] bytes of the body; nil: nobody can say before it is sent
+      # @return [Integer, nil] bytes of the body; nil: unknown before it is sent
       def length_of(_status = nil, headers = nil, body = nil, *)
         text = headers["content-length"] || headers["Content-Length"] if headers.respond_to?(:key?)
         return Integer(text, exception: false) if text

@@ -30,18 +30,18 @@ module Plait
         @waiting = []
       end
 
-      # @return [Boolean] whether each place has somebody who serves
+      # @return [Boolean] whether each slot has a worker that serves
       def ready? = @slots.all?(&:ready?)
 
       # Replaces all, one after another: each ends when the one in its place serves. From any thread or signal handler.
       # @return [void]
       def restart = @restart = true
 
-      # Has all open their logs anew. From any thread or signal handler.
+      # Has all workers open their logs again. From any thread or signal handler.
       # @return [void]
       def reopen = @reopen = true
 
-      # @return [Integer] how often a place has passed to somebody new, without a gap
+      # @return [Integer] how often a slot has passed to a new worker, without a gap
       def generation = @slots.sum(&:generation)
 
       # @return [Integer] how often that was tried in vain
@@ -120,7 +120,7 @@ module Plait
         @waiting = @slots.dup
       end
 
-      # One at a time: what is needed besides is one process.
+      # One at a time, so that only one more process is needed.
       def go_on_replacing
         return if @slots.any?(&:changing?)
 

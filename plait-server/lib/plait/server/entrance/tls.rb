@@ -103,7 +103,7 @@ module Plait
     end
 
     class Entrance
-      # Lets in those who speak TLS: the core sees of each connection what was decrypted, by a pair of sockets. So there is one
+      # Lets in peers that speak TLS: the core sees of each connection what was decrypted, by a pair of sockets. So there is one
       # engine for both; a connection costs two fibers, or threads, while it lasts, and one of HTTP/2 costs one.
       class TLS < Entrance
         # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
@@ -115,15 +115,14 @@ module Plait
 
         def most_arriving = HANDSHAKES[@options.on]
 
-        # Whether the peer has done its part, and nobody has got to it yet: then it is we who are slow, and who is ended for that
-        # comes again.
+        # Whether bytes of the peer wait to be read: then this server is slow, and the peer must not be ended for it.
         def unread?(socket)
           socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
         rescue SystemCallError, IOError
-          true # it is gone; who reads there hears of it
+          true # it is gone; the reader sees that
         end
 
-        # Whoever does not speak TLS is gone by it.
+        # A peer that does not speak TLS is closed by its failed handshake.
         def let_in(socket, &start)
           stream = shake_hands(socket)
           address = address_of(socket)

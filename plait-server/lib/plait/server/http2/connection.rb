@@ -192,7 +192,7 @@ module Plait
           lane
         end
 
-        # Nothing comes on one that nobody uses, but its end.
+        # On a lane without a stream nothing comes but its end.
         def ready(lane)
           lane.armed = nil
           lane.stream ? serve(lane) : discard(lane)
@@ -255,7 +255,7 @@ module Plait
 
         def late?(since, seconds, now) = !seconds.nil? && now - since >= seconds
 
-        # Nobody is there to be told.
+        # The peer is gone.
         def give_up = @over = @gone = true
 
         def end_idle = @session.greeted? ? @session.drain : give_up

@@ -167,7 +167,7 @@ module Plait
         attr_reader :window
         # @return [Integer] bytes of a frame
         attr_reader :frame
-        # @return [Integer, nil] bytes of the table by which heads are compressed, if it was said anew
+        # @return [Integer, nil] bytes of the table by which heads are compressed, if this frame said one
         attr_reader :table_size
 
         def initialize

@@ -101,7 +101,7 @@ module Plait
         # @return [void]
         def close = @io.close
 
-        # @return [Boolean] whether the core has closed one that nobody uses
+        # @return [Boolean] whether the core has closed it while it carried no stream
         def stale? = @io.read_nonblock(1, exception: false) != :wait_readable
 
         def inspect = "#<#{self.class} #{@stream.inspect}>"

@@ -10,18 +10,18 @@ module Plait
       # A server's side of one connection (RFC 9113): bytes in, calls of its host and bytes out. It does no IO.
       #
       # The host is told: `request(stream, head)` ({RequestHead}), `data(stream, bytes)`, `finish(stream, trailers)`,
-      # `reset(stream)` (nobody wants its answer any more) and `granted(stream)` (more may be sent on it; of nil: on all).
+      # `reset(stream)` (its answer is no longer wanted) and `granted(stream)` (more may be sent on it; of nil: on all).
       class Session
         # Streams at once.
         STREAMS = 128
-        # Bytes that the peer may send on a stream, and on all together, before somebody has taken them.
+        # Bytes that the peer may send on a stream, and on all together, before the app has read them.
         WINDOW = 256 * 1024
         WHOLE_WINDOW = 1024 * 1024
         # Streams that were reset by us, of which frames may still be on their way.
         REMEMBERED = 1024
         # Frames after which others may have their turn: they may be many in what is received at once, and bring little.
         TURN = 64
-        # Bytes to be sent with which nobody begins to send more.
+        # Bytes of unsent output at which streams stop sending; raising it costs memory for each slow peer.
         CONGESTED = 128 * 1024
         # By the number of their type.
         HANDLERS = Frames::NAMES
@@ -127,7 +127,7 @@ module Plait
           end_answer(stream) if last
         end
 
-        # Somebody has taken these bytes of a request's body: as many more may come.
+        # The core has taken these bytes of a request's body: as many more may come.
         # @param count [Integer]
         # @return [void]
         def taken(stream, count)
@@ -180,7 +180,7 @@ module Plait
 
         def settings?(frame) = frame.type == Frames::SETTINGS && !frame.flag?(Frames::ACK)
 
-        # The whole answer is sent. A peer that is still sending its request is told that nobody wants the rest (§8.1).
+        # The whole answer is sent. A peer that is still sending its request gets a RST_STREAM for the rest (§8.1).
         def end_answer(stream)
           @calm.earn(Calm::ANSWER)
           return forget(stream) unless stream.receiving?

@@ -14,7 +14,7 @@ module Plait
         attr_accessor :window
         # @return [Integer] bytes that the peer may send
         attr_accessor :granted
-        # @return [Integer] bytes that were received and that nobody has taken yet
+        # @return [Integer] bytes that were received and that the core has not taken yet
         attr_accessor :held
         # @return [Integer] bytes taken, of which the peer was not told
         attr_accessor :untold

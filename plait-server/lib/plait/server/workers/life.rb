@@ -57,7 +57,7 @@ module Plait
 
         # It serves.
         # @param work [#report, #retire, #reopen] `report` tells what there is to tell; `retire(grace, drain)` has it take
-        #   nothing new, go on with what there is for these seconds, and then end; `reopen` opens its logs anew
+        #   nothing new, go on with what there is for these seconds, and then end; `reopen` opens its logs again
         # @return [void]
         def ready(work)
           @work = work

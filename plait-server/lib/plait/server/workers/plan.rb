@@ -13,7 +13,7 @@ module Plait
       # @!attribute on_shutdown
       #   @return [Array<#call>] the same, when it has served
       # @!attribute on_reopen
-      #   @return [Array<#call>] called in each worker when logs are to be opened anew
+      #   @return [Array<#call>] called in each worker when logs are to be opened again
       # @!attribute on_end
       #   @return [Array<#call>] called once, by the process that has begun them, when they are told to end
       # @!attribute memory
@@ -25,7 +25,7 @@ module Plait
       # @!attribute grace
       #   @return [Numeric] seconds in which one that is replaced still answers a last request on each open connection
       # @!attribute drain
-      #   @return [Numeric] seconds that one which ends gives to the requests it has begun, where nobody says another number
+      #   @return [Numeric] seconds that a worker which ends gives to its running requests, unless a stop names another number
       # @!attribute slack
       #   @return [Numeric] seconds more, after which it is killed
       # @!attribute notice

@@ -19,9 +19,9 @@ module Plait
         def add(one, other) = one.is_a?(Hash) ? sum([one, other]) : one + other
       end
 
-      # The place of one worker: who has it, who is to take it over, and who has had it and is about to end.
+      # The slot of one worker: the worker that has it, its successor, and retired workers that are about to end.
       class Slot
-        # Seconds that a worker should live. After one that didn't there is a pause, twice as long each time.
+        # Seconds: a worker that dies younger makes the next pause twice as long.
         YOUNG = 10
         LONGEST_PAUSE = 30
         # Seconds for which one that serves may say nothing, before that is told.
@@ -55,7 +55,7 @@ module Plait
         # @return [Boolean]
         def ready? = @worker&.ready? || false
 
-        # @return [Boolean] whether somebody is about to take the place over
+        # @return [Boolean] whether a successor is about to take the slot over
         def changing? = !@successor.nil?
 
         # @return [Boolean] whether a worker has died here before it was ready
@@ -65,7 +65,7 @@ module Plait
         attr_reader :obituary
         # @return [Boolean] whether that was because of what the caller has asked for
         attr_reader :misused
-        # @return [Integer] how often the place has passed to somebody new, without a gap
+        # @return [Integer] how often the slot has passed to a new worker, without a gap
         attr_reader :generation
         # @return [Integer] how often that was tried in vain
         attr_reader :failures
@@ -75,13 +75,13 @@ module Plait
           @plan.notice.call(@news.shift) until @news.empty?
         end
 
-        # Begins somebody who takes the place over as soon as he is ready.
+        # Starts a worker that takes the slot over as soon as it is ready.
         # @return [void]
         def replace
           @successor ||= @worker && begin_one
         end
 
-        # Hears everybody, and takes leave of those that have ended.
+        # Reads the reports of all workers, and removes the workers that have ended.
         # @return [void]
         def look
           workers.each(&:hear)
@@ -92,7 +92,7 @@ module Plait
           hand_over if @successor&.ready?
         end
 
-        # Sees that the place is taken.
+        # Starts a worker where the slot has none.
         # @return [void]
         def fill
           @worker ||= begin_one if Deadline.now >= @due

@@ -28,10 +28,10 @@ module Plait
         def send(*message)
           @socket.sendmsg_nonblock(Marshal.dump(message), exception: false)
         rescue SystemCallError, IOError
-          nil # nobody is left to tell
+          nil # the other process is gone
         end
 
-        # @param seconds [Numeric, nil] to wait at most; nil: for ever
+        # @param seconds [Numeric, nil] to wait at most; nil: without end
         # @return [Array, nil] a message; nil when there was none; {GONE} when the other side is gone
         def receive(seconds = nil)
           return unless @socket.wait_readable(*seconds)
@@ -55,7 +55,7 @@ module Plait
       class Worker
         HINTS = { "KILL" => " (by hand, or because the machine's memory was used up: see dmesg)" }.freeze
         NOTHING = { counters: {}, gauges: {} }.freeze
-        # Seconds between two looks at it that count as silence at most: whoever has not looked has not listened.
+        # Seconds of silence that one look adds at most: a parent that was stopped itself has not listened.
         LOOK = 1
         # Seconds to wait for why it has ended, where another process still has its end of the link.
         LAST_WORDS = 5
