@@ -101,8 +101,9 @@ class ShardProxyTest < Minitest::Test
   def test_addresses_of_the_machine_that_are_not_told
     real = Socket.method(:ip_address_list)
     redefine(:ip_address_list) { raise Errno::EAFNOSUPPORT }
-    port = Support::Server.free_port
-    Proxy.open(nodes: ["127.0.0.9:#{port}"], listen: "0.0.0.0:#{port}") { assert_equal("+PONG\r\n", call(port, "PING")) }
+    with_reserved_port do |port|
+      Proxy.open(nodes: ["127.0.0.9:#{port}"], listen: "0.0.0.0:#{port}") { assert_equal("+PONG\r\n", call(port, "PING")) }
+    end
   ensure
     redefine(:ip_address_list, &real)
   end
@@ -147,6 +148,15 @@ class ShardProxyTest < Minitest::Test
   end
 
   private
+
+  # A socket that is bound and does not listen keeps its port from all others but the one that asks for it.
+  def with_reserved_port
+    Socket.open(:INET, :STREAM) do |socket|
+      socket.setsockopt(:SOCKET, :REUSEADDR, true)
+      socket.bind(Addrinfo.tcp("0.0.0.0", 0))
+      yield socket.local_address.ip_port
+    end
+  end
 
   def redefine(name, &)
     Socket.singleton_class.remove_method(name) if Socket.singleton_methods(false).include?(name)
