@@ -17,11 +17,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does"
     },
     forbidden_libraries: {
-      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above",
-      "plait-db/lib/plait/suites/databases/event_machine.rb" => "the historical row of the experiment, in a process of its own"
-    },
-    unrequired_names: {
-      "plait-db/lib/plait/suites/databases/served.rb" => "the app under Plait's own server, where its gem is there"
+      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
     },
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
@@ -58,12 +54,10 @@ class ArchitectureTest < Minitest::Test
 
   # They join Plait to a gem that the application brings.
   JOINTS = %w[
-    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb plait-
-    db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite
-    plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo plait-db/lib/plait/db/active_record plait-
-    db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid plait-db/lib/plait/suites/databases/mongo_server plait-
-    db/lib/plait/suites/databases/event_machine plait-rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-
-    sidekiq/lib/plait/mechanisms/sidekiq/ plait/lib/plait/siblings/
+    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb
+    plait-db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo
+    plait-db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid
+    plait-rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-sidekiq/lib/plait/mechanisms/sidekiq/ plait/lib/plait/siblings/
   ].freeze
 
   %i[

@@ -16,4 +16,5 @@ Bench::Harness.define("waiting-10000") do |bench|
   contest.at_once :fibers, "trilogy"
   contest.also :threads, "trilogy"
   contest.thread_per_connection "trilogy"
+  contest.event_machine "mysql2"
 end

@@ -5,7 +5,7 @@ require_relative "root"
 require_relative "server"
 
 module Support
-  # A MongoDB: the one that PLAIT_MONGO_URL names, else Plait's own small server in a process of its own.
+  # A MongoDB: the one that PLAIT_MONGO_URL names, else the stand-in (mongo_server/) in a process of its own.
   class MongoServer < Server
     # @return [String] of a database to be filled
     def self.url = ENV.fetch("PLAIT_MONGO_URL") { shared.url }
@@ -19,8 +19,8 @@ module Support
 
     def command
       [RbConfig.ruby, *FLAGS, "-e", <<~RUBY]
-        require "plait/suites/databases/mongo_server"
-        Plait::Suites::MongoServer.new(port: #{port}).run
+        require "#{File.join(__dir__, "mongo_server/stand_in")}"
+        Support::MongoStandIn.new(port: #{port}).run
       RUBY
     end
 

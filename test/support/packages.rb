@@ -17,7 +17,6 @@ module Support
       "nginx" => %w[nginx],
       "haproxy" => %w[haproxy],
       "apache2-bin" => %w[apache2 httpd],
-      "apache2-utils" => %w[ab],
       "neovim" => %w[nvim],
       "python3-pynvim" => %w[/usr/lib/python3/dist-packages/pynvim],
       "nodejs" => %w[node],

@@ -16,7 +16,7 @@ module Bench
       DRIVERS = { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg" }.freeze
       # What the servers need besides.
       GEMS = { "plait" => [], "puma" => %w[connection_pool], "falcon" => %w[connection_pool async],
-               "thread_per_connection" => %w[plait] }.freeze
+               "thread_per_connection" => %w[plait], "event_machine" => %w[eventmachine] }.freeze
       # More requests than there are connections.
       ALL = 20_000
       # Seconds.
@@ -63,6 +63,12 @@ module Bench
       def thread_per_connection(driver)
         @bench.peer("a thread per connection + #{driver}", gems: gems("thread_per_connection", driver)) do |trial|
           measure(trial, "thread_per_connection", "-", driver)
+        end
+      end
+
+      def event_machine(driver)
+        @bench.peer("EventMachine + fibers + #{driver}", gems: gems("event_machine", driver)) do |trial|
+          measure(trial, "event_machine", "-", driver)
         end
       end
 

@@ -23,7 +23,12 @@ module Bench
 
         command = [PROGRAM, "-q", *("-k" unless close), "-c", connections.to_s, "-t", seconds.to_s, "-n", MANY.to_s,
                    "http://127.0.0.1:#{port}/"]
-        output = Generator.run(command, seconds)
+        report(Generator.run(command, seconds))
+      end
+
+      # @param output [String] of ab
+      # @return [Wrk::Report]
+      def report(output)
         Wrk::Report.new(number(output, /Complete requests:\s+(\d+)/), number(output, /\s99%\s+(\d+)/).to_f,
                         number(output, /Failed requests:\s+(\d+)/) + number(output, /Non-2xx responses:\s+(\d+)/))
       end

@@ -14,7 +14,7 @@ module Support
     # Of the standard library; neither reads a clock nor a descriptor nor starts anything.
     PLAIN = %w[digest etc fcntl json rbconfig securerandom strscan stringio zlib].freeze
     WAITING = %w[io/wait io/nonblock monitor timeout].freeze
-    PLACES = %w[fileutils open3 tempfile tmpdir time].freeze
+    PLACES = %w[fileutils tempfile tmpdir time].freeze
     NETWORK = %w[socket openssl net/http uri io/console ipaddr].freeze
     # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
     VERBS = {
@@ -51,7 +51,7 @@ module Support
                libraries: PLAIN + WAITING + PLACES + %w[memory_profiler io/event],
                never: SOCKETS),
       Room.new(name: "suites", uses: %w[parts lab protocols io] + BELOW + VERBS.keys,
-               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event bson], never: []),
+               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
       Room.new(name: "cli", uses: %w[parts sibling commands lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event thor tty-progressbar unicode/display_width],
                never: []),

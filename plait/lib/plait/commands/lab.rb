@@ -13,8 +13,8 @@ module Plait
       ABOUT = <<~TEXT
         Measures a suite: "waiting" (functions that sleep), "computing" (compression in C, which releases Ruby's lock,
         and pure Ruby, which holds it), "http" (requests with Net::HTTP, sockets by hand and Plait::HTTP to a server
-        that takes its time), "rpc" (big answers by MessagePack-RPC, held against a copy in memory), "databases" (an app
-        with three queries a request, under ab, on MariaDB, PostgreSQL and MongoDB by each driver that is installed), "shard"
+        that takes its time), "rpc" (big answers by MessagePack-RPC, held against a copy in memory), "databases" (three
+        queries an item, on MariaDB and PostgreSQL by each driver that is installed, or on your server), "shard"
         (the Redis proxy: its strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB),
         or "all": every suite but the last two, in smaller sizes, in a few minutes.
 
@@ -31,7 +31,7 @@ module Plait
         latency: { banner: "SECONDS[,…]",
                    desc: "http: how long the server takes to answer (default: 0.05), a table for each; databases: 0.01,0" },
         url: { banner: "URL", desc: "http: ask this site instead of the built-in server; databases: this server" },
-        full: { type: :boolean, desc: "databases: every row, and three rounds of each: an hour or two instead of some minutes" },
+        full: { type: :boolean, desc: "databases: more items, and more of them in flight: an hour instead of some minutes" },
         sizes: { banner: "MB[,…]", desc: "rpc: how large the answers are (default: 1,2,4,8 … 128, the classic table)" },
         trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as ten minutes go)" },
         **MeasuringOptions::MANNER

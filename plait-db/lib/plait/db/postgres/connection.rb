@@ -54,7 +54,7 @@ module Plait
         # In the child of a fork: the descriptor no longer leads to the server.
         # @return [void]
         def drop_socket
-          File.open(File::NULL, "r+") { |null| IO.for_fd(socket, "r+", autoclose: false).reopen(null) }
+          File.open(File::NULL, "r+") { |null| IO.for_fd(socket_io.fileno, "r+", autoclose: false).reopen(null) }
         rescue ::PG::Error, SystemCallError
           nil
         end

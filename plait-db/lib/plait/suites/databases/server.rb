@@ -4,73 +4,111 @@ require "etc"
 require "fileutils"
 require "socket"
 require "tmpdir"
-require_relative "people"
 require "plait/suites/common/suite"
 require "plait/suites/common/unreachable_origin"
+require "plait"
 require_relative "../../db"
 require "plait/values/deadline"
+require "plait/values/errors"
 
 module Plait
   module Suites
     class Databases < Suite
-      # A database server of our own: on a free port of the loopback, its files in a temporary folder, ended with what it is
-      # for. A subclass says what to run.
+      # A database server: a user's own, or one that the suite starts on a free port of the loopback, with its files in a
+      # temporary folder. The suite makes a table in it and drops it.
       class Server
+        TABLE = "plait_lab_people"
+        ROWS = 100_000
+        GROUPS = 100
+        # Rows of the range.
+        RANGE = 10
         HOST = "127.0.0.1"
-        START_SECONDS = 60
-        STOP_SECONDS = 15
-        FOLDERS = %w[/usr/sbin /usr/local/sbin].freeze
-        private_constant :START_SECONDS, :STOP_SECONDS, :FOLDERS
+        # Seconds for a server to start; raising it helps a slow disk.
+        START = 60
+        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin
+                     /usr/local/opt/postgresql*/bin].freeze
+        private_constant :RANGE, :HOST, :START, :FOLDERS
+
+        # @param url [String, nil] of a user's own server
+        def initialize(url = nil)
+          @url = url
+        end
 
         # @return [Boolean] whether its programs are here
-        def installed? = self.class::PROGRAMS.all? { |names| program(*names) }
+        def installed? = self.class::PROGRAMS.all? { |name| program(name) }
 
         # @return [Array<String>] the schemes of the drivers that are installed
-        def ways = self.class::WAYS.select { |_, gem| Gem::Specification.find_all_by_name(gem).any? }.keys
+        def ways
+          found = self.class::GEMS.select { |_, gem| Gem::Specification.find_all_by_name(gem).any? }.keys
+          @url && found.any? ? [@url[/\A\w+/]] : found
+        end
 
-        # Starts it, fills it, yields, ends it.
+        def name = self.class::NAME
+
+        def title = self.class::TITLE
+
+        # @return [String]
+        def url(way) = @url || format(self.class::URL, way: way, host: HOST, port: @port)
+
+        # @return [String, nil] what stands in a FROM and takes its time, once
+        def pause(seconds) = seconds.zero? ? nil : format(self.class::PAUSE, seconds)
+
+        # @param db [DB::Database]
+        # @param pause [String, nil] see {pause}
+        # @return [Array(String, Integer, Integer)] name, sum of a range, people of a team
+        def ask(db, number, pause)
+          from = [TABLE, *pause].join(", ")
+          name, sum, count = ["SELECT name FROM #{from} WHERE id = #{key(number)}",
+                              "SELECT SUM(id) FROM #{from} WHERE id BETWEEN #{key(number)} AND #{key(number) + RANGE - 1}",
+                              "SELECT COUNT(*) FROM #{from} WHERE team = #{number % GROUPS}"].map { |sql| db.query(sql).value }
+          [name, Integer(sum), Integer(count)]
+        end
+
+        # Starts the server, fills the table, yields, stops the server.
         # @raise [UnreachableOrigin] when it does not start
-        def around
-          Dir.mktmpdir("plait-lab-") do |folder|
-            @folder = folder
-            @port = TCPServer.open(HOST, 0) { |socket| socket.addr[1] }
-            prepare
-            @pid = run(*command)
-            await
-            DB.connect(url(ways.first)) { |db| fill(db) }
-            yield
-          ensure
-            stop
-          end
-        end
-
-        # @return [Numeric] connections to the app at once for which it is any good
-        def most = Float::INFINITY
-
-        # @param way [String]
-        # @return [Array<String>] the gems that its driver needs
-        def gems(way) = self.class::GEMS.fetch(way)
-
-        # Makes the table.
-        # @param db [DB::Database]
-        def fill(db)
-          clean(db) # of a run that was killed
-          db.query("CREATE TABLE #{People::TABLE} (id INTEGER PRIMARY KEY, name VARCHAR(20), team INTEGER)")
-          db.query("INSERT INTO #{People::TABLE} SELECT n, CONCAT('name', n), n % #{People::GROUPS} FROM #{series}")
-          db.query("CREATE INDEX #{People::TABLE}_team ON #{People::TABLE} (team)")
-        end
-
-        # @param db [DB::Database]
-        def clean(db) = db.query("DROP TABLE IF EXISTS #{People::TABLE}")
+        def around(&block) = @url ? fill(&block) : start { fill(&block) }
 
         private
 
-        def program(*names)
-          folders = ENV["PATH"].split(":") + FOLDERS + self.class::FOLDERS_OF_ITS_OWN.flat_map { |glob| Dir[glob].reverse }
-          names.flat_map { |name| folders.map { |folder| File.join(folder, name) } }.find { |file| File.executable?(file) }
+        def key(number) = (number * 7919 % (ROWS - RANGE)) + 1
+
+        def fill
+          DB.connect(url(ways.first)) do |db|
+            clean(db) # of a run that was killed
+            insert(db)
+            yield
+          ensure
+            clean(db)
+          end
         end
 
-        # A group of its own: Ctrl-C at the terminal is for us, who end it in order.
+        def insert(db)
+          db.query("CREATE TABLE #{TABLE} (id INTEGER PRIMARY KEY, name VARCHAR(20), team INTEGER)")
+          db.query("INSERT INTO #{TABLE} SELECT n, CONCAT('name', n), n % #{GROUPS} FROM #{self.class::NUMBERS}")
+          db.query("CREATE INDEX #{TABLE}_team ON #{TABLE} (team)")
+        end
+
+        def clean(db) = db.query("DROP TABLE IF EXISTS #{TABLE}")
+
+        def start
+          Dir.mktmpdir("plait-lab-") do |folder|
+            @folder = folder
+            @port = TCPServer.open(HOST, 0) { |socket| socket.addr[1] }
+            prepare(data = File.join(folder, "data"))
+            @pid = run(*command(data))
+            await
+            yield
+          ensure
+            stop if @pid
+          end
+        end
+
+        def program(name)
+          folders = ENV["PATH"].split(":") + FOLDERS.flat_map { |glob| Dir[glob].reverse }
+          folders.map { |folder| File.join(folder, name) }.find { |file| File.executable?(file) }
+        end
+
+        # A process group of its own: Ctrl-C at the terminal reaches the suite, which stops the server in order.
         def run(*command) = Process.spawn(*command, in: File::NULL, %i[out err] => [log, "a"], chdir: @folder, pgroup: true)
 
         def run!(*command)
@@ -81,7 +119,7 @@ module Plait
         def log = File.join(@folder, "log")
 
         def await
-          deadline = Deadline.after(START_SECONDS)
+          deadline = Deadline.after(START)
           until ready?
             if deadline.expired? || Process.waitpid(@pid, Process::WNOHANG)
               raise UnreachableOrigin, "#{title} did not start:\n#{File.read(log)}"
@@ -98,17 +136,108 @@ module Plait
         end
 
         def stop
-          return unless @pid
-
-          Process.kill(self.class::STOP, @pid)
-          deadline = Deadline.after(STOP_SECONDS)
-          sleep(0.02) until (ended = Process.waitpid(@pid, Process::WNOHANG)) || deadline.expired?
-          Process.kill(:KILL, @pid) && Process.wait(@pid) unless ended
+          Process.kill(self.class::SIGNAL, @pid)
+          Process.wait(@pid)
         rescue SystemCallError
           nil # it has ended by itself
         ensure
           @pid = nil
         end
+      end
+
+      # A MariaDB with the user root, no password and the database "lab".
+      class Mariadb < Server
+        NAME = "mariadb"
+        TITLE = "MariaDB"
+        PROGRAMS = %w[mariadbd mariadb-install-db].freeze
+        GEMS = { "trilogy" => "trilogy", "mysql2" => "mysql2" }.freeze
+        URL = "%<way>s://root@%<host>s:%<port>d/lab"
+        SIGNAL = :TERM
+        PAUSE = "(SELECT SLEEP(%g)) pause"
+        NUMBERS = "(SELECT seq AS n FROM seq_1_to_#{ROWS}) numbers".freeze
+
+        private
+
+        # Without a name it refuses to run as root.
+        def options(data) = ["--no-defaults", "--datadir=#{data}", "--user=#{Etc.getpwuid.name}"]
+
+        def prepare(data)
+          run!(program(PROGRAMS.last), *options(data), "--skip-test-db", "--auth-root-authentication-method=normal")
+          Dir.mkdir(File.join(data, "lab"))
+        end
+
+        def command(data)
+          [program(PROGRAMS.first), *options(data), "--port=#{@port}", "--bind-address=#{HOST}", "--socket=#{@folder}/socket",
+           "--pid-file=#{@folder}/pid", "--innodb-flush-log-at-trx-commit=0", "--max-connections=1000"]
+        end
+      end
+
+      # A PostgreSQL with the user "postgres" and no password. It refuses to run as root: there it runs as its package's user.
+      class Postgres < Server
+        NAME = "postgresql"
+        TITLE = "PostgreSQL"
+        PROGRAMS = %w[postgres initdb].freeze
+        GEMS = { "postgres" => "pg" }.freeze
+        URL = "%<way>s://postgres@%<host>s:%<port>d/postgres"
+        # It ends the sessions; SIGTERM would wait for them.
+        SIGNAL = :INT
+        PAUSE = "pg_sleep(%g) pause"
+        NUMBERS = "generate_series(1, #{ROWS}) n".freeze
+
+        private
+
+        # Without a warning about a table that is not there.
+        def clean(db) = db.query("SET client_min_messages TO warning") && super
+
+        def prepare(data)
+          FileUtils.chown(account.uid, account.gid, @folder) if Process.uid.zero?
+          run!(*as_account, program("initdb"), "--pgdata=#{data}", "--username=postgres", "--auth=trust", "--encoding=UTF8",
+               "--locale=C", "--no-sync")
+        end
+
+        def command(data)
+          [*as_account, program("postgres"), "-D", data, "-p", @port.to_s, "-h", HOST, "-k", @folder, "-F",
+           "-c", "max_connections=400"]
+        end
+
+        def account = Etc.passwd { |entry| break entry if entry.name == "postgres" } || Etc.getpwnam("nobody")
+
+        # setpriv becomes the program: the pid is the server's.
+        def as_account
+          return [] unless Process.uid.zero?
+
+          [program("setpriv"), "--reuid=#{account.uid}", "--regid=#{account.gid}", "--clear-groups", "--"]
+        end
+      end
+
+      # A user's MongoDB. None is started, and no query of it waits.
+      class Mongo < Server
+        NAME = "mongodb"
+        TITLE = "MongoDB"
+        GEMS = { "mongodb" => "mongo" }.freeze
+
+        def pause(_seconds) = nil
+
+        def ask(db, number, _pause)
+          db.with do |client|
+            people = client[TABLE]
+            [people.find({ _id: key(number) }).first[:name],
+             people.find({ _id: { "$in" => [*key(number)...(key(number) + RANGE)] } }).sum { |one| one[:_id] },
+             people.find({ team: number % GROUPS }).projection({ _id: 1 }).count]
+          end
+        end
+
+        private
+
+        def insert(db)
+          db.with do |client|
+            people = (1..ROWS).map { |n| { _id: n, name: "name#{n}", team: n % GROUPS } }
+            people.each_slice(10_000) { |some| client[TABLE].insert_many(some) }
+            client[TABLE].indexes.create_one({ team: 1 })
+          end
+        end
+
+        def clean(db) = db.with { |client| client[TABLE].drop }
       end
     end
   end

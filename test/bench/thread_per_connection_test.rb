@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "test_helper"
+require_relative "../test_helper"
 require "net/http"
-require "plait/suites/databases/thread_per_connection"
+require_relative "../../bench/databases/support/thread_per_connection"
 
 class ThreadPerConnectionTest < Minitest::Test
   def setup
@@ -11,7 +11,7 @@ class ThreadPerConnectionTest < Minitest::Test
       threads << Thread.current
       [env["PATH_INFO"] == "/no" ? 500 : 200, {}, ["asked ", env["QUERY_STRING"]]]
     end
-    @server = Plait::Suites::Databases::ThreadPerConnection.new(app)
+    @server = Bench::ThreadPerConnection.new(app)
     @running = Thread.new { @server.run }
   end
 

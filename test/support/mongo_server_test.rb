@@ -4,8 +4,8 @@ require "socket"
 require "test_helper"
 require "support/mongo_server"
 
-# Who speaks another protocol, or none, is hung up on, and nobody else notices.
-class SuitesMongoServerTest < Minitest::Test
+# A client that speaks another protocol, or none, is hung up on; other clients notice nothing.
+class MongoServerTest < Minitest::Test
   def setup
     skip("a real server has tests of its own") if Support::MongoServer.real?
     require "bson"
