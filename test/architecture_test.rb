@@ -21,7 +21,6 @@ class ArchitectureTest < Minitest::Test
     },
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
-      "plait-db/lib/plait/db.rb" => "a driver is for programs that use its database",
       "plait-http/lib/plait/http/connections/dialer.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "plait-server/lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
       "plait-http/lib/plait/suites/http/origin/server.rb" => "the loop that was chosen: only one of them needs io-event",
@@ -55,8 +54,8 @@ class ArchitectureTest < Minitest::Test
   # They join Plait to a gem that the application brings.
   JOINTS = %w[
     plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb
-    plait-db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo
-    plait-db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid
+    plait-db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite plait-db/lib/plait/db/redis
+    plait-db/lib/plait/db/mongo plait-db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid
     plait-rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-sidekiq/lib/plait/mechanisms/sidekiq/ plait/lib/plait/siblings/
   ].freeze
 

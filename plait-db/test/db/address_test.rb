@@ -4,7 +4,7 @@ require "test_helper"
 require "plait/db"
 
 class DBAddressTest < Minitest::Test
-  Address = Plait::DB::Address
+  Address = Plait::DB.const_get(:Address)
 
   def test_all_parts
     address = Address.parse("trilogy://ada:l%40ce+1@db.example:3307/a%20shop?read_timeout=2.5&ssl=true&code=utf8&n=7&name=007")
@@ -39,7 +39,7 @@ class DBAddressTest < Minitest::Test
 
   def test_a_file_without_a_name
     ["sqlite:", "sqlite://", "sqlite:?timeout=5"].each do |url|
-      error = assert_raises(Plait::UsageError, url) { Plait::DB::Address.parse(url).file }
+      error = assert_raises(Plait::UsageError, url) { Address.parse(url).file }
       assert_match(/sqlite: needs the name of a file, as in sqlite:shop.db/, error.message)
     end
   end

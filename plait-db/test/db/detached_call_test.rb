@@ -3,21 +3,21 @@
 require "test_helper"
 require "support/interrupts"
 require "support/waiting"
-require "plait/db/apart"
+require "plait/db/detached_call"
 
 class DBApartTest < Minitest::Test
   include Support::Interrupts
   include Support::Waiting
 
-  Apart = Plait::DB::Apart
+  DetachedCall = Plait::DB.const_get(:DetachedCall)
   MOST = 64
 
   def teardown
-    wait_until { Apart.line.count.zero? }
+    wait_until { DetachedCall.line.count.zero? }
     super
   end
 
-  def apart(&block) = Apart.call(discard: ->(value) { discarded << value }, &block)
+  def apart(&block) = DetachedCall.call(discard: ->(value) { discarded << value }, &block)
 
   def discarded = @discarded ||= Queue.new
 
@@ -25,7 +25,7 @@ class DBApartTest < Minitest::Test
   # @return [Array<Thread>]
   def fill(gate, count = MOST)
     threads = Array.new(count) { Thread.new { apart { gate.pop } } }
-    wait_until { Apart.line.count == count }
+    wait_until { DetachedCall.line.count == count }
     threads
   end
 
@@ -41,7 +41,7 @@ class DBApartTest < Minitest::Test
     gate = Queue.new
     threads = fill(gate)
     late = Thread.new { apart { :late } }
-    wait_until { Apart.line.count == MOST + 1 }
+    wait_until { DetachedCall.line.count == MOST + 1 }
     refute(late.join(0.01))
     gate << 1
     assert_equal(:late, late.value)
@@ -56,7 +56,7 @@ class DBApartTest < Minitest::Test
     got = Queue.new
     masked = Thread.new { Thread.handle_interrupt(RuntimeError => :never) { got << apart { :mine } } }
     masked.report_on_exception = false
-    wait_until { Apart.line.count == MOST + 1 && masked.stop? }
+    wait_until { DetachedCall.line.count == MOST + 1 && masked.stop? }
     masked.raise(RuntimeError, "late")
     MOST.times { gate << 1 }
     assert_raises(RuntimeError) { masked.join }
@@ -67,6 +67,7 @@ class DBApartTest < Minitest::Test
   def test_who_leaves_gets_nothing_and_what_came_is_thrown_away
     gate = Queue.new
     left, = fill(gate, 1)
+    wait_until { gate.num_waiting == 1 }
     left.kill.join
     gate << :late
     assert_equal(:late, discarded.pop)
@@ -77,11 +78,11 @@ class DBApartTest < Minitest::Test
     threads = fill(gate)
     called = Queue.new
     late = Thread.new { apart { called << 1 } }
-    wait_until { Apart.line.count == MOST + 1 && late.stop? }
+    wait_until { DetachedCall.line.count == MOST + 1 && late.stop? }
     late.kill.join
     MOST.times { gate << 1 }
     threads.each(&:join)
-    wait_until { Apart.line.count.zero? }
+    wait_until { DetachedCall.line.count.zero? }
     assert_empty(called)
   end
 
@@ -90,9 +91,9 @@ class DBApartTest < Minitest::Test
       made = Queue.new
       @discarded = Queue.new
       taken = nil
-      call = Apart.new(discard: ->(value) { discarded << value }) { made << 1 }
+      call = DetachedCall.new(discard: ->(value) { discarded << value }) { made << 1 }
       [-> { call.value(take: ->(value) { taken = value }) }, lambda do |place|
-        wait_until { Apart.line.count.zero? }
+        wait_until { DetachedCall.line.count.zero? }
         assert_equal(made.size, (taken ? 1 : 0) + @discarded.size, place)
       end]
     end
@@ -101,7 +102,7 @@ class DBApartTest < Minitest::Test
   def test_its_end_is_told_to_who_asked_before_it
     gate = Queue.new
     ended = Queue.new
-    call = Apart.new { gate.pop }.start
+    call = DetachedCall.new { gate.pop }.start
     assert(call.on_end { ended << :ended })
     gate << 1
     call.wait

@@ -5,7 +5,7 @@
 
 require "test_helper"
 require_relative "matrix_measurement"
-require "plait/db/matrix"
+require "plait/cli/doctor/databases"
 
 # Each row of the matrix against a real server: what it calls good is good, and the rest is at least what it says.
 class DBMatrixTest < Minitest::Test
@@ -14,11 +14,12 @@ class DBMatrixTest < Minitest::Test
   TRIES = 30
   # What is good is held to that. What computes here, or decodes many rows at once, wants a processor for itself: it is held to
   # twice what the matrix says of it, or to these.
-  GOOD = { ratio: Plait::DB::Matrix::RATIO, stall: Plait::DB::Matrix::STALL / 1000.0 }.freeze
+  Matrix = Plait::CLI::Doctor::Databases::Matrix
+  GOOD = { ratio: Matrix::RATIO, stall: Matrix::STALL / 1000.0 }.freeze
   MORE = 2
   COMPUTING = { ratio: 5, stall: 0.25 }.freeze
 
-  Plait::DB::Matrix::ROWS.each do |row|
+  Matrix::ROWS.each do |row|
     define_method(:"test_#{row.driver}_#{row.call.tr(" ", "_")}") do
       need(row)
       MatrixMeasurement.new(row.driver, row.call).open { |measurement| assert_within(measurement, **bounds(row)) }
@@ -27,7 +28,7 @@ class DBMatrixTest < Minitest::Test
 
   def test_the_guide_has_it
     guide = File.read(File.join(Support::ROOT, "guides/databases.md"))
-    assert_includes(guide, Plait::DB::Matrix.to_markdown)
+    assert_includes(guide, Matrix.to_markdown)
   end
 
   private

@@ -4,10 +4,12 @@ require "test_helper"
 require "bigdecimal"
 require "date"
 require "plait/db"
-require "plait/db/placeholders"
+require "plait/db/mysql"
 
 class DBPlaceholdersTest < Minitest::Test
-  def fill(sql, *values) = Plait::DB::Placeholders.fill(sql, values) { |text| "'#{text.gsub("'", "''")}'" }
+  Placeholders = Plait::DB::Mysql.const_get(:Placeholders)
+
+  def fill(sql, *values) = Placeholders.fill(sql, values) { |text| "'#{text.gsub("'", "''")}'" }
 
   LITERALS = {
     nil => "NULL", true => "1", false => "0", 42 => "42", -1.5 => "-1.5", "it's" => "'it''s'", :word => "'word'",
@@ -49,12 +51,12 @@ class DBPlaceholdersTest < Minitest::Test
 
   def test_a_backslash_that_is_no_escape
     quote = ->(text) { "<#{text}>" }
-    assert_equal("'\\', <a>, '?'", Plait::DB::Placeholders.fill("'\\', ?, '?'", ["a"], backslash: false, &quote))
+    assert_equal("'\\', <a>, '?'", Placeholders.fill("'\\', ?, '?'", ["a"], backslash: false, &quote))
   end
 
   def test_times_are_written_in_the_zone_in_which_they_are_read
     time = Time.new(2024, 2, 29, 1, 2, 3, "+05:00")
-    literal = ->(zone) { Plait::DB::Placeholders.fill("?", [time], zone: zone) { |text| text } }
+    literal = ->(zone) { Placeholders.fill("?", [time], zone: zone) { |text| text } }
     assert_equal("2024-02-28 20:02:03.000000", literal.call(:utc))
     assert_equal(time.getlocal.strftime("%F %T.%6N"), literal.call(:local))
   end

@@ -341,7 +341,7 @@ class DBPoolTest < Minitest::Test
 
   # Of the two who wait for the lock it is the first who is woken.
   def test_the_kill_of_one_who_counts_keeps_nobody_else_waiting
-    statistics = Plait::Pool::Statistics.new
+    statistics = Plait::Pool.const_get(:Statistics).new
     lock = statistics.instance_variable_get(:@lock).tap(&:lock)
     threads = %i[stale connected].map do |name|
       Thread.new { statistics.count(name) }.tap { |thread| wait_until { thread.stop? } }

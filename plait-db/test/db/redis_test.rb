@@ -69,7 +69,7 @@ class DBRedisTest < Minitest::Test
       end
       private :connect
     end
-    one = Plait::DB::Database.new(slow, Plait::DB::Address.parse(Support::RedisServer.shared.url), { size: 1 })
+    one = Plait::DB::Database.new(slow, Plait::DB.const_get(:Address).parse(Support::RedisServer.shared.url), { size: 1 })
     outcome = Plait.map([1], on: on, timeout: 0.3, retries: 30, on_error: :collect) do
       one.transaction { |tx| tx.query("INCR", "n") }
     end.first

@@ -188,7 +188,7 @@ module SqlCases
       define_method(:commit) { |driver| super(driver).tap(&after) }
       private :commit
     end
-    one = Plait::DB::Database.new(slow, Plait::DB::Address.parse(url), { size: 1 })
+    one = Plait::DB::Database.new(slow, Plait::DB.const_get(:Address).parse(url), { size: 1 })
     Plait.map([4], on: @on, timeout: 0.3, retries: 30, on_error: :collect) do |id|
       one.transaction { |tx| add(tx, id) }
     end.first.error

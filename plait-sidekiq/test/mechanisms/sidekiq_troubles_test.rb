@@ -50,12 +50,12 @@ class SidekiqTroublesTest < Minitest::Test
 
   # It has the queue and the run, and not the signs of life of Sidekiq's processes: these come within ten seconds.
   def test_a_redis_that_has_forgotten_the_processes_ends_no_run
-    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, 30, 60, 3600)
+    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0, 30, 60, 3600)
     census = Struct.new(:served) do
       def dead(identities) = identities
       def served?(_queue) = served
     end
-    watchman = Plait::Mechanisms::Sidekiq::Watchman.new(census.new(true), "default", patience)
+    watchman = Plait::Mechanisms::Sidekiq::LossDetector.new(census.new(true), "default", patience)
     begun, waiting = Array.new(2) { |index| Plait::Mechanisms::Sidekiq::Task.new(index, nil) }
     begun.attempt("a", 1)
 
@@ -66,8 +66,8 @@ class SidekiqTroublesTest < Minitest::Test
   def test_a_queue_counts_as_unserved_from_the_first_look_that_finds_no_process
     unserved = 0.2
     census = Struct.new(:nothing) { def served?(_queue) = false }
-    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, unserved, 60, 0)
-    watchman = Plait::Mechanisms::Sidekiq::Watchman.new(census.new, "q", patience)
+    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0, unserved, 60, 0)
+    watchman = Plait::Mechanisms::Sidekiq::LossDetector.new(census.new, "q", patience)
     task = Plait::Mechanisms::Sidekiq::Task.new(0, nil)
     sleep(unserved)
     logger = ::Sidekiq.default_configuration.logger
@@ -113,7 +113,7 @@ class SidekiqTroublesTest < Minitest::Test
     def channel.knock = nil
     thread = Thread.new do
       Thread.handle_interrupt(Object => :never) do
-        Plait::Mechanisms::Sidekiq::Courier.new(channel, Plait::Deadline.after(3600)).stop
+        Plait::Mechanisms::Sidekiq::Listener.new(channel, Plait::Deadline.after(3600)).stop
       end
     end
     assert_same(thread, thread.join(60))
@@ -185,9 +185,9 @@ class SidekiqTroublesTest < Minitest::Test
 
   # It has answered, and then ended: its answer may be on the way at the first look.
   def test_a_process_is_dead_when_it_is_missed_twice
-    patience = Plait::Mechanisms::Sidekiq::Watchman::Patience.new(0, 30, 60, 0)
+    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0, 30, 60, 0)
     census = Struct.new(:gone) { def dead(identities) = identities & gone }.new(["a"])
-    watchman = Plait::Mechanisms::Sidekiq::Watchman.new(census, "default", patience)
+    watchman = Plait::Mechanisms::Sidekiq::LossDetector.new(census, "default", patience)
     tasks = %w[a b].map.with_index { |worker, index| Plait::Mechanisms::Sidekiq::Task.new(index, nil).tap { |task| task.attempt(worker, 1) } }
 
     assert_empty(watchman.lost(tasks))
@@ -202,7 +202,7 @@ class SidekiqTroublesTest < Minitest::Test
         puts Plait.map([1], on: :sidekiq, on_error: :collect, &Plait.job(Jobs::Double)).first.error.message
       RUBY
 
-      assert_match(/a client middleware of Sidekiq kept .*Errand back: it must yield/, told.out, told.err)
+      assert_match(/a client middleware of Sidekiq kept .*ItemJob back: it must yield/, told.out, told.err)
     end
   end
 

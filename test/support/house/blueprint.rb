@@ -11,7 +11,7 @@ module Support
     # All files of the gem together, and the rules of the house: each gives the sentences that say where it is broken.
     class Blueprint
       # The tree of errors is one idea.
-      MANY_CONSTANTS = %w[plait/lib/plait/values/errors.rb].freeze
+      MANY_CONSTANTS = %w[plait/lib/plait/values/errors.rb plait-db/lib/plait/db/errors.rb].freeze
 
       # @param root [String] the folder of the project
       # @return [Blueprint] of the files that are there

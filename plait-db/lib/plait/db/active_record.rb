@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "apart"
-require_relative "commit"
 require_relative "cut"
+require_relative "detached_call"
 require_relative "driver"
+require_relative "errors"
 require "plait/values/errors"
 
 Plait::DB::Driver.load("activerecord", ">= 7.1", "< 9", feature: "active_record") { require "active_record" }
@@ -125,7 +125,7 @@ module Plait
       # Connects on a thread of its own.
       module Connecting
         # As the adapter's own.
-        def new_client(*) = Apart.call(discard: :close.to_proc) { super }
+        def new_client(*) = DetachedCall.call(discard: :close.to_proc) { super }
       end
 
       # What ActiveRecord does behind a COMMIT (callbacks, say) may be cut, too.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "apart"
+require_relative "detached_call"
 require "plait/values/errors"
 
 module Plait
@@ -54,7 +54,7 @@ module Plait
         return cancel(connection) unless defined?(::PG::CancelConnection) # before libpq 17 it needs the connection to its end
 
         request = ::PG::CancelConnection.new(connection)
-        Apart.new { Plait.timeout(CANCEL_TIMEOUT) { request.async_cancel } }.start
+        DetachedCall.new { Plait.timeout(CANCEL_TIMEOUT) { request.async_cancel } }.start
       rescue ::PG::Error
         nil
       end
@@ -77,5 +77,6 @@ module Plait
       def busy?(connection) = !connection.finished? && connection.transaction_status == ACTIVE
       private_class_method :busy?, :hung_up?, :cancel
     end
+    private_constant :Cut
   end
 end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "commit"
-require_relative "driver_options"
+require_relative "errors"
 require_relative "pool"
-require_relative "statement"
+require_relative "result"
 require "plait/values/errors"
+require "plait/values/suggestion"
 
 module Plait
   module DB
@@ -31,7 +31,7 @@ module Plait
         about = session.pool_options(address).merge(options.slice(*OF_THE_POOL))
         session.check_pool(address, about)
         driver = address.options.merge(options.except(*OF_THE_POOL))
-        session.known_options&.then { |known| DriverOptions.check(known, OF_THE_POOL, driver.keys) }
+        session.known_options&.then { |known| refuse_unknown(known, driver.keys) }
         @name = about.fetch(:name, address.to_s)
         @pool = Pool.new(check: :working?.to_proc, errors: session.errors, fit: ->(connection, error) { connection.fit?(error) },
                          abandon: :abandon.to_proc, linger: ->(connection, gone) { connection.parting?(&gone) },
@@ -111,6 +111,14 @@ module Plait
       def refuse_in_url(address)
         odd = address.options.keys & (OF_THE_POOL - %i[timeout name])
         raise UsageError, "#{odd.first} is the pool's: give it to DB.connect, not in the URL" if odd.any?
+      end
+
+      # Some drivers pass over an option that they don't know: a wrong letter would leave a program without its timeout, or in the
+      # clear.
+      def refuse_unknown(known, given)
+        odd = given.find { |name| !known.include?(name) } or return
+        near = Suggestion.nearest(odd.to_s, (known + OF_THE_POOL).map(&:to_s))
+        raise UsageError, "#{odd}: is an option neither of the pool nor of the driver#{near && "; did you mean #{near}:?"}"
       end
 
       # A block that gets rows may ask for more: on another connection, unless it is in a transaction, where it is told so.

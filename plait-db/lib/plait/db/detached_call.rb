@@ -7,7 +7,7 @@ module Plait
     # A call that its caller may leave at any moment: connecting, and telling a server that an answer is no longer needed. It
     # runs on a thread of its own, goes on when its caller leaves, and throws away what it gets then. On the offload pool
     # some such calls would keep all others waiting for seconds.
-    class Apart
+    class DetachedCall
       # Threads at once. Who comes later waits for one of them to end, as fibers can.
       MOST = 64
       # Around changes of the books alone, and never a wait: a mask of ours would go before the caller's.
@@ -22,7 +22,7 @@ module Plait
           @threads = 0
         end
 
-        # @param call [Apart]
+        # @param call [DetachedCall]
         def enter(call)
           @lock.synchronize do
             @waiting << call
@@ -159,5 +159,6 @@ module Plait
         @done.close
       end
     end
+    private_constant :DetachedCall
   end
 end

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "aside"
-require_relative "batches"
 require_relative "database"
 require_relative "driver"
 require_relative "mysql"
@@ -11,12 +9,11 @@ require_relative "session"
 require "plait/values/errors"
 
 Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
-require_relative "mysql2/client"
 
 module Plait
   module DB
     # MySQL and MariaDB by mysql2. A plain query is awaited by Ruby, its values are put into the text; what the driver awaits
-    # in C is done aside, see {Aside}.
+    # in C runs on another thread, see {Driver}.
     class Mysql2 < Session
       include Mysql
 
@@ -34,6 +31,128 @@ module Plait
                    password port read_timeout reconnect secure_auth sock socket ssl ssl_mode sslca sslcapath sslcert sslcipher
                    sslkey sslverify user username write_timeout].freeze
       private_constant :OPTIONS
+
+      # A Mysql2::Client that lets one fiber or thread in at a time. The driver's own check covers queries only; two threads
+      # in one prepared statement end in its memory.
+      class Client < ::Mysql2::Client
+        GUARDED = %i[query prepare ping select_db next_result store_result abandon_results! change_user close].freeze
+        private_constant :GUARDED
+
+        # A prepared statement is a call of its connection.
+        module Statement
+          # @api private
+          attr_accessor :plait_guard
+
+          # Runs it, as the driver does.
+          def execute(...) = plait_guard.hold { super }
+        end
+
+        prepend Guard.around(GUARDED & ::Mysql2::Client.public_instance_methods)
+
+        # @api private
+        def plait_guard = @plait_guard ||= Guard.new
+
+        # @return [Mysql2::Statement]
+        def prepare(sql)
+          super.tap do |statement|
+            statement.extend(Statement)
+            statement.plait_guard = plait_guard
+          end
+        end
+
+        # A descriptor of our own for the same socket: the driver's number may be another socket's by the time it is used.
+        def initialize(...)
+          super
+          @wire = for_another_thread
+        end
+
+        # Ends whatever waits for the server, in another thread.
+        # @return [void]
+        def cut
+          @wire.shutdown
+        rescue SystemCallError, IOError
+          nil
+        end
+
+        # As the driver's own.
+        def close
+          super
+        ensure
+          @wire&.close
+        end
+
+        private
+
+        def for_another_thread
+          io = BasicSocket.for_fd(socket)
+          io.autoclose = false
+          io.dup
+        end
+      end
+
+      # Rows that come one by one from a call in C, fetched by a thread ahead of the fiber that uses them.
+      class Batches
+        # Batches that wait to be used, at most.
+        AHEAD = 2
+        private_constant :AHEAD
+
+        # @param size [Integer] rows in a batch
+        # @param stop [#call] makes {each}'s source end soon: nobody wants its rows any longer
+        # @param source [#call] (&block) => gives each row to the block
+        def initialize(size:, stop:, &source)
+          @size = size
+          @stop = stop
+          @source = source
+          @queue = SizedQueue.new(AHEAD)
+        end
+
+        # @yieldparam row [Object]
+        # @return [void]
+        # @raise [Exception] what the source has raised
+        def each(&block)
+          thread = start
+          while (batch = @queue.pop)
+            batch.each(&block)
+          end
+          raise @error if @error
+          raise WorkerDied, "the thread that read the rows was killed: some are missing" unless @complete
+        ensure
+          finish(thread)
+        end
+
+        private
+
+        def start
+          Thread.new { fetch }.tap { |thread| thread.report_on_exception = false }
+        end
+
+        def fetch
+          batch = []
+          @source.call do |row|
+            batch << row
+            if batch.size == @size
+              @queue << batch
+              batch = []
+            end
+          end
+          @queue << batch
+          @complete = true
+        rescue StandardError => e
+          @error = e
+        ensure
+          @queue.close
+        end
+
+        # The source must not touch its connection any longer when this returns.
+        def finish(thread)
+          return unless thread
+
+          @queue.close
+          @stop.call unless @complete
+          thread.join
+        end
+      end
+      private_constant :Client, :Batches
 
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
@@ -66,7 +185,7 @@ module Plait
       end
 
       def ask_prepared(driver, sql, values)
-        Aside.call(stop: -> { driver.cut }) do
+        Plait.offload(stop: -> { driver.cut }) do
           run_prepared(driver, sql, values)
         rescue ::Mysql2::Error => e
           raise unless e.error_number == CHANGED
@@ -96,7 +215,7 @@ module Plait
       # The rows that nobody has taken stand between the connection and its next call.
       def each_row(driver, sql, values, &block)
         sql = fill(driver, sql, values)
-        Aside.fibers? ? each_row_aside(driver, sql, &block) : each_row_here(driver, sql, &block)
+        Fiber.current_scheduler ? each_row_ahead(driver, sql, &block) : each_row_here(driver, sql, &block)
       end
 
       def each_row_here(driver, sql)
@@ -105,9 +224,9 @@ module Plait
         found.each { |row| yield Result.row(columns, row) }
       end
 
-      def each_row_aside(driver, sql, &block)
+      def each_row_ahead(driver, sql, &block)
         source = ->(&take) { each_row_here(driver, sql, &take) }
-        Batches.new(size: Aside::ROWS, stop: -> { driver.cut }, &source).each(&block)
+        Batches.new(size: Driver::ROWS, stop: -> { driver.cut }, &source).each(&block)
       end
 
       # The driver's own `ping` is awaited in C, where on threads no timeout reaches it.

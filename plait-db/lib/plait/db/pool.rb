@@ -13,11 +13,7 @@ require "plait/io/pool/checkout"
 require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
-require_relative "pool/books"
-require_relative "pool/entry"
-require_relative "pool/forks"
-require_relative "pool/keys"
-require_relative "pool/options"
+require_relative "pool/state"
 require_relative "pool/upkeep"
 
 module Plait
@@ -28,10 +24,68 @@ module Plait
   #   pool = Plait::Pool.new(size: 16, check: ->(db) { db.ping }) { Trilogy.new(host: "localhost") }
   #   Plait.map(ids, on: :fibers) { |id| pool.with { |db| db.query("SELECT …") } }
   class Pool
-    # An interrupt between two changes of the books would lose a place for good; one between a change and what it asks for, a
-    # connection.
-    NEVER = { Object => :never }.freeze
-    private_constant :NEVER
+    # The names of the variables in which fibers keep what they have of each pool. A name is used again when its pool is
+    # gone: Ruby keeps symbols that C has seen, and each fiber that has had a variable keeps its place.
+    module Keys
+      @free = Queue.new
+      @made = 0
+      @lock = Mutex.new
+
+      class << self
+        # @param pool [Pool]
+        # @return [Symbol]
+        def for(pool)
+          take.tap { |key| ObjectSpace.define_finalizer(pool, giving_back(key)) }
+        end
+
+        private
+
+        def take
+          @free.pop(true)
+        rescue ThreadError
+          @lock.synchronize { :"plait_pool_#{@made += 1}" }
+        end
+
+        # Made here, where the pool is not to be seen.
+        def giving_back(key) = ->(_) { @free << key }
+      end
+    end
+    private_constant :Keys
+
+    # The child of a fork has its parent's connections too, and would say goodbye on them when it ends, or when they are
+    # collected: the server would close what the parent goes on using. So they are given up in the child, silently and at once.
+    module Forks
+      @watched = ObjectSpace::WeakMap.new
+
+      # Of Process, whose every way to fork goes through these two.
+      module Hook
+        def _fork = super.tap { |pid| Forks.abandon_all if pid.zero? }
+
+        # What goes on is a child.
+        def daemon(...) = super.tap { Forks.abandon_all }
+      end
+
+      class << self
+        # @param owner [#abandon] of connections
+        # @return [void]
+        def watch(owner)
+          install
+          @watched[owner] = true
+        end
+
+        # @api private
+        def abandon_all = @watched.each_key(&:abandon)
+
+        private
+
+        def install
+          return if @installed
+
+          Process.singleton_class.prepend(Hook) if Process.respond_to?(:_fork)
+          @installed = true # last: another thread goes on only with the hook in place
+        end
+      end
+    end
 
     # @param size [Integer] connections at most
     # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: as long as it takes
@@ -128,20 +182,20 @@ module Plait
     def sweep
       now = Deadline.now
       @sweep_at = @upkeep.next_sweep(now)
-      Thread.handle_interrupt(NEVER) { @upkeep.retire(synchronized { @books.expire { |entry| @upkeep.expired?(entry, now) } }) }
+      Thread.handle_interrupt(NEVER) { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
     end
 
     # Closes what is idle.
     # @return [void]
-    def clear = close_all { @books.clear }
+    def clear = close_all { @state.clear }
 
     # Closes what is idle now, and the rest when it comes back. Who waits gets a {UsageError}.
     # @return [void]
     def close
       close_all do
         @closed = true
-        @books.refuse_all
-        @books.clear
+        @state.refuse_all
+        @state.clear
       end
     end
 
@@ -155,7 +209,7 @@ module Plait
     # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), closing (see `linger:`),
     #   waiting; counted: connected, stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds),
     #   timeouts
-    def statistics = locked { @upkeep.statistics.report(@books, @options.size) }
+    def statistics = locked { @upkeep.statistics.report(@state, @options.size) }
 
     # @return [String]
     def inspect = "#<#{self.class} #{statistics}>"
@@ -164,9 +218,9 @@ module Plait
 
     def open
       @pid = Process.pid
-      @books = Books.new(@options.size)
-      @idle = @books.idle
-      @waiting = @books.waiting
+      @state = State.new(@options.size)
+      @idle = @state.idle
+      @waiting = @state.waiting
       @check_after = @options.check_after.to_f
       @upkeep.begin
       @sweep_at = @upkeep.next_sweep(Deadline.now)
@@ -196,7 +250,7 @@ module Plait
       (claim.entry && usable(claim)) || connect(claim)
     end
 
-    def admit(claim) = @closed ? raise(@options.closed) : @books.admit(claim)
+    def admit(claim) = @closed ? raise(@options.closed) : @state.admit(claim)
 
     def await(claim, deadline)
       started = Deadline.now
@@ -217,16 +271,16 @@ module Plait
       now = Deadline.now
       return entry if now < entry.good_until || @upkeep.works?(entry, now)
 
-      close_all { [entry].tap { @books.strike(claim) } }
+      close_all { [entry].tap { @state.strike(claim) } }
       nil
     end
 
-    def connect(claim) = @upkeep.connect(@pid) { |entry| synchronized { @books.enter(claim, entry) } }
+    def connect(claim) = @upkeep.connect(@pid) { |entry| synchronized { @state.enter(claim, entry) } }
 
     # A claim is over: whatever it still has goes back.
     def settle(claim)
       entry = claim.entry
-      return synchronized { @books.withdraw(claim) } unless entry
+      return synchronized { @state.withdraw(claim) } unless entry
 
       take_back(entry, false, nil) if entry.holder.equal?(claim)
     end
@@ -240,14 +294,14 @@ module Plait
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
         synchronized do
           entry.rest(Deadline.now + (finished ? @check_after : 0))
-          keep ? @books.give_back(entry) : @books.leave(lingers?(entry))
+          keep ? @state.give_back(entry) : @state.leave(lingers?(entry))
         end
         @upkeep.close([entry]) unless keep
         sweep if Deadline.now >= @sweep_at
       end
     end
 
-    def lingers?(entry, books = @books) = @options.linger&.call(entry.connection, -> { locked { books.depart } })
+    def lingers?(entry, state = @state) = @options.linger&.call(entry.connection, -> { locked { state.depart } })
 
     def bring_back(connection, whole) = Thread.handle_interrupt(NEVER) { take_back(checked_out(connection), whole, nil) }
 
@@ -276,7 +330,7 @@ module Plait
     def inherited?(entry) = entry.pid != Process.pid
 
     def too_late
-      @options.too_late(@books.waiting.size).tap { @upkeep.statistics.count(:timeouts) }
+      @options.too_late(@state.waiting.size).tap { @upkeep.statistics.count(:timeouts) }
     end
 
     prepend(Native::Lending) if Native.available?

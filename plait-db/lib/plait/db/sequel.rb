@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "apart"
-require_relative "commit"
 require_relative "cut"
+require_relative "detached_call"
 require_relative "driver"
+require_relative "errors"
 require "plait/values/errors"
 
 Plait::DB::Driver.load("sequel", "~> 5.50", feature: "sequel/core") { require "sequel/core" }
@@ -107,7 +107,7 @@ module Plait
       # Connects on a thread of its own.
       module Connecting
         # As Sequel's own.
-        def new_connection(*) = Apart.call(discard: method(:disconnect_connection)) { super }
+        def new_connection(*) = DetachedCall.call(discard: method(:disconnect_connection)) { super }
       end
 
       # The server rolls back what was cut when its connection is closed.

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "apart"
+require_relative "detached_call"
 require_relative "pool"
 require_relative "result"
-require_relative "transactions"
+require_relative "transaction"
 require "plait/values/errors"
 
 module Plait
@@ -149,7 +149,7 @@ module Plait
       def begin_anew
         @parting&.wait # else the server has two of them
         @parting = nil
-        connecting = Apart.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }
+        connecting = DetachedCall.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }
         connecting.value(take: ->(made) { @driver, @identity = made })
       end
 
@@ -228,7 +228,7 @@ module Plait
       end
 
       def part(driver, identity)
-        @parting = Apart.new(refused: -> { leave(driver) }) do
+        @parting = DetachedCall.new(refused: -> { leave(driver) }) do
           break_off(driver, identity)
         rescue *self.class.errors
           nil
@@ -259,5 +259,6 @@ module Plait
       # Gives up a prepared statement.
       def discard(_statement) = nil
     end
+    private_constant :Session
   end
 end

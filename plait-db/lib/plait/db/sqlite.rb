@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "aside"
 require_relative "database"
 require_relative "driver"
 require_relative "result"
 require_relative "session"
+require "plait/io/native"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 Plait::DB::Driver.load("sqlite3", "~> 1.7") { require "sqlite3" }
-require_relative "sqlite/connection"
-require_relative "sqlite/values"
 
 module Plait
   module DB
@@ -20,6 +19,220 @@ module Plait
       # Text that is no statement: blanks and comments.
       NOTHING = %r{\A(?:\s|;|--[^\n]*|/\*.*?\*/)*\z}m
       private_constant :NOTHING
+
+      # The guard of a connection, and its turns: what SQLite calls back while it works. No exception may pass through SQLite,
+      # so what ends a turn (a timeout, a cancellation, a kill) waits until SQLite has come back.
+      class Pace < Guard
+        # Seconds of computing after which others get their turn.
+        SLICE = 0.001
+        # Seconds between two looks at a lock, from the first on.
+        PAUSES = [0.001, 0.002, 0.005, 0.01].freeze
+        NEVER = { Object => :never }.freeze
+        KILLED = Object.new.freeze
+        private_constant :PAUSES, :NEVER, :KILLED
+
+        class << self
+          # Has {turn} called while a connection computes, and {locked} while another one has what it needs. Without the
+          # extension, or where the driver loads no extensions, SQLite keeps everybody waiting until it has its answer.
+          # @param connection [Connection]
+          # @return [Integer, nil] the address of its file, see {Connection#discard}; nil: without the extension
+          def install(connection)
+            return unless Native.available? && connection.respond_to?(:load_extension)
+
+            load_into(connection)
+            Native.sqlite_file(connection)
+          rescue ::SQLite3::Exception
+            nil
+          end
+
+          # Called by the extension in the middle of a statement, on the stack of its fiber.
+          # @return [Boolean] whether the statement has to end
+          def turn
+            pace = Thread.current[:plait_sqlite_pace]
+            pace ? pace.turn : false
+          end
+
+          # As {turn}, when another connection has locked what this one needs.
+          # @param tries [Integer] so far
+          # @return [Boolean] whether to try again
+          def locked(tries)
+            pace = Thread.current[:plait_sqlite_pace]
+            pace ? pace.await_lock(tries) : false
+          end
+
+          private
+
+          # Left on, it would let SQL load any library.
+          def load_into(connection)
+            connection.enable_load_extension(true)
+            connection.load_extension(Native.path("plait_io"))
+          ensure
+            connection.enable_load_extension(false)
+          end
+        end
+
+        # Seconds for which a lock is awaited.
+        attr_writer :patience
+
+        # @return [Object] what the block returns
+        # @raise [Exception] what has ended a turn
+        def hold
+          super do
+            outer = Thread.current[:plait_sqlite_pace]
+            Thread.current[:plait_sqlite_pace] = self
+            yield
+          ensure
+            Thread.current[:plait_sqlite_pace] = outer
+          end
+        rescue ::SQLite3::Exception
+          raise_kept
+          raise
+        end
+
+        # As {hold}, around what is SQLite's alone. What comes for a thread has to wait until SQLite has come back: leaving a
+        # narrower block of `handle_interrupt` would let it in. To a fiber it comes in the middle of its wait.
+        # @return [Object] what the block returns
+        def step(&block)
+          hold do
+            # What has come already, and was not let in, is masked by the caller, who is to have his answer.
+            @masked = Thread.pending_interrupt?
+            Fiber.current_scheduler ? yield : Thread.handle_interrupt(NEVER, &block)
+          end
+        end
+
+        # @return [Boolean] whether the statement has to end
+        def turn
+          Fiber.current_scheduler ? rest(0) : keep { Thread.pass }
+          ended?
+        end
+
+        # @param tries [Integer] so far
+        # @return [Boolean] whether to try again
+        def await_lock(tries)
+          @limit = Deadline.after(@patience) if tries.zero?
+          return false if @limit.expired?
+
+          rest(PAUSES.fetch(tries, PAUSES.last))
+          !ended?
+        end
+
+        private
+
+        def rest(seconds) = keep { sleep(seconds) }
+
+        def ended? = !@kept.nil? || (!@masked && Thread.pending_interrupt?)
+
+        # A kill is no exception: nothing but the missing end of the block tells of it.
+        def keep
+          @kept = KILLED
+          yield
+          @kept = nil
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          @kept = e
+        end
+
+        def raise_kept
+          kept, @kept = @kept, nil
+          Thread.current.kill if kept.equal?(KILLED)
+          raise kept if kept
+        end
+      end
+
+      # A SQLite3::Database that gives others their turn while it computes or waits for a lock, and lets one fiber or thread
+      # in at a time.
+      class Connection < ::SQLite3::Database
+        # What takes no lock of SQLite's. Anything else would wait for a statement of another thread with Ruby's lock held,
+        # without which that statement never ends.
+        FREE = %i[closed? complete? interrupt prepare readonly? translator type_translation= collations results_as_hash
+                  results_as_hash= discard plait_guard wait_for_locks].freeze
+        private_constant :FREE
+
+        # Its methods are calls of its connection.
+        class Statement < ::SQLite3::Statement
+          FREE = %i[closed? done? remainder active? must_be_open! step].freeze
+          private_constant :FREE
+
+          # @api private
+          attr_reader :plait_guard
+
+          def initialize(connection, sql)
+            @plait_guard = connection.plait_guard
+            super
+          end
+
+          # @return [Array, nil] the next row
+          def step = plait_guard.step { super }
+
+          prepend Guard.around(::SQLite3::Statement.public_instance_methods(false) - FREE)
+        end
+
+        prepend Guard.around(::SQLite3::Database.public_instance_methods(false) - FREE)
+
+        # @api private
+        def plait_guard = @plait_guard ||= Pace.new
+
+        # As the driver's own, which names its class.
+        # @return [SQLite3::Statement]; with a block: what the block returns
+        def prepare(sql)
+          statement = plait_guard.step { Statement.new(self, sql) }
+          return statement unless block_given?
+
+          begin
+            yield statement
+          ensure
+            statement.close unless statement.closed?
+          end
+        end
+
+        # @param milliseconds [Numeric] for which a lock of another connection is awaited
+        # @return [void]
+        def wait_for_locks(milliseconds)
+          plait_guard.patience = milliseconds / 1000.0
+          @file = Pace.install(self)
+          busy_handler { |tries| plait_guard.await_lock(tries) } unless @file
+        end
+
+        # In the child of a fork: closes the file without a word of SQLite's. An ordinary end would roll back its parent's
+        # transaction, in the parent's file, and delete the parent's journal. Needs the extension.
+        # @return [void]
+        def discard
+          return unless @file
+
+          statements = ObjectSpace.each_object(Statement).select { |statement| statement.plait_guard.equal?(plait_guard) }
+          Native.discard_sqlite(self, @file, statements)
+        end
+      end
+
+      # Ruby's values as SQLite, which has five types, keeps them: truth as 1 and 0, times and dates as its functions of date
+      # and time write them, decimals as text, of which a column of a numeric type makes a number.
+      module Values
+        module_function
+
+        # @param value [Object]
+        # @return [Integer, Float, String, nil]
+        # @raise [UsageError]
+        def for(value)
+          case value
+          when nil, Integer, Float, String then value
+          when true then 1
+          when false then 0
+          when Symbol then value.to_s
+          when Time then value.getutc.strftime("%F %T.%6N")
+          else other(value)
+          end
+        end
+
+        # Of libraries that nobody has to have loaded.
+        def other(value)
+          return value.to_s("F") if defined?(BigDecimal) && value.is_a?(BigDecimal) && value.finite?
+          return value.to_time.getutc.strftime("%F %T.%6N") if defined?(DateTime) && value.is_a?(DateTime)
+          return value.strftime("%F") if defined?(Date) && value.is_a?(Date)
+
+          raise UsageError, "a #{value.class} is nothing for SQLite: give its text, a number, a time, true, false or nil"
+        end
+        private_class_method :other
+      end
+      private_constant :Pace, :Connection, :Values
 
       class << self
         # @return [Database]
@@ -116,7 +329,7 @@ module Plait
         statement = compile(driver, sql)
         columns = statement.columns.each(&:freeze)
         bind(statement, values).execute.each_with_index do |row, index|
-          Aside.breathe if (index % Aside::ROWS).zero?
+          Driver.give_turn if (index % Driver::ROWS).zero?
           yield Result.row(columns, row)
         end
       ensure

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "connection_in_use"
-require_relative "statement"
+require_relative "errors"
+require_relative "result"
 require "plait/values/errors"
 
 module Plait
@@ -46,5 +46,121 @@ module Plait
                                "database itself"
       end
     end
+
+    # Transactions and savepoints of a {Session}.
+    #
+    # A transaction is lost when its connection was hung up (in the middle of a call, by a timeout) or the server has rolled it
+    # back by itself (a deadlock). A block that rescues that and goes on must not get any further: its next statement would be
+    # outside of the transaction, and take effect by itself.
+    module Transactions
+      # @yieldparam transaction [Transaction]
+      # @return [Object] what the block returns
+      def transaction(&block) = outside? ? outermost(&block) : savepoint(&block)
+
+      # @return [Boolean]
+      # @api private
+      def outside? = depth.zero?
+
+      private
+
+      def inside? = !outside?
+
+      def depth = @depth ||= 0
+
+      # @param reason [StandardError, Symbol] see {RolledBack.because}
+      def lose(reason) = outside? || (@lost ||= reason)
+
+      # MySQL commits at CREATE, ALTER and the like, and everybody at a COMMIT.
+      # @raise [UsageError]
+      def check_still_inside
+        return if @lost || @driver.nil? || !idle?(@driver)
+
+        lose(:ended)
+        raise UsageError, "this statement has ended the transaction that it was in, as CREATE, ALTER, COMMIT and others do: " \
+                          "what was done before it is done for good. Run it outside"
+      end
+
+      # @raise [RolledBack]
+      def check_transaction
+        raise RolledBack.because(@lost) if @lost
+      end
+
+      def outermost(&block)
+        call { |driver| control(driver, begin_statement) }
+        nested(method(:roll_back)) { within(&block).tap { conclude } }
+      ensure
+        @lost = nil
+      end
+
+      # From COMMIT on no error may pass for a rollback.
+      def conclude
+        sent = done = nil
+        undisturbed do
+          call do |driver|
+            sent = true
+            commit(driver)
+            done = true
+          end
+        end
+      rescue *Commit::CUTS => e
+        raise unless done || (sent && commit_unknown?)
+
+        Commit.tell(done ? CommittedLate.new : CommitUnknown.new, e)
+      end
+
+      # Around the COMMIT of a database that is not waited for.
+      def undisturbed = yield
+
+      # @return [Boolean] whether a COMMIT that has failed may be done: the connection was lost, so no answer came
+      def commit_unknown? = @driver.nil?
+
+      def savepoint(&block)
+        name = "plait_#{depth}"
+        call { |driver| control(driver, "SAVEPOINT #{name}") }
+        undo = -> { call { |driver| control(driver, "ROLLBACK TO SAVEPOINT #{name}") } }
+        nested(undo) { within(&block).tap { call { |driver| control(driver, "RELEASE SAVEPOINT #{name}") } } }
+      end
+
+      # After a kill or a timeout nobody can wait for the server: it rolls back when it sees the connection end.
+      def nested(undo)
+        @depth += 1
+        value = yield
+        whole = true
+        value
+      rescue StandardError
+        raise
+      rescue Exception # rubocop:disable Lint/RescueException
+        hang_up
+        raise
+      ensure
+        begin
+          attempt(undo) unless whole || @lost
+        ensure
+          @depth -= 1
+        end
+      end
+
+      # The error that has ended the block is the one to be told.
+      def attempt(undo)
+        undo.call
+      rescue StandardError => e
+        hang_up
+        raise unless self.class.errors.any? { |kind| e.is_a?(kind) }
+      end
+
+      def within
+        transaction = Transaction.new(self)
+        yield transaction
+      ensure
+        transaction&.over
+      end
+
+      def roll_back = @driver && !tidy?(@driver) && call { |driver| control(driver, "ROLLBACK") }
+
+      def begin_statement = "BEGIN"
+
+      def commit(driver) = control(driver, "COMMIT")
+    end
+    private_constant :Transactions
   end
 end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "aside"
 require_relative "database"
 require_relative "driver"
 require_relative "mysql"
@@ -36,8 +35,8 @@ module Plait
       # @return [void]
       def stream(sql, *values)
         result = query(sql, *values)
-        result.rows.each_slice(Aside::ROWS) do |rows|
-          Aside.breathe
+        result.rows.each_slice(Driver::ROWS) do |rows|
+          Driver.give_turn
           rows.each { |row| yield Result.row(result.columns, row) }
         end
       end

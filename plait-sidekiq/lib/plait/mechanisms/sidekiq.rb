@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require "json"
 require "plait"
-# Where it is required by name: opening the constant must not load it a second time.
-Plait::Mechanisms.autoload(:Sidekiq, __FILE__) if Plait::Mechanisms.autoload?(:Sidekiq)
+require "plait/mechanisms/attempt"
 require "plait/mechanisms/mechanism"
+require "plait/mechanisms/sequence"
 require "plait/values/errors"
 require "plait/values/job"
+require_relative "sidekiq/plain"
 
 module Plait
   module Mechanisms
@@ -21,12 +23,11 @@ module Plait
       # The first that runs on redis-client.
       OLDEST = "7.0"
 
-      # They need the gem. Sidekiq finds the errands by their name.
-      autoload :Errand, File.expand_path("sidekiq/errand", __dir__)
-      autoload :Inline, File.expand_path("sidekiq/inline", __dir__)
+      # They need the gem. Sidekiq finds the job by its name.
+      autoload :ItemJob, File.expand_path("sidekiq/item_job", __dir__)
       autoload :Run, File.expand_path("sidekiq/run", __dir__)
 
-      # @param patience [Watchman::Patience, nil] nil: the usual one
+      # @param patience [LossDetector::Patience, nil] nil: the usual one
       def initialize(patience: nil)
         super()
         @patience = patience
@@ -47,7 +48,7 @@ module Plait
       # @raise [ConnectionError] when Redis can't be reached
       def executor(attempt, limit:)
         raise UsageError, nameless unless attempt.body.is_a?(Job)
-        raise UsageError, nested(attempt.body) if Errand.queues_here.include?(attempt.body.queue)
+        raise UsageError, nested(attempt.body) if ItemJob.queues_here.include?(attempt.body.queue)
         return in_tests(attempt) if defined?(::Sidekiq::Testing) && ::Sidekiq::Testing.enabled?
 
         Run.new(attempt.body, attempt.policy, limit, **{ patience: @patience }.compact)
@@ -62,13 +63,17 @@ module Plait
 
       def too_old? = Gem::Version.new(::Sidekiq::VERSION) < Gem::Version.new(OLDEST)
 
-      # Sidekiq's own ways of doing without Redis.
+      # Sidekiq::Testing.inline! runs each job at once, without a Redis. Items and results become JSON and come back from it all
+      # the same, so that a test finds what can't travel.
       def in_tests(attempt)
-        return Inline.executor(attempt) if ::Sidekiq::Testing.inline?
+        body = ->(item) { travel(attempt.body.call(travel(item, "the item")), "the result") }
+        return Sequence.new.executor(Attempt.new(body, attempt.policy)) if ::Sidekiq::Testing.inline?
 
         raise UsageError, "Sidekiq::Testing.fake! keeps jobs and has none run, and their results are waited for here: " \
                           "call inline! in this test, or disable!, with a Redis and a process of Sidekiq"
       end
+
+      def travel(value, name) = JSON.parse(JSON.generate([Plain.check(value, name)])).first
 
       def nested(job)
         "a job of on: :sidekiq has others run that wait in the queue #{job.queue.inspect}, from which its own process takes: " \

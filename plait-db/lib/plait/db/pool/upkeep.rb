@@ -2,16 +2,114 @@
 
 require "plait/values/deadline"
 require "plait/values/errors"
-require_relative "entry"
-require_relative "statistics"
+require_relative "state"
 
 module Plait
   class Pool
+    # A mask around changes of the state alone.
+    NEVER = { Object => :never }.freeze
+    private_constant :NEVER
+
+    # `Timeout.timeout` without a class raises a StandardError where the one of Ruby 3.1 limits a fiber, and so does Async.
+    OUTSIDE = %w[Timeout::Error Async::TimeoutError].freeze
+    private_constant :OUTSIDE
+
+    # What a pool is told about its connections, checked.
+    Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :linger,
+                         :errors, :name, keyword_init: true) do
+      # @raise [UsageError]
+      def check!
+        whole = size.is_a?(Integer) && size >= 1
+        raise UsageError, "size: must be a whole number of at least 1, not #{size.inspect}" unless whole
+
+        %i[timeout max_lifetime idle_timeout].each { |option| check_seconds(option, self[option], optional: true) }
+        check_seconds(:check_after, check_after, optional: false)
+        %i[check fit close abandon linger].each { |option| check_callable(option, self[option]) }
+        check_errors
+        self.check_after = [check_after, idle_timeout].compact.min # it is looked at when it has not been used for so long
+        freeze
+      end
+
+      # @param error [StandardError] out of the middle of a call of a connection
+      # @return [Boolean] whether it is about the connection; else it is the caller's
+      def about_connection?(error)
+        errors.any? { |kind| kind === error } && !OUTSIDE.include?(error.class.name) # rubocop:disable Style/CaseEquality
+      end
+
+      # @return [UsageError]
+      def closed = UsageError.new("#{name} is closed")
+
+      # @param waiting [Integer]
+      # @return [PoolTimeout]
+      def too_late(waiting)
+        PoolTimeout.new("no connection of #{name} came free in time: all #{size} (size:) are in use, and #{waiting} others " \
+                        "wait. Who holds one (in `with`, `stream` or a transaction) and waits for a second keeps the others " \
+                        "waiting", endpoint: name)
+      end
+
+      private
+
+      def check_seconds(option, value, optional:)
+        return if (optional && value.nil?) || (value.is_a?(Numeric) && value.real? && value >= 0)
+
+        raise UsageError, "#{option}: takes seconds#{" or nil" if optional}, not #{value.inspect}"
+      end
+
+      def check_errors
+        return if errors.is_a?(Array) && errors.all?(Module)
+
+        raise UsageError, "errors: takes classes, such as [IOError, SystemCallError], not #{errors.inspect}"
+      end
+
+      def check_callable(option, value)
+        return if value.nil? || value.respond_to?(:call)
+
+        raise UsageError, "#{option}: takes something to call, such as ->(connection) { … }, not #{value.inspect}"
+      end
+    end
+
+    # Counts what happens in a pool. It has a lock of its own: some of it happens while the pool's is not held.
+    # No thread is killed while it waits for the lock: its wake-up would be lost, and others would sleep on (Ruby 3.1 to 3.3 at
+    # least).
+    class Statistics
+      COUNTED = %i[connected stale retired timeouts].freeze
+      private_constant :COUNTED
+
+      def initialize
+        @lock = Mutex.new
+        @counts = COUNTED.to_h { |name| [name, 0] }
+        @waits = 0
+        @waited = @longest = 0.0
+      end
+
+      def count(name) = exclusively { @counts[name] += 1 }
+
+      # @param seconds [Float]
+      def waited(seconds)
+        exclusively do
+          @waits += 1
+          @waited += seconds
+          @longest = seconds if seconds > @longest
+        end
+      end
+
+      # @param state [State]
+      # @param size [Integer]
+      # @return [Hash{Symbol => Numeric}]
+      def report(state, size)
+        idle = state.idle.size
+        closing = state.closing
+        { size: size, idle: idle, busy: state.places - idle - closing, closing: closing, waiting: state.waiting.size, **@counts,
+          waits: @waits, waited: @waited, longest_wait: @longest }
+      end
+
+      private
+
+      def exclusively(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
+    end
+
     # Makes connections, looks after them and closes them, as the options say; knows nothing of who has them.
     class Upkeep
-      NEVER = { Object => :never }.freeze
-      private_constant :NEVER
-
       # @return [Statistics]
       attr_reader :statistics
 
@@ -126,5 +224,6 @@ module Plait
 
       def lifetime = @options.max_lifetime ? @options.max_lifetime * rand(0.9..1.0) : Float::INFINITY
     end
+    private_constant :Options, :Statistics, :Upkeep
   end
 end

@@ -3,11 +3,78 @@
 require "json"
 require "securerandom"
 require "plait/mechanisms/mechanism"
+require "plait/mechanisms/time_limit"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
+      # The Redis behind Sidekiq.
+      module Redis
+        # Seconds between two attempts while it is away.
+        PAUSE = 0.5
+        # What it answers while it starts, is full, or another one becomes the primary.
+        PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN) /
+
+        class << self
+          # Connections besides those that the program uses for Sidekiq itself, and as it has configured these. (What Sidekiq
+          # offers for that would say so in its log at each run.)
+          # @param size [Integer]
+          # @return [ConnectionPool]
+          def pool(size)
+            ::Sidekiq.redis do |connection|
+              kind = connection.class
+              config = connection.config
+              ConnectionPool.new(size: size) { kind.new(config.new_client) }
+            end
+          end
+
+          # @return [Object] what the block returns
+          # @raise [ConnectionError]
+          def reached
+            yield
+          rescue ::RedisClient::Error => e
+            raise error(e)
+          end
+
+          # Tries again while Redis is away, or can't just now.
+          # @param seconds [Numeric] at most
+          # @yieldreturn [Object]
+          # @return [Object] what the block returns
+          # @raise [RedisClient::Error] it is still away, or this is no such error
+          def patiently(seconds, only: method(:passing?))
+            limit = Deadline.after(seconds)
+            begin
+              yield
+            rescue ::RedisClient::Error => e
+              raise if limit.expired? || !only.call(e)
+
+              sleep(PAUSE)
+              retry
+            end
+          end
+
+          # @param error [Exception]
+          # @return [Boolean] whether it may be over soon
+          def passing?(error) = error.is_a?(::RedisClient::ConnectionError) || PASSING.match?(error.message)
+
+          # @param error [Exception]
+          # @return [Boolean] whether what was to be done was certainly not done, and may be soon
+          def untouched?(error) = error.is_a?(::RedisClient::CannotConnectError) || error.message.start_with?("LOADING ")
+
+          # @param cause [Exception]
+          # @return [Exception]
+          def error(cause)
+            return cause unless cause.is_a?(::RedisClient::Error)
+
+            endpoint = cause.config&.server_url if cause.respond_to?(:config)
+            ConnectionError.new("the Redis of Sidekiq can't be reached, or refuses (#{cause.message}): see REDIS_URL, or what " \
+                                "Sidekiq.configure_client says", endpoint: endpoint)
+          end
+        end
+      end
+
       # What a run has in Redis: a key that is there as long as its results are wanted (a hash that names the replaced copies
       # of its items), and a stream with the news of its items.
       # Both go by themselves soon after a caller that was killed. A stream, since what is read from it stays until that has
@@ -42,7 +109,6 @@ module Plait
 
         # The caller's.
 
-        # @return [void]
         def open
           want
           pipeline do |redis|
@@ -51,10 +117,9 @@ module Plait
           end
         end
 
-        # A sign of life, unless nobody wants it any more; forgets what was read. A Redis that is full allows this, but
-        # not in a transaction.
-        # @return [void]
-        # @raise [ConnectionError] what was told is no longer there
+        # A sign of life, unless the run is over; forgets the news that were read. A full Redis allows this, but not in a
+        # transaction.
+        # @raise [ConnectionError] when Redis has lost the news
         def beat
           return if @revoked
 
@@ -71,10 +136,9 @@ module Plait
 
         # A copy of an item that is not taken from its queue yet must not run any more.
         # @param copy [String] see {#wanted?}
-        # @return [void]
         def replace(copy) = @redis.with { |redis| redis.call("HSET", @key, copy, "replaced") }
 
-        # @return [Boolean] whether very much was read since the last sign of life, and takes memory there
+        # @return [Boolean] whether the news read since the last sign of life take much memory in Redis
         def heavy? = @read > MUCH
 
         # @param seconds [Float] to wait for any
@@ -91,17 +155,14 @@ module Plait
         end
 
         # Ends a wait in {#listen}.
-        # @return [void]
         def knock = tell([])
 
         # Its results are no longer wanted.
-        # @return [void]
         def revoke
           @revoked = true
           @redis.with { |redis| redis.call("DEL", @key) }
         end
 
-        # @return [void]
         def close = @redis.with { |redis| redis.call("DEL", @key, @stream) }
 
         # A worker's.
@@ -114,7 +175,6 @@ module Plait
         end
 
         # @param news [Array] of plain values; unless the run is over
-        # @return [void]
         def tell(news)
           @redis.with { |redis| redis.call("XADD", @stream, "NOMKSTREAM", "*", "news", JSON.generate(news)) }
         end
@@ -132,6 +192,84 @@ module Plait
 
         # By RESP3 a Hash, by RESP2 pairs.
         def entries_of(reply) = reply.is_a?(Hash) ? reply.values.first : reply.first.last
+      end
+
+      # Waits for the news of a run, in a thread of its own: its caller waits at a queue, so that Ctrl-C, timeouts and event loops
+      # reach it. It gives the signs of life, too.
+      class Listener
+        # Seconds between two ticks, at which the caller looks for lost items.
+        TICK = 1.0
+        # Seconds between two signs of life.
+        BEAT = 10
+        # Seconds for which Redis may be away.
+        OUTAGE = 30
+
+        # @param channel [Channel]
+        # @param deadline [Deadline, nil] there is a tick at this moment, whatever Redis does
+        # @return [Listener] at work
+        def initialize(channel, deadline)
+          @channel = channel
+          @news = Thread::Queue.new
+          @beaten = @heard = Deadline.now
+          @alarm = start { ring(deadline) } if deadline
+          @thread = start { carry }
+        end
+
+        # @return [Array, :tick, StandardError, nil] waits for it; nil: there will be none
+        def take = @news.pop
+
+        def any? = !@news.empty?
+
+        # @param seconds [Float, nil] that a silent Redis may hold it up; then the thread ends by itself
+        def stop(seconds = nil)
+          @over = true
+          @alarm&.kill&.join
+          knock(seconds)
+          @thread.join(seconds)
+        end
+
+        private
+
+        # A thread inherits what its caller holds back: a kill would wait for the end of the alarm.
+        def start(&) = Thread.new { Thread.handle_interrupt(Object => :immediate, &) }
+
+        def knock(seconds)
+          seconds ? TimeLimit.enforce(seconds) { @channel.knock } : @channel.knock
+        rescue StandardError
+          nil # Redis is away: the thread sees that it is over
+        end
+
+        # Also while Redis is silent.
+        def ring(deadline)
+          sleep(deadline.remaining)
+          @news << :tick
+        rescue ClosedQueueError
+          nil
+        end
+
+        def carry
+          listen until @over
+        rescue StandardError => e
+          @news << e
+        ensure
+          @news.close
+        end
+
+        def listen
+          @channel.listen(TICK).each { |news| @news << news }
+          @heard = Deadline.now
+          beat if @heard > @beaten + BEAT || @channel.heavy?
+          @news << :tick if @news.empty? # who has news looks then
+        rescue ::RedisClient::Error => e
+          raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
+
+          sleep(Redis::PAUSE)
+        end
+
+        def beat
+          @channel.beat
+          @beaten = Deadline.now
+        end
       end
     end
   end

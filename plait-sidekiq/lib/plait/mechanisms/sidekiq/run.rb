@@ -1,13 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "census"
 require_relative "channel"
-require_relative "courier"
-require_relative "errand"
+require_relative "item_job"
+require_relative "loss_detector"
 require_relative "plain"
-require_relative "redis"
-require_relative "task"
-require_relative "watchman"
 require "plait/mechanisms/executor"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
@@ -23,20 +19,20 @@ module Plait
       class Run < Executor
         # Connections: one listens.
         POOL = 2
-        # Seconds that those who run a cancelled item have for its end.
+        # Seconds for a cancelled item to end.
         GRACE = 5.0
         # Seconds for which Redis may be away when an item is to be sent.
-        OUTAGE = Courier::OUTAGE
+        OUTAGE = Listener::OUTAGE
         # Seconds that Redis has for the end of a run whose deadline has passed.
         LEAVE = 0.25
-        # Copies of an item that are taken and never begun: then the item is what ends its processes.
+        # Copies of an item that are taken from the queue and never begin: then the item itself ends its processes.
         COPIES = 3
 
         # @param job [Job]
         # @param policy [Options]
         # @param limit [Integer]
-        # @param patience [Watchman::Patience]
-        def initialize(job, policy, limit, patience: Watchman::PATIENCE)
+        # @param patience [LossDetector::Patience]
+        def initialize(job, policy, limit, patience: LossDetector::PATIENCE)
           super()
           @job = job
           @policy = Options.new(timeout: policy.timeout, deadline: policy.deadline, retries: policy.retries)
@@ -45,16 +41,16 @@ module Plait
           @redis = Redis.pool(POOL)
           @channel = Channel.new(@redis)
           @client = ::Sidekiq::Client.new(pool: @redis)
-          @watchman = Watchman.new(Census.new(@redis), job.queue, patience)
+          @losses = LossDetector.new(Processes.new(@redis), job.queue, patience)
           @tasks = {}
           @ready = []
           @terms = terms
           in_time { Redis.reached { @channel.open } }
-          @courier = Courier.new(@channel, @policy.deadline)
+          @listener = Listener.new(@channel, @policy.deadline)
         rescue ThreadError => e
           raise UnsupportedError, "the system gives no thread to wait for Sidekiq's answers (#{e.message}): see ulimit -u"
         ensure
-          @redis&.shutdown(&:close) unless @courier
+          @redis&.shutdown(&:close) unless @listener
         end
 
         def room? = @tasks.size < @limit
@@ -68,16 +64,16 @@ module Plait
         end
 
         def ready?
-          digest(@courier.take) while @ready.empty? && @courier.any?
+          digest(@listener.take) while @ready.empty? && @listener.any?
           !@ready.empty?
         end
 
         def take
-          digest(@courier.take) while @ready.empty?
+          digest(@listener.take) while @ready.empty?
           @ready.shift
         end
 
-        # Jobs that nobody has begun stay in their queue, and are passed over there.
+        # Jobs that have not begun stay in their queue, and are passed over there.
         def cancel
           return [] if @over || forked?
 
@@ -91,7 +87,7 @@ module Plait
         def close
           return if forked?
 
-          @courier.stop(leave)
+          @listener.stop(leave)
           in_time(leave) { @channel.close }
         rescue ::RedisClient::Error, DeadlineExceeded
           nil # what is left there goes by itself
@@ -128,7 +124,7 @@ module Plait
           sent = in_time { Redis.patiently(patience) { push(task) } }
           return task.sent if sent
 
-          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{Errand} back: it must yield"))
+          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{ItemJob} back: it must yield"))
         rescue ::RedisClient::Error => e
           raise Redis.error(e)
         rescue DeadlineExceeded => e
@@ -138,7 +134,7 @@ module Plait
         # Where the answer to a push was lost, the copy that may have arrived does not count.
         def push(task)
           order = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item, "copy" => copy_of(task) }
-          @client.push("class" => Errand, "queue" => @job.queue, "args" => [order], "retry" => false)
+          @client.push("class" => ItemJob, "queue" => @job.queue, "args" => [order], "retry" => false)
         rescue ::RedisClient::Error => e
           replace(task) unless Redis.untouched?(e)
           raise
@@ -155,13 +151,13 @@ module Plait
         # What all items have in common.
         def terms
           { "run" => @channel.id, "job" => @job.name, "timeout" => Plain.number(@policy.timeout),
-            "retries" => Errand.words_of(@policy.retries) }
+            "retries" => ItemJob.words_of(@policy.retries) }
         end
 
         def digest(news)
           case news
           when StandardError then raise Redis.error(news)
-          when nil then raise ConnectionError, "nobody listens to Sidekiq's Redis any more for this run"
+          when nil then raise ConnectionError, "the thread that listens to Sidekiq's Redis for this run has ended"
           when :tick then look
           else hear(*news)
           end
@@ -180,7 +176,7 @@ module Plait
           end
         end
 
-        # It was told to end: by us, or because we have given no sign of life for long (a machine that slept).
+        # The worker ended it: at cancel, or because this process gave no sign of life for long (a machine that slept).
         def hear_of_end(task)
           return @tasks.delete(task.index) if @over
 
@@ -203,12 +199,12 @@ module Plait
                                 finished_at: now, worker: worker, **result)
         end
 
-        # (While Redis is away there is nothing to be seen, and the courier knows for how long it may be.)
+        # (While Redis is away there is nothing to see, and the listener knows for how long it may be.)
         def look
           return if @over
           return expire if @policy.deadline&.expired?
 
-          @watchman.lost(@tasks.each_value).each { |task, error| task.begun? ? lose(task, error) : send_again(task, error) }
+          @losses.lost(@tasks.each_value).each { |task, error| task.begun? ? lose(task, error) : send_again(task, error) }
         rescue ::RedisClient::Error => e
           raise Redis.error(e) unless Redis.passing?(e)
         end
@@ -251,7 +247,7 @@ module Plait
           return unless revoke(leave)
 
           limit = Deadline.after(GRACE)
-          digest(@courier.take) while @tasks.each_value.any?(&:begun?) && !limit.expired?
+          digest(@listener.take) while @tasks.each_value.any?(&:begun?) && !limit.expired?
         rescue ConnectionError
           nil # no worker can be told, or heard: they see it when Redis is there again
         end

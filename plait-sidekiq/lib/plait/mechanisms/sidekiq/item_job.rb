@@ -3,9 +3,7 @@
 require "sidekiq"
 require "sidekiq/component"
 require_relative "channel"
-require_relative "overseer"
 require_relative "plain"
-require_relative "redis"
 require "plait/mechanisms/attempt"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/mechanism"
@@ -17,23 +15,89 @@ require "plait/values/outcome"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # In Sidekiq's process: runs one item, and tells what came of it. The retries are Plait's own.
-      class Errand
+      # In Sidekiq's process: ends items whose run is over. One thread looks after all of them, as long as there is one.
+      class Canceller
+        # Seconds between two looks.
+        LOOK = 1.0
+
+        class << self
+          # @param channel [Channel]
+          # @yieldparam work [#call] runs its block, which may be ended; what is outside of it is not
+          # @return [Object] what the block returns
+          # @raise [Interruption] when it was ended
+          def over(channel, &block) = (@instance ||= new).over(channel, &block)
+        end
+
+        def initialize
+          @lock = Thread::Mutex.new
+          @channels = {}.compare_by_identity
+        end
+
+        # @see .over
+        def over(channel)
+          Thread.handle_interrupt(Interruption => :never) do
+            yield ->(&work) { watched(channel) { Thread.handle_interrupt(Interruption => :immediate, &work) } }
+          end
+        end
+
+        private
+
+        def watched(channel)
+          thread = Thread.current
+          @lock.synchronize do
+            @channels[thread] = channel
+            @thread = Thread.new { look_on } unless @thread&.alive?
+          end
+          yield
+        ensure
+          @lock.synchronize { @channels.delete(thread) }
+          swallow
+        end
+
+        # An interruption that came when the work was done already.
+        def swallow
+          Thread.handle_interrupt(Interruption => :immediate) { Thread.pass }
+        rescue Interruption
+          nil
+        end
+
+        def look_on
+          while watching?
+            sleep(LOOK)
+            end_unwanted
+          end
+        end
+
+        def watching? = @lock.synchronize { @channels.any? || (@thread = nil) }
+
+        def end_unwanted
+          over = @lock.synchronize { @channels.values }.uniq(&:id).reject(&:wanted?).map(&:id)
+          @lock.synchronize do
+            @channels.each { |thread, channel| thread.raise(Interruption.new) if over.include?(channel.id) }
+            @channels.delete_if { |_, channel| over.include?(channel.id) }
+          end
+        rescue StandardError
+          nil # Redis is away, or all connections are in use: the next look will tell
+        end
+      end
+
+      # In Sidekiq's process: runs one item, and sends its outcome. The retries are Plait's own.
+      class ItemJob
         include ::Sidekiq::Job
         include ::Sidekiq::Component
 
         sidekiq_options retry: false
 
-        # Seconds for which an answer is tried to be told while Redis is away, or full. Sidekiq can give no signs of life then
-        # either, and takes this process for dead before: so the caller hears of it in one way or the other.
+        # Seconds to send an answer while Redis is away, or full. Sidekiq takes this process for dead before that, so the caller
+        # hears of it in one way or the other.
         OUTAGE = 2 * Channel::LIFE
 
-        # What a thread of Sidekiq's is one of, while it runs a job of ours.
+        # The thread's variable with its capsule of Sidekiq, while it runs a job of Plait's.
         CAPSULE = :@plait_sidekiq_capsule
         private_constant :CAPSULE
 
         class << self
-          # @return [Array<String>] the queues from which who runs this job takes others, too; none outside of one
+          # @return [Array<String>] the queues of the process that runs this job; none outside of a job
           def queues_here = Thread.current.instance_variable_get(CAPSULE)&.queues || []
 
           # @return [Object] what the block returns
@@ -47,7 +111,7 @@ module Plait
 
           # @param retries [Retries]
           # @return [Hash{String => Object}]
-          # @raise [UnmarshalableError] for what other processes can't know
+          # @raise [UnmarshalableError] for a value that other processes can't know
           def words_of(retries)
             words = retries.to_h.transform_keys(&:to_s).transform_values { |value| Plain.number(value) }
             words["on"] = words["on"].map { |kind| kind.name || kind }
@@ -63,7 +127,6 @@ module Plait
         end
 
         # @param order [Hash{String => Object}] see {Run}
-        # @return [void]
         def perform(order)
           @index = order["index"]
           @channel = Channel.new(config.redis_pool, order["run"])
@@ -75,7 +138,7 @@ module Plait
         def config = ::Sidekiq.default_configuration
 
         def run(order)
-          Overseer.over(@channel) { |work| tell_outcome(work.call { attempt(order) }) }
+          Canceller.over(@channel) { |work| tell_outcome(work.call { attempt(order) }) }
           left = true
         rescue Interruption
           left = true
@@ -90,7 +153,7 @@ module Plait
         # Then Sidekiq has put the job back already.
         def process_ends? = !Thread.main.alive?
 
-        # What goes wrong before the job begins has to be told, too: its class may raise when it is loaded, say.
+        # An error before the job begins is an answer, too: its class may raise when it is loaded, say.
         def attempt(order)
           options = Options.new(timeout: order["timeout"], retries: self.class.retries_of(order["retries"]))
           attempt = Attempt.new(Job.find(order["job"]), options)
@@ -125,7 +188,6 @@ module Plait
 
         def facts(outcome) = [identity, outcome.attempts, outcome.duration || 0.0]
 
-        # Somebody waits for it.
         def tell(news) = Redis.patiently(OUTAGE) { @channel.tell(news) }
       end
     end

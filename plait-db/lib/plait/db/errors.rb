@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "timeout"
+require "plait/values/errors"
+
+module Plait
+  module DB
+    # Two fibers or threads on one connection.
+    class ConnectionInUse < UsageError
+      def initialize(message = "this connection is in the middle of another fiber's or thread's call: each takes one of its " \
+                               "own, by a call of the database or its `with`")
+        super
+      end
+    end
+
+    # A transaction that no longer exists was used, or was to be committed. Nothing of it was done, unless a statement in it
+    # has ended it: what came before that is done.
+    class RolledBack < Error
+      REASONS = {
+        forked: "it is the parent's, and this process is a fork",
+        closed: "its connection was closed in the middle of a call",
+        failed: "one of its statements had failed"
+      }.freeze
+      ENDED = "this transaction is over: one of its statements has ended it, and what came before that is done"
+      private_constant :REASONS, :ENDED
+
+      # @param reason [StandardError, Symbol] the driver's error, or one of these words
+      # @return [RolledBack]
+      def self.because(reason)
+        return new(ENDED) if reason == :ended
+
+        why = REASONS.fetch(reason) { "the server said: #{reason.message}" }
+        new("this transaction was rolled back, since #{why}. Let the error end its block, and run the whole block again")
+      end
+    end
+
+    # COMMIT was sent, and its answer did not come: a timeout, a cancellation, or a connection that ended.
+    class CommitUnknown < Unrepeatable
+      def initialize(message = "COMMIT was sent and its answer did not come: the transaction may be done or not. Look in the " \
+                               "database whether it is, before you run it again")
+        super
+      end
+    end
+
+    # A timeout or a cancellation came with the answer to COMMIT.
+    class CommittedLate < Unrepeatable
+      def initialize(message = "the transaction is committed, and its time was over just then: don't run it again") = super
+    end
+
+    # What is told of a transaction whose end was interrupted.
+    module Commit
+      # Of a timeout or a cancellation. The others (Interrupt, SystemExit) end the program, and stay what they are.
+      INTERRUPTS = [Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze
+      CUTS = [StandardError, *INTERRUPTS].freeze
+
+      module_function
+
+      # @param error [Unrepeatable]
+      # @param cut [Exception] what has interrupted it
+      # @raise [Exception] a {Replaceable} one goes on to the time limit or the task that it is meant for
+      def tell(error, cut)
+        raise cut if cut.is_a?(Unrepeatable)
+        raise error, cause: cut unless cut.is_a?(Replaceable)
+
+        cut.instead = error
+        raise cut
+      end
+
+      # Around a transaction of a library, which has work to do behind its COMMIT.
+      # @param database [Object] of which this fiber has one transaction at a time
+      # @return [Object] what the block returns
+      def around(database)
+        key = key_of(database)
+        return yield unless Thread.current[key].nil?
+
+        begin
+          Thread.current[key] = false
+          yield
+        rescue *INTERRUPTS => e
+          Thread.current[key] ? tell(CommittedLate.new, e) : raise
+        ensure
+          Thread.current[key] = nil
+        end
+      end
+
+      # Around a library's own COMMIT.
+      # @yieldreturn [Object]
+      # @param database [Object] see {#around}
+      # @param answered [#call] (error) => whether the server has refused it
+      # @return [Object] what the block returns
+      def watch(database, answered)
+        key = key_of(database)
+        yield.tap { Thread.current[key] = true unless Thread.current[key].nil? }
+      rescue *CUTS => e
+        raise if e.is_a?(StandardError) && answered.call(e)
+
+        tell(CommitUnknown.new, e)
+      end
+
+      def key_of(database) = :"plait_commit_#{database.object_id}"
+    end
+    private_constant :Commit
+  end
+end
