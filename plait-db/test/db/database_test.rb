@@ -53,7 +53,9 @@ class DatabaseTest < Minitest::Test
     Session.connecting = nil
   end
 
-  def database(**options) = Plait::DB::Database.new(Session, Plait::DB.const_get(:Address).parse("test://here"), { size: 1, **options })
+  def database(**options)
+    Plait::DB::Database.new(Session, Plait::DB.const_get(:Address).parse("test://here"), { size: 1, **options })
+  end
 
   [false, true].each do |kept|
     define_method(:"test_an_interrupt_anywhere_in_a_stream_loses_no_connection_#{kept ? "that_is_kept" : "that_is_new"}") do

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "plait/db/database"
+require "plait/db/session"
+
 # A driver that keeps rows in memory, and its bridge: the first of the two places of a driver.
 class FakeDriver
   def initialize

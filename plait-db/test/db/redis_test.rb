@@ -129,6 +129,7 @@ class DBRedisTest < Minitest::Test
   under_each("a_command_that_is_cut") do
     3.times { assert_raises(Plait::TimeoutError) { Plait.timeout(0.05) { db.query("BLPOP", "none", 30) } } }
     assert_equal("PONG", db.query("PING"))
+    wait_until { db.query("INFO", "clients").include?("blocked_clients:0") }
     db.query("RPUSH", "none", "x")
     assert_equal("x", db.query("LPOP", "none"))
   end

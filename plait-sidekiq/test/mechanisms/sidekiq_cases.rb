@@ -4,6 +4,7 @@ require "tmpdir"
 require "support/fresh_ruby"
 require "support/redis_server"
 require "support/sidekiq_process"
+require "plait/mechanisms/sidekiq"
 
 begin
   require "sidekiq"

@@ -9,7 +9,7 @@ module Plait
     #
     # | driver | what | why | what is done |
     # |---|---|---|---|
-    # | mysql2, trilogy, pg | connecting | awaited in C, or lost by an interrupt as it ends | {DetachedCall}: a thread of its own |
+    # | mysql2, trilogy, pg | connecting | awaited in C, or lost by an interrupt as it ends | {DetachedCall}: its own thread |
     # | mysql2 | prepared statements | the answer is awaited in C | Plait.offload |
     # | mysql2 | `stream` | rows are awaited in C, one by one | Mysql2::Batches: a thread fetches ahead |
     # | sqlite3 | everything | it computes, and keeps Ruby's lock even on a thread | its progress handler: Sqlite::Pace |

@@ -21,8 +21,8 @@ module Plait
       # @raise [UsageError] when a pool like that is none for such a database
       def self.check_pool(_address, _options) = nil
 
-      # @return [Array<Module>] what the driver raises. Other errors in the middle of its calls are somebody's who has given the
-      #   caller a time, as `Timeout.timeout(1, Late)` does: nobody may keep them to himself
+      # @return [Array<Module>] what the driver raises. Other errors in the middle of its calls come from a time limit of the
+      #   caller, as `Timeout.timeout(1, Late)` raises them, and go on to it
       def self.errors = [Error, SystemCallError, IOError, SocketError]
 
       # @return [Array<Symbol>, nil] the options that the driver knows, where it says nothing about others
@@ -64,8 +64,7 @@ module Plait
       def fit?(_error) = !@driver.nil? && outside? && idle?(@driver)
 
       # After a fork it is the parent's. Its statements and itself are kept: many a driver talks to the server when they are
-      # collected. Whoever was in the middle of a block goes on with a connection of his own, but not with its transaction.
-      # @return [void]
+      # collected. A block that was under way goes on with a new connection, but not with its transaction.
       def abandon
         @parting = nil # its thread is the parent's
         return unless @driver
@@ -94,36 +93,24 @@ module Plait
       PATIENCE = 5
       private_constant :PATIENCE
 
-      # What a bridge says:
-
-      # @return [Object] a connection of the driver
-      def connect = raise(NotImplementedError)
-
-      # @return [Result]
-      def ask(_driver, _sql, _values) = raise(NotImplementedError)
-
-      # @return [Result]
-      def ask_prepared(_driver, _sql, _values) = raise(NotImplementedError)
-
-      # Gives each row to the block.
-      def each_row(_driver, _sql, _values) = raise(NotImplementedError)
+      # A bridge defines, as private methods:
+      #
+      # - connect => a connection of the driver
+      # - ask(driver, sql, values) and ask_prepared(driver, sql, values) => Result
+      # - each_row(driver, sql, values) { |row| … }
+      # - ping(driver) => Boolean
+      # - answer?(error) => whether an error is the server's answer, after which the next one can be asked
+      # - idle?(driver) => whether nothing is under way: no answer, no transaction
+      #
+      # and overrides of these what its driver needs:
 
       # Runs a statement without values or rows.
       def control(driver, sql) = ask(driver, sql, [])
 
-      # @return [Boolean]
-      def ping(_driver) = raise(NotImplementedError)
-
-      # @return [Boolean] whether an error is the server's answer, after which the next one can be asked
-      def answer?(_error) = raise(NotImplementedError)
-
-      # @return [Boolean] whether an error is the driver's word that the connection has ended: nobody is there to be told
+      # @return [Boolean] whether an error says that the connection has ended: no server is there to be told
       def ended?(_error) = false
 
-      # @return [Boolean] whether nothing is under way: no answer, no transaction
-      def idle?(_driver) = raise(NotImplementedError)
-
-      # @return [Boolean] whether a statement, as it is written, leaves something behind for whoever comes next
+      # @return [Boolean] whether a statement, as it is written, changes the connection for its next caller
       def lasting?(_sql) = false
 
       # @return [Boolean] the same, after a block that had it for itself
@@ -238,7 +225,7 @@ module Plait
         @parting.start
       end
 
-      # What a connection says of its end is of no interest.
+      # Errors of a connection's end are of no interest.
       def leave(driver)
         driver.close
       rescue *self.class.errors
@@ -253,7 +240,7 @@ module Plait
         end
       end
 
-      # Those of a connection that ends. Most end with it.
+      # The statements of a connection that ends. Most end with it.
       def forget_statements = @statements = {}
 
       # Gives up a prepared statement.

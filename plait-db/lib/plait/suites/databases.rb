@@ -55,7 +55,7 @@ module Plait
         limits.each { |one| check("limit", one, "a whole number from 1 up", &WHOLE) }
         latencies = Array(latency || LATENCIES).each { |one| check("latency", one, "a number of seconds from 0 up", &SECONDS) }
         servers(url).flat_map do |server|
-          (server.pause(1) ? latencies : [0]).map { |seconds| workload(server, seconds, items, limits, on) }
+          server.latencies(latencies).map { |seconds| workload(server, seconds, items, limits, on) }
         end
       end
 

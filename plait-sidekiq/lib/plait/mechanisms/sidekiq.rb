@@ -2,8 +2,19 @@
 
 require "json"
 require "plait"
-require "plait/mechanisms/attempt"
+# Where it is required by name: opening the constant must not load it a second time.
+Plait::Mechanisms.autoload(:Sidekiq, __FILE__) if Plait::Mechanisms.autoload?(:Sidekiq)
+
 require "plait/mechanisms/mechanism"
+
+module Plait
+  module Mechanisms
+    # Named before its parts are loaded: each of them opens it.
+    class Sidekiq < Mechanism; end # rubocop:disable Lint/EmptyClass
+  end
+end
+
+require "plait/mechanisms/attempt"
 require "plait/mechanisms/sequence"
 require "plait/values/errors"
 require "plait/values/job"

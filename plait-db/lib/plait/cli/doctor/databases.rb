@@ -10,8 +10,8 @@ module Plait
     class Doctor < Command
       # What the drivers of databases do in fibers, and which of them are here.
       class Databases < Examiner
-        # What each driver's calls are like in fibers, as measured: ten calls of 0.1 s at once in fibers ÷ the same on threads, and
-        # the longest time for which another fiber was kept from running meanwhile. (A large result: ten of 10,000 rows. SQLite
+        # The calls of each driver in fibers, as measured: ten calls of 0.1 s at once in fibers ÷ the same on threads, and the
+        # longest time for which another fiber was kept from running meanwhile. (A large result: ten of 10,000 rows. SQLite
         # computes instead of waiting.) The test of the same name measures it.
         module Matrix
           WAYS = {
@@ -34,7 +34,9 @@ module Plait
             def good? = ratio <= RATIO && stall <= STALL
 
             # @return [String]
-            def to_s = format("%s; the project measured %.2f × threads, others wait %.1f ms at most", WAYS.fetch(way), ratio, stall)
+            def to_s
+              format("%s; the project measured %.2f × threads, others wait %.1f ms at most", WAYS.fetch(way), ratio, stall)
+            end
           end
 
           ROWS = [

@@ -53,6 +53,9 @@ module Plait
         # @return [String, nil] what stands in a FROM and takes its time, once
         def pause(seconds) = seconds.zero? ? nil : format(self.class::PAUSE, seconds)
 
+        # @return [Array<Numeric>] seconds that queries of this server can wait
+        def latencies(wanted) = wanted
+
         # @param db [DB::Database]
         # @param pause [String, nil] see {pause}
         # @return [Array(String, Integer, Integer)] name, sum of a range, people of a team
@@ -217,6 +220,8 @@ module Plait
         GEMS = { "mongodb" => "mongo" }.freeze
 
         def pause(_seconds) = nil
+
+        def latencies(_wanted) = [0]
 
         def ask(db, number, _pause)
           db.with do |client|
