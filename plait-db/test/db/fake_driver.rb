@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/db/database"
 require "plait/db/session"
 
 # A driver that keeps rows in memory, and its bridge: the first of the two places of a driver.
@@ -30,8 +29,6 @@ end
 module Plait
   module DB
     class Fake < Session
-      def self.open(address, options) = Database.new(self, address, options)
-
       private
 
       def connect = FakeDriver.new

@@ -290,7 +290,7 @@ class SidekiqTest < Minitest::Test
     redis("SADD", "processes", "newer:1:a")
     redis("HSET", "newer:1:a", "info", '{"hostname":"newer","pid":1,"identity":"newer:1:a"}', "busy", 0, "beat", 1)
     Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
-    census = Plait::Mechanisms::Sidekiq::Processes.new(nil)
+    census = Plait::Mechanisms::Sidekiq.const_get(:Processes).new(nil)
 
     assert(census.served?("default"))
     refute(census.served?("another"))
@@ -383,9 +383,9 @@ class SidekiqTest < Minitest::Test
       script = <<~RUBY
         require "plait"
         require "sidekiq"
-        Plait::Mechanisms::Sidekiq::Run # loads the others
-        Plait::Mechanisms::Sidekiq::Listener.__send__(:remove_const, :OUTAGE)
-        Plait::Mechanisms::Sidekiq::Listener::OUTAGE = 1
+        Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
+        Plait::Mechanisms::Sidekiq.const_get(:Listener).__send__(:remove_const, :OUTAGE)
+        Plait::Mechanisms::Sidekiq.const_get(:Listener)::OUTAGE = 1
         class Job; def call(item) = item; end
         begin
           Plait.map([1], on: :sidekiq, &Plait.job(Job))
@@ -439,7 +439,7 @@ class SidekiqTest < Minitest::Test
   # Looks often, and takes for dead at once what Sidekiq gives a minute.
   def run_with_short_patience(items, job, queue, unserved: 30, **options)
     Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
-    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0.1, unserved, 0.5, 0)
+    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0.1, unserved, 0.5, 0)
     mechanism = Plait::Mechanisms::Sidekiq.new(patience: patience)
     policy = Plait::Mechanisms::Options.new(on_error: unserved < 30 ? :raise : :collect, **options)
     Plait::Mechanisms::Coordinator.new(mechanism, items, policy, Plait.job(job, queue: queue)).map

@@ -50,13 +50,13 @@ class SidekiqTroublesTest < Minitest::Test
 
   # It has the queue and the run, and not the signs of life of Sidekiq's processes: these come within ten seconds.
   def test_a_redis_that_has_forgotten_the_processes_ends_no_run
-    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0, 30, 60, 3600)
+    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0, 30, 60, 3600)
     census = Struct.new(:served) do
       def dead(identities) = identities
       def served?(_queue) = served
     end
-    watchman = Plait::Mechanisms::Sidekiq::LossDetector.new(census.new(true), "default", patience)
-    begun, waiting = Array.new(2) { |index| Plait::Mechanisms::Sidekiq::Task.new(index, nil) }
+    watchman = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(census.new(true), "default", patience)
+    begun, waiting = Array.new(2) { |index| Plait::Mechanisms::Sidekiq.const_get(:Task).new(index, nil) }
     begun.attempt("a", 1)
 
     3.times { assert_empty(watchman.lost([begun, waiting])) }
@@ -66,9 +66,9 @@ class SidekiqTroublesTest < Minitest::Test
   def test_a_queue_counts_as_unserved_from_the_first_look_that_finds_no_process
     unserved = 0.2
     census = Struct.new(:nothing) { def served?(_queue) = false }
-    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0, unserved, 60, 0)
-    watchman = Plait::Mechanisms::Sidekiq::LossDetector.new(census.new, "q", patience)
-    task = Plait::Mechanisms::Sidekiq::Task.new(0, nil)
+    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0, unserved, 60, 0)
+    watchman = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(census.new, "q", patience)
+    task = Plait::Mechanisms::Sidekiq.const_get(:Task).new(0, nil)
     sleep(unserved)
     logger = ::Sidekiq.default_configuration.logger
 
@@ -113,7 +113,7 @@ class SidekiqTroublesTest < Minitest::Test
     def channel.knock = nil
     thread = Thread.new do
       Thread.handle_interrupt(Object => :never) do
-        Plait::Mechanisms::Sidekiq::Listener.new(channel, Plait::Deadline.after(3600)).stop
+        Plait::Mechanisms::Sidekiq.const_get(:Listener).new(channel, Plait::Deadline.after(3600)).stop
       end
     end
     assert_same(thread, thread.join(60))
@@ -175,20 +175,20 @@ class SidekiqTroublesTest < Minitest::Test
   def test_what_is_no_lasting_refusal_is_waited_for
     refusals = ["LOADING Redis is loading the dataset in memory", "OOM command not allowed"].map { |text| RedisClient::CommandError.parse(text) }
     attempts = 0
-    Plait::Mechanisms::Sidekiq::Redis.patiently(20) { (attempts += 1) < 3 ? raise(refusals[attempts - 1]) : nil }
+    Plait::Mechanisms::Sidekiq.const_get(:Redis).patiently(20) { (attempts += 1) < 3 ? raise(refusals[attempts - 1]) : nil }
 
     assert_equal(3, attempts)
     assert_raises(RedisClient::CommandError) do
-      Plait::Mechanisms::Sidekiq::Redis.patiently(20) { raise RedisClient::CommandError.parse("NOPERM this user has no permissions") }
+      Plait::Mechanisms::Sidekiq.const_get(:Redis).patiently(20) { raise RedisClient::CommandError.parse("NOPERM this user has no permissions") }
     end
   end
 
   # It has answered, and then ended: its answer may be on the way at the first look.
   def test_a_process_is_dead_when_it_is_missed_twice
-    patience = Plait::Mechanisms::Sidekiq::LossDetector::Patience.new(0, 30, 60, 0)
+    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0, 30, 60, 0)
     census = Struct.new(:gone) { def dead(identities) = identities & gone }.new(["a"])
-    watchman = Plait::Mechanisms::Sidekiq::LossDetector.new(census, "default", patience)
-    tasks = %w[a b].map.with_index { |worker, index| Plait::Mechanisms::Sidekiq::Task.new(index, nil).tap { |task| task.attempt(worker, 1) } }
+    watchman = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(census, "default", patience)
+    tasks = %w[a b].map.with_index { |worker, index| Plait::Mechanisms::Sidekiq.const_get(:Task).new(index, nil).tap { |task| task.attempt(worker, 1) } }
 
     assert_empty(watchman.lost(tasks))
     assert_equal([tasks.first], watchman.lost(tasks).map(&:first))
@@ -259,7 +259,7 @@ class SidekiqTroublesTest < Minitest::Test
       config = RedisClient.config(url: redis.url)
       pool = config.new_pool(size: 2)
       client = config.new_client
-      yield redis, Plait::Mechanisms::Sidekiq::Channel.new(pool), client
+      yield redis, Plait::Mechanisms::Sidekiq.const_get(:Channel).new(pool), client
     ensure
       client&.close
       pool&.close

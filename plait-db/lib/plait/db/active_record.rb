@@ -20,7 +20,7 @@ module Plait
     # - Connections are made on threads of their own, which an interrupt need not wait for.
     # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut behind it, {CommittedLate}.
     #
-    # Its pool (`pool:` in the configuration) is the limit, however many fibers there are: those for whom there is no
+    # Its pool (`pool:` in the configuration) is the limit, however many fibers there are: fibers without a
     # connection wait for `checkout_timeout` seconds. From 7.2 on a connection is given back after each query or transaction;
     # in 7.1 a fiber keeps it until it ends, unless the work is in `ActiveRecord::Base.connection_pool.with_connection`.
     module ActiveRecord
@@ -97,7 +97,7 @@ module Plait
         def lease = Thread.handle_interrupt(NEVER) { super.tap { Thread.current[KEY] = self } }
       end
 
-      # Of the queue of those who wait for a connection. ActiveRecord counts one that was interrupted for ever, and lets the
+      # Of the queue for connections. ActiveRecord counts an interrupted fiber as waiting to the end, and lets the
       # others wait for as long as they may although there are connections.
       module Counting
         # The pool's lock is held.

@@ -17,7 +17,7 @@ module Plait
       module_function
 
       # @param cut [#call] (exception or nil) when the block is left in the middle: by a timeout, a cancellation, a kill or a
-      #   throw, of which the last two are no exceptions, and not to be told from `break` and `return`
+      #   throw, of which the last two are no exceptions, and look like `break` and `return`
       # @return [Object] what the block returns
       def watch(cut)
         value = yield
@@ -40,14 +40,13 @@ module Plait
         connection.finished? || connection.status != OK || busy?(connection)
       end
 
-      # @param connection [Object] that a block was left with by nobody knows what: a kill, a throw, or `break` and `return`, by
-      #   which the libraries themselves leave their blocks. mysql2 does not close what a kill has cut, nor tell of it
+      # @param connection [Object] that a block was left with by a kill, a throw, or `break` and `return`, by which the libraries
+      #   themselves leave their blocks: these look alike. mysql2 does not close what a kill has cut, nor tell of it
       # @return [Boolean] see {off?}
       def abandoned?(connection) = Thread.current.status == "aborting" || off?(connection)
 
       # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.) The
-      # caller's time is over: the server is told on another thread, and the connection may be closed meanwhile.
-      # @return [void]
+      # caller's time is over: the server hears of it on another thread, and the connection may be closed meanwhile.
       def break_off(connection)
         return unless connection.respond_to?(:transaction_status) && busy?(connection)
 

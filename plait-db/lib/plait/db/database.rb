@@ -121,7 +121,7 @@ module Plait
         raise UsageError, "#{odd}: is an option neither of the pool nor of the driver#{near && "; did you mean #{near}:?"}"
       end
 
-      # A block that gets rows may ask for more: on another connection, unless it is in a transaction, where it is told so.
+      # A block that gets rows may ask for more: on another connection, unless it is in a transaction, where that is an error.
       def lend_for_long(&block)
         return @pool.with(&block) if @pool.lent?
 

@@ -8,13 +8,13 @@ module Plait
     # runs on a thread of its own, goes on when its caller leaves, and throws away what it gets then. On the offload pool
     # some such calls would keep all others waiting for seconds.
     class DetachedCall
-      # Threads at once. Who comes later waits for one of them to end, as fibers can.
+      # Threads at once; raising it lets more callers connect together. A later call waits for one of them to end, as fibers can.
       MOST = 64
-      # Around changes of the books alone, and never a wait: a mask of ours would go before the caller's.
+      # Around changes of the state alone, and never a wait: this mask would go before the caller's.
       NEVER = { Object => :never }.freeze
       private_constant :MOST, :NEVER
 
-      # Who has a thread, and who waits for one, in the order of asking.
+      # Counts the threads, and keeps the calls that wait for one, in the order of asking.
       class Line
         def initialize
           @lock = Mutex.new
@@ -30,7 +30,7 @@ module Plait
           end
         end
 
-        # @return [Integer] threads, and who waits for one
+        # @return [Integer] threads, and calls that wait for one
         def count = @lock.synchronize { @threads + @waiting.size }
 
         private
@@ -39,7 +39,7 @@ module Plait
           start(@waiting.shift) while @waiting.any? && @threads < MOST
         end
 
-        # The thread inherits the mask, without which it could end before it has told anybody.
+        # The thread inherits the mask, without which it could end before its caller hears of it.
         def start(call)
           Thread.new { work(call) }.report_on_exception = false
           @threads += 1
@@ -119,19 +119,17 @@ module Plait
       def on_end(&ending) = @lock.synchronize { !@over && (@ending = ending) && true }
 
       # On its thread, where nothing can come but to the block.
-      # @api private
       def run
         @error = WorkerDied.new("the thread of this call was killed before it had ended")
         keep(Thread.handle_interrupt(Object => :immediate) { @block.call }) unless @lock.synchronize { @left }
         @error = nil
-      rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to who waits
+      rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
         @error = e
       ensure
         finish
       end
 
       # Instead of {run}.
-      # @api private
       def give_up(error)
         @error = error
         @refused&.call

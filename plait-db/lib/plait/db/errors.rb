@@ -47,7 +47,7 @@ module Plait
       def initialize(message = "the transaction is committed, and its time was over just then: don't run it again") = super
     end
 
-    # What is told of a transaction whose end was interrupted.
+    # The error of a transaction whose end was interrupted.
     module Commit
       # Of a timeout or a cancellation. The others (Interrupt, SystemExit) end the program, and stay what they are.
       INTERRUPTS = [Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze

@@ -124,14 +124,14 @@ module Plait
       # What goes wrong is raised; the driver would also print it.
       def quiet = ::Logger.new(nil)
 
-      # Closes a connection that was cut in the middle of a call. The driver would use it again, and whoever gets it would get
+      # Closes a connection that was cut in the middle of a call. The driver would use it again, and its next user would get
       # an error instead of an answer: it compares the numbers of requests.
       #
-      # What an interrupt (a timeout, a kill) keeps the driver from entering in its books is made up for: who waits for a place,
-      # or has one and does not know yet, would take it along, and in the end nobody would get a connection.
+      # An interrupt (a timeout, a kill) leaves the driver's counts wrong, which is put right here: a caller that waits for a
+      # place, or has just been given one, would take it along, and in the end no caller would get a connection.
       module Discarding
         NEVER = { Object => :never }.freeze
-        # The fiber's variable, and the connection's, that says who asks for it or has it.
+        # The fiber's variable, and the connection's, that names the call that asks for it or has it.
         KEY = :plait_mongo_claim
         OWNER = :@plait_mongo_claim
         # What a call has of its pool: whether its request is over, and a connection.
@@ -165,7 +165,7 @@ module Plait
 
         private
 
-        # Who asks for a connection, while the pool's lock is held or is waited for: so many requests the driver has to count.
+        # Counts the calls that ask for a connection, while the pool's lock is held or waited for: the driver's own count.
         def wait_for_connection(...)
           (@asking ||= {}.compare_by_identity)[token = Object.new] = true
           super
@@ -204,7 +204,7 @@ module Plait
           end
         end
 
-        # To those who wait. The lock is held.
+        # To the waiting calls. The lock is held.
         def offer
           @max_connecting_cv.signal
           @size_cv.signal

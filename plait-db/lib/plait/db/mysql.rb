@@ -92,7 +92,7 @@ module Plait
           string.encoding == Encoding::BINARY && !string.ascii_only? ? "x'#{string.unpack1("H*")}'" : yield(string)
         end
 
-        # Of libraries that nobody has to have loaded.
+        # Of libraries that a program need not load.
         def other(value, zone)
           return number(value, "F") if defined?(BigDecimal) && value.is_a?(BigDecimal)
           return yield(moment(value, zone).strftime("%F %T.%6N")) if value.is_a?(Time) || datetime?(value)
@@ -131,9 +131,9 @@ module Plait
         Identity.new(Integer(id), server, Deadline.now)
       end
 
-      # The server does not look whether anybody waits for an answer: it would go on, and keep its locks, until it has one.
-      # It can be told on another connection only, which a name with several addresses or a balancer may lead elsewhere:
-      # there the number is somebody else's.
+      # The server does not look whether a client waits for its answer: it would go on, and keep its locks, until it has one.
+      # It hears of that on another connection only, which a name with several addresses or a balancer may lead elsewhere:
+      # there the number is another connection's.
       def break_off(_driver, identity)
         other = connect(**HASTE)
         control(other, "KILL #{identity.id}") if same_server?(other, identity)
@@ -141,7 +141,7 @@ module Plait
         other&.close
       end
 
-      # Numbers of connections begin anew with the server.
+      # A server that starts again numbers its connections from 1 again.
       def same_server?(other, identity)
         return false unless ask(other, IDENTITY, []).rows.first.drop(1) == identity.server
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "database"
 require_relative "driver"
 require_relative "mysql"
 require_relative "result"
@@ -20,7 +19,7 @@ module Plait
       ROWS = { as: :array }.freeze
       PREPARED = { as: :array, cache_rows: true }.freeze
       STREAM = { as: :array, stream: true, cache_rows: false }.freeze
-      # ALTER TABLE has changed the columns that a prepared statement gives (CR_NEW_STMT_METADATA): it has to be prepared anew.
+      # ALTER TABLE has changed the columns that a prepared statement gives (CR_NEW_STMT_METADATA): it has to be prepared again.
       CHANGED = 2057
       READING = /\A\s*(?:SELECT|SHOW)\b/i
       private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING
@@ -66,8 +65,7 @@ module Plait
           @wire = for_another_thread
         end
 
-        # Ends whatever waits for the server, in another thread.
-        # @return [void]
+        # Ends the wait of another thread for the server.
         def cut
           @wire.shutdown
         rescue SystemCallError, IOError
@@ -97,7 +95,7 @@ module Plait
         private_constant :AHEAD
 
         # @param size [Integer] rows in a batch
-        # @param stop [#call] makes {each}'s source end soon: nobody wants its rows any longer
+        # @param stop [#call] makes {each}'s source end soon: its rows are no longer wanted
         # @param source [#call] (&block) => gives each row to the block
         def initialize(size:, stop:, &source)
           @size = size
@@ -107,7 +105,6 @@ module Plait
         end
 
         # @yieldparam row [Object]
-        # @return [void]
         # @raise [Exception] what the source has raised
         def each(&block)
           thread = start
@@ -153,9 +150,6 @@ module Plait
         end
       end
       private_constant :Client, :Batches
-
-      # @return [Database]
-      def self.open(address, options) = Database.new(self, address, options)
 
       # @return [Array<Module>]
       def self.errors = super + [::Mysql2::Error]
@@ -212,7 +206,7 @@ module Plait
         Result.new([], [], affected: driver.affected_rows, last_id: driver.last_id)
       end
 
-      # The rows that nobody has taken stand between the connection and its next call.
+      # Rows that were not taken stand between the connection and its next call.
       def each_row(driver, sql, values, &block)
         sql = fill(driver, sql, values)
         Fiber.current_scheduler ? each_row_ahead(driver, sql, &block) : each_row_here(driver, sql, &block)
@@ -253,7 +247,7 @@ module Plait
 
       def zone = @options.fetch(:database_timezone, :local)
 
-      # The server is told nothing when it is collected.
+      # The server hears nothing when it is collected.
       def forget(driver) = driver.automatic_close = false
     end
   end

@@ -5,7 +5,7 @@ require "plait"
 Plait.autoload(:Pool, __FILE__) if Plait.autoload?(:Pool)
 
 module Plait
-  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it defined.
   class Pool; end # rubocop:disable Lint/EmptyClass
 end
 
@@ -92,19 +92,19 @@ module Plait
     # @param max_lifetime [Numeric, nil] seconds after which a connection is replaced when it is next asked for; each gets up
     #   to a tenth less, so that they don't all go at once
     # @param idle_timeout [Numeric, nil] seconds without use after which a connection is closed: when the next one is given
-    #   back or taken, or by {sweep}. Nobody looks while nothing at all is done
+    #   back or taken, or by {sweep}. There is no look while nothing at all is done
     # @param check [#call, nil] (connection) => whether it still works; an error of `errors:` means no. Give its driver a timeout
     # @param check_after [Numeric] seconds without use after which it is asked
     # @param fit [#call, nil] (connection, error) => whether a connection is as good as ever although a StandardError has
-    #   ended the block: a refused statement, say. nil: it is closed. After a timeout, a cancellation, a kill or a throw nobody
-    #   is asked: an answer may be pending
+    #   ended the block: a refused statement, say. nil: it is closed. After a timeout, a cancellation, a kill or a throw it
+    #   is closed unasked: an answer may be pending
     # @param close [#call, nil] (connection); nil: its method `close`
     # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
     #   talk to the server. nil: nothing is done with it
     # @param linger [#call, nil] (connection, gone) when a connection was closed: whether its server still has it. It keeps its
     #   place then until `gone` is called, from any thread
     # @param errors [Array<Class>] what `check:` and `close:` may raise to say that the connection has ended. Anything else, and
-    #   always a Timeout::Error as such, is somebody's who has given the caller a time, and reaches the caller
+    #   always a Timeout::Error as such, comes from a time limit of the caller, and reaches the caller
     # @param name [String] how errors call it
     # @yieldreturn [Object] a new connection
     # @raise [UsageError]
@@ -126,8 +126,8 @@ module Plait
 
     # Lends the block a connection. In a block of the same fiber it is the same connection again.
     #
-    # A block that comes to its end, or leaves by `break` or `return`, gives it back (without the extension these two can't
-    # be told from a throw). After anything else it is closed, see `fit:`.
+    # A block that comes to its end, or leaves by `break` or `return`, gives it back (without the extension these two look
+    # like a throw). After anything else it is closed, see `fit:`.
     # @param timeout [Numeric, nil] seconds
     # @yieldparam connection [Object]
     # @return [Object] the block's value
@@ -150,7 +150,7 @@ module Plait
     # @return [Boolean] whether the current fiber is in a block of {with}
     def lent? = !Thread.current[@key].nil? && !inherited?(Thread.current[@key])
 
-    # As {with}, for who keeps it for longer than a block, on any thread or fiber: each must come back by {checkin} or
+    # As {with}, to keep a connection for longer than a block, on any thread or fiber: it must come back by {checkin} or
     # {discard}.
     # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that comes
     #   while {checkout} returns parts its caller from what it returns
@@ -172,7 +172,7 @@ module Plait
     # @raise [UsageError] when it is not checked out
     def checkin(connection) = bring_back(connection, true)
 
-    # Closes a connection, and gives its place to who has waited longest.
+    # Closes a connection, and gives its place to the caller that has waited longest.
     # @return [void]
     # @raise [UsageError] when it is not checked out
     def discard(connection) = bring_back(connection, false)
@@ -189,7 +189,7 @@ module Plait
     # @return [void]
     def clear = close_all { @state.clear }
 
-    # Closes what is idle now, and the rest when it comes back. Who waits gets a {UsageError}.
+    # Closes what is idle now, and the rest when it comes back. A caller that waits gets a {UsageError}.
     # @return [void]
     def close
       close_all do
@@ -206,7 +206,7 @@ module Plait
     # @return [Boolean]
     def closed? = @closed
 
-    # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (with those that are being made), closing (see `linger:`),
+    # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (new ones included), closing (see `linger:`),
     #   waiting; counted: connected, stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds),
     #   timeouts
     def statistics = locked { @upkeep.statistics.report(@state, @options.size) }
@@ -277,7 +277,7 @@ module Plait
 
     def connect(claim) = @upkeep.connect(@pid) { |entry| synchronized { @state.enter(claim, entry) } }
 
-    # A claim is over: whatever it still has goes back.
+    # A claim is over: a connection or place that it still has goes back.
     def settle(claim)
       entry = claim.entry
       return synchronized { @state.withdraw(claim) } unless entry

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "database"
 require_relative "driver"
 require_relative "result"
 require_relative "errors"
@@ -14,7 +13,7 @@ module Plait
   module DB
     # PostgreSQL by pg, which waits in Ruby: nothing blocks the loop.
     class Postgres < Session
-      # Seconds for a server to break off a statement that nobody wants any longer.
+      # Seconds for a server to break off an unwanted statement.
       CANCEL_TIMEOUT = 2
       private_constant :CANCEL_TIMEOUT
 
@@ -27,7 +26,7 @@ module Plait
         VARIANTS = CALLS.flat_map { |name| [name, :"async_#{name}", :"sync_#{name}"] }
         private_constant :CALLS, :VARIANTS
 
-        # Lets in who has asked for what is still under way.
+        # Lets in the fiber whose results are still under way.
         class Owned < Guard
           # @param connection [Connection]
           def initialize(connection)
@@ -62,7 +61,6 @@ module Plait
         end
 
         # In the child of a fork: the descriptor no longer leads to the server.
-        # @return [void]
         def drop_socket
           File.open(File::NULL, "r+") { |null| IO.for_fd(socket_io.fileno, "r+", autoclose: false).reopen(null) }
         rescue ::PG::Error, SystemCallError
@@ -105,7 +103,7 @@ module Plait
 
           private
 
-          # The text of "#<Object:0x00007f>" is nothing that somebody wants to find in a table.
+          # The text of "#<Object:0x00007f>" has no place in a table.
           def coder_for_other(value)
             return TEXT unless value.to_s.start_with?("#<")
 
@@ -131,9 +129,6 @@ module Plait
       end
       private_constant :Connection, :Types
 
-      # @return [Database]
-      def self.open(address, options) = Database.new(self, address, options)
-
       # @return [Array<Module>]
       def self.errors = super + [::PG::Error]
 
@@ -148,7 +143,7 @@ module Plait
       def ask(driver, sql, values) = result(values.empty? ? driver.exec(sql) : driver.exec_params(sql, values))
 
       # ALTER TABLE makes a prepared statement wrong, DISCARD and a pooler between here and the server make it unknown: it is
-      # prepared anew then. In a transaction nothing can be asked after an error: the whole block has to be run again.
+      # prepared again then. In a transaction nothing can be asked after an error: the whole block has to be run again.
       def ask_prepared(driver, sql, values)
         result(driver.exec_prepared(name_of(driver, sql), values))
       rescue ::PG::FeatureNotSupported, ::PG::InvalidSqlStatementName
@@ -215,10 +210,10 @@ module Plait
         result&.clear
       end
 
-      # libpq says goodbye when it is collected, whatever it is asked: nobody is to hear it.
+      # libpq says goodbye when it is collected, in any case: here it goes to no server.
       def forget(driver) = driver.drop_socket
 
-      # The server would go on with a statement, and keep its locks, although nobody is there to hear of it.
+      # The server would go on with a statement, and keep its locks, although the caller is gone.
       def break_off(driver, _identity) = driver.busy? && Plait.timeout(CANCEL_TIMEOUT) { driver.cancel }
     end
   end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "database"
 require_relative "driver"
 require_relative "errors"
 require_relative "session"
@@ -25,7 +24,7 @@ module Plait
                      measure_round_trip_delay].freeze
         private_constant :GUARDED
 
-        # After these a connection answers otherwise, to whoever has it.
+        # After these a connection answers otherwise, to its next user.
         LASTING = %w[multi exec discard watch select subscribe psubscribe ssubscribe monitor auth hello reset quit].freeze
         # And after these of CLIENT.
         OF_CLIENT = %w[reply tracking].freeze
@@ -76,20 +75,16 @@ module Plait
         # @api private
         def note_new_connection = @changed = nil
 
-        # It ends what WATCH has begun.
-        # @api private
+        # It ends a WATCH.
         def note_whole_transaction = @changed == "watch" && @changed = nil
       end
       private_constant :Client
 
-      # @return [Database]
-      def self.open(address, options) = Database.new(self, address, options)
-
       # @return [Array<Module>]
       def self.errors = super + [::RedisClient::Error, OpenSSL::SSL::SSLError]
 
-      # Nothing is sent before the block has come to its end; then all of it is done at once, nobody else's between. Redis undoes
-      # nothing: when one of the commands fails, its error is raised, and the others are done nevertheless.
+      # Nothing is sent before the block has come to its end; then all of it is done at once, with no other commands between.
+      # Redis undoes nothing: when one of the commands fails, its error is raised, and the others are done nevertheless.
       # @yieldparam transaction [Commands]
       # @return [Array] the answers
       # @raise [UsageError] when a command is given to the database meanwhile, which would be done at once

@@ -14,7 +14,7 @@ module Plait
     # `require "plait/db/sequel"`, before the first `Sequel.connect`: datasets and models work as ever under `on: :fibers` and
     # `:hybrid`.
     #
-    # - Its pool knows who has a connection by fiber (the extension `fiber_concurrency`). By thread, as Sequel has it, fibers
+    # - Its pool knows the user of a connection by fiber (the extension `fiber_concurrency`). By thread, as Sequel has it, fibers
     #   share a connection and get each other's rows. What was connected before is refused.
     # - Its pool is the `:threaded` one, on every Ruby; another `pool_class:`, and `servers:`, are refused.
     # - A connection that was cut in the middle of a call, by a timeout or a cancellation, is closed. Sequel would give it to
@@ -75,7 +75,7 @@ module Plait
 
         def drop_the_dead = sync { @available_connections.reject! { |connection| Cut.off?(connection) } }
 
-        # Sequel also makes an error of its own of whatever ends an attempt to connect.
+        # Sequel also makes an error of its own of any end of an attempt to connect.
         def original(error)
           cause = error.cause
           return cause if error.is_a?(Interrupted)

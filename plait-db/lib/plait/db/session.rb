@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "database"
 require_relative "detached_call"
 require_relative "pool"
 require_relative "result"
@@ -15,7 +16,10 @@ module Plait
       # Prepared statements that a connection keeps.
       STATEMENTS = 256
 
-      # @return [Hash{Symbol => Object}] what the pool of such a database is, where nothing is said
+      # @return [Database]
+      def self.open(address, options) = Database.new(self, address, options)
+
+      # @return [Hash{Symbol => Object}] the pool's options for such a database, where the caller gives none
       def self.pool_options(_address) = {}
 
       # @raise [UsageError] when a pool like that is none for such a database
@@ -28,7 +32,7 @@ module Plait
       # @return [Array<Symbol>, nil] the options that the driver knows, where it says nothing about others
       def self.known_options = nil
 
-      # It connects at its first call: whatever interrupts that, the pool has it and closes it.
+      # It connects at its first call: an interrupted one is the pool's, which closes it.
       # @param address [Address]
       # @param options [Hash{Symbol => Object}] of the driver
       def initialize(address, options)
@@ -45,7 +49,6 @@ module Plait
       def execute(sql, *values) = statement(sql) { |driver| ask_prepared(driver, sql, values) }
 
       # @yieldparam row [Hash{String => Object}]
-      # @return [void]
       def stream(sql, *values, &block)
         statement(sql) { |driver| each_row(driver, sql, values, &block) }
         nil

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "database"
 require_relative "driver"
 require_relative "result"
 require_relative "session"
@@ -94,7 +93,7 @@ module Plait
         # @return [Object] what the block returns
         def step(&block)
           hold do
-            # What has come already, and was not let in, is masked by the caller, who is to have his answer.
+            # An interrupt that has come and was not let in is masked by the caller, which is to have its answer.
             @masked = Thread.pending_interrupt?
             Fiber.current_scheduler ? yield : Thread.handle_interrupt(NEVER, &block)
           end
@@ -185,7 +184,6 @@ module Plait
         end
 
         # @param milliseconds [Numeric] for which a lock of another connection is awaited
-        # @return [void]
         def wait_for_locks(milliseconds)
           plait_guard.patience = milliseconds / 1000.0
           @file = Pace.install(self)
@@ -194,7 +192,6 @@ module Plait
 
         # In the child of a fork: closes the file without a word of SQLite's. An ordinary end would roll back its parent's
         # transaction, in the parent's file, and delete the parent's journal. Needs the extension.
-        # @return [void]
         def discard
           return unless @file
 
@@ -222,7 +219,7 @@ module Plait
           end
         end
 
-        # Of libraries that nobody has to have loaded.
+        # Of libraries that a program need not load.
         def other(value)
           return value.to_s("F") if defined?(BigDecimal) && value.is_a?(BigDecimal) && value.finite?
           return value.to_time.getutc.strftime("%F %T.%6N") if defined?(DateTime) && value.is_a?(DateTime)
@@ -235,9 +232,6 @@ module Plait
       private_constant :Pace, :Connection, :Values
 
       class << self
-        # @return [Database]
-        def open(address, options) = Database.new(self, address, options)
-
         # Each connection to a database in memory is a database of its own.
         # @return [Hash{Symbol => Object}]
         def pool_options(address) = in_memory?(address) ? { size: 1 } : {}
@@ -306,11 +300,11 @@ module Plait
         Result.new([], [], affected: driver.changes, last_id: driver.last_insert_row_id)
       end
 
-      # The driver keeps the names that it has read first; SQLite itself compiles a statement anew when its tables have changed.
+      # The driver keeps the names that it has read first; SQLite itself compiles a statement again when its tables have changed.
       def columns(statement) = Array.new(statement.column_count) { |number| statement.column_name(number) }
 
       def bind(statement, values)
-        statement.clear_bindings! # those of its last caller
+        statement.clear_bindings! # of its last caller
         return bind_names(statement, values.first) if values.size == 1 && values.first.is_a?(Hash)
 
         count = statement.bind_parameter_count
@@ -336,7 +330,7 @@ module Plait
         statement.close if statement && !statement.closed?
       end
 
-      # Two that have begun by reading can't both go on to write: who may write is decided at once.
+      # Two transactions that start by reading can't both go on to write: the right to write is decided at once.
       def begin_statement = @options[:readonly] ? "BEGIN" : "BEGIN IMMEDIATE"
 
       # What comes for a thread meanwhile comes when it is known what has become of it. A COMMIT that waits for a lock ends at

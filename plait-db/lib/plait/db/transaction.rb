@@ -6,7 +6,7 @@ require "plait/values/errors"
 
 module Plait
   module DB
-    # A transaction under way: the calls of {Database}, on its connection. It belongs to the fiber that has begun it, and to
+    # A transaction under way: the calls of {Database}, on its connection. It belongs to the fiber that started it, and to
     # the block it was given to.
     class Transaction
       # @param session [Session]
@@ -121,7 +121,7 @@ module Plait
         nested(undo) { within(&block).tap { call { |driver| control(driver, "RELEASE SAVEPOINT #{name}") } } }
       end
 
-      # After a kill or a timeout nobody can wait for the server: it rolls back when it sees the connection end.
+      # After a kill or a timeout no caller can wait for the server: it rolls back when it sees the connection end.
       def nested(undo)
         @depth += 1
         value = yield
@@ -140,7 +140,7 @@ module Plait
         end
       end
 
-      # The error that has ended the block is the one to be told.
+      # The error that has ended the block is the one to raise.
       def attempt(undo)
         undo.call
       rescue StandardError => e

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "database"
 require_relative "driver"
 require_relative "mysql"
 require_relative "result"
@@ -22,9 +21,6 @@ module Plait
                    tls_max_version tls_min_version username write_timeout].freeze
       private_constant :OPTIONS
 
-      # @return [Database]
-      def self.open(address, options) = Database.new(self, address, options)
-
       # @return [Array<Module>]
       def self.errors = super + [::Trilogy::Error]
 
@@ -32,7 +28,6 @@ module Plait
       def self.known_options = OPTIONS
 
       # The result is there before its first row is used: what becomes of the block is of no interest to the connection.
-      # @return [void]
       def stream(sql, *values)
         result = query(sql, *values)
         result.rows.each_slice(Driver::ROWS) do |rows|
@@ -75,7 +70,7 @@ module Plait
         raise UsageError, "multi_statement: is not for a pool: a query answers with one result, and the others would be lost"
       end
 
-      # A procedure answers with several results. One that nobody reads would be the next caller's.
+      # A procedure answers with several results. An unread one would be the next caller's.
       def ask(driver, sql, values)
         found = driver.query(fill(driver, sql, values))
         driver.next_result while driver.more_results_exist?

@@ -10,7 +10,7 @@ require "plait/mechanisms/mechanism"
 module Plait
   module Mechanisms
     # Named before its parts are loaded: each of them opens it.
-    class Sidekiq < Mechanism; end # rubocop:disable Lint/EmptyClass
+    class Sidekiq < Mechanism; end
   end
 end
 
@@ -55,7 +55,7 @@ module Plait
         "it needs the gem sidekiq: add it to the Gemfile (gem \"sidekiq\"; #{e.message})"
       end
 
-      # @raise [UsageError] for a block without a name, or where the jobs would wait for who runs them
+      # @raise [UsageError] for a block without a name, or where the jobs would wait for their own process
       # @raise [ConnectionError] when Redis can't be reached
       def executor(attempt, limit:)
         raise UsageError, nameless unless attempt.body.is_a?(Job)

@@ -50,7 +50,7 @@ module Plait
       attr_reader :waiting
       # @return [Integer] connections that exist or are being made
       attr_reader :places
-      # @return [Integer] those of them that are closed here, and not yet at their servers
+      # @return [Integer] places whose connection is closed here, and not yet at its server
       attr_reader :closing
 
       # @param size [Integer]
@@ -124,7 +124,7 @@ module Plait
       end
 
       # @yieldparam entry [Entry] an idle one
-      # @return [Array<Entry>] those for which the block was true
+      # @return [Array<Entry>] for which the block was true
       def expire(&block)
         gone = @idle.select(&block)
         @idle.reject! { |entry| gone.include?(entry) }

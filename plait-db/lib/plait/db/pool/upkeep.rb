@@ -14,7 +14,7 @@ module Plait
     OUTSIDE = %w[Timeout::Error Async::TimeoutError].freeze
     private_constant :OUTSIDE
 
-    # What a pool is told about its connections, checked.
+    # The options of a pool, checked.
     Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :linger,
                          :errors, :name, keyword_init: true) do
       # @raise [UsageError]
@@ -108,7 +108,7 @@ module Plait
       def exclusively(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
     end
 
-    # Makes connections, looks after them and closes them, as the options say; knows nothing of who has them.
+    # Makes connections, looks after them and closes them, as the options say; knows nothing of their users.
     class Upkeep
       # @return [Statistics]
       attr_reader :statistics
@@ -126,9 +126,9 @@ module Plait
       # In this process nothing has happened yet.
       def begin = @statistics = Statistics.new
 
-      # An interrupt that the caller has masked does not come while a connection is made: a mask of ours would go before his.
+      # An interrupt that the caller has masked does not come while a connection is made: a mask here goes before the caller's.
       # @param pid [Integer]
-      # @yieldparam entry [Entry] which is somebody's behind the block; if none is, or it raises, its connection is closed
+      # @yieldparam entry [Entry] which has a user behind the block; if the block raises, its connection is closed
       # @return [Entry]
       def connect(pid)
         entry = taken = nil
@@ -151,7 +151,7 @@ module Plait
         reason.nil?
       end
 
-      # A timeout or a cancellation comes from outside, in the middle of anything: nobody is asked then.
+      # A timeout or a cancellation comes from outside, in the middle of anything: `fit:` is not asked then.
       # @param error [StandardError] what a block was left by
       def fit?(entry, error)
         return false if @options.fit.nil? || error.is_a?(TimeoutError) || error.is_a?(CancelledError)
@@ -176,7 +176,7 @@ module Plait
         close(entries)
       end
 
-      # What a connection says of its end is of no interest to who did not want it any longer.
+      # Errors of a connection's end are of no interest.
       # @raise [StandardError] what is the caller's, when all are closed
       def close(entries)
         @lock.synchronize { entries.each { |entry| @entries.delete(entry) } }
@@ -185,7 +185,7 @@ module Plait
         raise failure if failure
       end
 
-      # All there are, also those that are lent, are the parent's. They are kept: many a driver says goodbye to the server when
+      # All there are, also those that are lent, are the parent's. They are kept: many drivers say goodbye to the server when
       # a connection is collected.
       def abandon_all
         parents = @entries.keys

@@ -18,8 +18,7 @@ module Plait
         PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN) /
 
         class << self
-          # Connections besides those that the program uses for Sidekiq itself, and as it has configured these. (What Sidekiq
-          # offers for that would say so in its log at each run.)
+          # Connections of its own, as the program has configured Sidekiq's. (Sidekiq's way to get some logs a line at each run.)
           # @param size [Integer]
           # @return [ConnectionPool]
           def pool(size)
@@ -205,7 +204,7 @@ module Plait
         OUTAGE = 30
 
         # @param channel [Channel]
-        # @param deadline [Deadline, nil] there is a tick at this moment, whatever Redis does
+        # @param deadline [Deadline, nil] there is a tick at this moment, with or without Redis
         # @return [Listener] at work
         def initialize(channel, deadline)
           @channel = channel
@@ -259,7 +258,7 @@ module Plait
           @channel.listen(TICK).each { |news| @news << news }
           @heard = Deadline.now
           beat if @heard > @beaten + BEAT || @channel.heavy?
-          @news << :tick if @news.empty? # who has news looks then
+          @news << :tick if @news.empty? # with news the caller looks anyhow
         rescue ::RedisClient::Error => e
           raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
 
@@ -271,6 +270,7 @@ module Plait
           @beaten = Deadline.now
         end
       end
+      private_constant :Redis, :Channel, :Listener
     end
   end
 end

@@ -143,7 +143,7 @@ module Plait
         rescue Interruption
           left = true
           tell(["ended", @index])
-        rescue Exception # rubocop:disable Lint/RescueException -- whatever it is, it does not end the thread
+        rescue Exception # rubocop:disable Lint/RescueException -- no error of a job ends the thread
           left = true
           raise
         ensure
@@ -190,6 +190,7 @@ module Plait
 
         def tell(news) = Redis.patiently(OUTAGE) { @channel.tell(news) }
       end
+      private_constant :Canceller
     end
   end
 end

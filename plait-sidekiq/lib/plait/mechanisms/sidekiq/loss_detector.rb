@@ -109,7 +109,7 @@ module Plait
         end
 
         # @param tasks [Enumerable<Task>]
-        # @return [Array<Array(Task, WorkerDied)>] those that are lost, and why
+        # @return [Array<Array(Task, WorkerDied)>] the lost ones, and why
         # @raise [UnsupportedError] when no process takes from the queue
         def lost(tasks)
           return [] if Deadline.now < @looked + @patience.look
@@ -146,7 +146,7 @@ module Plait
           end
         end
 
-        # Taken from the queue, and not begun: the process that took it was killed right then.
+        # Taken from the queue, and not started: the process that took it was killed right then.
         def vanished(waiting)
           old = waiting.select { |task| task.sent_at + @patience.unbegun <= @looked }
           @taken = since(@taken, taken(old))
@@ -169,6 +169,7 @@ module Plait
 
         def lose(tasks) = tasks.map { |task| [task, WorkerDied.new(yield(task))] }
       end
+      private_constant :Task, :Processes, :LossDetector
     end
   end
 end

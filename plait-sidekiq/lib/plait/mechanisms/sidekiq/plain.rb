@@ -8,7 +8,7 @@ module Plait
   module Mechanisms
     class Sidekiq < Mechanism
       # What travels through Redis, as JSON: it arrives as it was, or it does not leave. (Marshal would take more along, and let
-      # whoever writes to that Redis run code here.)
+      # each writer to that Redis run code here.)
       module Plain
         ADVICE = "Only nil, true, false, numbers, Strings in UTF-8, Arrays, and Hashes with Strings as keys can. Pass such: an " \
                  "id by which the job finds what it needs, say."
@@ -112,6 +112,7 @@ module Plait
           end
         end
       end
+      private_constant :Plain
     end
   end
 end

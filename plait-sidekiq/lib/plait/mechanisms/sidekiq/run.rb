@@ -249,7 +249,7 @@ module Plait
           limit = Deadline.after(GRACE)
           digest(@listener.take) while @tasks.each_value.any?(&:begun?) && !limit.expired?
         rescue ConnectionError
-          nil # no worker can be told, or heard: they see it when Redis is there again
+          nil # no worker can be reached: each sees it when Redis is there again
         end
 
         def unstoppable(task)
@@ -257,6 +257,7 @@ module Plait
             "#{GRACE} s"
         end
       end
+      private_constant :Run
     end
   end
 end
