@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/certificates"
 require "support/nginx_server"
 require_relative "../cli/fetch/support/fetching"
 
@@ -41,6 +42,38 @@ class FetchTest < Minitest::Test
     assert_match(/^2 fetched, 0 failed; 18 bytes in /, result.err)
     assert_match(/^latency: p50 [\d.]+ .?s, p90 .*, p99 .*, max /, result.err)
     assert_match(%r{\Aplait/\d}, site.requests.first.headers["user-agent"])
+  end
+
+  def test_the_options_of_curl
+    site = origin
+    result = fetch(site.url("/a"), "-H", "X-A: 1", "-H", "x-b: 2", "--header", "Accept:", *%w[--data a=1 --user-agent me])
+    assert_equal 0, result.code, result.err
+    headers = site.requests.first.headers
+    assert_equal ["1", "2", nil, "me", "3", "application/x-www-form-urlencoded"],
+                 headers.values_at("x-a", "x-b", "accept", "user-agent", "content-length", "content-type")
+    assert_equal "POST", site.requests.first.verb
+  end
+
+  def test_a_method_and_a_body_from_a_file
+    site = origin
+    write("body", "{}\n")
+    assert_equal 0, fetch(site.url("/a"), "--method", "put", "--data", "@body", "-H", "content-type: application/json").code
+    request = site.requests.first
+    assert_equal ["PUT", "2", "application/json"], [request.verb, *request.headers.values_at("content-length", "content-type")]
+  end
+
+  def test_a_proxy
+    proxy = origin { |path, _| [200, {}, "proxy of #{path}"] }
+    result = fetch("http://example.invalid/x", "--proxy", proxy.url)
+    assert_equal "proxy of http://example.invalid/x", records(result.out).first["body"], result.err
+  end
+
+  def test_certificates
+    authority = Certificates::Authority.new
+    write("ca.pem", authority.pair.certificate.to_pem)
+    site = origin(tls: authority.issue("IP:127.0.0.1"))
+    codes = [[], ["--cacert", "ca.pem"], ["--insecure"]].map { |options| fetch(site.url, "--retries", "0", *options).code }
+    assert_equal [1, 0, 0], codes
   end
 
   # In a log or a pipe.

@@ -10,20 +10,20 @@ module Plait
       USAGE = "fetch [URL ...]"
       SUMMARY = "Fetch many URLs at once, politely; goes on where it was interrupted"
       ABOUT = <<~TEXT
-        Takes URLs from the command line, a file or standard input, one a line (blank lines and those that begin with #
-        are passed over), however many. What comes back is one line of JSON for each, on standard output or in a file, or
-        a folder with a file for each body.
+        Takes URLs from the command line, a file or standard input, one a line (blank lines and lines that begin with # are
+        passed over). Each answer becomes one line of JSON, on standard output or in a file, or a file in a folder.
 
-        With a file or a folder an interrupted run, even one that was killed, goes on where it was when the same command is
-        given again: nothing is in the output twice, nothing is lost. How far it is stands in a journal beside the output.
+        With a file or a folder an interrupted run, even one that was killed, goes on when the same command is given again:
+        nothing is in the output twice, nothing is lost. A journal beside the output has the progress.
 
-        No host is asked for more than a few things at once, or before the time it asks for (Retry-After). With --crawl the
-        links of the pages are followed, on the same host, as far as its robots.txt allows.
+        No host is asked for more than a few things at once, or before the time it asks for (Retry-After).
 
         Ctrl-C waits for the answers that are under way; a second one does not. The exit status is 0 when everything was
         fetched, 1 when something failed (no answer, or a status of 400 and more).
       TEXT
       ARGUMENTS = (0..10_000_000)
+      NO_CRAWL = "plait fetch no longer follows links; give it the URLs"
+      private_constant :NO_CRAWL
 
       OPTIONS = {
         from: { banner: "FILE", desc: "read the URLs from there; - is standard input, as without it and without a URL" },
@@ -31,21 +31,28 @@ module Plait
         on: { banner: "MECHANISM", desc: "sequence, threads, fibers, hybrid, processes, or two composed, as in " \
                                          "processes+fibers (default: fibers)" },
         limit: { banner: "N", desc: "requests at once (default: 64; with processes, as many as there are processors)" },
-        "per-host": { banner: "N", default: "6", desc: "of them to one host" },
+        "per-host": { banner: "N", default: "6", desc: "of them to one host and port; with processes, in each of them" },
         rate: { banner: "N/s", desc: "requests in a second at most; N/m and N/h for a minute and an hour" },
         retries: { banner: "N", default: "2", desc: "how often to ask again where that may help" },
         timeout: { banner: "SECONDS", default: "60", desc: "for each request, from its beginning to the end of its answer" },
-        crawl: { type: :boolean, desc: "follow the links of pages, on the same host, as its robots.txt allows" },
-        depth: { banner: "N", default: "5", desc: "with --crawl: links from a given URL to a page" },
-        pages: { banner: "N", default: "10000", desc: "with --crawl: pages in all" },
+        method: { banner: "METHOD", desc: "of each request (default: GET; with --data POST)" },
+        header: { banner: "NAME: VALUE", alias: "-H", repeatable: true, desc: "sent with each request; may be given several times" },
+        data: { banner: "TEXT|@FILE", desc: "body of each request, a form where no --header says otherwise" },
+        "user-agent": { banner: "TEXT", desc: "instead of plait/VERSION" },
+        proxy: { banner: "URL", desc: "http://host:port or socks5://host:port (default: as the environment says)" },
+        cacert: { banner: "FILE", desc: "certificates to trust instead of the system's" },
+        insecure: { type: :boolean, desc: "accept any certificate" },
         json: { banner: "[FILE]", lazy: "-", desc: "the summary as JSON; without FILE to standard output" },
-        quiet: { type: :boolean, desc: "no progress; the summary and errors only" }
+        quiet: { type: :boolean, desc: "no progress; the summary and errors only" },
+        crawl: { type: :boolean, instead: NO_CRAWL },
+        depth: { instead: NO_CRAWL },
+        pages: { instead: NO_CRAWL }
       }.freeze
       EXAMPLES = {
         "plait fetch https://example.org/" => "one answer, as JSON",
         "plait fetch --from urls.txt --out answers.jsonl" => "many; the same command goes on after an interruption",
         "sort urls.txt | plait fetch --out pages --limit 500 --rate 200/s" => "a file for each, not too fast",
-        "plait fetch https://example.org/ --crawl --out site" => "what is linked there, too"
+        "plait fetch --from users.txt -H 'Authorization: Bearer secret'" => "with a header"
       }.freeze
 
       def call

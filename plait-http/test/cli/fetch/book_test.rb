@@ -5,12 +5,9 @@
 require "test_helper"
 require "plait/cli"
 require "plait/cli/fetch/book"
-require "plait/cli/fetch/folder"
-require "plait/cli/fetch/frontier"
-require "plait/cli/fetch/job"
-require "plait/cli/fetch/json_lines"
-require "plait/cli/fetch/result"
-require "plait/cli/fetch/words"
+require "plait/cli/fetch/input"
+require "plait/cli/fetch/output"
+require "plait/cli/fetch/record"
 require "fileutils"
 require "json"
 require "tmpdir"
@@ -94,7 +91,15 @@ class FetchBookTest < Minitest::Test
   def test_another_input
     open_book { |book| finish(book, 1) && book.save }
     assert_refused(/the input begins differently/, words: %w[other])
-    assert_refused(/it was begun without --crawl/, crawl: true)
+  end
+
+  # Journals of the versions that could crawl.
+  def test_a_journal_of_an_earlier_version
+    open_book { |book| finish(book, 1) && book.save }
+    rewrite(crawl: false)
+    open_book { |book| assert book.done?(1) }
+    rewrite(crawl: true)
+    assert_refused(/is of a crawl, which plait fetch no longer does/)
   end
 
   def test_an_output_that_was_changed
@@ -146,37 +151,11 @@ class FetchBookTest < Minitest::Test
     assert_match(/a file is in its way/, error.message)
   end
 
-  def test_a_frontier_is_found_again
-    2.times { |time| frontier(fresh: time.zero?) { |frontier| %w[a b a].each { |name| frontier.add("http://h/#{name}", 1) } } }
-    File.write("#{@path}.frontier", "2 http://h/to", mode: "a")
-    frontier do |frontier|
-      assert_equal [true, false, 3], [frontier.add("http://h/torn", 2), frontier.add("http://h/b", 0), frontier.total]
-      assert_equal [[1, "http://h/a", 1], [2, "http://h/b", 1], [3, "http://h/torn", 2]], all(frontier)
-      frontier.add("http://h/z", 3)
-      assert_equal [[4, "http://h/z", 3]], all(frontier)
-    end
-  end
-
-  def test_a_frontier_has_an_end
-    frontier(fresh: true, most: 2) do |frontier|
-      assert_equal [true, true, false, 2], [*%w[a b c].map { |name| frontier.add(name, 0) }, frontier.total]
-    end
-    frontier(fresh: true) { |frontier| assert_equal [0, nil], [frontier.total, frontier.take] }
-  end
-
-  def test_a_frontier_without_an_output_leaves_nothing_behind
-    frontier = Fetch::Frontier.new(nil, fresh: true, most: 9)
-    path = frontier.instance_variable_get(:@path)
-    assert_path_exists path
-    frontier.close
-    refute_path_exists path
-  end
-
   private
 
-  def open_book(words: %w[a b c d e], crawl: false)
+  def open_book(words: %w[a b c d e])
     output = Fetch::JsonLines.new(@path)
-    yield Fetch::Book.new(output, Fetch::Words.new(words), crawl: crawl)
+    yield Fetch::Book.new(output, Fetch::Words.new(words))
   ensure
     output&.close
   end
@@ -188,24 +167,9 @@ class FetchBookTest < Minitest::Test
     output&.close
   end
 
-  def frontier(fresh: false, most: 100)
-    frontier = Fetch::Frontier.new(@path, fresh: fresh, most: most)
-    yield frontier
-  ensure
-    frontier&.close
-  end
-
-  def all(frontier)
-    found = []
-    while (line = frontier.take)
-      found << [line.number, line.text, line.depth]
-    end
-    found
-  end
-
   # Line 3 is always a failure.
   def finish(book, line, body: nil)
-    job = Fetch::Job.new(line: line, url: "http://h/#{line}", attempts: 1)
+    job = Fetch::Job.new(line, "http://h/#{line}")
     return book.finish(job, Fetch::Result.failure("connect", "no")) || true if line == 3
 
     book.finish(job, Fetch::Result.new(status: 200, headers: [], part: part(line, body), bytes: 0)) || true
@@ -215,6 +179,11 @@ class FetchBookTest < Minitest::Test
   def part(line, body)
     path = Dir.glob(File.join(@folder, "**/.parts"), File::FNM_DOTMATCH).first
     body && File.join(path, line.to_s).tap { |part| File.binwrite(part, body) }
+  end
+
+  def rewrite(**more)
+    journal = "#{@path}.journal"
+    File.write(journal, JSON.generate({ **JSON.parse(File.read(journal), symbolize_names: true), **more }))
   end
 
   def lines = File.readlines(@path).map { |line| JSON.parse(line)["line"] }

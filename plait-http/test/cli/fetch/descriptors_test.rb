@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/descriptors"
+require "plait/cli/fetch/settings"
 
 class FetchDescriptorsTest < Minitest::Test
   Descriptors = Plait::CLI::Fetch::Descriptors

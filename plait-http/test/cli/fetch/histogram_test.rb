@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/histogram"
+require "plait/cli/fetch/summary"
 
 class FetchHistogramTest < Minitest::Test
   Histogram = Plait::CLI::Fetch::Histogram

@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/line_set"
+require "plait/cli/fetch/book"
 require "set"
 
 class FetchLineSetTest < Minitest::Test

@@ -2,8 +2,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/lines"
-require "plait/cli/fetch/words"
+require "plait/cli/fetch/input"
 require "tempfile"
 
 class FetchLinesTest < Minitest::Test

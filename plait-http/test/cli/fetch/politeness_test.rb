@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "etc"
 require_relative "support/fetching"
 
 # What a server sees.
@@ -8,13 +9,19 @@ class FetchPolitenessTest < Minitest::Test
   include Support::Fetching
 
   def test_no_more_at_once_to_a_host_than_allowed
-    { "" => 6, "--per-host 2" => 2, "--per-host 1 --on threads" => 1, "--per-host 3 --on processes+fibers" => 3 }
-      .each do |options, most|
+    { "" => 6, "--per-host 2" => 2, "--per-host 1 --on threads" => 1 }.each do |options, most|
       site = origin { sleep(0.02) && [200, {}, "x"] }
       write_urls(site, 40)
       assert_equal 0, fetch("--from", "urls", "--out", "#{most}.jsonl", *options.split).code
       assert_equal most, site.most
     end
+  end
+
+  def test_processes_count_the_requests_of_their_own
+    site = origin { sleep(0.02) && [200, {}, "x"] }
+    write_urls(site, 40)
+    assert_equal 0, fetch("--from", "urls", *%w[--out out.jsonl --per-host 1 --limit 8 --on processes+fibers]).code
+    assert_includes 1..Etc.nprocessors, site.most
   end
 
   def test_a_slow_host_holds_up_nobody

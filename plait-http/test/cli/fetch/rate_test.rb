@@ -4,8 +4,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/rate"
-require "plait/cli/fetch/timetable"
+require "plait/cli/fetch/settings"
 
 class FetchRateTest < Minitest::Test
   Rate = Plait::CLI::Fetch::Rate
@@ -39,15 +38,6 @@ class FetchRateTest < Minitest::Test
     ["", "x", "5/d", "0/s", "5/", "/s", "-1"].each do |text|
       assert_includes assert_raises(Plait::UsageError) { Rate.parse("--rate", text) }.message, "--rate"
     end
-  end
-
-  def test_a_timetable
-    table = Plait::CLI::Fetch::Timetable.new
-    [[:c, 3.0], [:a, 1.0], [:b, 2.0], [:late, 2.0]].each { |thing, moment| table.add(thing, moment) }
-    assert_equal [1.0, 4], [table.next_moment, table.size]
-    assert_empty table.due(0.9)
-    assert_equal %i[a b late], table.due(2.0)
-    assert_equal [%i[c], [], nil], [table.due(9.0), table.due(9.0), table.next_moment]
   end
 
   private

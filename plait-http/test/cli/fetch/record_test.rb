@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/file_name"
+require "plait/cli/fetch/output"
 require "plait/cli/fetch/record"
 require "json"
 
@@ -66,11 +66,11 @@ class FetchRecordTest < Minitest::Test
 
   private
 
-  def job(url = "http://h/a", line: 7) = Fetch::Job.new(line: line, url: url, attempts: 1)
+  def job(url = "http://h/a", line: 7) = Fetch::Job.new(line, url)
 
   def result(status: 200, body: "", headers: nil)
     headers ||= body.empty? ? [["content-type", "text/html; charset=x"]] : HEADERS
     Fetch::Result.new(status: status, version: "1.1", headers: headers, final_url: "http://h/b", timings: { read: 0.1234567 },
-                      body: body, bytes: body.bytesize, seconds: 0.2)
+                      body: body, bytes: body.bytesize, seconds: 0.2, attempts: 1)
   end
 end

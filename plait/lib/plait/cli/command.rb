@@ -17,7 +17,7 @@ module Plait
       # What a newcomer has to know, as paragraphs.
       ABOUT = ""
       # Name of an option => its value's name (`banner`), description and default (`desc`, `default`); `type: :boolean`
-      # takes no value, `lazy:` is the value where the option stands alone, `alias:` a short name. With `instead:` it is one of
+      # takes no value, `repeatable: true` makes an Array of several, `lazy:` is the value where the option stands alone, `alias:` a short name. With `instead:` it is one of
       # other programs, and this is to be said of it.
       OPTIONS = {}.freeze
       EXAMPLES = {}.freeze
@@ -51,7 +51,7 @@ module Plait
           return { type: :boolean, **settings.slice(:default), aliases: settings[:alias] }.compact if settings[:type] == :boolean
 
           { type: :string, lazy_default: settings.fetch(:lazy, ""), default: settings[:default],
-            aliases: settings[:alias] }.compact
+            aliases: settings[:alias], repeatable: settings[:repeatable] }.compact
         end
       end
 

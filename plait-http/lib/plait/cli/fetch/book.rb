@@ -1,19 +1,118 @@
 # frozen_string_literal: true
 
+require "json"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/cli/command"
-require_relative "journal"
-require_relative "line_set"
+require_relative "writing"
 
 module Plait
   module CLI
     class Fetch < Command
-      # Which lines are finished. Each is written to the output once, and a run that was ended, however abruptly, goes on
-      # where it was: the journal tells what was finished when it was saved last, the output what was since.
+      # Numbers of lines, as ranges without gaps: nearly all of the first lines are finished, so that the ranges stay few.
+      class LineSet
+        # @param ranges [Array<Array(Integer, Integer)>] first and last of each, in ascending order
+        def initialize(ranges = [])
+          @firsts = ranges.map(&:first)
+          @lasts = ranges.map(&:last)
+        end
+
+        # @param number [Integer]
+        # @return [Boolean] whether it was new
+        def add(number)
+          place = after(number)
+          return false if within?(place - 1, number)
+
+          joins_left = place.positive? && @lasts[place - 1] == number - 1
+          joins_right = @firsts[place] == number + 1
+          insert(place, number, joins_left, joins_right)
+          true
+        end
+
+        # @param number [Integer]
+        # @return [Boolean]
+        def include?(number) = within?(after(number) - 1, number)
+
+        # @return [Integer]
+        def size = @firsts.zip(@lasts).sum { |first, last| last - first + 1 }
+
+        # @return [Array<Array(Integer, Integer)>]
+        def to_a = @firsts.zip(@lasts)
+
+        private
+
+        # @return [Integer] the place of the first range that begins after the number
+        def after(number) = @firsts.bsearch_index { |first| first > number } || @firsts.size
+
+        def within?(place, number) = !place.negative? && number <= @lasts[place]
+
+        def insert(place, number, joins_left, joins_right)
+          if joins_left && joins_right then bridge(place)
+          elsif joins_left then @lasts[place - 1] = number
+          elsif joins_right then @firsts[place] = number
+          else
+            @firsts.insert(place, number)
+            @lasts.insert(place, number)
+          end
+        end
+
+        def bridge(place)
+          @firsts.delete_at(place)
+          @lasts.delete_at(place - 1)
+        end
+      end
+
+      # The progress of a run, in a small file beside its output. The file is replaced as a whole, so that it is never torn;
+      # later records are read from the output.
+      class Journal
+        VERSION = 1
+        # - mark: identifies the input, see {Lines#mark}
+        # - done: the ranges of a {LineSet}
+        # - offset: bytes of the output when it was written
+        # - ok, failed: finished lines with a success, and with a failure
+        State = Struct.new(:mark, :done, :offset, :ok, :failed, keyword_init: true)
+
+        # @return [String]
+        attr_reader :path
+
+        # @param output [String] the file beside which it lies
+        def initialize(output)
+          @path = "#{output}.journal"
+        end
+
+        # @return [State, nil] nil when there is none
+        # @raise [UsageError] when it can't be understood
+        def load
+          text = File.read(path)
+          fields = JSON.parse(text, symbolize_names: true)
+          raise UsageError, unknown unless fields.is_a?(Hash) && fields.delete(:version) == VERSION
+          raise UsageError, "#{path} is of a crawl, which plait fetch no longer does: name another output" if fields.delete(:crawl)
+
+          State.new(**fields)
+        rescue Errno::ENOENT
+          nil
+        rescue JSON::ParserError, ArgumentError
+          raise UsageError, unknown
+        end
+
+        # @param state [State]
+        # @return [void]
+        # @raise [Terminal::Unwritable]
+        def save(state) = Writing.replace(path, JSON.generate(version: VERSION, **state.to_h))
+
+        private
+
+        def unknown
+          "#{path} is no journal of this version of plait fetch; remove it and the output beside it to start again"
+        end
+      end
+
+      # The finished lines. Each is written to the output once, and a run that was killed goes on where it was: the journal
+      # has the lines that were finished when it was saved last, the output those since.
       class Book
-        # Seconds between two entries in the journal.
+        # Seconds between two entries in the journal: more of them write less, and read more of the output after a kill.
         INTERVAL = 2.0
+        private_constant :INTERVAL
 
         # @return [Integer] lines with a success or a failure in the output
         attr_reader :ok, :failed
@@ -21,18 +120,16 @@ module Plait
         attr_reader :before, :before_failed
 
         # @param output [JsonLines, Folder, StandardOutput]
-        # @param source [Lines, Words, Frontier]
-        # @param crawl [Boolean]
+        # @param source [Lines, Words]
         # @raise [UsageError] when the output belongs to something else
-        def initialize(output, source, crawl: false)
+        def initialize(output, source)
           @output = output
           @source = source
-          @crawl = crawl
           @journal = Journal.new(output.anchor) if output.anchor
           @done = LineSet.new
           @ok = @failed = @before = @before_failed = 0
           resume if @journal
-          @due = 0.0 # soon: so far it is not known by what the input will be known again
+          @due = 0.0 # soon: so far no line of the input is read that identifies it
         end
 
         # @param number [Integer]
@@ -68,8 +165,7 @@ module Plait
           return unless @journal
 
           @output.flush
-          @journal.save(Journal::State.new(crawl: @crawl, mark: @source.mark, done: @done.to_a, offset: @output.offset,
-                                           ok: @ok, failed: @failed))
+          @journal.save(Journal::State.new(mark: @source.mark, done: @done.to_a, offset: @output.offset, ok: @ok, failed: @failed))
           @due = Deadline.now + INTERVAL
         end
 
@@ -88,13 +184,11 @@ module Plait
 
         def check(state)
           raise UsageError, stranger unless state
-          raise UsageError, other("--crawl is part of what it was begun with") if state.crawl && !@crawl
-          raise UsageError, other("it was begun without --crawl") if @crawl && !state.crawl
           raise UsageError, other("the input begins differently") unless @source.same?(state.mark)
         end
 
         def other(why)
-          "#{@output.anchor} can't be continued: #{why}; give what it was begun with, or name another output"
+          "#{@output.anchor} can't be continued: #{why}; give the input that it was started with, or name another output"
         end
 
         def stranger

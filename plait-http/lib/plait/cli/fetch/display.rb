@@ -8,17 +8,17 @@ require "plait/cli/progress_lines"
 module Plait
   module CLI
     class Fetch < Command
-      # How far a run is, for people: a bar on a terminal, else a line now and then.
+      # The state of a run, for people: a bar on a terminal, else a line now and then. Two threads use it.
       class Display
-        # Seconds between two looks.
+        # Seconds between two redraws.
         REFRESH = 0.1
         # Seconds before the first line where nothing can be redrawn: a short run needs none.
         FIRST_LINE = 2.0
-        # Seconds over which the rate is taken.
+        # Seconds over which the rate is taken: more of them smooth it.
         SPAN = 10.0
 
         # @param terminal [Terminal]
-        # @param source [Lines, Words, Frontier]
+        # @param source [Lines, Words]
         # @param book [Book]
         # @param tally [Tally]
         # @param silent [Boolean] show nothing, since records go to the same screen
@@ -28,29 +28,34 @@ module Plait
           @book = book
           @tally = tally
           @display = terminal.interactive? ? ProgressBar.new(terminal) : ProgressLines.new(terminal, of: "URLs")
+          @lock = Mutex.new
           @samples = [[Deadline.now, book.size]]
           @due = silent ? Float::INFINITY : Deadline.now + first
         end
 
-        # Called often; shows something now and then.
+        # Shows the state of the run, where it is due.
         # @return [void]
         def refresh
           now = Deadline.now
           return if now < @due
 
-          @due = now + REFRESH
-          sample(now)
-          @display.show(done: @book.size, total: total, left: left, what: what)
+          @lock.synchronize do
+            @due = now + REFRESH
+            sample(now)
+            @display.show(done: @book.size, total: total, left: left, what: what)
+          end
         end
 
-        # Makes room for what the block prints.
+        # Clears the line for the block, which prints something.
         def aside
-          @display.clear
-          yield
+          @lock.synchronize do
+            @display.clear
+            yield
+          end
         end
 
         # @return [void]
-        def stop = @display.clear
+        def stop = @lock.synchronize { @display.clear }
 
         # @return [Float] lines in a second, of late
         def rate
@@ -67,7 +72,7 @@ module Plait
           @samples.shift while @samples.size > 2 && @samples[1][0] < now - SPAN
         end
 
-        # Of a pipe nobody knows how much will come: then it is what has come.
+        # The length of a pipe is unknown: the lines read until now stand for it.
         def total = [@source.total || @source.taken, @book.size, 1].max
 
         # @return [Float, nil] seconds

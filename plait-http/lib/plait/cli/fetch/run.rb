@@ -1,33 +1,105 @@
 # frozen_string_literal: true
 
+require_relative "../../http"
 require "plait/atomic_file"
 require "plait/values/deadline"
+require "plait/values/errors"
+require "plait/values/outcome"
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require "plait/cli/failure"
 require_relative "book"
-require_relative "crawl"
-require_relative "crew"
+require_relative "client"
 require_relative "display"
-require_relative "fetcher"
-require_relative "frontier"
-require_relative "intake"
+require_relative "input"
 require_relative "output"
-require_relative "retries"
-require_relative "robots"
-require_relative "schedule"
-require_relative "settlement"
+require_relative "record"
 require_relative "summary"
-require_relative "tally"
 
 module Plait
   module CLI
     class Fetch < Command
-      # One run of the command: joins what reads, what asks, what decides and what writes, and ends them in their order.
+      # The jobs of a run, as the source of a fan-out: read from the input line by line, no faster than the rate.
+      class Jobs
+        # Seconds between two looks whether the run is to stop.
+        TICK = 0.05
+        private_constant :TICK
+
+        # @return [Integer] jobs given out
+        attr_reader :given
+
+        # @param source [Lines, Words]
+        # @param book [Book]
+        # @param rate [Rate, nil]
+        # @yieldparam line [Line] that is no URL
+        # @yieldparam problem [String]
+        def initialize(source, book, rate: nil, &refuse)
+          @source = source
+          @book = book
+          @rate = rate
+          @refuse = refuse
+          @given = 0
+        end
+
+        # @yieldparam job [Job]
+        def each_entry
+          until @stopped || (line = @source.take).nil?
+            next @source.await(TICK) if line == :wait
+
+            job = job(line) or next
+            pace
+            return if @stopped
+
+            @given += 1
+            yield job
+          end
+        end
+
+        # @return [void]
+        def stop = @stopped = true
+
+        private
+
+        # @return [Job, nil] nil for a line that is finished, blank or no URL
+        def job(line)
+          return if @book.done?(line.number)
+          return @book.skip(line.number) && nil if line.blank?
+
+          line.problem ? refuse(line, line.problem) : Job.new(line.number, address(line.text))
+        rescue UsageError => e
+          refuse(line, e.message)
+        end
+
+        # The user and the password as they are written.
+        def address(text)
+          url = HTTP::URL.parse(text)
+          url.userinfo ? url.to_s.sub("//") { "//#{text[%r{//([^/?#]*@)}, 1]}" } : url.to_s
+        end
+
+        def refuse(line, problem)
+          @refuse.call(line, problem)
+          nil
+        end
+
+        def pace
+          return unless @rate
+
+          until @rate.ready?(now = Deadline.now) || @stopped
+            sleep([@rate.next_moment - now, TICK].min.clamp(0.0, TICK))
+          end
+          @rate.take(Deadline.now)
+        end
+      end
+      private_constant :Jobs
+
+      # One run of the command: a fan-out from the input to the output.
       #
-      # Ctrl-C is not raised in the middle of anything: it is looked for between two results. Then nothing more is begun,
-      # and what is under way is waited for.
+      # Ctrl-C doesn't interrupt a request: a second thread looks for it. Then no further request begins, and the run waits
+      # for the answers under way.
       class Run
+        # Seconds between two looks for Ctrl-C.
+        TICK = 0.05
+        private_constant :TICK
+
         # @param settings [Settings]
         # @param terminal [Terminal]
         def initialize(settings, terminal)
@@ -41,11 +113,10 @@ module Plait
         def call
           @began = Deadline.now
           open
-          plant if @crawl
           Thread.handle_interrupt(Interrupt => :never) { fetch }
           conclude
         ensure
-          [@output, @source].each { |thing| thing&.close }
+          [@output, @source, @client].each { |thing| thing&.close }
         end
 
         private
@@ -55,74 +126,65 @@ module Plait
         def open
           AtomicFile.check(settings.json) if summary_file?
           terminal.reserve_output if settings.json == Output::STANDARD
-          @input = settings.source
+          @source = settings.source
           @output = Output.open(settings.out, terminal)
-          @source = settings.crawl ? frontier : @input
-          @book = Book.new(@output, @source, crawl: settings.crawl)
-          @display = Display.new(terminal, @source, @book, @tally, silent: same_screen?)
-          connect
+          @book = Book.new(@output, @source)
+          @display = Display.new(terminal, @source, @book, @tally, silent: @output.anchor.nil? && terminal.out.tty?)
+          @jobs = Jobs.new(@source, @book, rate: settings.rate) { |line, problem| reject(line, problem) }
+          @client = Client.new(settings, parts: @output.parts, connections: fibers? ? settings.limit : settings.per_host)
+          @finished = 0
         end
 
-        def same_screen? = @output.anchor.nil? && terminal.out.tty?
+        def fibers? = settings.on == :fibers
 
-        def frontier
-          fresh = @output.anchor.nil? || @output.offset.zero?
-          Frontier.new(@output.anchor, fresh: fresh, most: settings.pages)
-        end
-
-        # Who hands what to whom.
-        def connect
-          @crawl = Crawl.new(@source, depth: settings.depth) if settings.crawl
-          @settlement = Settlement.new(@book, @tally, Retries.new(settings.retries), @crawl)
-          @schedule = Schedule.new(jobs, per_host: settings.per_host, rate: settings.rate) { |job| @settlement.refuse(job) }
-          @settlement.schedule = @schedule
-        end
-
-        def jobs
-          intake = Intake.new(@source, @book) { |line, problem| reject(line, problem) }
-          return intake unless @crawl
-
-          @crawl.robots = Robots.new(intake, Fetcher::AGENT) { |job, rules| @settlement.disallow(job, rules) }
-        end
-
+        # A line that is no URL.
         def reject(line, problem)
-          complain(line, problem)
-          @settlement.reject(line, problem)
-        end
-
-        def complain(line, problem)
           @display.aside { terminal.complain("plait: line #{line.number}: #{problem}") }
+          conclude_job(Job.new(line.number, line.text), Result.failure("bad_line", problem))
         end
 
-        def plant
-          @crawl.plant(@input) do |line, problem|
-            complain(line, problem)
-            @tally.fail_with("bad_line")
-          end
+        def conclude_job(job, result)
+          @book.finish(job, result)
+          @tally.add(result)
         end
 
         def fetch
-          crew = Crew.new(Fetcher.new(settings, parts: @output.parts), on: settings.on, limit: settings.limit)
-          crew.each_result(@schedule) do |job, result|
-            @settlement.settle(job, result) if job
-            look_around
-          end
+          watcher = Thread.new(Thread.current) { |runner| watch(runner) }
+          @client.fan_out(@jobs, on: settings.on, limit: settings.limit, on_error: :collect,
+                                 per_origin: (settings.per_host if fibers?)) { |outcome| settle(outcome) }
           @book.save
         ensure
+          watcher&.kill&.join
           @display.stop
           swallow_interrupt
         end
 
-        def look_around
-          stop if !@interrupted && Thread.pending_interrupt?
+        def settle(outcome)
+          @finished += 1
+          result = outcome.value || failure(outcome.error) or return
+          conclude_job(outcome.item, result)
           @book.save_now_and_then
-          @display.refresh
+        end
+
+        # @return [Result, nil] nil: the job was not done, and is left for the next run
+        def failure(error)
+          return if error.is_a?(CancelledError)
+
+          error.is_a?(WorkerDied) ? Result.of(error) : raise(error)
+        end
+
+        def watch(runner)
+          loop do
+            sleep(TICK)
+            stop if !@interrupted && runner.pending_interrupt?
+            @display.refresh
+          end
         end
 
         def stop
           @interrupted = true
-          @schedule.stop
-          waiting = @schedule.active
+          [@jobs, @client].each(&:stop)
+          waiting = under_way
           return if waiting.zero?
 
           @display.aside do
@@ -130,7 +192,13 @@ module Plait
           end
         end
 
-        # It has been heard.
+        # Requests that run in other processes are counted here.
+        def under_way
+          here = @client.active
+          here.zero? ? [@jobs.given - @finished, settings.limit].min : here
+        end
+
+        # The run has answered to it.
         def swallow_interrupt
           Thread.handle_interrupt(Interrupt => :immediate) { Thread.pass }
         rescue Interrupt
@@ -138,11 +206,10 @@ module Plait
         end
 
         def conclude
-          summary = Summary.new(@tally, @book, Deadline.now - @began, interrupted: @interrupted || false)
-          tell(summary)
+          tell(Summary.new(@tally, @book, Deadline.now - @began, interrupted: @interrupted || false))
           raise Interrupt, interruption if @interrupted
 
-          @book.failed + @tally.failed > 0 ? ExitStatus::FAILED : ExitStatus::OK
+          @book.failed.zero? ? ExitStatus::OK : ExitStatus::FAILED
         end
 
         def tell(summary)

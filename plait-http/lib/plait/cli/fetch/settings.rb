@@ -1,27 +1,89 @@
 # frozen_string_literal: true
 
+require_relative "../../http"
 require "plait/mechanisms"
 require "plait/values/errors"
+require "plait/version"
 require "plait/cli/arguments"
 require "plait/cli/command"
-require_relative "descriptors"
-require_relative "lines"
-require_relative "rate"
-require_relative "words"
+require_relative "input"
 
 module Plait
   module CLI
     class Fetch < Command
-      # The words and options of the command line, as values. Whatever is wrong with them is said before anything is sent
-      # or written.
+      # A number of requests in a second at most, evenly spaced. After a delay up to {SLACK} seconds of them are made up for.
+      class Rate
+        # Seconds of requests that may be made up for: more of them allow larger bursts.
+        SLACK = 0.1
+        UNITS = { nil => 1, "s" => 1, "m" => 60, "h" => 3600 }.freeze
+
+        # @param text [String] "50", "50/s", "200/m", "1000/h"
+        # @return [Rate]
+        # @raise [UsageError]
+        def self.parse(option, text)
+          number, slash, unit = text.partition("/")
+          seconds = UNITS[slash.empty? ? nil : unit] or
+            raise UsageError, "#{option} #{text}: not a rate; 50/s, 200/m and 1000/h are some"
+          new(Arguments.positive(option, number) / seconds)
+        end
+
+        # @param per_second [Numeric]
+        def initialize(per_second)
+          @interval = 1.0 / per_second
+          @next = nil
+        end
+
+        # @param now [Float] monotonic seconds
+        # @return [Boolean] whether a request may begin
+        def ready?(now) = @next.nil? || now >= @next
+
+        # A request begins.
+        # @return [void]
+        def take(now) = @next = [@next || now, now - SLACK].max + @interval
+
+        # @return [Float, nil] when the next request may begin; monotonic seconds
+        def next_moment = @next
+      end
+
+      # Open files: each request under way needs one, and a system that gives too few would make a failure of each URL.
+      module Descriptors
+        # Files for the input, the output, pipes and bodies.
+        SPARE = 64
+
+        class << self
+          # Takes as many as are needed, where the system lets a process raise its own limit.
+          # @param limit [Integer] requests at once
+          # @param system [#getrlimit, #setrlimit]
+          # @return [void]
+          # @raise [UsageError] where there are too few all the same
+          def provide(limit, system: Process)
+            soft, hard = system.getrlimit(:NOFILE).map { |number| number.negative? ? Float::INFINITY : number } # JRuby's infinity
+            needed = (limit * 2) + SPARE
+            return if soft >= needed
+
+            system.setrlimit(:NOFILE, [needed, hard].min, hard)
+            return if hard >= needed
+
+            raise UsageError, "--limit #{limit} needs #{needed} open files, and this system allows #{hard}: " \
+                              "lower it to #{[(hard - SPARE) / 2, 1].max}, or raise the limit (ulimit -Hn)"
+          rescue NotImplementedError, SystemCallError
+            nil # the limit stays as it is
+          end
+        end
+      end
+
+      # The words and options of the command line, as values. A mistake in them is reported before anything is sent or
+      # written.
       class Settings
-        # Requests at once.
+        # Requests at once: more of them are faster, and need more memory and open files.
         LIMIT = 64
+        FORM = "application/x-www-form-urlencoded"
+        private_constant :LIMIT, :FORM
 
         # @return [Symbol, Array<Symbol>]
         attr_reader :on
         # @return [Integer]
-        attr_reader :limit, :per_host, :retries, :depth, :pages
+        attr_reader :limit, :per_host, :retries
         # @return [Rate, nil]
         attr_reader :rate
         # @return [Float] seconds
@@ -30,8 +92,10 @@ module Plait
         attr_reader :out
         # @return [String, nil] likewise
         attr_reader :json
-        # @return [Boolean]
-        attr_reader :crawl
+        # @return [Hash] method, headers and body of each request
+        attr_reader :request
+        # @return [Hash] options of the HTTP client
+        attr_reader :client
 
         # @param words [Array<String>] URLs
         # @param options [Hash] by option name
@@ -43,11 +107,10 @@ module Plait
           @input = input
           @on = mechanism
           read_numbers
-          @rate = Rate.parse("--rate", text("rate")) if options["rate"]
-          @timeout = Arguments.positive("--timeout", options["timeout"])
           @out = text("out")
           @json = text("json") if options["json"]
-          @crawl = options["crawl"] || false
+          @client = { headers: { "user-agent" => agent }, proxy: (text("proxy") if options["proxy"]), tls: tls }
+          @request = { method: verb, headers: headers, body: body }
           check
           Descriptors.provide(@limit)
         end
@@ -60,24 +123,29 @@ module Plait
           path = @options["from"]
           Lines.new(path.nil? || path == "-" ? @input : File.open(path, "rb"))
         rescue SystemCallError => e
-          raise UsageError, "#{path} can't be read: #{e.message[/\A[^@]+/].strip}"
+          raise unreadable(path, e)
         end
 
         private
 
         def text(name) = Arguments.text("--#{name}", @options[name])
 
+        def unreadable(path, error) = UsageError.new("#{path} can't be read: #{error.message[/\A[^@]+/].strip}")
+
         def read_numbers
           @limit = @options["limit"] ? count("limit") : default_limit
-          @per_host, @depth, @pages = %w[per-host depth pages].map { |name| count(name) }
+          @per_host = count("per-host")
           @retries = Arguments.integer("--retries", @options["retries"])
           raise UsageError, "--retries #{@retries}: can't be negative" if @retries.negative?
+
+          @rate = Rate.parse("--rate", text("rate")) if @options["rate"]
+          @timeout = Arguments.positive("--timeout", @options["timeout"])
         end
 
         def count(name) = Arguments.count("--#{name}", @options[name])
 
         def mechanism
-          return default_mechanism unless @options["on"]
+          return Mechanisms.find(:fibers).unavailable ? :threads : :fibers unless @options["on"]
 
           first, second = Arguments.mechanisms("--on", @options["on"], Mechanisms.names)
           raise UsageError, "--on #{@options["on"]}: takes one mechanism" if second
@@ -86,20 +154,63 @@ module Plait
           first
         end
 
-        # A process is no small thing.
+        # A process needs much memory.
         def default_limit = @on == :processes ? Mechanisms.find(@on).default_limit : LIMIT
 
-        def default_mechanism = Mechanisms.find(:fibers).unavailable ? :threads : :fibers
+        def agent = @options["user-agent"] ? text("user-agent") : "plait/#{VERSION}"
+
+        def tls
+          return { verify: false } if @options["insecure"]
+          return {} unless @options["cacert"]
+
+          path = text("cacert")
+          File.open(path, "rb", &:getc)
+          { ca_file: path }
+        rescue SystemCallError => e
+          raise unreadable(path, e)
+        end
+
+        def verb
+          return @options["data"] ? "POST" : "GET" unless @options["method"]
+
+          HTTP::Request.new(text("method").upcase, "http://localhost/").method
+        end
+
+        # @return [Hash{String => String, Array, nil}] nil takes away a field that is sent otherwise
+        def headers
+          fields = Array(@options["header"]).map { |line| field(line) }
+          fields << ["Content-Type", FORM] if @options["data"] && fields.none? { |name, _| name.casecmp?("content-type") }
+          named = fields.group_by(&:first).transform_values { |same| same.size == 1 ? same[0][1] : same.map(&:last) }
+          HTTP::Request.new(:get, "http://localhost/", headers: named) && named
+        end
+
+        def field(line)
+          name, colon, value = Arguments.text("--header", line).partition(":")
+          raise UsageError, "--header #{line}: not a header; \"Accept: text/html\" is one" if colon.empty? || name.strip.empty?
+
+          [name.strip, value.strip.empty? ? nil : value.strip]
+        end
+
+        # As curl does: without its line breaks where it comes from a file.
+        def body
+          data = @options["data"] or return
+          return data unless data.start_with?("@")
+
+          File.binread(path = data.delete_prefix("@")).delete("\r\n")
+        rescue SystemCallError => e
+          raise unreadable(path, e)
+        end
 
         def check
           raise UsageError, "--from and URLs besides: give the one or the other" if @options["from"] && @words.any?
           raise UsageError, "--json and --out can't both go to standard output: name a file for one" if [@json, @out] == %w[- -]
           raise UsageError, nothing if @words.empty? && @options["from"].nil? && @input.tty?
 
+          HTTP::Proxy.parse(@client[:proxy]) if @client[:proxy]
           check_summary
         end
 
-        # It is written last, and would take the place of what it sums up.
+        # The summary is written last, and would replace the file.
         def check_summary
           return if @json.nil? || @json == "-"
 

@@ -6,7 +6,95 @@ require "plait/cli/command"
 module Plait
   module CLI
     class Fetch < Command
-      # What there is to say when a run is over: for people, and as JSON for a program.
+      # Durations, counted in buckets that grow with the duration: percentiles of any number of them in a few kilobytes, each
+      # at most 1/{STEPS} too high. The highest is exact.
+      class Histogram
+        # Buckets between a duration and its double: more of them make percentiles more exact.
+        STEPS = 32
+        # Seconds; a shorter duration counts as this.
+        SHORTEST = 1e-6
+
+        # @return [Integer]
+        attr_reader :count
+        # @return [Float, nil] seconds
+        attr_reader :max
+
+        def initialize
+          @counts = Hash.new(0)
+          @count = 0
+        end
+
+        # @param seconds [Numeric]
+        # @return [void]
+        def add(seconds)
+          @counts[bucket(seconds)] += 1
+          @count += 1
+          @max = seconds if @max.nil? || seconds > @max
+        end
+
+        # @param share [Numeric] from 0 to 1: 0.9 is the 90th percentile
+        # @return [Float, nil] seconds that this share of the durations does not exceed; nil when there is none
+        def quantile(share)
+          return if @count.zero?
+
+          left = [(share * @count).ceil, 1].max
+          index, = @counts.sort.find { |_, count| (left -= count) <= 0 }
+          [ceiling(index), @max].min
+        end
+
+        private
+
+        def bucket(seconds) = (Math.log2([seconds / SHORTEST, 1.0].max) * STEPS).floor
+
+        def ceiling(index) = SHORTEST * (2**((index + 1.0) / STEPS))
+      end
+
+      # The results of a run, in numbers.
+      class Tally
+        # @return [Integer] lines with a success, and with a failure
+        attr_reader :ok, :failed
+        # @return [Integer] bytes of bodies
+        attr_reader :bytes
+        # @return [Integer] requests made again
+        attr_reader :again
+        # @return [Hash{Integer => Integer}] answers by status
+        attr_reader :statuses
+        # @return [Hash{String => Integer}] failures by kind
+        attr_reader :errors
+        # @return [Histogram] from the beginning of a request to the end of its answer
+        attr_reader :latency
+
+        def initialize
+          @ok = @failed = @bytes = @again = 0
+          @statuses = Hash.new(0)
+          @errors = Hash.new(0)
+          @latency = Histogram.new
+        end
+
+        # @param result [Result]
+        # @return [void]
+        def add(result)
+          result.ok? ? @ok += 1 : fail_with(result.kind)
+          @bytes += result.bytes
+          @again += [result.attempts - 1, 0].max
+          return unless result.status
+
+          @statuses[result.status] += 1
+          @latency.add(result.seconds)
+        end
+
+        # @return [Integer]
+        def total = @ok + @failed
+
+        private
+
+        def fail_with(kind)
+          @failed += 1
+          @errors[kind] += 1
+        end
+      end
+
+      # The numbers of a run that is over: for people, and as JSON for a program.
       class Summary
         PERCENTILES = { "p50" => 0.5, "p90" => 0.9, "p99" => 0.99 }.freeze
         SCHEMA = 1
@@ -23,12 +111,12 @@ module Plait
         end
 
         # @return [Array<String>]
-        def lines = [totals, latency, errors, *disallowed, *before].compact
+        def lines = [totals, latency, errors, *before].compact
 
         # @return [String] JSON and a line break
         def to_json(*)
           "#{JSON.generate(schema: SCHEMA, ok: @tally.ok, failed: @tally.failed, before: before_counts,
-                           retries: @tally.again, disallowed: @tally.disallowed, bytes: @tally.bytes,
+                           retries: @tally.again, bytes: @tally.bytes,
                            seconds: @seconds.round(3), per_second: rate.round(1), latency_seconds: percentiles,
                            statuses: sorted(@tally.statuses), errors: sorted(@tally.errors),
                            interrupted: @interrupted)}\n"
@@ -50,11 +138,6 @@ module Plait
           return if @tally.errors.empty?
 
           "errors: #{sorted(@tally.errors).map { |kind, count| "#{kind} #{number(count)}" }.join(", ")}"
-        end
-
-        def disallowed
-          count = @tally.disallowed
-          "#{number(count)} #{count == 1 ? "link" : "links"} left alone, as robots.txt asks" if count.positive?
         end
 
         def before

@@ -15,7 +15,7 @@ module Support
       super
     end
 
-    def origin(&) = Origin.start(&)
+    def origin(**options, &) = Origin.start(**options, &)
 
     def fetch(*arguments, **options) = plait("fetch", *arguments, **options)
 

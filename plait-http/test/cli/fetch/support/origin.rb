@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "openssl"
 require "socket"
 
 module Support
@@ -11,10 +12,11 @@ module Support
   class Origin
     @all = []
 
-    Request = Struct.new(:path, :headers, :at)
+    Request = Struct.new(:path, :headers, :at, :verb)
 
-    def self.start(&answer)
-      origin = new(&answer)
+    # @param tls [Certificates::Pair, nil]
+    def self.start(tls: nil, &answer)
+      origin = new(tls, &answer)
       @all << origin
       origin
     end
@@ -27,17 +29,20 @@ module Support
     # @return [Integer] requests that were answered at the same time, at most
     attr_reader :most
 
-    def initialize(&answer)
+    def initialize(tls = nil, &answer)
       @answer = answer || ->(*) { [200, {}, "hello"] }
       @requests = []
       @counts = Hash.new(0)
       @running = @most = 0
       @lock = Mutex.new
       @server = TCPServer.new("127.0.0.1", 0)
+      @port = @server.addr[1]
+      @scheme = tls ? "https" : "http"
+      @server = secure(tls) if tls
       @threads = [Thread.new { accept }]
     end
 
-    def url(path = "", host: "127.0.0.1") = "http://#{host}:#{@server.addr[1]}#{path}"
+    def url(path = "", host: "127.0.0.1") = "#{@scheme}://#{host}:#{@port}#{path}"
 
     def paths = @lock.synchronize { @requests.map(&:path) }
 
@@ -47,6 +52,12 @@ module Support
     end
 
     private
+
+    def secure(pair)
+      context = OpenSSL::SSL::SSLContext.new
+      context.cert, context.key = pair.certificate, pair.key
+      OpenSSL::SSL::SSLServer.new(@server, context).tap { |server| server.start_immediately = false }
+    end
 
     def accept
       loop do
@@ -60,6 +71,7 @@ module Support
     end
 
     def serve(socket)
+      socket.accept if socket.respond_to?(:accept)
       while (path = read(socket))
         status, headers, body = run(path)
         return unless status
@@ -67,7 +79,7 @@ module Support
         head = { "Content-Length" => body.bytesize, **headers }.map { |pair| pair.join(": ") }
         socket.write("HTTP/1.1 #{status} Said\r\n#{head.join("\r\n")}\r\n\r\n", body)
       end
-    rescue SystemCallError, IOError
+    rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
       nil
     ensure
       socket.close
@@ -80,8 +92,9 @@ module Support
         name, value = text.split(": ", 2)
         headers[name.downcase] = value
       end
-      path = line.split[1]
-      @lock.synchronize { @requests << Request.new(path, headers, Process.clock_gettime(Process::CLOCK_MONOTONIC)) }
+      verb, path = line.split
+      socket.read(headers.fetch("content-length", 0).to_i)
+      @lock.synchronize { @requests << Request.new(path, headers, Process.clock_gettime(Process::CLOCK_MONOTONIC), verb) }
       path
     end
 

@@ -4,20 +4,54 @@ require "io/wait"
 require "zlib"
 require "plait/values/errors"
 require "plait/cli/command"
-require_relative "line"
 
 module Plait
   module CLI
     class Fetch < Command
-      # The lines of a file, a pipe or a terminal, however many. It never waits for one, and holds a piece of the input at
-      # a time.
+      # A line of the input. Its number, from 1, is the one an editor shows.
+      Line = Struct.new(:number, :text, :problem) do
+        # @return [Boolean] nothing to fetch, and nothing to complain about
+        def blank? = problem.nil? && (text.empty? || text.start_with?("#"))
+      end
+
+      # The URLs of the command line, as a source of lines: the first argument is line 1.
+      class Words
+        # @param words [Array<String>]
+        def initialize(words)
+          @words = words
+          @next = 0
+        end
+
+        # @return [Line, nil] nil at the end
+        def take
+          text = @words[@next] or return
+          Line.new(@next += 1, text.strip)
+        end
+
+        # @return [Integer]
+        def total = @words.size
+
+        # @return [Integer]
+        def taken = @next
+
+        # @see Lines#mark
+        def mark = [@words.size, Zlib.crc32(@words.join("\n"))]
+
+        # @see Lines#same?
+        def same?(mark) = mark == self.mark
+
+        # @return [void]
+        def close; end
+      end
+
+      # The lines of a file, a pipe or a terminal. It never waits for one, and holds one piece of the input at a time.
       class Lines
         # Bytes; no URL is longer. The rest of such a line is skipped, not kept.
         LONGEST = 16_384
         # Bytes of it that are kept for the message.
         SHOWN = 60
         PIECE = 65_536
-        # Lines at the beginning by which an input is known again.
+        # Lines: more of them tell more inputs apart, and are read again when a run goes on.
         MARKED = 1000
         # Bytes up to which a file is read beforehand, to count its lines.
         COUNTED = 1 << 30
@@ -32,6 +66,7 @@ module Plait
           @io = io
           @file = io.stat.file?
           @buffer = "".b
+          @piece = "".b
           @position = 0
           @number = 0
           @crc = 0
@@ -65,9 +100,10 @@ module Plait
           self.mark == mark
         end
 
-        # Waits until {#take} has something to say.
+        # Waits until {#take} has a line, or the end.
+        # @param seconds [Numeric, nil] at most
         # @return [void]
-        def await = @io.wait_readable
+        def await(seconds = nil) = @io.wait_readable(seconds)
 
         # @return [void]
         def close = @io.close
@@ -102,10 +138,10 @@ module Plait
           return if @ended
           return :wait unless @file || @io.wait_readable(0)
 
-          piece = @io.readpartial(PIECE)
-          @buffer = @buffer.byteslice(@position..) << piece
+          @io.readpartial(PIECE, @piece)
+          @buffer.replace(@buffer.byteslice(@position..)) << @piece
           @position = 0
-          piece
+          @piece
         rescue EOFError
           @ended = !@file # a terminal would give more after its end
           nil
