@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "codings/brotli"
-require_relative "codings/decoder"
-require_relative "codings/deflate"
-require_relative "codings/gzip"
+require "zlib"
 require "plait/values/errors"
+require_relative "codings/inflater"
 
 module Plait
   module HTTP
@@ -15,6 +13,99 @@ module Plait
     #   pieces.each { |piece| decoder.decode(piece) { |plain| file.write(plain) } }
     #   decoder.finish
     module Codings
+      # Undoes the codings of one body, piece by piece, in bounded memory. After an error it is of no more use.
+      class Decoder
+        # Bytes given to a step at once. What a gzip member leaves unread Zlib copies, so that many tiny members in one
+        # large piece would cost the square of its size.
+        SLICE = 16 * 1024
+        SECTION = "RFC 9110 §8.4.1"
+        private_constant :SECTION
+
+        # @return [String] the beginning of a message
+        # @api private
+        def self.whose(endpoint) = endpoint ? "the body from #{endpoint}" : "the body"
+
+        # @param steps [Array<Gzip, Deflate, Brotli>] the outermost coding first
+        # @param coding [String] their names, for messages
+        # @param max [Integer, nil] bytes that may come out of a step
+        # @param endpoint [#to_s, nil]
+        def initialize(steps, coding, max:, endpoint: nil)
+          @steps = steps
+          @coding = coding
+          @max = max
+          @endpoint = endpoint
+          @sizes = Array.new(steps.size, 0)
+        end
+
+        # @param bytes [String] as received
+        # @yieldparam piece [String] of the decoded body: binary, not empty, of 64 KiB at most
+        # @return [void]
+        # @raise [LimitExceeded] as soon as more than max bytes come out
+        # @raise [RemoteProtocolError] when it is not what its coding says
+        def decode(bytes, &block)
+          return (yield bytes.b unless bytes.empty?) if @steps.empty?
+
+          0.step(bytes.bytesize - 1, SLICE) { |at| through(0, bytes.byteslice(at, SLICE), block) }
+        rescue *faults => e
+          raise if @outside # the caller's block has trouble of its own
+
+          raise RemoteProtocolError.new("#{whose} is not what its Content-Encoding (#{@coding}) says: #{e.message}",
+                                        rule: :content_coding, section: SECTION)
+        end
+
+        # As {decode}, all that comes out in one String.
+        # @return [String] binary, perhaps empty
+        def <<(bytes)
+          whole = String.new(encoding: Encoding::BINARY)
+          decode(bytes) { |piece| whole << piece }
+          whole
+        end
+
+        # To be called when all bytes were given.
+        # @return [String] empty: nothing is held back
+        # @raise [TruncatedError] when the end of the coded data has not come
+        def finish
+          return "" if @steps.all?(&:complete?)
+
+          raise TruncatedError.new("#{whose} ended before the end of its Content-Encoding (#{@coding})",
+                                   rule: :content_coding, section: SECTION)
+        end
+
+        # Gives its memory back now, not when it is garbage.
+        # @return [void]
+        def close = @steps.each(&:close)
+
+        private
+
+        def through(index, bytes, block)
+          @steps[index].decode(bytes) do |piece|
+            measure(index, piece.bytesize)
+            index + 1 == @steps.size ? hand_over(piece, block) : through(index + 1, piece, block)
+          end
+        end
+
+        def hand_over(piece, block)
+          @outside = true
+          block.call(piece)
+          @outside = false
+        end
+
+        # Each step, not the last one alone: what comes out of one may be nothing for the next, but it costs time.
+        def measure(index, size)
+          total = @sizes[index] += size
+          return unless @max && total > @max
+
+          raise LimitExceeded.new("#{whose} has more than #{@max} bytes once its Content-Encoding (#{@coding}) is undone: " \
+                                  "if that is no attack, raise max_body",
+                                  limit: :max_body, maximum: @max, rule: :content_coding, section: SECTION)
+        end
+
+        def whose = Decoder.whose(@endpoint)
+
+        def faults = [Zlib::Error, Fault, *Brotli.faults]
+      end
+      private_constant :Decoder
+
       # What may stand between the peer's bytes and ours. Each layer may multiply by a thousand.
       LAYERS = 5
 
