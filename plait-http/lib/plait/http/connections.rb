@@ -4,13 +4,35 @@ require "plait/io/pool"
 require "plait/values/deadline"
 require_relative "connections/dialer"
 require_relative "connections/routes"
-require_relative "connections/shelf"
 
 module Plait
   module HTTP
     # The connections of a client, kept for the next request to the same origin: in a pool, and those of the route that is
     # used all the time on a {Shelf} before it.
     class Connections
+      # Connections of one route, between two requests, at hand without the pool's lock: 64 threads that pass it on to each
+      # other for every request cost more than their requests. In the pool's books they are busy; so whoever waits for a
+      # connection first has them brought back, and as long as somebody waits nothing is put here.
+      class Shelf
+        # Whether Array#pop and #push are one step for other threads.
+        SAFE = RUBY_ENGINE == "ruby"
+
+        # A connection, and since when nobody uses it (monotonic seconds).
+        Place = Struct.new(:wire, :since)
+
+        # @return [Array<Place>] the newest last
+        attr_reader :places
+
+        # @param route [Route, nil] nil: for none
+        def initialize(route = nil)
+          @route = route
+          @places = []
+        end
+
+        # @return [Boolean]
+        def for?(route) = @route.equal?(route)
+      end
+
       # Between the pool's hands and ours. Not while we wait: a mask of ours would go before the caller's.
       NEVER = { Object => :never }.freeze
       # Requests in a row after which a route has the shelf.

@@ -1,11 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../wire"
 require "plait/io/connector"
+require "plait/io/native"
 require "plait/values/deadline"
+require_relative "../native_wire"
+require_relative "../pure_wire"
 
 module Plait
   module HTTP
+    # One HTTP/1.1 connection of a client: sends a request, receives the answer to it; of pools, redirects and retries it
+    # knows nothing. Whatever ends an exchange early closes it, so that no answer ever reaches another request.
+    Wire = Native.available? ? NativeWire : PureWire
+
     class Connections
       # Makes connections: by way of a proxy, with TLS, with HTTP/2, where route and options want that.
       class Dialer
