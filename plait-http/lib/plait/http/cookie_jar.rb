@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "cookie_jar/cookie"
-require_relative "cookie_jar/file_format"
-require_relative "cookie_jar/matching"
-require_relative "cookie_jar/set_cookie"
-require_relative "cookie_jar/store"
-require_relative "url"
+require "securerandom"
 require "plait/values/errors"
+require_relative "cookie_jar/set_cookie"
+require_relative "url"
 
 module Plait
   module HTTP
@@ -20,6 +17,174 @@ module Plait
     # It knows no list of public suffixes: a cookie for "com" is refused, one for "co.uk" is not, unless `public_suffix:`
     # says what is one, as `->(domain) { PublicSuffix.domain(domain).nil? }` of the gem public_suffix does.
     class CookieJar
+      # The cookies of a jar, found by domain: no request looks at all of them. The jar has the lock.
+      class Store
+        NONE = {}.freeze
+        private_constant :NONE
+
+        # @param per_domain [Integer] cookies of a domain at most
+        # @param total [Integer] cookies at most
+        def initialize(per_domain, total)
+          @per_domain = per_domain
+          @total = total
+          clear
+        end
+
+        # @return [void]
+        def clear
+          @domains = {} # domain => {key => cookie}, the least recently used first
+          @secure = {} # name => {cookie => true}
+          @used = {}.compare_by_identity # all, the least recently used first
+          @earliest = nil # no cookie expires before
+        end
+
+        # @return [Integer]
+        def size = @used.size
+
+        # @return [Array<Cookie>] in the order in which they came
+        def to_a = @used.keys.sort_by(&:created)
+
+        # @param key [Array] see {Cookie#key}
+        # @return [Cookie, nil]
+        def find(key) = @domains.fetch(key.first, NONE)[key]
+
+        # @param host [String]
+        # @return [Array<Cookie>] of the host and of the domains above it
+        def near(host) = above(host).flat_map { |domain| @domains.fetch(domain, NONE).values }
+
+        # @param name [String]
+        # @return [Array<Cookie>] of all domains
+        def secure(name) = @secure.fetch(name, NONE).keys
+
+        # In place of the one with the same key.
+        # @param now [Time]
+        # @return [void]
+        def put(cookie, now)
+          old = find(cookie.key)
+          remove(old) if old
+          add(cookie)
+          trim(cookie.domain, now)
+        end
+
+        # @return [void]
+        def use(cookie)
+          @used.delete(cookie)
+          @used[cookie] = true
+          own = @domains[cookie.domain]
+          own.delete(cookie.key)
+          own[cookie.key] = cookie
+        end
+
+        # @return [void]
+        def remove(cookie)
+          @used.delete(cookie)
+          take_out(@domains, cookie.domain, cookie.key)
+          take_out(@secure, cookie.name, cookie) if cookie.secure
+        end
+
+        # @param now [Time]
+        # @return [void]
+        def drop_expired(now)
+          return if @earliest.nil? || @earliest > now
+
+          expired, rest = @used.keys.partition { |cookie| cookie.expired?(now) }
+          expired.each { |cookie| remove(cookie) }
+          @earliest = rest.filter_map(&:expires).min
+        end
+
+        private
+
+        def above(host)
+          return [host] if Matching.address?(host)
+
+          [host].tap { |domains| domains << domains.last.partition(".").last while domains.last.include?(".") }
+        end
+
+        def add(cookie)
+          @used[cookie] = true
+          (@domains[cookie.domain] ||= {})[cookie.key] = cookie
+          (@secure[cookie.name] ||= {}.compare_by_identity)[cookie] = true if cookie.secure
+          @earliest = [@earliest, cookie.expires].compact.min
+        end
+
+        def take_out(index, name, key)
+          index[name].delete(key)
+          index.delete(name) if index[name].empty?
+        end
+
+        # RFC 6265 §5.3: expired cookies first, then of a domain with too many, then of all, the least recently used one.
+        def trim(domain, now)
+          own = @domains[domain]
+          drop_expired(now) if own.size > @per_domain || size > @total
+          remove(own.first.last) if own.size > @per_domain
+          remove(@used.first.first) if size > @total
+        end
+      end
+      private_constant :Store
+
+      # Netscape's file of cookies, with the prefix #HttpOnly_ that curl and browsers' tools add: a line a cookie, its fields
+      # divided by tabs.
+      module FileFormat
+        HEADER = "# Netscape HTTP Cookie File\n"
+        FIELDS = "domain, TRUE or FALSE, path, TRUE or FALSE, seconds, name, value"
+        HTTP_ONLY = "#HttpOnly_"
+        private_constant :HEADER, :FIELDS, :HTTP_ONLY
+
+        module_function
+
+        # @param path [String]
+        # @param cookies [Enumerable<Cookie>]
+        # @return [void]
+        # @raise [SystemCallError]
+        def write(path, cookies)
+          temporary = "#{path}.#{SecureRandom.hex(6)}"
+          File.open(temporary, File::WRONLY | File::CREAT | File::EXCL, 0o600) do |file|
+            file.binmode
+            file << HEADER
+            cookies.each { |cookie| file << line(cookie) }
+          end
+          File.rename(temporary, path)
+        ensure
+          File.delete(temporary) if temporary && File.exist?(temporary)
+        end
+
+        # @param path [String]
+        # @return [Array<Cookie>]
+        # @raise [UsageError]
+        # @raise [SystemCallError]
+        def read(path)
+          File.binread(path).each_line(chomp: true).with_index(1).filter_map do |line, number|
+            next if line.strip.empty? || (line.start_with?("#") && !line.start_with?(HTTP_ONLY))
+
+            parse(line.delete_suffix("\r")) or raise UsageError, "#{path}:#{number} is no cookie: its fields are #{FIELDS}, " \
+                                                                 "divided by tabs"
+          end
+        end
+
+        # @api private
+        def line(cookie)
+          domain = "#{HTTP_ONLY if cookie.http_only}#{"." unless cookie.host_only}#{cookie.domain}"
+          fields = [domain, flag(!cookie.host_only), cookie.path, flag(cookie.secure), cookie.expires.to_i, cookie.name,
+                    cookie.value]
+          "#{fields.join("\t")}\n".b
+        end
+
+        # @api private
+        # @return [Cookie, nil]
+        def parse(line)
+          domain, below, path, secure, seconds, name, value = line.delete_prefix(HTTP_ONLY).split("\t", 7)
+          return unless value && seconds.match?(/\A\d+\z/) && path.start_with?("/") && [below, secure].all?(/\A(?:TRUE|FALSE)\z/i)
+
+          Cookie.new(name: name, value: value, domain: domain.delete_prefix(".").downcase, path: path,
+                     expires: seconds.to_i.zero? ? nil : Time.at(seconds.to_i), secure: secure.casecmp?("TRUE"),
+                     http_only: line.start_with?(HTTP_ONLY), host_only: below.casecmp?("FALSE"))
+        end
+
+        # @api private
+        def flag(truth) = truth ? "TRUE" : "FALSE"
+      end
+      private_constant :FileFormat
+
       # Cookies of a domain; §6.1 asks for 50 at least.
       PER_DOMAIN = 180
       # Cookies of all together, as §6.1 asks for.

@@ -1,12 +1,126 @@
 # frozen_string_literal: true
 
-require_relative "cookie"
-require_relative "date"
-require_relative "matching"
-
 module Plait
   module HTTP
     class CookieJar
+      # The dates of cookies (RFC 6265 §5.1.1): words in any order between any delimiters, of which the first that looks
+      # like a time, a day, a month or a year is it.
+      class Date
+        DELIMITERS = /[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+/n
+        MONTHS = %w[jan feb mar apr may jun jul aug sep oct nov dec].freeze
+        # In the order in which a word is tried.
+        PARTS = {
+          time: /\A(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?\z/mn, day: /\A(\d{1,2})(?:\D.*)?\z/mn,
+          month: /\A(#{MONTHS.join("|")})/in, year: /\A(\d{2,4})(?:\D.*)?\z/mn
+        }.freeze
+        private_constant :DELIMITERS, :MONTHS, :PARTS
+
+        # @param text [String]
+        # @return [Time, nil] nil when it is no date
+        def self.parse(text) = new(text).time
+
+        # @api private
+        def initialize(text)
+          @found = {}
+          text.b.split(DELIMITERS).each { |word| take(word) }
+        end
+
+        # @return [Time, nil]
+        def time
+          return unless @found.size == PARTS.size
+
+          day = @found[:day].first.to_i
+          moment = Time.utc(year, month, day, *clock)
+          moment if year >= 1601 && moment.day == day # there is no 30 February
+        rescue ArgumentError # nor an hour 25
+          nil
+        end
+
+        private
+
+        def take(word)
+          part, pattern = PARTS.find { |name, candidate| !@found.key?(name) && candidate.match?(word) }
+          @found[part] = pattern.match(word).captures if part
+        end
+
+        def year
+          number = @found[:year].first.to_i
+          case number
+          when 70..99 then number + 1900
+          when 0..69 then number + 2000
+          else number
+          end
+        end
+
+        def month = MONTHS.index(@found[:month].first.downcase) + 1
+
+        # Ruby's Time knows 24:00 and leap seconds.
+        def clock
+          @found[:time].map(&:to_i).tap do |hour, minute, second|
+            raise ArgumentError, "no time" if hour > 23 || minute > 59 || second > 59
+          end
+        end
+      end
+      private_constant :Date
+
+      # One cookie as it is kept (RFC 6265 §5.3).
+      # @!attribute name [String]
+      # @!attribute value [String]
+      # @!attribute domain [String] in lower case, without a dot before it
+      # @!attribute path [String]
+      # @!attribute expires [Time, nil] nil: with the session
+      # @!attribute secure [Boolean] by TLS only
+      # @!attribute http_only [Boolean] nothing to us: kept for who reads the file
+      # @!attribute host_only [Boolean] not for the names below its domain
+      # @!attribute created [Integer] the order in which they came
+      Cookie = Struct.new(:name, :value, :domain, :path, :expires, :secure, :http_only, :host_only, :created,
+                          keyword_init: true) do
+        # @return [Array<String>] what makes a cookie the same one
+        def key = [domain, path, name, host_only]
+
+        # @return [String] "name=value"
+        def pair = "#{name}=#{value}"
+
+        # @param url [URL]
+        # @return [Boolean] whether it is sent there (§5.4, step 1)
+        def for?(url)
+          return false if secure && url.scheme != :https
+
+          (host_only ? url.host == domain : Matching.domain?(url.host, domain)) && Matching.path?(url.path, path)
+        end
+
+        # @param moment [Time]
+        # @return [Boolean]
+        def expired?(moment) = !expires.nil? && expires <= moment
+
+        def inspect = "#<#{self.class} #{name}=… for #{domain}#{path}>"
+      end
+      private_constant :Cookie
+
+      # Hosts and domains as RFC 6265 compares them, in lower case, and paths.
+      module Matching
+        ADDRESS = /\A(?:\d{1,3}(?:\.\d{1,3}){3}|.*:.*)\z/m
+        private_constant :ADDRESS
+
+        module_function
+
+        # §5.1.3
+        # @return [Boolean] whether the host is the domain, or a name below it
+        def domain?(host, domain)
+          host == domain || (host.end_with?(".#{domain}") && !address?(host))
+        end
+
+        # @return [Boolean] whether it is no name, so that nothing can be below it
+        def address?(host) = ADDRESS.match?(host)
+
+        # §5.1.4
+        # @return [Boolean] whether what is asked for is the path, or below it
+        def path?(asked, path)
+          asked == path || (asked.start_with?(path) && (path.end_with?("/") || asked[path.size] == "/"))
+        end
+      end
+      private_constant :Matching
+
       # The value of one Set-Cookie, read as servers write it (RFC 6265 §5.2): what is unknown or malformed in it is passed
       # over.
       class SetCookie
