@@ -3,7 +3,7 @@
 require "webmock"
 require_relative "../http"
 require "plait/values/errors"
-require_relative "interception"
+require_relative "exchange"
 require_relative "response"
 require_relative "upload"
 

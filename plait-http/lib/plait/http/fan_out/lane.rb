@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../exchange"
-require_relative "../interception"
 require_relative "../native_wire"
 require_relative "../request"
 require "plait/values/deadline"
