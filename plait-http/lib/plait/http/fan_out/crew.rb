@@ -1,13 +1,141 @@
 # frozen_string_literal: true
 
-require_relative "loop"
-require_relative "member"
-require_relative "pilot"
+require "plait/mechanisms/interruption"
 require "plait/values/outcome"
+require_relative "../native_wire"
+require_relative "loop"
 
 module Plait
   module HTTP
     class FanOut
+      # The one fiber that waits for the answers to all requests of a crew that are on their way by themselves. A plain answer
+      # it hands over, and sends the next request on the same lane; whatever else comes, or does not come, is for a member of
+      # the crew. So 10,000 requests in flight need no 10,000 fibers, and a request no switch to a fiber and back.
+      class Pilot
+        # @return [Boolean] whether there can be one: in C, on Linux
+        def self.possible? = defined?(NativeVolley) ? true : false
+
+        # @param crew [Crew]
+        def initialize(crew)
+          @crew = crew
+          @volley = NativeVolley.new
+        end
+
+        # @return [NativeVolley] what the wires of lanes are launched into
+        attr_reader :volley
+
+        # @return [Boolean] whether it takes anything: on a loop of ours, as long as that turns
+        def open? = @volley.open?
+
+        # @return [Boolean] whether it waits for something
+        def busy? = @busy
+
+        # Something was launched.
+        # @return [true]
+        def start
+          return true if @busy
+
+          @busy = true
+          @crew.loop.spawn(self)
+          true
+        end
+
+        # In a fiber; never raises.
+        def run
+          @fiber = Fiber.current
+          crew = @crew
+          @volley.each_landed { |lane, response| response ? crew.landed(lane, response) : crew.employ(lane) } until @volley.empty?
+        rescue Mechanisms::Interruption => e
+          @crew.abort(e) unless @cancelled
+        rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
+          @crew.abort(e)
+        ensure
+          @fiber = nil
+          @busy = false
+          @crew.pilot_left
+        end
+
+        # Ends what is on its way.
+        # @return [void]
+        def cancel
+          @cancelled = true
+          @volley.evacuate.each(&:close)
+          fiber = @fiber or return
+          @crew.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
+        end
+
+        # @return [void]
+        def close = @volley.close
+      end
+
+      # One fiber of a crew: takes an item, gets its answer, hands it over, takes the next. A request that can be on its way
+      # without a fiber is left to the pilot, together with its lane.
+      class Member
+        # @param crew [Crew]
+        # @param lane [Lane] gets answers, one after another; it may have an item already
+        def initialize(crew, lane)
+          @crew = crew
+          @lane = lane
+        end
+
+        # In a fiber; never raises.
+        def run
+          return if @cancelled
+
+          @fiber = Fiber.current
+          work
+        rescue Mechanisms::Interruption => e
+          @crew.abort(e) unless @cancelled
+        rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
+          @crew.abort(e)
+        ensure
+          @fiber = nil
+          leave
+        end
+
+        # One that has not begun never will.
+        # @return [void]
+        def cancel
+          return if @cancelled # a second interruption would cut its `ensure` parts short
+
+          @cancelled = true
+          fiber = @fiber or return
+          @crew.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
+        end
+
+        private
+
+        def work
+          serve(@lane.index, @lane.item) if @lane.index
+          while @lane && (index = @crew.take)
+            item = @crew.taken
+            @crew.hire
+            @lane.load(index, item)
+            serve(index, item)
+          end
+        end
+
+        def serve(index, item)
+          response = @lane.call(item, @crew.pilot)
+        rescue StandardError, ScriptError => e
+          hand_over(index, item, nil, e)
+        else
+          response ? hand_over(index, item, response) : @lane = nil # else the pilot has the lane now
+        end
+
+        def hand_over(index, item, response, error = nil)
+          @crew.deliver(index, item, response, error)
+          @crew.pause
+        end
+
+        def leave
+          @crew.give_back(@lane) if @lane
+        ensure
+          @crew.left(self)
+        end
+      end
+      private_constant :Member
+
       # Fibers that take items from one source and hand answers over to one caller; where it is possible a {Pilot} waits for
       # the answers in their place. No object is made for an item: what is there stays, the fibers, the lanes and the Arrays
       # between them. As many lanes are in use as items are in flight.
