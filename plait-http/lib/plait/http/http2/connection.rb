@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "answer"
 require_relative "call"
 require "plait/io/channel"
 require_relative "crew"

@@ -1,16 +1,120 @@
 # frozen_string_literal: true
 
-require_relative "announced_trailers"
-require_relative "engine"
-require_relative "frame_guard"
-require_relative "held_window"
-require_relative "own_window"
 require "plait/values/deadline"
 require "plait/values/errors"
+require_relative "engine"
 
 module Plait
   module HTTP
     module HTTP2
+      # Lets the trailers of one of the gem's streams be what they are: the gem wants each value of Trailer to be the name of
+      # one, as it is written, where it is a list, in any case, and only a hint (RFC 9110 §6.6.2). Should a later gem not ask
+      # for this, it does nothing.
+      module AnnouncedTrailers
+        private
+
+        def verify_trailers(frame)
+          stream_error(:protocol_error, msg: "trailers that do not end the stream") unless end_stream?(frame)
+        end
+      end
+      private_constant :AnnouncedTrailers
+
+      # Keeps the window of one of the gem's connections right: the gem adds to it what a peer grants to a stream that has
+      # ended meanwhile, which it may (RFC 9113 §5.1), so that more would be sent than may be. Should a later gem not ask for
+      # this, it does nothing.
+      module OwnWindow
+        private
+
+        def process_window_update(frame:, **)
+          super if frame[:stream].zero?
+        end
+      end
+      private_constant :OwnWindow
+
+      # Lets the window of one of the gem's streams close while nobody takes what has come: the gem would open it again at
+      # once, and a body that is taken slowly would fill the memory. Should a later gem not ask for this, it only does that.
+      module HeldWindow
+        private
+
+        def calculate_window_update(_size)
+          error(:flow_control_error) if local_window.negative?
+        end
+      end
+      private_constant :HeldWindow
+
+      # Looks at the heads of frames (RFC 9113 §4.1) before the gem does, which waits for all of a frame before it finds that
+      # it is too large: of a peer that speaks something else it would wait for megabytes. A peer that only keeps us busy (RFC
+      # 9113 §10.5) is told from one that answers.
+      class FrameGuard
+        HEAD = 9
+        PRIORITY, SETTINGS, WINDOW_UPDATE = 2, 4, 8
+        # DATA and HEADERS, unless they are empty.
+        FRUITFUL = [0, 1].freeze
+        # Frames in a row that bring nothing of an answer. An hour of a ping a second are fewer.
+        FRUITLESS = 10_000
+        # PRIORITY frames in all: no server needs them (§5.3.2), and the gem keeps a stream for each.
+        PRIORITIES = 1_000
+        private_constant :HEAD, :PRIORITY, :SETTINGS, :WINDOW_UPDATE, :FRUITFUL, :FRUITLESS, :PRIORITIES
+
+        # @param largest [Integer] bytes of a frame, its head not counted
+        def initialize(largest)
+          @largest = largest
+          @head = String.new(capacity: HEAD, encoding: Encoding::BINARY)
+          @left = @fruitless = @priorities = 0
+        end
+
+        # @param bytes [String] received
+        # @return [void]
+        # @raise [RemoteProtocolError]
+        def check(bytes)
+          at = 0
+          at += @left.zero? ? take_head(bytes, at) : pass(bytes.bytesize - at) while at < bytes.bytesize
+        end
+
+        private
+
+        # @return [Integer] bytes
+        def pass(count)
+          passed = [@left, count].min
+          @left -= passed
+          passed
+        end
+
+        # @return [Integer] bytes
+        def take_head(bytes, at)
+          part = bytes.byteslice(at, HEAD - @head.bytesize)
+          @head << part
+          begin_frame if @head.bytesize == HEAD
+          part.bytesize
+        end
+
+        def begin_frame
+          high, low, type = @head.unpack("CnC")
+          @left = (high << 16) | low
+          raise broken("it began with #{@head.inspect}, which is no SETTINGS frame", "§3.4") unless @begun || type == SETTINGS
+          raise broken("a frame of #{@left} bytes, where #{@largest} are allowed", "§4.2") if @left > @largest
+
+          count(type)
+          @begun = true
+          @head.clear
+        end
+
+        # Of a long body that goes out there is a WINDOW_UPDATE for every few bytes: it says nothing for or against the peer.
+        def count(type)
+          return if type == WINDOW_UPDATE
+
+          @priorities += 1 if type == PRIORITY
+          @fruitless = FRUITFUL.include?(type) && @left.positive? ? 0 : @fruitless + 1
+          raise broken("more than #{FRUITLESS} frames in a row that bring nothing", "§10.5") if @fruitless > FRUITLESS
+          raise broken("more than #{PRIORITIES} PRIORITY frames", "§10.5") if @priorities > PRIORITIES
+        end
+
+        def broken(what, section)
+          RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :http2_frame, section: "RFC 9113 #{section}")
+        end
+      end
+      private_constant :FrameGuard
+
       # A client's side of one connection: bytes in, changes of {Call}s and bytes out. It does no IO and has no lock.
       class Session
         # Bytes that the peer may send before we say that we have taken them, on each stream and on all together.
