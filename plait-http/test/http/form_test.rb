@@ -5,7 +5,7 @@
 require "test_helper"
 require "stringio"
 require "plait/http"
-require "plait/http/form"
+require "plait/http/request"
 
 class HTTPFormTest < Minitest::Test
   Form = Plait::HTTP::Form

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "upload/source"
+require "stringio"
 require "plait/protocols/http1"
 require "plait/values/errors"
 
@@ -12,6 +12,192 @@ module Plait
     # @example
     #   length, body = Upload.wrap(File.open("photo.jpg"))   # => 1048576, what a wire sends
     class Upload
+      # Whatever somebody gives as bytes to send, made one interface: `size` (bytes, or nil when that is not known), `each`
+      # (Strings that are not empty, from the beginning) and `replayable?`.
+      module Source
+        module_function
+
+        # @param object [String, IO, #read, Enumerable<String>, #replayable?]
+        # @return [Text, Reader, Sequence, #replayable?]
+        # @raise [UsageError]
+        def for(object)
+          case object
+          when String then Text.new(object)
+          when Hash then raise UsageError, "a Hash is no body: give it as form:, json: or multipart:"
+          else wrap(object) or raise UsageError, unfit(object)
+          end
+        end
+
+        # @api private
+        def wrap(object)
+          return object if object.respond_to?(:replayable?)
+          return Reader.new(object) if object.respond_to?(:read)
+
+          Sequence.new(object) if object.respond_to?(:each)
+        end
+
+        # @api private
+        def unfit(object)
+          "#{object.inspect[0, 40]} is no body: give a String, an IO, something with #read, or an Enumerable of Strings"
+        end
+      end
+
+      # An Enumerable of Strings, asked for the next one when the last was sent. An Array is known in advance, and can be
+      # sent again.
+      class Sequence
+        # @return [Integer, nil] bytes
+        attr_reader :size
+
+        # @param strings [Enumerable<String>]
+        # @raise [UsageError]
+        def initialize(strings)
+          @strings = strings
+          @size = strings.sum { |string| checked(string).bytesize } if replayable?
+        end
+
+        # @yieldparam piece [String]
+        # @return [void]
+        # @raise [UsageError] for an element that is no String; the second time, unless it is an Array
+        def each
+          raise UsageError, "#{@strings.class}: its Strings were sent once; of an Array they can be sent again" if used?
+
+          @strings.each { |string| yield string unless checked(string).empty? }
+        end
+
+        # @return [Boolean]
+        def replayable? = @strings.is_a?(Array)
+
+        private
+
+        def used?
+          return false if replayable?
+
+          @used.tap { @used = true }
+        end
+
+        def checked(string)
+          return string if string.is_a?(String)
+
+          raise UsageError, "a body can't be sent: #{@strings.class}#each gave a #{string.class}, not a String"
+        end
+      end
+      private_constant :Sequence
+
+      # A file, a pipe, or anything with #read, from where it stands. What is known of a file (its length, where it stood)
+      # is remembered when it is given, so that what is announced is what is sent.
+      class Reader
+        # Bytes read at once.
+        PIECE = 64 * 1024
+
+        # @return [Integer, nil] bytes; nil where only reading tells
+        attr_reader :size
+
+        # @param io [IO, #read]
+        # @raise [IOError] when it is closed, or not open for reading
+        def initialize(io)
+          @io = io
+          return unless file? || io.is_a?(StringIO)
+
+          @start = io.pos
+          @size = length
+        end
+
+        # @yieldparam piece [String] of 64 KiB at most
+        # @return [void]
+        # @raise [LocalProtocolError] when the file has become shorter since it was given
+        # @raise [UsageError] the second time, unless {replayable?}
+        def each(&block)
+          go_back if @used
+          @used = true
+          @size ? read_known(&block) : read_all(&block)
+        end
+
+        # @return [Boolean] whether it can be read again from where it stood
+        def replayable? = !@start.nil?
+
+        private
+
+        # Of a FIFO or a terminal File is the class too. Others with a #size may mean characters, or what it was before
+        # they decoded it.
+        def file?
+          return @io.stat.file? if @io.is_a?(File)
+
+          defined?(::Tempfile) && @io.is_a?(::Tempfile)
+        end
+
+        # Files of /proc say that they are empty.
+        def length
+          size = @io.size - @start
+          return size if size.positive?
+
+          @io.eof? ? 0 : nil
+        end
+
+        def go_back
+          raise UsageError, "a #{@io.class} was read once and can't be sent again: give a file, or a String" unless @start
+
+          @io.seek(@start)
+        end
+
+        # A file that grows is sent as long as it was.
+        def read_known
+          left = @size
+          while left.positive?
+            piece = @io.read([PIECE, left].min) or raise LocalProtocolError.new(too_short(left), rule: :content_length)
+            left -= piece.bytesize
+            yield piece
+          end
+        end
+
+        def too_short(left)
+          "#{@io.inspect} has become shorter while it was sent: #{left} of the #{@size} bytes that were announced are missing"
+        end
+
+        def read_all
+          while (piece = read_some)
+            yield piece
+          end
+        end
+
+        # Of a pipe or a socket what is there, not when 64 KiB are.
+        def read_some
+          return @io.readpartial(PIECE) if @io.is_a?(IO)
+
+          piece = @io.read(PIECE)
+          return piece if piece.nil? || (piece.is_a?(String) && !piece.empty?)
+
+          raise UsageError, "a body can't be sent: #{@io.class}#read(#{PIECE}) gave #{piece.inspect[0, 40]}, which is neither " \
+                            "bytes nor nil, its end"
+        rescue EOFError
+          nil
+        end
+      end
+      private_constant :Reader
+
+      # A String: its bytes, whatever its encoding.
+      class Text
+        # @return [String]
+        attr_reader :string
+
+        # @param string [String]
+        def initialize(string)
+          @string = string
+        end
+
+        # @return [Integer] bytes
+        def size = @string.bytesize
+
+        # @yieldparam piece [String]
+        # @return [void]
+        def each
+          yield @string unless @string.empty?
+        end
+
+        # @return [Boolean]
+        def replayable? = true
+      end
+      private_constant :Text
+
       # Bytes of a chunk.
       CHUNK = 64 * 1024
 
