@@ -4,7 +4,7 @@ require "plait/io/native"
 require "plait/protocols/http1"
 require "plait/values/deadline"
 require "plait/values/errors"
-require_relative "native_response"
+require_relative "response"
 require_relative "wire_complaints"
 
 module Plait

@@ -2,7 +2,7 @@
 
 require "plait/values/deadline"
 require "plait/values/errors"
-require_relative "../pure_response"
+require_relative "../response"
 
 module Plait
   module HTTP
