@@ -7,15 +7,64 @@ require_relative "exchange"
 require_relative "fan_out"
 require_relative "heads"
 require_relative "options"
-require_relative "ractors"
 require_relative "redirects"
 require_relative "request"
 require_relative "retries"
 require_relative "timeouts"
-require_relative "verbs"
 
 module Plait
   module HTTP
+    # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for who has `request`: {HTTP} itself and each {Client}. GET is
+    # their own.
+    module Verbs
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def head(url, options = nil, **more, &block) = request(:head, url, options, **more, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def post(url, options = nil, **more, &block) = request(:post, url, options, **more, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def put(url, options = nil, **more, &block) = request(:put, url, options, **more, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def patch(url, options = nil, **more, &block) = request(:patch, url, options, **more, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def delete(url, options = nil, **more, &block) = request(:delete, url, options, **more, &block)
+
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] as of `request`; a Hash or keywords
+      # @return [Response]; with a block: what the block returns
+      # @raise (see Client#request)
+      def options(url, options = nil, **more, &block) = request(:options, url, options, **more, &block)
+
+      private
+
+      # @return [Hash]
+      # @raise [UsageError]
+      def keywords(options)
+        return options.to_h if options.nil? || options.is_a?(Hash)
+
+        raise UsageError, "options are a Hash or keywords, not #{options.class}; a body goes by body:, json:, form: or multipart:"
+      end
+    end
+    private_constant :Verbs
+
     # Sends requests and keeps the connections: one client for any number of threads and fibers, and for the children of a
     # fork, which start with none of the connections.
     #

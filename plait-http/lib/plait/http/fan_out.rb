@@ -12,7 +12,7 @@ require "plait/values/outcome"
 require_relative "fan_out/crew"
 require_relative "fan_out/feed"
 require_relative "fan_out/lane"
-require_relative "ractors"
+require_relative "options"
 
 module Plait
   module HTTP

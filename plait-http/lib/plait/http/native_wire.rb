@@ -5,7 +5,7 @@ require "plait/protocols/http1"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "response"
-require_relative "wire_complaints"
+require_relative "timeouts"
 
 module Plait
   module HTTP

@@ -7,7 +7,7 @@ require "plait/values/errors"
 require_relative "pure_wire/answers"
 require_relative "pure_wire/clock"
 require_relative "pure_wire/requests"
-require_relative "wire_complaints"
+require_relative "timeouts"
 
 module Plait
   module HTTP

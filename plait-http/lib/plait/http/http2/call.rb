@@ -3,7 +3,7 @@
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "../response"
-require_relative "../wire_complaints"
+require_relative "../timeouts"
 require_relative "fields"
 
 module Plait

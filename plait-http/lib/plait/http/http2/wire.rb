@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "fields"
-require_relative "../origin"
 require_relative "../url"
-require_relative "../wire_complaints"
+require_relative "../timeouts"
 require "plait/values/errors"
 
 module Plait
