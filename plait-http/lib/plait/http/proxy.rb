@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "proxy/address"
-require_relative "proxy/environment"
+require "ipaddr"
+require "plait/io/endpoint"
+require "plait/values/errors"
 require_relative "proxy/http"
 require_relative "proxy/socks5"
-require "plait/values/errors"
 
 module Plait
   module HTTP
@@ -14,6 +14,126 @@ module Plait
     #   proxy = Proxy.parse("socks5h://user:secret@localhost:1080")
     #   socket = proxy.connect(connector, origin, deadline: deadline)   # => as if it were connected to the origin
     module Proxy
+      # http_proxy, https_proxy, all_proxy and no_proxy; in lower case first. This machine itself is never asked for by way
+      # of a proxy.
+      #
+      # no_proxy is a list of hosts, divided by commas or spaces: "example.org" also stands for the names below it,
+      # ".example.org" for those alone, "example.org:8080" for one port, "10.0.0.0/8" for addresses, "*" for all.
+      class Environment
+        # @param env [#[]]
+        def initialize(env = ENV)
+          @env = env
+        end
+
+        # @param origin [Origin]
+        # @return [Array(String, String), nil] the variable and its value; nil: no proxy
+        def proxy_for(origin)
+          found = variables(origin.scheme).lazy.map { |name| [name, @env[name].to_s.strip] }.find { |_, value| !value.empty? }
+          found unless found.nil? || direct?(origin)
+        end
+
+        private
+
+        # A CGI program's HTTP_PROXY is the header Proxy of whoever asks (httpoxy, CVE-2016-5385).
+        def variables(scheme)
+          names = ["#{scheme}_proxy", "#{scheme}_proxy".upcase, "all_proxy", "ALL_PROXY"]
+          @env["REQUEST_METHOD"] ? names - ["HTTP_PROXY"] : names
+        end
+
+        def direct?(origin)
+          address = address(origin.host)
+          origin.host == "localhost" || address&.loopback? ||
+            exceptions.any? { |entry| except?(entry, origin, address) }
+        end
+
+        def exceptions = (@env["no_proxy"] || @env["NO_PROXY"]).to_s.downcase.split(/[\s,]+/).reject(&:empty?)
+
+        def except?(entry, origin, address)
+          return true if entry == "*"
+
+          host, port = place(entry)
+          return false if port && port.to_i != origin.port
+
+          network = address(host)
+          return address && within?(address, network) if network
+
+          host.start_with?(".") ? origin.host.end_with?(host) : ".#{origin.host}".end_with?(".#{host}")
+        end
+
+        def within?(address, network) = network.family == address.family && network.include?(address)
+
+        # An IPv6 address has colons of its own.
+        def place(entry)
+          return entry.match(/\A\[(.*)\](?::(\d+))?\z/)&.captures || [entry, nil] if entry.start_with?("[")
+
+          entry.count(":") > 1 ? [entry, nil] : entry.split(":", 2)
+        end
+
+        # @return [IPAddr, nil]
+        def address(text)
+          IPAddr.new(text)
+        rescue IPAddr::Error
+          nil
+        end
+      end
+      private_constant :Environment
+
+      # Where a proxy is and who we are there, as people write it: scheme://user:password@host:port.
+      class Address
+        FORM = %r{\A(?:(?<scheme>[a-z][a-z0-9+.-]*)://)?(?:(?<userinfo>[^@/?#]*)@)?(?<place>[^@/?#]+)/?\z}i
+        private_constant :FORM
+
+        class << self
+          # @param text [String] without a scheme it is an HTTP proxy's
+          # @param forms [String] what can be given, for messages
+          # @return [Address]
+          # @raise [UsageError] whose message has no password in it
+          def parse(text, forms)
+            parts = FORM.match(text.strip) if text.valid_encoding?
+            raise UsageError, "#{safe(text).inspect} is no address of a proxy; give #{forms}" unless parts
+
+            new((parts[:scheme] || "http").downcase, parts[:place], decode(parts[:userinfo]))
+          end
+
+          private
+
+          # Whatever the password has in it.
+          def safe(text) = text.scrub.sub(%r{\A([a-z0-9+.-]*://)?.*@}im, '\1…@')
+
+          def decode(userinfo)
+            return if userinfo.nil? || userinfo.empty?
+
+            user, password = userinfo.split(":", 2).map { |word| word.b.gsub(/%(\h\h)/) { |code| code[1, 2].hex.chr } }
+            [user, password.to_s].map(&:freeze).freeze
+          end
+        end
+
+        # @return [String] in lower case
+        attr_reader :scheme
+        # @return [Array(String, String), nil] user and password, decoded
+        attr_reader :credentials
+
+        # @api private
+        def initialize(scheme, place, credentials)
+          @scheme = scheme
+          @place = place
+          @credentials = credentials
+        end
+
+        # @param default_port [Integer]
+        # @return [Io::Endpoint]
+        # @raise [UsageError]
+        def endpoint(default_port)
+          Io::Endpoint.parse("tcp://#{@place}", default_port: default_port)
+        rescue UsageError => e
+          raise UsageError, "the proxy #{self}: #{e.message}"
+        end
+
+        # @return [String] without the credentials
+        def to_s = "#{@scheme}://#{@place}"
+      end
+      private_constant :Address
+
       # What {parse} takes.
       FORMS = "http://host:port, socks5://host:port (names are resolved here) or socks5h://host:port (by the proxy), with " \
               "user:password@ before the host where it wants them"
