@@ -2,12 +2,8 @@
 
 require "net/http"
 require "openssl"
-require_relative "net_http/mend"
 require_relative "net_http/pool"
 require_relative "net_http/session"
-require_relative "net_http/settings"
-require_relative "net_http/store_history"
-require_relative "net_http/tls_sessions"
 
 module Plait
   module HTTP
@@ -23,6 +19,112 @@ module Plait
     # its last answer was read to the end, the next session with the same {Key} gets it; one whose exchange was broken off
     # in any way is closed. See guides/net_http.md for what else is different.
     module NetHTTP
+      # The last TLS session with each origin, so that a new connection costs one round trip less. Sessions are kept by
+      # {Key}: what was verified for one set of TLS settings counts for no other.
+      class TLSSessions
+        LIMIT = 512
+
+        def initialize
+          @lock = Thread::Mutex.new
+          @sessions = {}
+        end
+
+        # @return [OpenSSL::SSL::Session, nil]
+        def [](key) = try { @sessions[key] }
+
+        # @return [void]
+        def []=(key, session)
+          try do
+            @sessions.delete(key)
+            @sessions.shift if @sessions.size >= LIMIT
+            @sessions[key] = session
+          end
+        end
+
+        # @return [void]
+        def clear = try { @sessions.clear }
+
+        private
+
+        # Nothing is lost but a round trip if somebody else is at it.
+        def try
+          return unless @lock.try_lock
+
+          begin
+            yield
+          ensure
+            @lock.unlock
+          end
+        end
+      end
+      private_constant :TLSSessions
+
+      # An OpenSSL::X509::Store can't be asked what is in it, and open-uri and others make one for each request. It
+      # remembers what it was made of, so that {Key} can tell that two of them trust the same.
+      module StoreHistory
+        CHANGES = %i[add_cert add_crl add_file add_path set_default_paths flags= purpose= time= trust= verify_callback=].freeze
+
+        # Of the class itself. A store that was made before has no history, and is equal to nothing but itself.
+        module Beginning
+          def new(*)
+            super.tap { |store| store.instance_variable_set(:@plait_made_of, []) if store.instance_of?(OpenSSL::X509::Store) }
+          end
+        end
+
+        CHANGES.each do |name|
+          define_method(name) do |*arguments|
+            @plait_made_of&.push([name, *arguments.map { |argument| StoreHistory.comparable(argument) }])
+            super(*arguments)
+          end
+        end
+
+        # @return [Object] equal for what makes no difference
+        def self.comparable(argument)
+          case argument
+          when String then argument.dup.freeze
+          when OpenSSL::X509::Certificate, OpenSSL::X509::CRL then argument.to_der
+          else argument
+          end
+        end
+      end
+      private_constant :StoreHistory
+
+      # The methods of a module put in front of a class's own, and taken away again. A module can't be taken out of a
+      # class, but it can be emptied: then the class's methods are its own as before.
+      class Mend
+        # @param target [Class]
+        # @param source [Module] with the methods
+        def initialize(target, source)
+          @target = target
+          @source = source
+          @shim = Module.new
+          @shim.define_singleton_method(:inspect) { "#{source} (put in front of #{target})" }
+        end
+
+        # @return [void]
+        def apply
+          names.each { |name| put(name) }
+          @target.prepend(@shim)
+        end
+
+        # @return [void]
+        def undo = names.each { |name| @shim.remove_method(name) if @shim.method_defined?(name) || hidden?(name) }
+
+        private
+
+        def names = @source.instance_methods(false) + @source.private_instance_methods(false)
+
+        # A method that Net::HTTP keeps private is private here, too.
+        def put(name)
+          hidden = @target.private_method_defined?(name)
+          @shim.define_method(name, @source.instance_method(name))
+          @shim.send(:private, name) if hidden
+        end
+
+        def hidden?(name) = @shim.private_method_defined?(name)
+      end
+      private_constant :Mend
+
       @pool = Pool.new
       @tls_sessions = TLSSessions.new
       @mends = [Mend.new(Net::HTTP, Session), Mend.new(OpenSSL::X509::Store, StoreHistory),

@@ -1,13 +1,71 @@
 # frozen_string_literal: true
 
 require "net/http"
-require_relative "settings"
-require_relative "statistics"
+require "plait/values/errors"
 require_relative "stock"
 
 module Plait
   module HTTP
     module NetHTTP
+      # What can be set, see {NetHTTP.configure}. Immutable: a change is a new one, put in the other's place.
+      class Settings
+        # Half of the 1,024 descriptors that a process may usually have; a single origin gets half of these.
+        DEFAULTS = { total: 512, per_key: 256, idle_timeout: 30, strict: true }.freeze
+
+        # @return [Integer] connections open at once, in use and idle
+        attr_reader :total
+        # @return [Integer] of these, with the same {Key}
+        attr_reader :per_key
+        # @return [Numeric] seconds for which a connection that nobody uses is kept
+        attr_reader :idle_timeout
+        # @return [Boolean] whether an answer that ends before it is complete is an EOFError; to Net::HTTP it is a success
+        attr_reader :strict
+
+        # @raise [UsageError] for an unknown setting, or a value that makes no sense
+        def initialize(**changes)
+          unknown = changes.keys - DEFAULTS.keys
+          raise UsageError, "no such setting: #{unknown.join(", ")}; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
+
+          @total, @per_key, @idle_timeout, @strict = DEFAULTS.merge(changes).values_at(:total, :per_key, :idle_timeout, :strict)
+          check
+          freeze
+        end
+
+        # @return [Settings]
+        def with(**changes) = Settings.new(**to_h, **changes)
+
+        # @return [Hash{Symbol => Object}]
+        def to_h = { total: total, per_key: per_key, idle_timeout: idle_timeout, strict: strict }
+
+        private
+
+        def check
+          { total: total, per_key: per_key }.each do |name, value|
+            next if value.is_a?(Integer) && value.positive?
+
+            raise UsageError, "#{name} must be a positive Integer, not #{value.inspect}"
+          end
+          return if idle_timeout.is_a?(Numeric) && !idle_timeout.negative?
+
+          raise UsageError, "idle_timeout must be a number of seconds, not #{idle_timeout.inspect}"
+        end
+      end
+      private_constant :Settings
+
+      # What the pool has done since it began, and holds now.
+      #
+      # @!attribute opened [Integer] connections that were opened, or tried to be
+      # @!attribute reused [Integer] times a connection was handed out again
+      # @!attribute stale [Integer] connections the peer had closed, or sent something on, while they were idle
+      # @!attribute evicted [Integer] connections closed because they were idle too long, or to make room for others
+      # @!attribute discarded [Integer] connections closed by their user, or because their exchange was not completed
+      # @!attribute waited [Integer] times somebody had to wait for a connection
+      # @!attribute in_use [Integer] connections that belong to a Net::HTTP that is started
+      # @!attribute idle [Integer] connections that belong to nobody
+      # @!attribute waiting [Integer] threads and fibers in the line
+      Statistics = Struct.new(:opened, :reused, :stale, :evicted, :discarded, :waited, :in_use, :idle, :waiting,
+                              keyword_init: true)
+
       # The connections of all Net::HTTP objects of a process, for any number of threads and fibers.
       #
       # All state changes under one lock, which is held for microseconds, never while something waits, and during which no

@@ -1,19 +1,160 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "timeout"
 require "plait/mechanisms/compat"
 require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ours
-require_relative "exchange"
+require "plait/protocols/http1/persistence"
+require "plait/values/errors"
 require_relative "connection"
-require_relative "key"
 require_relative "lease"
 require_relative "pool"
-require_relative "pooled_socket"
-require_relative "reuse"
 
 module Plait
   module HTTP
     module NetHTTP
+      # All that makes a connection what it is: two Net::HTTP objects with equal keys may use each other's. Whatever is
+      # no part of it (the timeouts) is set anew for each use.
+      module Key
+        TLS = Net::HTTP::SSL_IVNAMES
+
+        module_function
+
+        # @param http [Net::HTTP]
+        # @return [Array] to be compared with eql?
+        def of(http)
+          place = [kind(http), http.address, http.port, *local(http), *proxy(http)]
+          place.concat(tls(http)) if http.use_ssl?
+          place.map! { |part| comparable(part) }.freeze
+        end
+
+        # A subclass may connect in its own way. The classes made by Net::HTTP.Proxy, one a call, do not.
+        def kind(http)
+          kind = http.class
+          kind = kind.superclass while kind.respond_to?(:proxy_class?) && kind.proxy_class?
+          kind
+        end
+
+        def local(http)
+          [http.local_host, http.local_port, http.instance_variable_get(:@ipaddr), http.use_ssl?]
+        end
+
+        # The credentials too: those of a tunnel are sent once, when it is opened.
+        def proxy(http)
+          return [nil] unless http.proxy?
+
+          [http.proxy_address, http.proxy_port, http.proxy_user, http.proxy_pass,
+           http.instance_variable_get(:@proxy_use_ssl)]
+        end
+
+        def tls(http) = TLS.map { |name| http.instance_variable_get(name) }
+
+        # What it says where that can be read; else the object itself, which is equal to nothing but itself.
+        def comparable(part)
+          case part
+          when String then part.frozen? ? part : part.dup.freeze
+          when Array then part.map { |one| comparable(one) }.freeze
+          when nil, Symbol, Numeric, true, false, Module then part
+          else comparable_secret(part)
+          end
+        end
+
+        def comparable_secret(part)
+          case part
+          when OpenSSL::X509::Certificate then part.to_der
+          when OpenSSL::PKey::PKey then part.respond_to?(:public_to_der) ? part.public_to_der : part
+          when OpenSSL::X509::Store then part.instance_variable_get(:@plait_made_of)&.dup || part
+          else part
+          end
+        end
+      end
+
+      # What a request and its answer tell about their connection, beyond what Net::HTTP looks at.
+      module Reuse
+        RULES = Protocols::HTTP1::Persistence
+        private_constant :RULES
+
+        module_function
+
+        # @return [Boolean] whether it is certain where the answer ended, and that the peer has read the whole request
+        def safe?(request, response)
+          lengths = response.get_fields("content-length") || []
+          return false if lengths.size > 1 || (lengths.any? && response.key?("transfer-encoding")) # RFC 9112 §6.3
+
+          # The peer may have answered instead of asking for the body, and may take what comes next for it.
+          !request.key?("expect")
+        end
+
+        # @return [Boolean] whether the connection belongs to whoever has logged in on it
+        def bound?(request, response)
+          RULES.login_in_request?(request.each_header) || RULES.login_in_answer? { |name| response[name] }
+        end
+
+        # @return [Float, nil] seconds for which the peer says it keeps the connection, less a margin
+        def kept_for(response) = RULES.margin(RULES.kept("timeout", response["keep-alive"]))
+
+        # @return [Integer, nil] further requests that the peer takes on it
+        def kept_times(response) = RULES.kept("max", response["keep-alive"])
+      end
+      private_constant :Reuse
+
+      # One request of a Net::HTTP and its answer, from the first attempt to the last.
+      class Exchange
+        # @param request [Net::HTTPGenericRequest]
+        def initialize(request)
+          @request = request
+          @fiber = Fiber.current
+          @stale = 0
+        end
+
+        # @return [Net::HTTPResponse, nil] from when the caller has got it
+        attr_accessor :response
+
+        # Another request on the same Net::HTTP is in order only from the response's own block, once the body is read.
+        # Everything else would mix the answers.
+        # @raise [UsageError]
+        def admit_another
+          read = @response&.instance_variable_get(:@read)
+          return if read && @fiber.equal?(Fiber.current)
+
+          raise UsageError, "this Net::HTTP is waiting for the answer to its #{@request.method} #{@request.path}: give each " \
+                            "thread and fiber a Net::HTTP of its own, and read a body before you send the next request"
+        end
+
+        # @param socket [PooledSocket] on which it is about to be sent
+        attr_writer :socket
+
+        # @return [Boolean] whether connections that have been idle are to be mistrusted
+        def fresh? = @stale.positive?
+
+        # Runs the caller's block. Net::HTTP then reads what the block has not read; but when that was left half-way (a break
+        # out of read_body, a timeout that was rescued), it would begin anew, with the length of the whole, and wait for
+        # bytes that never come. So that was all of the answer, and the end of the connection.
+        def with_body
+          @socket&.body_untouched
+          yield
+          return unless @socket&.body_touched? && !@response.instance_variable_get(:@read)
+
+          @socket.close
+          @response.instance_variable_set(:@read, true)
+        end
+
+        # How often Net::HTTP may try, in all. Its own rule is the method alone; but when something of the answer has come,
+        # the caller may have got it, and a body that was read from a stream is gone.
+        # @param allowed [Integer] the caller's max_retries
+        # @param error [Exception, nil] why it asks
+        # @return [Integer]
+        def retries(allowed, error)
+          return allowed unless @socket
+          return 0 if @socket.received? || @request.body_stream
+
+          # The pool's doing, not the caller's: with a connection of his own it would not have happened.
+          @stale = 1 if @socket.reused? && !error.is_a?(Timeout::Error)
+          allowed + @stale
+        end
+      end
+      private_constant :Exchange
+
       # What Net::HTTP does differently while it is mended: where it connects, where a request begins and ends, and where
       # a session is over. Its own methods do the work.
       module Session
