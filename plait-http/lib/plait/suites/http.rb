@@ -1,22 +1,202 @@
 # frozen_string_literal: true
 
 require "etc"
-require "plait/suites/common/suite"
+require "net/http"
+require "socket"
 require "plait/lab"
-require_relative "http/counted_workload"
+require "plait/suites/common/suite"
+require_relative "../http"
 require_relative "http/embedded_target"
-require_relative "http/keep_alive"
-require_relative "http/kept_socket"
-require_relative "http/one_shot"
-require_relative "http/plait_client"
-require_relative "http/raw_socket"
-require_relative "http/site_target"
 
 module Plait
   module Suites
     # Net::HTTP as it comes with Ruby, sockets by hand and Plait::HTTP, on every mechanism, against an origin that takes its
     # time to answer.
     class Http < Suite
+      # A workload that has more to tell once it has been run: what its target has counted.
+      class CountedWorkload < Lab::Workload
+        # @param target [EmbeddedTarget, SiteTarget] is run around the cells
+        def initialize(target, **options)
+          super(around: ->(&block) { target.around(&block) }, **options)
+          @target = target
+        end
+
+        # @return [Array<String>]
+        def notes = super + @target.notes
+      end
+      private_constant :CountedWorkload
+
+      # What a row got, whichever client it used: as much of Net::HTTP's response as is looked at.
+      # @!attribute code
+      #   @return [String] "200"
+      # @!attribute body
+      #   @return [String]
+      # @!attribute message
+      #   @return [String] the reason
+      Answer = Struct.new(:code, :body, :message) do
+        # @return [nil] whoever makes one has seen to it that the body is whole
+        def content_length = nil
+      end
+      private_constant :Answer
+
+      # A body: one request on a connection that is kept. There come to be as many connections as requests in flight:
+      # whoever needs one takes one that is idle, or opens the next.
+      class KeepAlive
+        # @param row [#uri, #path, #verify] what to ask, and whether the answer is right
+        def initialize(row)
+          @row = row
+          @idle = []
+          @owner = Process.pid
+          @lock = Mutex.new
+        end
+
+        # @param id [Integer] of the request
+        # @return [Integer] the id, when the answer was the one to this request
+        def call(id)
+          http = take || connect(@row.uri(id))
+          response = request(http, @row.path(id))
+          give_back(http)
+          @row.verify(id, response)
+          id
+        end
+
+        # @return [Proc]
+        def to_proc = method(:call).to_proc
+
+        private
+
+        # A connection that was opened before a fork is the parent's.
+        def take
+          @lock.synchronize do
+            @idle.clear.then { @owner = Process.pid } unless @owner == Process.pid
+            @idle.pop
+          end
+        end
+
+        def give_back(http) = @lock.synchronize { @idle.push(http) }
+
+        def connect(uri) = Net::HTTP.start(uri.hostname, uri.port, use_ssl: uri.is_a?(URI::HTTPS))
+
+        # A connection on which something went wrong, or somebody stopped waiting, is not used again.
+        def request(http, path)
+          response = http.request_get(path)
+        ensure
+          http.finish unless response
+        end
+      end
+      private_constant :KeepAlive
+
+      # A body: one request on a connection of its own.
+      class OneShot
+        # @param row [#uri, #verify] what to ask, and whether the answer is right
+        def initialize(row)
+          @row = row
+        end
+
+        # @param id [Integer] of the request
+        # @return [Integer] the id, when the answer was the one to this request
+        def call(id)
+          @row.verify(id, Net::HTTP.get_response(@row.uri(id)))
+          id
+        end
+
+        # @return [Proc]
+        def to_proc = method(:call).to_proc
+      end
+      private_constant :OneShot
+
+      # A body: one request by hand, on a socket of its own, as people write it who find Net::HTTP slow. It knows what its
+      # origin answers (a Content-Length, nothing chunked) and nothing more of HTTP.
+      class RawSocket
+        BIG = 65_536
+        # A server that never ends its head would fill the memory.
+        LONGEST_HEAD = 65_536
+        HEAD_END = "\r\n\r\n"
+
+        # @param row [#uri, #path, #verify] what to ask, and whether the answer is right
+        # @param piece [Integer] bytes asked of the socket at once: one shows what a system call a byte costs
+        def initialize(row, piece: BIG)
+          @row = row
+          @piece = piece
+        end
+
+        # @param id [Integer] of the request
+        # @return [Integer] the id, when the answer was the one to this request
+        def call(id)
+          uri = @row.uri(id)
+          TCPSocket.open(uri.hostname, uri.port) { |socket| @row.verify(id, ask(socket, uri, id, "close")) }
+          id
+        end
+
+        # @return [Proc]
+        def to_proc = method(:call).to_proc
+
+        private
+
+        def ask(socket, uri, id, connection)
+          socket.write("GET #{@row.path(id)} HTTP/1.1\r\nHost: #{uri.hostname}:#{uri.port}\r\nConnection: #{connection}\r\n\r\n")
+          receive(socket)
+        end
+
+        def receive(socket)
+          bytes = +"".b
+          more(socket, bytes) until (finish = bytes.index(HEAD_END)) || bytes.bytesize > LONGEST_HEAD
+          raise IOError, "no end of the head within #{LONGEST_HEAD} bytes" unless finish
+
+          body = finish + HEAD_END.bytesize
+          length = bytes[/^content-length: *(\d+)/i, 1].to_i
+          more(socket, bytes) until bytes.bytesize >= body + length
+          Answer.new(bytes[9, 3], bytes.byteslice(body, length), bytes[/\A\S+ \d+ ([^\r]*)/, 1])
+        end
+
+        def more(socket, bytes) = bytes << socket.readpartial(@piece)
+      end
+      private_constant :RawSocket
+
+      # As {RawSocket}, on sockets that are kept: whoever needs one takes one that is idle, or opens the next.
+      class KeptSocket < RawSocket
+        def initialize(row)
+          super
+          @idle = []
+        end
+
+        # @param id [Integer] of the request
+        # @return [Integer] the id, when the answer was the one to this request
+        def call(id)
+          uri = @row.uri(id)
+          socket = @idle.pop || TCPSocket.new(uri.hostname, uri.port)
+          answer = ask(socket, uri, id, "keep-alive")
+          @idle.push(socket)
+          @row.verify(id, answer)
+          id
+        ensure
+          socket&.close unless answer
+        end
+      end
+      private_constant :KeptSocket
+
+      # A body: one request by Plait::HTTP, whose pool of connections all of a row share.
+      class PlaitClient
+        # @param row [#uri, #verify] what to ask, and whether the answer is right
+        # @param limit [Integer] in flight at once
+        def initialize(row, limit)
+          @row = row
+          @client = HTTP::Client.new(pool: { per_key: limit, max: limit })
+        end
+
+        # @param id [Integer] of the request
+        # @return [Integer] the id, when the answer was the one to this request
+        def call(id)
+          response = @client.get(@row.uri(id).to_s)
+          @row.verify(id, Answer.new(response.status.to_s, response.body, response.reason))
+          id
+        end
+
+        # @return [Proc]
+        def to_proc = method(:call).to_proc
+      end
+      private_constant :PlaitClient
+
       PLACE = 30
       NAME = "http"
       TITLE = "HTTP"

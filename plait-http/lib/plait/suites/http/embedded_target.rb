@@ -1,13 +1,127 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
+require "net/http"
+require "openssl"
 require "plait/suites/common/descriptor_limit"
-require_relative "origin"
 require "plait/suites/common/suite"
+require "plait/suites/common/unreachable_origin"
+require "plait/values/errors"
+require_relative "origin"
 
 module Plait
   module Suites
     class Http < Suite
+      # Somebody's real site as what is asked: few at a time. Its answers may differ from one another, so that only this is
+      # checked of each: that it is a success, and whole.
+      class SiteTarget
+        # So many at once are bearable for a site that did not ask to be measured.
+        POLITE_LIMIT = 8
+        PORTS = (1..65_535)
+        OPEN_SECONDS = 5
+        READ_SECONDS = 15
+        # What Net::HTTP asks for by itself. Said aloud, it leaves the body as it was sent.
+        AS_SENT = { "Accept-Encoding" => "gzip;q=1.0,deflate;q=0.6,identity;q=0.3" }.freeze
+        FAILURES = [SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, IOError, Net::ProtocolError,
+                    Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError].freeze
+
+        # @return [Array<String>]
+        attr_reader :notes
+
+        # @param url [String]
+        # @raise [UsageError] unless it is an address of HTTP
+        # @raise [UnreachableOrigin] when it does not answer with a success
+        def initialize(url)
+          @uri = parse(url)
+          @notes = ["Asked #{@uri} over the network: its load and the network's are in the figures."]
+          check
+        end
+
+        # @return [Boolean]
+        def embedded? = false
+
+        # @return [Array<Integer>] limits worth looking at
+        def limits(requests) = [[POLITE_LIMIT, requests].min]
+
+        # @return [Boolean]
+        def patient?(_requests) = true
+
+        # @return [String]
+        def title(requests) = "HTTP: #{requests} requests of #{@uri}"
+
+        # Nothing to start.
+        def around = yield
+
+        # @return [SiteTarget] every row asks the same
+        def row(_label) = self
+
+        # @return [URI::HTTP]
+        def uri(_id) = @uri
+
+        # @return [String]
+        def path(_id) = @uri.request_uri
+
+        # @raise [UnreachableOrigin] when it no longer answers with a success, or breaks off
+        def verify(_id, response)
+          raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}" unless response.code.start_with?("2")
+
+          check_length(response.body.to_s.bytesize, response.content_length)
+        end
+
+        private
+
+        def parse(url)
+          uri = URI.parse(url)
+          fault = fault_of(uri)
+          raise UsageError, "#{url.inspect} #{fault}; give one like https://example.org/" if fault
+
+          uri.path = "/" if uri.path.empty?
+          uri
+        rescue URI::InvalidURIError
+          raise UsageError, "#{url.inspect} is no address; give one like https://example.org/"
+        end
+
+        # Ruby would take a port above the last one for another, and not send a password, but the report would tell it.
+        def fault_of(uri)
+          return "is no address of HTTP" if !uri.is_a?(URI::HTTP) || uri.hostname.to_s.empty?
+          return "names a port that does not exist" unless PORTS.cover?(uri.port)
+
+          "has a user or a password in it, which would not be sent" if uri.userinfo
+        end
+
+        # Once, before anything is measured.
+        def check
+          judge(ask)
+        rescue *FAILURES => e
+          raise UnreachableOrigin, "#{@uri} does not answer (#{e.message}): check the address and the network, or " \
+                                   "leave it out to measure against the embedded origin"
+        end
+
+        def ask
+          Net::HTTP.start(@uri.hostname, @uri.port, use_ssl: @uri.is_a?(URI::HTTPS), open_timeout: OPEN_SECONDS,
+                                                    read_timeout: READ_SECONDS) { |http| http.request_get(@uri, AS_SENT) }
+        end
+
+        def judge(response)
+          refuse(response) unless response.is_a?(Net::HTTPSuccess)
+          check_length(response.body.to_s.bytesize, response.content_length)
+          @encoded = response["Content-Encoding"]
+        end
+
+        def refuse(response)
+          advice = response["Location"] ? "give #{response["Location"]} instead" : "give an address that answers 200"
+          raise UnreachableOrigin, "#{@uri} answered #{response.code} #{response.message}: #{advice}"
+        end
+
+        # Net::HTTP takes a body that ends too early for a whole one. Where it decodes one, the lengths can't be compared; but
+        # of one that ends too early nothing is left then.
+        def check_length(bytes, announced)
+          return if announced.nil? || bytes >= announced || (@encoded && bytes.positive?)
+
+          raise UnreachableOrigin, "#{@uri} broke off after #{bytes} of the #{announced} bytes it had announced " \
+                                   "(Content-Length); nothing can be measured on answers that are not whole"
+        end
+      end
+
       # The embedded origin as what is asked. It counts the requests of each row apart, which proves how many were
       # really in flight, whatever the limit says.
       class EmbeddedTarget

@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "plait/suites/http/origin"
-require "plait/suites/http/origin/request"
+require "plait/suites/http/origin/server"
 
 class OriginRequestTest < Minitest::Test
   Request = Plait::Suites::Origin::Request
