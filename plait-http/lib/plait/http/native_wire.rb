@@ -11,8 +11,8 @@ module Plait
   module HTTP
     NativeHTTP.define_wire(self) if Native.available?
 
-    # One HTTP/1.1 connection, in C: rb_wire.h. Its twin is PureWire, where the methods are documented. What is
-    # here are the errors that C raises.
+    # One HTTP/1.1 connection, in C: plait-io/ext/plait_io/wire/rb_wire.h. Its twin PureWire documents the methods. This part
+    # makes the errors that C raises.
     class NativeWire
       include WireComplaints
 

@@ -10,11 +10,11 @@ require_relative "timeouts"
 
 module Plait
   module HTTP
-    # One HTTP/1.1 connection of a client, in Ruby; twin of NativeWire (rb_wire.h). It sends a request and receives
-    # the answer to it; of pools, redirects and retries it knows nothing.
+    # One HTTP/1.1 connection of a client, in Ruby; twin of NativeWire (plait-io/ext/plait_io/wire/rb_wire.h). It sends a
+    # request and receives the answer, and knows nothing of pools, redirects and retries.
     #
-    # Whatever ends an exchange early (an error, a timeout, a kill, a cancellation, `break`) closes the connection: an answer
-    # that is still on its way reaches nobody.
+    # An exchange that ends early (an error, a timeout, a kill, a cancellation, `break`) closes the connection: a late answer
+    # never reaches another request.
     class PureWire
       # How long each wait may take.
       module Clock
