@@ -10,10 +10,10 @@ class FetchBadInputTest < Minitest::Test
   def test_options
     { "--limit 0" => "--limit 0: must be 1 or more", "--per-host x" => "--per-host x: not a whole number",
       "--retries -1" => "--retries -1: can't be negative", "--timeout 0" => "--timeout 0: must be more than 0",
-      "--rate 5/d" => "--rate 5/d: not a rate", "--rate" => "--rate needs a value", "--crawl" => "--crawl: plait fetch no longer follows links",
-      "--header nonsense" => "--header nonsense: not a header", "--header X:\u0001" => "X", "--method a(b" => "\"A(B\" can't be the method",
+      "--rate 5/d" => "--rate 5/d: not a rate", "--rate" => "--rate needs a value",
+      "--crawl" => "--crawl: plait fetch no longer follows links", "--header nonsense" => "--header nonsense: not a header",
+      "--header X:\u0001" => "X", "--method a(b" => "\"A(B\" can't be the method", "--proxy ftp://x" => "ftp",
       "--cacert missing" => "missing can't be read: No such file", "--data @missing" => "missing can't be read: No such file",
-      "--proxy ftp://x" => "ftp",
       "--on quantum" => "--on: unknown mechanism \"quantum\"",
       "--on threads,fibers" => "--on threads,fibers: takes one mechanism",
       "--on ractors" => "--on ractors: a ractor can't use a connection", "--out" => "--out needs a value",

@@ -5,7 +5,7 @@
 require "test_helper"
 require "plait/cli"
 require "plait/cli/fetch/book"
-require "plait/cli/fetch/input"
+require "plait/cli/fetch/lines"
 require "plait/cli/fetch/output"
 require "plait/cli/fetch/record"
 require "fileutils"

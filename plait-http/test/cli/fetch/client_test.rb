@@ -27,7 +27,7 @@ class FetchClientTest < Minitest::Test
   def test_the_host_is_left_alone_by_other_jobs_and_after_the_last_attempt_too
     site = origin { |path, _| path == "/a" ? [429, { "Retry-After" => "1" }, ""] : [200, {}, "x"] }
     fetcher = client(retries: 0)
-    assert_equal [429, 200], %w[/a /b].map { |path| fetcher.perform(job(site.url(path))).status }
+    assert_equal([429, 200], %w[/a /b].map { |path| fetcher.perform(job(site.url(path))).status })
     assert_operator site.requests[1].at - site.requests[0].at, :>=, 0.9
   end
 
@@ -35,7 +35,7 @@ class FetchClientTest < Minitest::Test
     site = origin { [503, { "Retry-After" => "86400" }, ""] }
     fetcher = client
     results = Array.new(2) { fetcher.perform(job(site.url("/a"))) }
-    assert_equal [["status_503", 1], ["retry_after", 0]], results.map { |result| [result.kind, result.attempts] }
+    assert_equal([["status_503", 1], ["retry_after", 0]], results.map { |result| [result.kind, result.attempts] })
     assert_equal 1, site.requests.size
     assert_equal 200, fetcher.perform(job(origin.url("/", host: "localhost"))).status
   end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/fetch/input"
+require "plait/cli/fetch/lines"
 require "tempfile"
 
 class FetchLinesTest < Minitest::Test

@@ -17,8 +17,8 @@ module Plait
       # What a newcomer has to know, as paragraphs.
       ABOUT = ""
       # Name of an option => its value's name (`banner`), description and default (`desc`, `default`); `type: :boolean`
-      # takes no value, `repeatable: true` makes an Array of several, `lazy:` is the value where the option stands alone, `alias:` a short name. With `instead:` it is one of
-      # other programs, and this is to be said of it.
+      # takes no value, `repeatable: true` makes an Array of several, `lazy:` is the value where the option stands alone,
+      # `alias:` a short name. With `instead:` it is one of other programs, and this is to be said of it.
       OPTIONS = {}.freeze
       EXAMPLES = {}.freeze
       # How many words it takes besides options.

@@ -17,7 +17,6 @@ module Plait
           @lasts = ranges.map(&:last)
         end
 
-        # @param number [Integer]
         # @return [Boolean] whether it was new
         def add(number)
           place = after(number)
@@ -29,11 +28,8 @@ module Plait
           true
         end
 
-        # @param number [Integer]
-        # @return [Boolean]
         def include?(number) = within?(after(number) - 1, number)
 
-        # @return [Integer]
         def size = @firsts.zip(@lasts).sum { |first, last| last - first + 1 }
 
         # @return [Array<Array(Integer, Integer)>]
@@ -72,7 +68,6 @@ module Plait
         # - ok, failed: finished lines with a success, and with a failure
         State = Struct.new(:mark, :done, :offset, :ok, :failed, keyword_init: true)
 
-        # @return [String]
         attr_reader :path
 
         # @param output [String] the file beside which it lies
@@ -81,12 +76,11 @@ module Plait
         end
 
         # @return [State, nil] nil when there is none
-        # @raise [UsageError] when it can't be understood
         def load
           text = File.read(path)
           fields = JSON.parse(text, symbolize_names: true)
           raise UsageError, unknown unless fields.is_a?(Hash) && fields.delete(:version) == VERSION
-          raise UsageError, "#{path} is of a crawl, which plait fetch no longer does: name another output" if fields.delete(:crawl)
+          raise UsageError, "#{path} is of a crawl, which plait fetch no longer does: name another output" if fields.delete :crawl
 
           State.new(**fields)
         rescue Errno::ENOENT
@@ -95,9 +89,6 @@ module Plait
           raise UsageError, unknown
         end
 
-        # @param state [State]
-        # @return [void]
-        # @raise [Terminal::Unwritable]
         def save(state) = Writing.replace(path, JSON.generate(version: VERSION, **state.to_h))
 
         private
@@ -119,9 +110,6 @@ module Plait
         # @return [Integer] those that were there before this run, and of them the failures
         attr_reader :before, :before_failed
 
-        # @param output [JsonLines, Folder, StandardOutput]
-        # @param source [Lines, Words]
-        # @raise [UsageError] when the output belongs to something else
         def initialize(output, source)
           @output = output
           @source = source
@@ -132,40 +120,31 @@ module Plait
           @due = 0.0 # soon: so far no line of the input is read that identifies it
         end
 
-        # @param number [Integer]
-        # @return [Boolean]
         def done?(number) = @done.include?(number)
 
         # @return [Integer] lines finished, blank ones included
         def size = @size ||= @done.size
 
         # A line that asks for nothing is finished.
-        # @return [void]
         def skip(number) = tick(number)
 
-        # @param job [Job]
-        # @param result [Result]
-        # @return [void]
-        # @raise [Terminal::Closed, Terminal::Unwritable]
         def finish(job, result)
           @output.write(job, result)
           count(job.line, result.ok?)
         end
 
         # Saves how far it is, now and then.
-        # @return [void]
         def save_now_and_then
           save if @journal && Deadline.now >= @due
         end
 
         # First the output is made durable: the journal never tells of what is not there.
-        # @return [void]
-        # @raise [Terminal::Unwritable]
         def save
           return unless @journal
 
           @output.flush
-          @journal.save(Journal::State.new(mark: @source.mark, done: @done.to_a, offset: @output.offset, ok: @ok, failed: @failed))
+          @journal.save(Journal::State.new(mark: @source.mark, done: @done.to_a, offset: @output.offset,
+                                           ok: @ok, failed: @failed))
           @due = Deadline.now + INTERVAL
         end
 

@@ -31,7 +31,6 @@ module Plait
         # @return [Integer] jobs under way in this process
         attr_reader :active
 
-        # @param settings [Settings]
         # @param parts [String, nil] a folder: bodies go there as they come, each into a file that has the number of its line
         # @param connections [Integer] to one origin
         def initialize(settings, parts: nil, connections: settings.limit)
@@ -47,13 +46,9 @@ module Plait
         end
 
         # From now on no attempt is made.
-        # @return [void]
         def stop = @stopped = true
 
-        # @param job [Job]
         # @return [Result]
-        # @raise [CancelledError] after {#stop}
-        # @raise [Terminal::Unwritable] on a full disk
         def perform(job, timeouts: @timeouts, deadline: nil, **)
           under_way do
             attempts = 0

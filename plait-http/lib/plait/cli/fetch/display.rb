@@ -17,10 +17,6 @@ module Plait
         # Seconds over which the rate is taken: more of them smooth it.
         SPAN = 10.0
 
-        # @param terminal [Terminal]
-        # @param source [Lines, Words]
-        # @param book [Book]
-        # @param tally [Tally]
         # @param silent [Boolean] show nothing, since records go to the same screen
         def initialize(terminal, source, book, tally, silent: false)
           @terminal = terminal
@@ -34,7 +30,6 @@ module Plait
         end
 
         # Shows the state of the run, where it is due.
-        # @return [void]
         def refresh
           now = Deadline.now
           return if now < @due
@@ -54,7 +49,6 @@ module Plait
           end
         end
 
-        # @return [void]
         def stop = @lock.synchronize { @display.clear }
 
         # @return [Float] lines in a second, of late

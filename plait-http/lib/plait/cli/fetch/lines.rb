@@ -16,7 +16,6 @@ module Plait
 
       # The URLs of the command line, as a source of lines: the first argument is line 1.
       class Words
-        # @param words [Array<String>]
         def initialize(words)
           @words = words
           @next = 0
@@ -28,19 +27,14 @@ module Plait
           Line.new(@next += 1, text.strip)
         end
 
-        # @return [Integer]
         def total = @words.size
 
-        # @return [Integer]
         def taken = @next
 
-        # @see Lines#mark
         def mark = [@words.size, Zlib.crc32(@words.join("\n"))]
 
-        # @see Lines#same?
         def same?(mark) = mark == self.mark
 
-        # @return [void]
         def close; end
       end
 
@@ -58,8 +52,6 @@ module Plait
         COUNTED_AT_ONCE = 1 << 20
         BYTE_ORDER_MARK = "\xEF\xBB\xBF".b.freeze
 
-        # @param io [IO]
-        # @raise [UsageError] for a folder
         def initialize(io)
           raise UsageError, "#{io.path} is a folder, and no list of URLs" if io.stat.directory?
 
@@ -102,10 +94,8 @@ module Plait
 
         # Waits until {#take} has a line, or the end.
         # @param seconds [Numeric, nil] at most
-        # @return [void]
         def await(seconds = nil) = @io.wait_readable(seconds)
 
-        # @return [void]
         def close = @io.close
 
         private

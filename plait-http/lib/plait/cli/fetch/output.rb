@@ -17,14 +17,10 @@ module Plait
         PATIENCE = 5.0
         PAUSE = 0.05
 
-        # @return [String]
         attr_reader :path
         # @return [Integer] bytes of the file
         attr_reader :offset
 
-        # @param path [String]
-        # @raise [UsageError] when another process writes to it
-        # @raise [Terminal::Unwritable]
         def initialize(path)
           @path = path
           @file = Writing.to(path) { File.open(path, File::RDWR | File::CREAT | File::BINARY) }
@@ -39,31 +35,21 @@ module Plait
         # @return [nil] bodies are part of the records
         def parts = nil
 
-        # @param job [Job]
-        # @param result [Result]
-        # @return [void]
-        # @raise [Terminal::Unwritable] on a full disk; {#recover} cuts off the torn line
         def write(job, result) = append(Record.build(job, result))
 
         # @param text [String] one line
-        # @return [void]
-        # @raise [Terminal::Unwritable]
         def append(text)
           Writing.to(path) { @file.write(text) }
           @offset += text.bytesize
         end
 
         # All records survive a failure of the power from now on.
-        # @return [void]
-        # @raise [Terminal::Unwritable]
         def flush = Writing.to(path) { @file.fsync }
 
         # Reads the records after a point, and cuts off a last line that is torn.
         # @param offset [Integer] bytes
         # @yieldparam number [Integer] of a line that is finished
         # @yieldparam ok [Boolean]
-        # @return [void]
-        # @raise [UsageError] when this command has not written it
         def recover(offset)
           raise UsageError, changed("it is shorter than it was") if @file.size < offset
 
@@ -77,7 +63,6 @@ module Plait
           trim
         end
 
-        # @return [void]
         def close = @file.close
 
         private
@@ -120,8 +105,6 @@ module Plait
         EXTENSION = /\.[a-z0-9]{1,8}\z/i
 
         class << self
-          # @param job [Job]
-          # @param result [Result]
           # @return [String] "example.org/docs_start-3f9a0c12b7d41e66.html"
           def of(job, result)
             host, path = job.shown.match(%r{\A\w+://([^/?#]*)([^?#]*)}).captures
@@ -157,8 +140,6 @@ module Plait
         # Bodies that are not complete.
         PARTS = ".parts"
 
-        # @param path [String]
-        # @raise [UsageError, Terminal::Unwritable]
         def initialize(path)
           @path = path
           Writing.to(path) { FileUtils.mkdir_p(path) }
@@ -167,7 +148,6 @@ module Plait
           Writing.to(path) { FileUtils.mkdir_p(parts) }
         end
 
-        # @see JsonLines
         def anchor = @index.path
 
         def offset = @index.offset
@@ -177,12 +157,10 @@ module Plait
         def flush = @index.flush
 
         # The file gets its name before its record is written: each file in the index exists.
-        # @see JsonLines#write
         def write(job, result)
           @index.append(Record.build(job, result, file: keep(job, result)))
         end
 
-        # @return [void]
         def close
           clear
           @index.close
@@ -215,7 +193,6 @@ module Plait
 
       # Records to standard output, for a program behind a pipe. Nothing is kept, so nothing can be resumed.
       class StandardOutput
-        # @param terminal [Terminal]
         def initialize(terminal)
           @terminal = terminal
           terminal.reserve_output
@@ -227,17 +204,10 @@ module Plait
         # @return [nil] bodies are part of the records
         def parts = nil
 
-        # @param job [Job]
-        # @param result [Result]
-        # @return [void]
-        # @raise [Terminal::Closed] when the reader is gone
-        # @raise [Terminal::Unwritable]
         def write(job, result) = @terminal.data(Record.build(job, result))
 
-        # @return [void]
         def flush; end
 
-        # @return [void]
         def close; end
       end
 
@@ -247,9 +217,7 @@ module Plait
         RECORDS = /\.(jsonl|ndjson)\z/i
 
         # @param word [String] "-", a file of records by its ending, else a folder
-        # @param terminal [Terminal]
         # @return [StandardOutput, JsonLines, Folder]
-        # @raise [UsageError, Terminal::Unwritable]
         def self.open(word, terminal)
           return StandardOutput.new(terminal) if word == STANDARD
 

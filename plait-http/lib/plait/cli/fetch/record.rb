@@ -41,8 +41,6 @@ module Plait
         end
 
         # Of a request that was not made, or brought no answer.
-        # @param kind [String]
-        # @param message [String]
         # @return [Result]
         def self.failure(kind, message) = new(error: kind, message: message, headers: [], bytes: 0, attempts: 0)
 
@@ -64,8 +62,6 @@ module Plait
         private_constant :BEGINNING
 
         class << self
-          # @param job [Job]
-          # @param result [Result]
           # @param file [String, nil] the name of the file that has the body, if one has
           # @return [String] with its line break
           def build(job, result, file: nil)
@@ -74,7 +70,6 @@ module Plait
             "#{JSON.generate(fields.compact)}\n"
           end
 
-          # @param line [String]
           # @return [Array(Integer, Boolean), nil] the number, and whether it is a success; nil when it is no record
           def read(line)
             match = BEGINNING.match(line) or return

@@ -10,7 +10,7 @@ require "plait/cli/exit_status"
 require_relative "book"
 require_relative "client"
 require_relative "display"
-require_relative "input"
+require_relative "lines"
 require_relative "output"
 require_relative "record"
 require_relative "summary"
@@ -27,9 +27,6 @@ module Plait
         # @return [Integer] jobs given out
         attr_reader :given
 
-        # @param source [Lines, Words]
-        # @param book [Book]
-        # @param rate [Rate, nil]
         # @yieldparam line [Line] that is no URL
         # @yieldparam problem [String]
         def initialize(source, book, rate: nil, &refuse)
@@ -54,7 +51,6 @@ module Plait
           end
         end
 
-        # @return [void]
         def stop = @stopped = true
 
         private
@@ -100,8 +96,6 @@ module Plait
         TICK = 0.05
         private_constant :TICK
 
-        # @param settings [Settings]
-        # @param terminal [Terminal]
         def initialize(settings, terminal)
           @settings = settings
           @terminal = terminal
@@ -109,7 +103,6 @@ module Plait
         end
 
         # @return [Integer] an {ExitStatus}
-        # @raise [UsageError, Terminal::Closed, Terminal::Unwritable, Interrupt]
         def call
           @began = Deadline.now
           open
@@ -129,10 +122,14 @@ module Plait
           @source = settings.source
           @output = Output.open(settings.out, terminal)
           @book = Book.new(@output, @source)
+          @finished = 0
+          connect
+        end
+
+        def connect
           @display = Display.new(terminal, @source, @book, @tally, silent: @output.anchor.nil? && terminal.out.tty?)
           @jobs = Jobs.new(@source, @book, rate: settings.rate) { |line, problem| reject(line, problem) }
           @client = Client.new(settings, parts: @output.parts, connections: fibers? ? settings.limit : settings.per_host)
-          @finished = 0
         end
 
         def fibers? = settings.on == :fibers

@@ -6,7 +6,7 @@ require "plait/values/errors"
 require "plait/version"
 require "plait/cli/arguments"
 require "plait/cli/command"
-require_relative "input"
+require_relative "lines"
 
 module Plait
   module CLI
@@ -19,7 +19,6 @@ module Plait
 
         # @param text [String] "50", "50/s", "200/m", "1000/h"
         # @return [Rate]
-        # @raise [UsageError]
         def self.parse(option, text)
           number, slash, unit = text.partition("/")
           seconds = UNITS[slash.empty? ? nil : unit] or
@@ -27,7 +26,6 @@ module Plait
           new(Arguments.positive(option, number) / seconds)
         end
 
-        # @param per_second [Numeric]
         def initialize(per_second)
           @interval = 1.0 / per_second
           @next = nil
@@ -38,7 +36,6 @@ module Plait
         def ready?(now) = @next.nil? || now >= @next
 
         # A request begins.
-        # @return [void]
         def take(now) = @next = [@next || now, now - SLACK].max + @interval
 
         # @return [Float, nil] when the next request may begin; monotonic seconds
@@ -53,9 +50,6 @@ module Plait
         class << self
           # Takes as many as are needed, where the system lets a process raise its own limit.
           # @param limit [Integer] requests at once
-          # @param system [#getrlimit, #setrlimit]
-          # @return [void]
-          # @raise [UsageError] where there are too few all the same
           def provide(limit, system: Process)
             soft, hard = system.getrlimit(:NOFILE).map { |number| number.negative? ? Float::INFINITY : number } # JRuby's infinity
             needed = (limit * 2) + SPARE
@@ -82,7 +76,6 @@ module Plait
 
         # @return [Symbol, Array<Symbol>]
         attr_reader :on
-        # @return [Integer]
         attr_reader :limit, :per_host, :retries
         # @return [Rate, nil]
         attr_reader :rate
@@ -100,7 +93,6 @@ module Plait
         # @param words [Array<String>] URLs
         # @param options [Hash] by option name
         # @param input [IO] standard input
-        # @raise [UsageError]
         def initialize(words, options, input: $stdin)
           @words = words
           @options = options
@@ -116,7 +108,6 @@ module Plait
         end
 
         # @return [Lines, Words] a new one, at its beginning
-        # @raise [UsageError] when a file can't be read
         def source
           return Words.new(@words) if @words.any?
 
@@ -180,9 +171,10 @@ module Plait
         def headers
           fields = Array(@options["header"]).map { |line| field(line) }
           fields << ["Content-Type", FORM] if @options["data"] && fields.none? { |name, _| name.casecmp?("content-type") }
-          named = fields.group_by(&:first).transform_values { |same| same.size == 1 ? same[0][1] : same.map(&:last) }
-          HTTP::Request.new(:get, "http://localhost/", headers: named) && named
+          checked(fields.group_by(&:first).transform_values { |same| same.size == 1 ? same[0][1] : same.map(&:last) })
         end
+
+        def checked(headers) = HTTP::Request.new(:get, "http://localhost/", headers: headers) && headers
 
         def field(line)
           name, colon, value = Arguments.text("--header", line).partition(":")

@@ -14,7 +14,6 @@ module Plait
         # Seconds; a shorter duration counts as this.
         SHORTEST = 1e-6
 
-        # @return [Integer]
         attr_reader :count
         # @return [Float, nil] seconds
         attr_reader :max
@@ -24,8 +23,6 @@ module Plait
           @count = 0
         end
 
-        # @param seconds [Numeric]
-        # @return [void]
         def add(seconds)
           @counts[bucket(seconds)] += 1
           @count += 1
@@ -71,8 +68,6 @@ module Plait
           @latency = Histogram.new
         end
 
-        # @param result [Result]
-        # @return [void]
         def add(result)
           result.ok? ? @ok += 1 : fail_with(result.kind)
           @bytes += result.bytes
@@ -83,7 +78,6 @@ module Plait
           @latency.add(result.seconds)
         end
 
-        # @return [Integer]
         def total = @ok + @failed
 
         private
@@ -100,9 +94,7 @@ module Plait
         SCHEMA = 1
 
         # @param tally [Tally] of this run
-        # @param book [Book]
         # @param seconds [Float] that it took
-        # @param interrupted [Boolean]
         def initialize(tally, book, seconds, interrupted:)
           @tally = tally
           @book = book

@@ -16,7 +16,6 @@ module Plait
 
         class << self
           # @param path [String] for the message
-          # @raise [Terminal::Unwritable] instead of a SystemCallError of the block
           def to(path)
             yield
           rescue SystemCallError => e
@@ -24,10 +23,6 @@ module Plait
           end
 
           # Writes a file whole or not at all: under another name first.
-          # @param path [String]
-          # @param content [String]
-          # @return [void]
-          # @raise [Terminal::Unwritable]
           def replace(path, content)
             to(path) do
               File.open("#{path}.part", "wb") do |file|
