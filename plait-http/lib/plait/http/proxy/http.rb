@@ -4,7 +4,7 @@ require "plait/io/connector/phases"
 require "plait/io/stream"
 require "plait/protocols/http1"
 require "plait/values/errors"
-require_relative "../auth"
+require_relative "../request"
 
 module Plait
   module HTTP
