@@ -7,7 +7,6 @@ require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ou
 require "plait/protocols/http1/persistence"
 require "plait/values/errors"
 require_relative "connection"
-require_relative "lease"
 require_relative "pool"
 
 module Plait
