@@ -4,7 +4,7 @@ require "json"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/cli/command"
-require_relative "writing"
+require_relative "output"
 
 module Plait
   module CLI

@@ -6,7 +6,7 @@ require "plait/values/errors"
 require "plait/cli/command"
 require "plait/cli/terminal"
 require_relative "record"
-require_relative "writing"
+require_relative "output"
 
 module Plait
   module CLI
