@@ -4,7 +4,7 @@ require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "http2/connection"
 require_relative "http2/engine"
-require_relative "http2/fields"
+require_relative "http2/call"
 require_relative "timeouts"
 require_relative "url"
 

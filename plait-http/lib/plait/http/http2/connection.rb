@@ -3,7 +3,6 @@
 require_relative "call"
 require "plait/io/channel"
 require_relative "crew"
-require_relative "fields"
 require_relative "session"
 require_relative "../headers"
 require_relative "../upload"
