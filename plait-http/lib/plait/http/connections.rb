@@ -98,7 +98,7 @@ module Plait
 
         # By a gem that not everybody has.
         def http2
-          Thread.handle_interrupt(NEVER) { require_relative "../http2" }
+          Thread.handle_interrupt(NEVER) { require_relative "http2" }
           HTTP2
         end
       end

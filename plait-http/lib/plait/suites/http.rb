@@ -84,7 +84,6 @@ module Plait
           http.finish unless response
         end
       end
-      private_constant :KeepAlive
 
       # A body: one request on a connection of its own.
       class OneShot
@@ -103,7 +102,6 @@ module Plait
         # @return [Proc]
         def to_proc = method(:call).to_proc
       end
-      private_constant :OneShot
 
       # A body: one request by hand, on a socket of its own, as people write it who find Net::HTTP slow. It knows what its
       # origin answers (a Content-Length, nothing chunked) and nothing more of HTTP.
@@ -151,7 +149,6 @@ module Plait
 
         def more(socket, bytes) = bytes << socket.readpartial(@piece)
       end
-      private_constant :RawSocket
 
       # As {RawSocket}, on sockets that are kept: whoever needs one takes one that is idle, or opens the next.
       class KeptSocket < RawSocket
@@ -173,7 +170,6 @@ module Plait
           socket&.close unless answer
         end
       end
-      private_constant :KeptSocket
 
       # A body: one request by Plait::HTTP, whose pool of connections all of a row share.
       class PlaitClient
@@ -195,7 +191,6 @@ module Plait
         # @return [Proc]
         def to_proc = method(:call).to_proc
       end
-      private_constant :PlaitClient
 
       PLACE = 30
       NAME = "http"
