@@ -19,8 +19,6 @@ class RPCClientHandlerTest < Minitest::Test
       nil
     end
 
-    def sum_of(method) = connection.stream(method, []).sum
-
     # The client's method asks for the rest.
     def descend(depth) = depth.zero? ? 0 : 1 + connection.request(:deeper, [depth - 1])
 
@@ -55,7 +53,6 @@ class RPCClientHandlerTest < Minitest::Test
     def boom = raise(KeyError, "no")
     def kill = Thread.exit
     def odd = raise(Exception, "odd") # rubocop:disable Lint/RaiseException
-    def numbers = (1..1_000).each
     def late = Timeout.timeout(0.05) { sleep }
 
     protected
@@ -112,10 +109,6 @@ class RPCClientHandlerTest < Minitest::Test
     end
   end
 
-  def test_what_comes_in_chunks
-    with_client { |client| assert_equal(500_500, client.call(:sum_of, :numbers)) }
-  end
-
   # It is called without a call of its own.
   def test_once_it_is_open
     answers = Answers.new
@@ -151,7 +144,7 @@ class RPCClientHandlerTest < Minitest::Test
     others = threads
     client = nil
     ToyServer.open(->(_message, _peer) {}) do |toy|
-      client = client_of(toy.url, handler_that_tells(answers, over)).open
+      client = Plait::RPC::Client.connect(toy.url, dispatcher: dispatcher_that_tells(answers, over), timeout: 30).open
       peer = toy.peer
       40.times { |id| peer.send(0, id, "wait", [id]) }
       peer.send(2, "wait", [:last])
@@ -260,14 +253,15 @@ class RPCClientHandlerTest < Minitest::Test
   end
 
   # @param over [Queue] gets something when it has heard of the end of a connection
-  def handler_that_tells(answers, over)
-    Plait::RPC::Handler.new(answers, methods: METHODS).tap do |handler|
-      handler.define_singleton_method(:closed) { |connection| super(connection).tap { over << true } }
+  def dispatcher_that_tells(answers, over)
+    handler = Plait::RPC::Handler.new(answers, methods: METHODS)
+    Plait::RPC::Client.const_get(:Dispatcher).new(handler).tap do |dispatcher|
+      dispatcher.define_singleton_method(:closed) { |*all| super(*all).tap { over << true } }
     end
   end
 
   def client_of(url, answers)
-    answers = Plait::RPC::Handler.new(answers, methods: METHODS, streams: true) if answers.is_a?(Answers)
+    answers = Plait::RPC::Handler.new(answers, methods: METHODS) if answers.is_a?(Answers)
     Plait::RPC::Client.connect(url, handler: answers, timeout: 30)
   end
 

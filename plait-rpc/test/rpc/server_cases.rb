@@ -5,7 +5,6 @@ require_relative "server_cases/bad_input"
 require_relative "server_cases/batches"
 require_relative "server_cases/bounds"
 require_relative "server_cases/calls"
-require_relative "server_cases/datagrams"
 require_relative "server_cases/endings"
 require_relative "server_cases/lone_requests"
 require_relative "server_cases/misbehaviour"
@@ -23,7 +22,6 @@ module ServerCases
   include Batches
   include Bounds
   include Calls
-  include Datagrams
   include Endings
   include LoneRequests
   include Misbehaviour

@@ -23,9 +23,9 @@ module Plait
         plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, by threads that share one client,
         and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, where nothing else is said).
 
-        URLs are tcp://host:port, unix:///path, tls://host:port and udp://host:port. The secret that a server wants to hear, or that this one
-        demands, is taken from PLAIT_RPC_SECRET. The exit status is 1 when the server answers with an error or too late, 69
-        when there is no connection.
+        URLs are tcp://host:port, unix:///path and tls://host:port. PLAIT_RPC_SECRET is the secret that a server asks for,
+        or that this one demands. The exit status is 1 when the server answers with an error or too late, 69 when there is
+        no connection.
       TEXT
       ARGUMENTS = (1..1_000)
       WORDS = %w[call serve bench].freeze

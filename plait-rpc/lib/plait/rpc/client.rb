@@ -6,8 +6,6 @@ require_relative "client/mapping"
 require_relative "client/options"
 require_relative "future"
 require_relative "proxy"
-require_relative "stream"
-require_relative "streaming/call"
 require "plait/io/endpoint"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -28,9 +26,7 @@ module Plait
       private_constant :TRIES
 
       class << self
-        # @param url [String, Io::Endpoint] "tcp://host:port", "unix:///path", "tls://host:port", or "udp://host:port": there each
-        #   message is a datagram, of 65,507 bytes at most, and a call or its answer may get lost: then it is late, as
-        #   {ReadTimeout} says, and is not made again
+        # @param url [String, Io::Endpoint] "tcp://host:port", "unix:///path" or "tls://host:port"
         # @param options [Hash] see {#initialize}
         # @yieldparam factory [MessagePack::Factory] to register extension types
         # @return [Client]
@@ -77,6 +73,8 @@ module Plait
       # @raise [UsageError]
       def initialize(host, port = nil, **options, &extensions)
         @endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
+        raise UsageError, Connection.no_datagrams(@endpoint) if @endpoint.udp?
+
         options = Options.new(options, &extensions)
         @timeout = options.timeout
         dialer = Dialer.new(@endpoint, options)
@@ -140,34 +138,6 @@ module Plait
       # @raise (see #call)
       def map(method, lists, limit: Mapping::WINDOW, timeout: @timeout, deadline: nil)
         Mapping.new(method, limit) { |arguments| send_many(method, arguments, timeout, deadline) }.run(lists)
-      end
-
-      # Calls a method with an argument, or a result, that comes in chunks, so that neither side ever holds all of it: an
-      # Enumerator among the arguments is sent as there is room for it, and an Enumerator that the method returns is a {Stream}
-      # here. For peers that know this, as Plait's servers do; others are asked once, and nothing else.
-      #
-      # @example
-      #   client.stream(:import, File.foreach("rows.csv"))           # => 12345
-      #   client.stream(:export) { |chunk| file.write(chunk) }
-      # @param method [Symbol, String]
-      # @param arguments [Array]
-      # @param timeout [Numeric, nil] seconds without any progress
-      # @param deadline [Deadline, nil] for the whole
-      # @yieldparam chunk [Object] of the result
-      # @return [Stream, Object] what the method returns; with a block, nil where that was a stream
-      # @raise [UnsupportedError] the peer does not take streams; nothing was called
-      # @raise [PoolTimeout] it has too many of this client's; nothing was called
-      # @raise [RemoteError] the method has failed, before or between the chunks
-      # @raise (see #call)
-      def stream(method, *arguments, timeout: @timeout, deadline: nil, **named, &block)
-        arguments << named unless named.empty?
-        call = Streaming::Call.new(method, arguments, timeout: timeout, deadline: deadline)
-        on_connection(limit(timeout, deadline)) { |connection| call.begin(connection) }
-        result = call.finish
-        return result unless block && result.is_a?(Stream)
-
-        result.each(&block)
-        nil
       end
 
       # @return [Proxy] an object whose methods are the server's: `client.proxy.add(1, 2)`

@@ -36,15 +36,19 @@ module Plait
         [limits.message - (LIMITS.message - Protocols::MessagePackRPC::Codec::LARGEST), Protocols::MessagePackRPC::Codec::LARGEST].max
       end
 
+      # @param endpoint [Io::Endpoint] udp://
+      # @return [String] for an exception
+      # @api private
+      def self.no_datagrams(endpoint)
+        "#{endpoint}: MessagePack-RPC needs a connection, and datagrams have none. Use tcp://, unix:// or tls://"
+      end
+
       # @return [Io::Endpoint, String, nil] with whom
       attr_reader :endpoint
       # @return [Protocols::MessagePackRPC::Codec]
       attr_reader :codec
       # @return [Object, nil] the owner's own word about this peer
       attr_accessor :session
-      # @return [Integer, nil] calls of the peer's with streams that are under way
-      # @api private
-      attr_accessor :streaming
 
       # @param socket [BasicSocket, Io::TLS::Socket] connected; the connection's own from now on
       # @param endpoint [Io::Endpoint, String, nil] for messages

@@ -4,7 +4,6 @@ require_relative "delayed"
 require_relative "error_format"
 require_relative "exposure"
 require_relative "refusal"
-require_relative "streaming/service"
 require "plait/mechanisms/shield"
 require "plait/mechanisms/state"
 require "plait/values/deadline"
@@ -30,14 +29,12 @@ module Plait
       # @param methods [Array, Hash, nil] see {Exposure}
       # @param errors [Symbol, #call] see {ErrorFormat}
       # @param extra [Hash{String => Callable}] further methods
-      # @param streams [Boolean] whether arguments and results may come in chunks, see {Stream}
       # @param on_error [#call, nil] called with each exception of a method, a NoMethodError for a method that there is not, or a
       #   {RemoteProtocolError} for what ends a connection; and with the {Incoming} it belongs to, nil for the latter. A server
       #   calls it, with nil, for each exception of another thread that it drops: in that other thread
       # @raise [UsageError]
-      def initialize(object, methods: nil, errors: :string, extra: {}, streams: false, on_error: nil)
-        @streams = Streaming::Service.new(self) if streams
-        @methods = Exposure.of(object, methods: methods).merge(extra, @streams&.requests || {}).freeze
+      def initialize(object, methods: nil, errors: :string, extra: {}, on_error: nil)
+        @methods = Exposure.of(object, methods: methods).merge(extra).freeze
         @format = ErrorFormat.fetch(errors)
         @on_error = on_error
         @storage = Mechanisms::State.storage
@@ -56,11 +53,6 @@ module Plait
 
       # @return [Callable, nil]
       def find(name) = @methods[name]
-
-      # A connection is over.
-      # @param connection [Connection]
-      # @return [void]
-      def closed(connection) = @streams&.closed(connection)
 
       # @param error [Exception, Refusal]
       # @return [Array(Object, Object)] what the peer is told: the error, and the result beside it

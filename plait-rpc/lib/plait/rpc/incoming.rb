@@ -9,9 +9,6 @@ module Plait
     # A request or a notification of the peer, and the answer to it. It is answered once: what comes later, or after the
     # connection went, is dropped without harm.
     class Incoming
-      CHUNKS = "an Enumerator comes in chunks: call the method by Plait::RPC::Client#stream"
-      private_constant :CHUNKS
-
       # @return [Connection]
       attr_reader :connection
       # @return [Integer, nil] nil: it is a notification
@@ -89,7 +86,7 @@ module Plait
       def deliver(result, flush)
         @connection.respond(@id, result, flush: flush)
       rescue StandardError => e # the code of a registered extension type may raise anything
-        send_error(Refusal.new(:result, result.is_a?(Enumerator) ? CHUNKS : e.message), flush)
+        send_error(Refusal.new(:result, e.message), flush)
         raise
       end
 

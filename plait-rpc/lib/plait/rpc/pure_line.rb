@@ -42,9 +42,9 @@ module Plait
       # @param raw [Boolean] see {Protocols::MessagePackRPC::Writer}
       # @param _ [Hash] what only its twin can make use of
       def initialize(io, parser, connection, room:, served:, raw:, **_)
-        @wire = make_wire(io, parser)
+        @wire = PureWire.new(io, parser)
         @parser = parser
-        @writer = make_writer(raw)
+        @writer = Protocols::MessagePackRPC::Writer.new(raw: raw)
         @connection = connection
         @room = room
         @served = served
@@ -217,10 +217,6 @@ module Plait
       end
 
       private
-
-      def make_wire(socket, parser) = PureWire.new(socket, parser)
-
-      def make_writer(raw) = Protocols::MessagePackRPC::Writer.new(raw: raw)
 
       def check_open
         raise @connection.complaint("belongs to the parent process") if foreign?

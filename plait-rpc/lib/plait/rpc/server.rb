@@ -7,7 +7,6 @@ require_relative "server/options"
 require_relative "server/prefork"
 require_relative "server/shift"
 require "plait/io/bell"
-require "plait/io/datagrams"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/values/deadline"
@@ -51,7 +50,6 @@ module Plait
       # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
       # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}; and with what peers do wrong, see
       #   {Handler#initialize}
-      # @param streams [Boolean] whether peers may call methods by {Client#stream}: then a method may return an Enumerator
       # @param introspection [Boolean] whether peers may call rpc.methods, rpc.ping and rpc.stats
       # @param options [Hash]
       # @option options [Symbol, Array<Symbol>] :on :threads, :fibers, :hybrid, :processes, or [:processes, :fibers] …
@@ -71,12 +69,11 @@ module Plait
       # @option options [Integer, nil] :workers processes; as many as there are processors. Each has what is said of `limit`,
       #   `queue` and `connections` for itself
       # @raise [UsageError]
-      def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, streams: true,
-                     **options)
+      def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
         @options = Options.build(options)
         extra = introspection ? Introspection.of(self) : {}
         @handler = handler if handler.is_a?(Handler)
-        @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, streams: streams, on_error: on_error)
+        @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
         @listeners = []
         @bell = Io::Bell.new
       end
@@ -84,9 +81,7 @@ module Plait
       # Opens a socket; connections wait there until {#run}.
       # @overload listen(host, port, **options)
       # @overload listen(url, **options)
-      #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801", or
-      #     "udp://127.0.0.1:18800": there, each request, notification and answer is a datagram, of 65,507 bytes at most. An
-      #     address of a sender is easily forged, so don't offer it to the world.
+      #   @param url [String, Io::Endpoint] as "tcp://127.0.0.1:18800", "unix:///run/app.sock", "tls://0.0.0.0:18801"
       # @param tls [Hash, Io::TLS::Server, nil] for tls://, see {Io::TLS::Server#initialize}: certificate and key, and whether
       #   clients have to show a certificate of theirs
       # @param options [Hash] see {Io::Listener.open}
@@ -94,7 +89,9 @@ module Plait
       # @raise [ListenError]
       def listen(host, port = nil, tls: nil, **options)
         endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
-        @listeners << (endpoint.udp? ? take_datagrams(endpoint, options) : accept(endpoint, tls, options))
+        raise UsageError, Connection.no_datagrams(endpoint) if endpoint.udp?
+
+        @listeners << Io::Listener.open(endpoint, tls: tls.is_a?(Hash) ? tls_server(tls) : tls, **options)
         @listeners.last.endpoint
       end
 
@@ -139,20 +136,10 @@ module Plait
 
       private
 
-      def accept(endpoint, tls, options)
-        Io::Listener.open(endpoint, tls: tls.is_a?(Hash) ? tls_server(tls) : tls, **options)
-      end
-
       # OpenSSL takes longer to load than all the rest.
       def tls_server(options)
         require "plait/io/tls"
         Io::TLS::Server.new(**options)
-      end
-
-      def take_datagrams(endpoint, options)
-        raise UsageError, "#{endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret
-
-        Io::Datagrams.open(endpoint, **options)
       end
 
       def serve

@@ -102,9 +102,15 @@ module ServerCases
       writer.join
     end
 
-    def test_an_enumerator_is_for_those_who_want_chunks
+    def test_an_enumerator_has_no_form
       serve({ "numbers" => -> { (1..3).each } })
-      assert_match(/\AResultError: an Enumerator comes in chunks: .*#stream/, call(connect, "numbers").first)
+      assert_match(/\AResultError: .*Enumerator has no form in MessagePack/, call(connect, "numbers").first)
+    end
+
+    def test_no_datagrams
+      error = assert_raises(Plait::UsageError) { Plait::RPC::Server.new(@service).listen("udp://127.0.0.1:0") }
+      assert_match(%r{udp://.* datagrams have none. Use tcp://}, error.message)
+      assert_raises(Plait::UsageError) { Plait::RPC::Client.connect("udp://127.0.0.1:1") }
     end
 
     def test_introspection

@@ -2,10 +2,8 @@
 
 require_relative "dispatcher"
 require_relative "../connection"
-require_relative "../datagram/line"
 require_relative "../line"
 require "plait/io/connector"
-require "plait/io/datagrams"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -33,10 +31,9 @@ module Plait
           done = false
           phases = Io::Connector::Phases.new
           deadline = sooner(deadline, Deadline.after(@options.connect_timeout))
-          socket = open_socket(deadline, phases)
+          socket = connector.connect(@endpoint, deadline: deadline, phases: phases)
           dispatcher = new_dispatcher
-          connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, line: line(socket),
-                                              **@options.for_connection)
+          connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, **@options.for_connection)
           introduce(connection, deadline)
           reside(connection) if dispatcher
           Thread.handle_interrupt(NEVER) do
@@ -51,15 +48,6 @@ module Plait
         private
 
         def sooner(*deadlines) = deadlines.compact.min_by(&:at)
-
-        def open_socket(deadline, phases)
-          return connector.connect(@endpoint, deadline: deadline, phases: phases) unless @endpoint.udp?
-          raise UsageError, "#{@endpoint}: a secret belongs to a connection, and datagrams have none" if @options.secret
-
-          Io::Datagrams.connect(@endpoint, deadline: deadline)
-        end
-
-        def line(socket) = @endpoint.udp? ? Datagram::Line : Line.for(socket)
 
         def connector = @connector ||= Io::Connector.new(**@options.connector, tls: (tls if @endpoint.tls?))
 

@@ -44,10 +44,9 @@ module Plait
 
         # Nobody is left to read answers. To notifications there are none.
         # @return [void]
-        def closed(connection, error)
+        def closed(_connection, error)
           @requests.close(forget: true)
           @news.close(forget: false)
-          @handler.closed(connection)
           @handler.report(error) if error.is_a?(RemoteProtocolError)
         end
 

@@ -66,7 +66,7 @@ module Plait
         def handler_from(given)
           raise UsageError, "a client has a handler: or a dispatcher:, not both" if given && @dispatcher
 
-          given.nil? || given.is_a?(Handler) ? given : Handler.new(given, streams: true)
+          given.nil? || given.is_a?(Handler) ? given : Handler.new(given)
         end
 
         def codec_from(options, &extensions)

@@ -3,7 +3,6 @@
 require_relative "followers"
 require_relative "../future"
 require_relative "../lock"
-require_relative "../streaming/call"
 require_relative "../volley"
 require "plait/values/errors"
 
@@ -75,17 +74,6 @@ module Plait
           said ? volley : raise(late_to_send(said))
         rescue ConnectionClosed, RemoteProtocolError
           volley&.lost? ? volley : raise # it tells what is known of it
-        end
-
-        # As {Client#stream}, of this connection: a method may call its caller.
-        # @param method [String, Symbol]
-        # @param arguments [Array]
-        # @param timeout [Numeric, nil] seconds without any progress
-        # @param deadline [Deadline, nil] for the whole
-        # @return [Stream, Object]
-        # @raise (see Client#stream)
-        def stream(method, arguments, timeout: nil, deadline: nil)
-          Streaming::Call.new(method, arguments, timeout: timeout, deadline: deadline).begin(self).finish
         end
 
         # Sends a notification, to which there is no answer.

@@ -13,8 +13,7 @@ module Plait
         PLENTY = 1024
         private_constant :PLENTY
 
-        # @return [Boolean] whether the dispatcher can take a request. Who waits for an answer, or for a part of a stream,
-        #   gets it, however much there is to do.
+        # @return [Boolean] whether the dispatcher can take a request; always, while a call of ours waits for its answer
         # @api private
         def room? = @dispatcher.nil? || @dispatcher.room?(self) || read_anyway?
 
@@ -26,9 +25,9 @@ module Plait
         # @api private
         def places = read_anyway? ? PLENTY : @dispatcher.places(self)
 
-        # @return [Boolean] whether somebody waits for an answer of the peer, or for a part of a stream
+        # @return [Boolean] whether a call of ours waits for its answer
         # @api private
-        def read_anyway? = pending.positive? || !streaming.nil?
+        def read_anyway? = pending.positive?
 
         # Requests and notifications of the peer that came at once.
         # @param batch [NativeBatch]

@@ -176,10 +176,7 @@ module Plait
 
         def count(work) = work.is_a?(NativeBatch) ? work.size : 1
 
-        # (Datagrams have no order, and one peer for all of their senders.)
-        def news?(work)
-          (work.is_a?(NativeBatch) ? work.notifications.positive? : work.notification?) && work.connection.session.connection
-        end
+        def news?(work) = work.is_a?(NativeBatch) ? work.notifications.positive? : work.notification?
 
         def put_first(*works)
           @waiting += works.sum { |work| count(work) }

@@ -2,7 +2,6 @@
 
 require "digest"
 require_relative "../refusal"
-require_relative "../streaming"
 require "plait/values/errors"
 
 module Plait
@@ -17,8 +16,7 @@ module Plait
 
         # @return [Integer] what came in, by kind
         attr_reader :requests, :notifications, :refused
-        # @return [Integer] connections that were ended, and datagrams that were dropped, because their peer has broken the
-        #   protocol, or a limit
+        # @return [Integer] connections that were ended, because their peer has broken the protocol, or a limit
         attr_reader :broken
 
         # @param lock [Lock]
@@ -80,7 +78,6 @@ module Plait
         # @return [void]
         def closed(connection, error)
           @crew.call if @board.remove(connection.session)
-          @handler.closed(connection)
           report(error) if error.is_a?(RemoteProtocolError)
         end
 
@@ -181,17 +178,12 @@ module Plait
         end
 
         def reason(incoming, peer)
-          return Refusal.new(:stopping, "the server is stopping") if @stopping && !continuation?(incoming)
+          return Refusal.new(:stopping, "the server is stopping") if @stopping
           return check(incoming) if @secret && peer.admitted != true
           return Refusal.new(:busy, "#{@backlog.size} requests wait already") unless @backlog.push(incoming)
 
           peer.in_flight += 1
           nil
-        end
-
-        # What belongs to a call that has begun.
-        def continuation?(incoming)
-          incoming.connection.streaming && Streaming::CONTINUATIONS.include?(incoming.method_name)
         end
 
         def check(incoming)

@@ -51,10 +51,6 @@ module Plait
           @closed = true
           @listener.close
         end
-        alias turn_away close
-
-        # @return [Boolean] whether there is something to do besides its connections
-        def busy? = false
 
         private
 

@@ -66,8 +66,7 @@ module Plait
 
         # @return [Boolean] whether there is something to be done for it yet
         def busy?
-          @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive? ||
-            !@connection.streaming.nil?
+          @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
         end
       end
     end

@@ -4,11 +4,9 @@ require_relative "backlog"
 require_relative "crew"
 require_relative "dispatcher"
 require_relative "door"
-require_relative "letterbox"
 require_relative "survival"
 require_relative "../lock"
 require_relative "switchboard"
-require "plait/io/datagrams"
 require "plait/values/deadline"
 
 module Plait
@@ -36,7 +34,7 @@ module Plait
           @crew = Crew.new(@lock, @board, @backlog, options.runner.new(handler), options.limit) { start { @crew.work } }
           @dispatcher.crew = @crew
           @crew.dispatcher = @dispatcher
-          @doors = listeners.map { |listener| door(listener, options, scores) }
+          @doors = listeners.map { |one| Door.new(one, options, @dispatcher, @board, @crew, scores: scores) }
         end
 
         # Serves until the bell rings, and then until all is answered or the time for that is up.
@@ -69,12 +67,6 @@ module Plait
           finish
         end
 
-        def door(listener, options, scores)
-          return Letterbox.new(listener, options, @dispatcher, @crew) if listener.is_a?(Io::Datagrams)
-
-          Door.new(listener, options, @dispatcher, @board, @crew, scores: scores)
-        end
-
         # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody
         # who has not heard yet that he is called off would not be called off itself.
         def start
@@ -88,11 +80,11 @@ module Plait
 
         # What was sent before is answered, and what comes now refused: who has no answer then was not heard.
         def drain(deadline)
-          @doors.each(&:turn_away)
+          @doors.each(&:close)
           @board.peers.each { |peer| @board.attend(peer) }
           @dispatcher.stop
           @crew.call
-          until ((peers = @board.peers).empty? && @doors.none?(&:busy?)) || deadline.expired?
+          until (peers = @board.peers).empty? || deadline.expired?
             peers.each { |peer| peer.connection.close("the server has stopped") unless peer.busy? }
             sleep(LOOK)
           end
