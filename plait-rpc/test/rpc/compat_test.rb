@@ -164,13 +164,13 @@ class RPCCompatTest < Minitest::Test
     result = script(<<~RUBY)
       server = MessagePack::RPC::Server.new
       2.times do
-        server.listen("127.0.0.1", port = free_port, { "x" => 1 }, %w[size])
+        server.listen("127.0.0.1", port = free_port, [1], %w[size])
         thread = Thread.new { server.run }
         MessagePack::RPC::Client.open("127.0.0.1", port) { |client| puts(client.call(:size)) }
         server.stop
         thread.join
       end
-      server.listen("127.0.0.1", port = free_port, [1])
+      server.listen("127.0.0.1", port = free_port, [1], %w[size])
       server.close # without a run
       begin
         TCPSocket.new("127.0.0.1", port)

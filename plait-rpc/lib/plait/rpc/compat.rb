@@ -1,32 +1,223 @@
 # frozen_string_literal: true
 
-require_relative "compat/client"
-require_relative "compat/client/base"
-require_relative "compat/multi_future"
-require_relative "compat/server"
-require_relative "compat/server/base"
-require_relative "compat/session_pool"
-require_relative "compat/unix_server_transport"
-require_relative "compat/unix_transport"
-require_relative "compat/version"
-require_relative "../rpc"
-require "plait"
+require "msgpack"
+require "plait/values/errors"
+require_relative "client"
+require_relative "server"
+
+MessagePack.const_defined?(:RPC, false) &&
+  raise(Plait::UsageError, "msgpack-rpc is loaded already; plait/rpc/compat takes its place: take out the other require")
 
 module Plait
   module RPC
-    # `require "plait/rpc/compat"` instead of "msgpack/rpc": a program written for the gem msgpack-rpc runs, by Plait's client and
-    # server. What is different is told in guides/rpc.md.
+    Compat = MessagePack.const_set(:RPC, Module.new)
+
+    # `require "plait/rpc/compat"` instead of "msgpack/rpc": a program written for the gem msgpack-rpc 0.7 starts, on Plait's
+    # client and server. guides/upgrading.md lists what it has to change.
     module Compat
-      # The first element of a request.
-      REQUEST = 0
-      # That of an answer.
-      RESPONSE = 1
-      # That of a notification.
-      NOTIFY = 2
-      # Never sent; programs may name it.
-      NO_METHOD_ERROR = 1
-      # Never sent; programs may name it.
-      ARGUMENT_ERROR = 2
+      # @raise [NameError] that says what to use instead
+      def self.const_missing(name)
+        raise NameError.new("plait/rpc/compat has no MessagePack::RPC::#{name}: guides/upgrading.md says what to use instead", name)
+      end
+
+      class Error < StandardError; end
+
+      # An error with the name that travels, as ".CallError.NoMethodError"; a leading dot marks those of MessagePack-RPC itself.
+      class RPCError < Error
+        CODE = ""
+        KINDS = {} # rubocop:disable Style/MutableConstant -- filled below
+        attr_reader :code, :data
+
+        def initialize(code, *data)
+          @code = code.to_s
+          @data = data
+          super(@data.shift || @code)
+        end
+
+        # @return [Boolean] whether it has this name, one below it, or this class
+        def is?(code)
+          return !@code.start_with?(".") if code == RemoteError
+
+          code = code::CODE if code.is_a?(Class) && code < RPCError
+          @code == code || @code.start_with?("#{code}.")
+        end
+
+        def self.create(code, data)
+          data = Array(data)
+          return RemoteError.new(code, *data) unless code.is_a?(String) && code.start_with?(".")
+
+          near = code
+          near = near[/.*(?=\.)/] until near.empty? || KINDS.key?(near)
+          near.empty? ? new(code, *data) : KINDS[near].new(near, data.first || code)
+        end
+      end
+
+      # An exception that the method raised.
+      class RemoteError < RPCError; end
+
+      # Of a peer that sends a message alone.
+      RuntimeError = Class.new(RemoteError) { def initialize(message) = super("RuntimeError", message) }
+
+      { TimeoutError: nil, TransportError: nil, CallError: nil, ServerError: nil, NetworkUnreachableError: :TransportError,
+        ConnectionRefusedError: :TransportError, ConnectionTimeoutError: :TransportError, MalformedMessageError: :TransportError,
+        StreamClosedError: :TransportError, NoMethodError: :CallError, ArgumentError: :CallError,
+        ServerBusyError: :ServerError }.each do |name, parent|
+        parent = parent ? const_get(parent) : RPCError
+        kind = const_set(name, Class.new(parent))
+        RPCError::KINDS[kind.const_set(:CODE, "#{parent::CODE}.#{name}")] = kind
+      end
+
+      # The answer to a call, which may not be there yet.
+      class Future
+        OLD_WORDS = [[ConnectError, ConnectionTimeoutError, "connection timed out"], [TLSError, ConnectionTimeoutError],
+                     [ConnectTimeout, ConnectionTimeoutError, "connection timed out"],
+                     [Plait::TimeoutError, TimeoutError, "request timed out"], [ConnectionClosed, StreamClosedError],
+                     [RemoteProtocolError, MalformedMessageError]].freeze
+        private_constant :OLD_WORDS
+
+        def initialize(call) = @call = call
+
+        def get
+          join
+          return @result if @error.nil?
+
+          raise (@result.nil? ? RuntimeError.new(@error) : RPCError.create(@error, @result)), cause: @cause
+        end
+
+        def join
+          raise @call if @call.is_a?(Exception)
+
+          @result = @call.value
+          self
+        rescue Plait::Error => e
+          @cause = e unless e.is_a?(Plait::RemoteError)
+          @error, @result = in_old_words(e)
+          self
+        end
+
+        def result = ready? ? join && @result : nil
+        def error = ready? ? join && @error : nil
+
+        # @yieldparam future [Future] when the answer is there, on a thread of the connection; with two parameters error and result
+        def attach_callback(callback = nil, &block)
+          callback ||= block
+          call = ->(_) { join && callback.arity == 2 ? callback.call(@error, @result) : callback.call(self) }
+          @call.is_a?(Exception) ? call.call(self) : @call.follow(&call)
+        end
+
+        private
+
+        def ready? = @call.is_a?(Exception) || @call.ready?
+
+        def in_old_words(error)
+          return error.to_rpc_error if error.is_a?(Plait::RemoteError)
+
+          _, kind, message = OLD_WORDS.find { |known, _| error.is_a?(known) } || raise(error)
+          [kind::CODE, [message || error.message]]
+        end
+      end
+
+      # Calls the methods of one server. Threads may share it.
+      class Client
+        attr_reader :host, :port
+        attr_accessor :timeout
+
+        def self.open(...)
+          client = new(...)
+          yield client
+        ensure
+          client&.close
+        end
+
+        def initialize(host, port, _loop = nil)
+          @host, @port, @timeout = host, port, 10
+          connect
+        end
+
+        def call(method, *arguments) = call_async(method, *arguments).get
+
+        def call_async(method, *arguments)
+          Future.new(@client.call_async(method, *arguments, timeout: @timeout))
+        rescue ConnectionError, Plait::TimeoutError, RemoteProtocolError => e
+          Future.new(e) # who wants the answer gets it
+        end
+        alias send call_async
+
+        def callback(method, *arguments, &block) = call_async(method, *arguments).tap { |one| one.attach_callback(&block) }
+
+        def notify(method, *arguments)
+          @client.notify(method, *arguments, timeout: @timeout)
+        rescue ConnectionError, Plait::TimeoutError
+          nil
+        end
+
+        %i[call call_async callback notify].each do |name| # with the arguments as an Array
+          define_method(:"#{name}_apply") { |method, arguments, &block| public_send(name, method, *arguments, &block) }
+        end
+
+        # @return [self] without a connection; the next call makes a new one
+        def close = @client.close.then { connect }
+
+        private
+
+        def connect = tap { @client = RPC::Client.new(@host, @port, timeout: nil, reconnect: 0) }
+      end
+
+      Session = Client
+
+      # One session for each address.
+      class SessionPool
+        def initialize(_loop = nil) = @sessions = {}.tap { @lock = Mutex.new }
+
+        def get_session(host, port) = @lock.synchronize { @sessions[[host, port]] ||= Session.new(host, port) }
+
+        def close = @lock.synchronize { @sessions.each_value(&:close).clear && nil }
+      end
+
+      # A result that a method returns before it has it. The first word counts.
+      class AsyncResult < Delayed
+        Failure = Struct.new(:to_rpc_error)
+        private_constant :Failure
+
+        def result(value, error = nil) = error.nil? ? super(value) : settle { |incoming| incoming.fail(Failure.new([error, value])) }
+
+        def error(error) = result(nil, error)
+      end
+
+      # Serves the methods of an object that peers can call, see {Exposure}, one at a time; where one waits another goes on. It is
+      # a pool of sessions to other servers, too.
+      class Server < SessionPool
+        ERRORS = ->(error) { [error.message.sub(/\Athere is no method "(.*)"\z/, "method `\\1' is not accepted"), nil] }
+        MANNER = { on: RUBY_ENGINE == "jruby" ? :threads : :fibers, limit: (1 if RUBY_ENGINE == "jruby") }.freeze
+        private_constant :ERRORS, :MANNER
+
+        # @param accept [Array<Symbol, String>, nil] exactly these methods
+        def serve(object, accept = nil) = tap { @served = [object, accept] }
+
+        def listen(host, port, object = nil, accept = nil)
+          serve(object, accept) unless object.nil?
+          object, accept = @served || raise("this server serves nothing yet: call serve first")
+          @server ||= RPC::Server.new(object, methods: accept, errors: ERRORS, introspection: false, **MANNER)
+          @server.listen(host, port)
+        end
+
+        # Serves until {#stop}; after that it may listen again.
+        def run = @server&.run
+
+        def stop
+          server, @server = @server, nil
+          server&.stop(within: 1)
+        end
+
+        def close
+          super
+          server = @server
+          stop
+          server&.run # an end before the start: it closes its sockets
+        rescue UsageError
+          nil # it runs already, and ends there
+        end
+      end
     end
   end
 end
