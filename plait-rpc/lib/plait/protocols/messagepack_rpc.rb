@@ -1,16 +1,15 @@
 # frozen_string_literal: true
 
 require_relative "messagepack_rpc/codec"
-require_relative "messagepack_rpc/limits"
 require_relative "messagepack_rpc/parser"
+require_relative "messagepack_rpc/rules"
 require_relative "messagepack_rpc/writer"
 
 module Plait
   module Protocols
     # MessagePack-RPC, both roles: requests [0, id, method, params], responses [1, id, error, result] and notifications
-    # [2, method, params], one after another on a stream. Where the extension is, the engine in messagepack_rpc.h
-    # finds where they end, else its twin in pure/: same interface, same events, same errors. What is in them is packed and
-    # unpacked by the gem msgpack, see {Codec}.
+    # [2, method, params], one after another on a stream. Where the extension is, the engine in plait-io/ext/plait_io/messagepack_rpc/messagepack_rpc.h
+    # finds where they end, elsewhere {Parser} does in Ruby. The gem msgpack packs and unpacks what is in them, see {Codec}.
     #
     # @example A server
     #   until (event = parser.next_event) == :closed

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "refusal"
-require_relative "../protocols/messagepack_rpc/pack_error"
+require_relative "../protocols/messagepack_rpc/codec"
 require "plait/values/errors"
 
 module Plait

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-# bin/test: jruby
-
 require "test_helper"
 require_relative "samples"
 require_relative "transcript"
 
 # Each sample of the tables: right as a whole, and the same byte by byte and at every split, with strings taken out of it
-# or not, in the engine and its twin.
+# or not.
 class MessagePackRPCConformanceTest < Minitest::Test
   # Bytes from which on a string is large: usual ones, and so few that nearly each one is.
   LARGE = [64 * 1024, 5, 1].freeze

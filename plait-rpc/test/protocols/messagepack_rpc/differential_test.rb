@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "samples"
 require_relative "transcript"
 
-# The engine against its twin, and both against the gem msgpack, on random and mutated bytes, cut at random. Reproducible:
+# The engine against the gem msgpack, and the parser in Ruby against the engine, on random and mutated bytes, cut at random. Reproducible:
 # PLAIT_SEED=the seed of the message.
 class MessagePackRPCDifferentialTest < Minitest::Test
   ROUNDS = Integer(ENV.fetch("PLAIT_ROUNDS", "4000"))
@@ -14,8 +14,8 @@ class MessagePackRPCDifferentialTest < Minitest::Test
   # Headers, for a mutation to begin something.
   BITS = [*0x80..0x9f, *0xc0..0xdf].map(&:chr).freeze
   LIMITS = { message: [20, 60, 256 << 20], nesting: [1, 2, 100], elements: [3, 10, 1 << 22], method_name: [2, 1024] }.freeze
+  PURE = Transcript::MessagePackRPC.const_get(:PureParser)
   LARGE = [1, 4, 30, 64 * 1024, nil].freeze
-  ASKED = %i[kind id method_name params error result bytesize idle? body body_type body_size missing].freeze
 
   def test_random_messages
     rounds(0) do |round, random|
@@ -40,28 +40,6 @@ class MessagePackRPCDifferentialTest < Minitest::Test
     end
   end
 
-  # What is over a limit is left out where it can be: the same by both engines, however it is cut.
-  def test_what_is_left_out
-    rounds(6) do |round, random|
-      bytes = Array.new(random.rand(1..4)) { random_message(random) }.join
-      bytes = mutate(bytes, random) if round.odd?
-      limits = Transcript::MessagePackRPC::Limits.new(**limits(random))
-      seen = Transcript::PARSERS.values.product([[bytes], cut(bytes, random)]).map do |engine, pieces|
-        leaving_out(engine.new(limits: limits, large: nil), pieces).inspect
-      end
-      assert_equal(1, seen.uniq.size, "PLAIT_SEED=#{SEED + round} #{bytes.inspect} #{limits.to_a} #{seen}")
-    end
-  end
-
-  # Any call at any time: neither engine breaks, and both say the same.
-  def test_random_calls
-    rounds(5) do |round, random|
-      calls = calls(random)
-      seen = Transcript::PARSERS.values.map { |parser| answers(parser.new(large: 1 + (round % 40)), calls) }
-      assert_equal(*seen.map(&:inspect), "PLAIT_SEED=#{SEED + round} #{calls}") if seen.size == 2
-    end
-  end
-
   def test_what_the_codec_packs
     codec = codec_or_skip
     rounds(4) do |round, random|
@@ -82,34 +60,17 @@ class MessagePackRPCDifferentialTest < Minitest::Test
     end
   end
 
-  # ---- what is left out
-
-  # @return [Array] what is told, until it is over
-  def leaving_out(parser, pieces)
-    told = []
-    pieces.each { |piece| events(parser.feed(piece), told) unless told.last == :over }
-    told << parser.idle?
-  end
-
-  def events(parser, told)
-    while (event = parser.next_event)
-      told << [event, parser.kind, parser.id, parser.method_name, parser.params, parser.result, parser.error]
-    end
-  rescue Plait::RemoteProtocolError => e
-    told << [e.rule, e.offset, parser.kind, parser.id, parser.method_name]
-    parser.excuse ? retry : told << :over
-  end
-
   # ---- what is compared
 
   def compare(round, random, bytes)
     how = { limits: limits(random), large: LARGE.sample(random: random), eof: random.rand(2).zero?, append: random.rand(2).zero? }
     pieces = cut(bytes, random)
     where = "PLAIT_SEED=#{SEED + round} #{pieces.inspect} #{how}"
-    seen = Transcript::PARSERS.keys.map { |engine| Transcript.of(engine, pieces, **how) }
-    whole = Transcript.of(Transcript::PARSERS.keys.last, [bytes], **how)
-    assert_equal(*seen.map(&:inspect), where) if seen.size == 2
-    assert_equal(whole.inspect, seen.last.inspect, "#{where}: cut or whole")
+    whole = Transcript.of("native", [bytes], **how)
+    assert_equal(whole.inspect, Transcript.of("native", pieces, **how).inspect, "#{where}: cut or whole")
+    pure = Transcript.of(PURE, pieces, **how, append: false)
+    assert_equal(whole[:messages].inspect, pure[:messages].inspect, "#{where}: in Ruby")
+    assert_equal(whole[:error].nil?, pure[:error].nil?, "#{where}: in Ruby") if how[:eof]
     compare_with_gem(bytes, whole[:messages], where)
   end
 
@@ -157,37 +118,6 @@ class MessagePackRPCDifferentialTest < Minitest::Test
   end
 
   def codec_or_skip = codec || skip("there is no gem msgpack")
-
-  # ---- calls
-
-  def calls(random)
-    pieces = cut(mutate(Array.new(3) { random_message(random) }.join, random), random)
-    Array.new(20) do
-      case random.rand(20)
-      when 0..6 then [:feed, pieces.shift || ""]
-      when 7..13 then [:next_event]
-      when 14 then [:discard]
-      when 15 then [:append, random.bytes(random.rand(12))]
-      when 16 then [%i[reset finish].sample(random: random)]
-      else [ASKED.sample(random: random)]
-      end
-    end
-  end
-
-  def answers(parser, calls)
-    calls.map do |name, *arguments|
-      answer = name == :append ? parser.body&.concat(*arguments) : parser.public_send(name, *arguments)
-      answer.equal?(parser) ? :itself : described(answer)
-    rescue Plait::Error => e
-      [e.class, e.message]
-    end
-  end
-
-  def described(answer)
-    return answer.dup unless answer.is_a?(Transcript::MessagePackRPC::Skeleton)
-
-    [answer.bytes, answer.ambiguous?, answer.join]
-  end
 
   # ---- what is random
 

@@ -4,7 +4,7 @@
 
 require "test_helper"
 require_relative "reference"
-require "plait/protocols/messagepack_rpc/skeleton"
+require "plait/protocols/messagepack_rpc/codec"
 
 class MessagePackRPCSkeletonTest < Minitest::Test
   Skeleton = Plait::Protocols::MessagePackRPC::Skeleton

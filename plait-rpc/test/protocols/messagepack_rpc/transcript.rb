@@ -6,18 +6,17 @@ require_relative "reference"
 # What a parser says about bytes, fed in pieces, in a form that does not depend on how they were cut.
 module Transcript
   MessagePackRPC = Plait::Protocols::MessagePackRPC
-  # Both engines, by name; the extension may be missing.
-  PARSERS = { "pure" => MessagePackRPC::Pure::Parser,
-              "native" => (MessagePackRPC::NativeParser if MessagePackRPC.const_defined?(:NativeParser)) }.compact
+  # By name; the extension may be missing.
+  PARSERS = { "native" => (MessagePackRPC::NativeParser if MessagePackRPC.const_defined?(:NativeParser)) }.compact
 
   module_function
 
-  # @param engine [String] a name of PARSERS
+  # @param engine [String, Class] a name of PARSERS, or another parser
   # @param pieces [Enumerable<String>]
   # @param append [Boolean] whether what belongs to large strings is appended to them, and not fed
   # @return [Hash] messages ([kind, id, method, error, params or result, bytes]), how it ended, the error (rule, offset)
   def of(engine, pieces, limits: {}, large: 64 * 1024, eof: true, append: false)
-    read(PARSERS.fetch(engine).new(limits: MessagePackRPC::Limits.new(**limits), large: large), pieces, eof, append)
+    read(PARSERS.fetch(engine, engine).new(limits: MessagePackRPC::Limits.new(**limits), large: large), pieces, eof, append)
   end
 
   def read(parser, pieces, eof, append)
