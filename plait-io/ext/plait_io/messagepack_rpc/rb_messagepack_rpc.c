@@ -1,5 +1,5 @@
 /*
- * Plait::Protocols::MessagePackRPC::NativeParser: the engine of messagepack_rpc.h for Ruby. Its twin is Pure::Parser in
+ * Plait::Protocols::MessagePackRPC::NativeParser: the engine of messagepack_rpc.h for Ruby. In Ruby it is PureParser in
  * plait-rpc/lib/plait/protocols/messagepack_rpc/. Strings are made when they are asked for.
  */
 #include "rb_messagepack_rpc.h"

@@ -1,5 +1,5 @@
 /*
- * Plait::Protocols::MessagePackRPC::NativeWriter: frames around packed values, for one writev. Its twin is Pure::Writer in
+ * Plait::Protocols::MessagePackRPC::NativeWriter: frames around packed values, for one writev. In Ruby it is PureWriter in
  * plait-rpc/lib/plait/protocols/messagepack_rpc/.
  */
 #include "rb_messagepack_rpc.h"

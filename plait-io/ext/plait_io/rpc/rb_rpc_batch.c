@@ -1,4 +1,4 @@
-/* See rb_rpc_batch.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/native_batch.rb. */
+/* See rb_rpc_batch.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/native_line.rb. */
 #include "rb_rpc_batch.h"
 
 #include <ruby/fiber/scheduler.h>
@@ -12,7 +12,7 @@ enum {
     PORTION = 64 * 1024 /* bytes of answers that do not wait for more: whether the peer takes them is to be known before */
 };
 
-/* Seconds from which on a run is slow, as in plait-rpc/lib/plait/rpc/callable.rb; and that answers wait for others at most. */
+/* Seconds from which on a run is slow, as in plait-rpc/lib/plait/rpc/exposure.rb; and that answers wait for others at most. */
 static const double SLOW = 0.0002, GATHER = 0.0005;
 
 struct request {

@@ -1,4 +1,4 @@
-/* See rb_rpc_line.h. What its errors say is in plait-rpc/lib/plait/rpc/connection/complaints.rb. */
+/* See rb_rpc_line.h. What its errors say is in plait-rpc/lib/plait/rpc/connection.rb. */
 #include "rb_rpc_line.h"
 
 #include <math.h>

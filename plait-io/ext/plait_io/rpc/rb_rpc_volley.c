@@ -1,4 +1,4 @@
-/* See rb_rpc_volley.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/volley.rb. */
+/* See rb_rpc_volley.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/future.rb. */
 #include "rb_rpc_volley.h"
 
 #include "../messagepack_rpc/rb_messagepack_rpc.h"

@@ -2,10 +2,8 @@
 
 require_relative "client/dialer"
 require_relative "client/link"
-require_relative "client/mapping"
-require_relative "client/options"
+require_relative "connection"
 require_relative "future"
-require_relative "proxy"
 require "plait/io/endpoint"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -21,6 +19,51 @@ module Plait
     # A client with a `handler:` also takes requests and notifications of its peer, as long as there is a connection: from
     # {#open}, or the first call, on.
     class Client
+      # One method, called for many arguments: so many calls are under way, and new ones are sent half a window at a time.
+      class Mapping
+        # Calls under way at once.
+        WINDOW = 256
+
+        # @param method [Symbol, String]
+        # @param window [Integer] calls under way at once
+        # @yieldparam lists [Array] the arguments of some calls, or the only argument of each
+        # @yieldreturn [Volley, NativeVolley]
+        # @raise [UsageError]
+        def initialize(method, window, &send_many)
+          counts = window.is_a?(Integer) && window.positive?
+          raise UsageError, "limit: takes a number of calls, not #{window.inspect}" unless counts
+
+          @method = method
+          @slice = [window / 2, 1].max
+          @most = window / @slice
+          @send_many = send_many
+          @volleys = []
+          @results = []
+        end
+
+        # @param lists [#each]
+        # @return [Array]
+        def run(lists)
+          lists.each_slice(@slice) do |slice|
+            collect if @volleys.size == @most
+            @volleys << @send_many.call(slice)
+          end
+          collect until @volleys.empty?
+          @results
+        ensure
+          @volleys.each(&:cancel)
+        end
+
+        private
+
+        def collect
+          values = @volleys.first.values
+          @results.concat(values)
+          @volleys.shift
+        end
+      end
+      private_constant :Mapping
+
       # Connections on which a call that was not sent is tried.
       TRIES = 3
       private_constant :TRIES
@@ -198,6 +241,52 @@ module Plait
 
           retry
         end
+      end
+    end
+
+    # An object whose methods are those of a server: what is called on it, the server is asked for. What Ruby itself asks of any
+    # object (`puts proxy`, `[proxy].flatten`, `case proxy`) stays here: by {Client#call} a server can be asked for that too.
+    #
+    # @example
+    #   calculator = client.proxy
+    #   calculator.add(1, 2)
+    class Proxy < BasicObject
+      # Ruby converts an object that has one of these.
+      CONVERSIONS = %i[to_a to_ary to_c to_enum to_f to_hash to_i to_int to_io to_json to_msgpack to_open to_path to_proc to_r
+                       to_regexp to_str to_sym to_yaml as_json coerce encode_with marshal_dump _dump].freeze
+      private_constant :CONVERSIONS
+      %i[=== eql? frozen? hash instance_of? is_a? kind_of? nil? object_id].each do |name|
+        define_method(name, ::Kernel.instance_method(name))
+      end
+
+      # @param client [Client]
+      # @param timeout [Numeric, nil] seconds for each call
+      # @api private
+      def initialize(client, timeout)
+        @client = client
+        @timeout = timeout
+      end
+
+      # @return [String]
+      def inspect = "#<Plait::RPC::Proxy #{@client.endpoint}>"
+
+      alias to_s inspect
+
+      # @return [Boolean]
+      def respond_to?(name, *) = respond_to_missing?(name)
+
+      # @api private
+      def respond_to_missing?(name, _private = false) = !CONVERSIONS.include?(name.to_sym)
+
+      private
+
+      def method_missing(name, *arguments, **named)
+        if CONVERSIONS.include?(name)
+          ::Kernel.raise(::NoMethodError.new("#{inspect} has no #{name} here: ask the server by call", name, receiver: self))
+        end
+
+        arguments << named unless named.empty?
+        @client.call(name, *arguments, timeout: @timeout)
       end
     end
   end

@@ -3,6 +3,7 @@
 require "msgpack"
 require "plait/values/errors"
 require_relative "client"
+require_relative "incoming"
 require_relative "server"
 
 MessagePack.const_defined?(:RPC, false) &&
@@ -17,7 +18,7 @@ module Plait
     module Compat
       # @raise [NameError] that says what to use instead
       def self.const_missing(name)
-        raise NameError.new("plait/rpc/compat has no MessagePack::RPC::#{name}: guides/upgrading.md says what to use instead", name)
+        raise NameError.new("plait/rpc/compat has no MessagePack::RPC::#{name}: see guides/upgrading.md", name)
       end
 
       class Error < StandardError; end
@@ -98,7 +99,7 @@ module Plait
         def result = ready? ? join && @result : nil
         def error = ready? ? join && @error : nil
 
-        # @yieldparam future [Future] when the answer is there, on a thread of the connection; with two parameters error and result
+        # @yieldparam future [Future] on a thread of the connection; with two parameters error and result
         def attach_callback(callback = nil, &block)
           callback ||= block
           call = ->(_) { join && callback.arity == 2 ? callback.call(@error, @result) : callback.call(self) }
@@ -179,7 +180,9 @@ module Plait
         Failure = Struct.new(:to_rpc_error)
         private_constant :Failure
 
-        def result(value, error = nil) = error.nil? ? super(value) : settle { |incoming| incoming.fail(Failure.new([error, value])) }
+        def result(value, error = nil)
+          error.nil? ? super(value) : settle { |incoming| incoming.fail(Failure.new([error, value])) }
+        end
 
         def error(error) = result(nil, error)
       end

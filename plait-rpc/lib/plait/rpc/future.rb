@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "future/following"
+require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -8,8 +8,6 @@ module Plait
   module RPC
     # The answer to a call, which may not be there yet. Any number of threads and fibers may wait for it.
     class Future
-      include Following
-
       # States in which the outcome is packed => what they become.
       PACKED = { answered: :result, refused: :error }.freeze
       private_constant :PACKED
@@ -94,6 +92,23 @@ module Plait
       # @return [Boolean] whether the answer was still to come
       def cancel = @connection.drop(self)
 
+      # @yieldparam value [Object]
+      # @return [Derived] the future of what the block returns. Where there is no value the block isn't called: its error is
+      #   this one's.
+      def then(&block)
+        raise UsageError, "then needs a block" unless block
+
+        Derived.new(self, block).tap { |derived| follow { derived.run } }
+      end
+
+      # @yieldparam future [Future] itself, when it is settled, whatever it is. An error of the block is nobody's: it is
+      #   reported as that of a thread is, and the next block goes on.
+      # @return [self]
+      def follow(&block)
+        @connection.follow(self) { block.call(self) }
+        self
+      end
+
       # @return [String]
       def inspect = "#<#{self.class} #{@method_name} #{@state || "pending"}>"
 
@@ -132,6 +147,94 @@ module Plait
         @state = state
       end
 
+      # What a block makes of an answer, see {Future#then}.
+      class Derived
+        # @param source [Future, Derived]
+        # @param block [Proc]
+        # @api private
+        def initialize(source, block)
+          @source = source
+          @block = block
+          @lock = Mutex.new
+          @changed = ConditionVariable.new
+          @followers = []
+        end
+
+        # @param timeout [Numeric, nil] seconds for this wait
+        # @return [Object] what the block returned
+        # @raise [Exception] that of the block, or of the answer
+        # @raise [TimeoutError] it is not there yet
+        def value(timeout = nil)
+          raise TimeoutError, "nothing after #{timeout} s; it may still come" unless join(timeout)
+          raise @error if @error
+
+          @value
+        end
+        alias get value
+
+        # @param timeout [Numeric, nil] seconds
+        # @return [self, nil] nil: it is not there yet
+        def join(timeout = nil)
+          limit = timeout && (Deadline.now + timeout)
+          @lock.synchronize do
+            until @done
+              return if limit && Deadline.now >= limit
+
+              @changed.wait(@lock, limit && [limit - Deadline.now, 0].max)
+            end
+          end
+          self
+        end
+
+        # Waits.
+        # @return [Exception, nil]
+        def error
+          join
+          @error
+        end
+
+        # @return [Boolean]
+        def ready? = @done || false
+
+        # @return [Boolean] whether the answer was still to come
+        def cancel = @source.cancel
+
+        # @return [Derived]
+        # @yieldparam value [Object]
+        def then(&block)
+          raise UsageError, "then needs a block" unless block
+
+          Derived.new(self, block).tap { |derived| follow { derived.run } }
+        end
+
+        # @api private
+        def run
+          @error = CancelledError.new("the block was ended before it had a result") # by Thread.exit, say
+          @value = @block.call(@source.value)
+          @error = nil
+        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, it is for those who wait
+          @error = e
+        ensure
+          finish
+        end
+
+        private
+
+        def follow(&block)
+          later = @lock.synchronize { @done ? false : @followers << block }
+          block.call unless later
+        end
+
+        def finish
+          followers = @lock.synchronize do
+            @done = true
+            @changed.broadcast
+            @followers
+          end
+          followers.each(&:call)
+        end
+      end
+
       private
 
       def await(timeout) = @connection.await_answer(self, timeout && (Deadline.now + Future.seconds(timeout)))
@@ -158,6 +261,42 @@ module Plait
       end
 
       def not_yet(timeout) = TimeoutError.new("#{@method_name} has no answer after #{timeout} s; it may still come")
+    end
+
+    # Many calls of one method that were sent together, and whose results are wanted together.
+    class Volley
+      # @param futures [Array<Future>]
+      def initialize(futures)
+        @futures = futures
+      end
+
+      # Waits for the answers.
+      # @return [Array] the results, in the order of the calls
+      # @raise (see Future#value)
+      def values = @futures.map(&:value)
+
+      # @return [void]
+      def cancel = @futures.each(&:cancel)
+    end
+
+    NativeRPC.define_volley(self) if Native.available?
+
+    # The same in C, plait-io/ext/plait_io/rpc/rb_rpc_volley.h: one object for all calls. It is settled when all are answered,
+    # or one by an error.
+    class NativeVolley < Future
+      # @return [Array] the results, in the order of the calls
+      # @raise (see Future#value)
+      def values
+        await(nil) unless @state
+        raise failure unless @state == :complete
+
+        futures? ? results.map { |result| unpacked(result) } : results
+      end
+
+      private
+
+      # (One that is not small, or an error, is a Future, made in C.)
+      def unpacked(result) = result.is_a?(Future) ? result.value : result
     end
   end
 end

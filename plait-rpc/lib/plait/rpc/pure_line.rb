@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "pure_line/intake"
-require_relative "pure_line/member"
-require_relative "pure_line/receiving"
 require_relative "pure_line/roles"
-require_relative "pure_line/sending"
 require_relative "pure_wire"
 require_relative "../protocols/messagepack_rpc"
 require "plait/values/deadline"
@@ -18,10 +14,7 @@ module Plait
     # Of its connection it asks for the errors it raises (`complaint`), and tells it what has come (`room?`, `place?`, `arrived`),
     # that something is left to be sent and nobody does it (`unsent_left`, `find_drainer`), and the end (`ended`).
     class PureLine
-      include Intake
-      include Receiving
       include Roles
-      include Sending
 
       # Seconds after which a connection that nobody has used is looked at before it is used again.
       REST = 0.001
@@ -216,6 +209,20 @@ module Plait
         @wire.close
       end
 
+      # Receives in a row, before others get their turn.
+      TURN = 16
+      private_constant :TURN
+
+      # Receives what is there, 64 KiB at most (1 MiB of a large string), and hands it on. Never waits. One at a time.
+      # @return [Symbol] :idle, nothing is half received; :partial, something is; :full, there is no room: what is here is
+      #   handed on by the next call; :closed
+      def read_available
+        return :closed if @over || foreign?
+
+        state = take_in
+        @over ? :closed : state
+      end
+
       private
 
       def check_open
@@ -273,6 +280,200 @@ module Plait
         calls, @calls = @calls, nil
         sent = @wire.sent
         calls&.each_value { |future| settle(future, future.sent?(sent) ? :lost : :unsent, reason) }
+      end
+
+      # @return [void]
+      def enter_call(future, params)
+        id = free_id
+        @writer.request(id, future.method_name, params)
+        (@calls ||= {})[id] = future
+        future.entered(id, @wire.pushed + @writer.bytesize)
+      end
+
+      # Ids are 32 bits long, and one may still be in use when all have been given once.
+      def free_id
+        id = @last_id
+        loop do
+          id = (id + 1) & 0xffff_ffff
+          return @last_id = id unless @calls&.key?(id)
+        end
+      end
+
+      # Sends, unless somebody is about to.
+      # @return [Boolean] whether nothing is left to do for who called
+      def flush_soon = (@reader && !@reading) || @intake || flush_now
+
+      # Sends what the peer takes.
+      # @return [Boolean] whether that is all
+      def flush_now
+        return true if @over || (@writer.empty? && !@unsent)
+
+        @wire.push(@writer.take) unless @writer.empty?
+        sent = @wire.transmit
+        return give_up_sending if sent.nil?
+
+        @unsent = !sent
+        @sleeping&.each_key { |member| member.wake unless member.future }
+        sent
+      end
+
+      # The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end.
+      # @return [true]
+      def give_up_sending
+        @unsent = false
+        @wire.clear
+        @reader ? @wire.shut : end_all(@wire.failure)
+        true
+      end
+
+      # Waits until there is room for another frame.
+      # @return [Boolean] whether there was in time
+      def await_room(limit) = !@unsent || unsent <= @room || stay(Member.new(limit) { unsent <= @room })
+
+      # @return [void]
+      def receive_what_is_there
+        TURN.times do
+          received = @wire.receive
+          return end_of_input if received.nil?
+          return if received.zero?
+
+          take_events
+        end
+      rescue RemoteProtocolError => e
+        end_all(e)
+      end
+
+      def take_events
+        while (event = @parser.next_event)
+          take_event(event)
+        end
+      rescue LimitExceeded => e
+        excuse(e) ? retry : raise
+      end
+
+      # An answer over a limit is lost for its call alone; a request is handed on with the error for its arguments.
+      def excuse(error)
+        request = [@parser.id, @parser.method_name, error] unless @parser.kind == :response
+        return false unless @parser.excuse
+        return (@arrived ||= []) << request if request
+
+        future = @calls&.delete(@parser.id)
+        settle(future, :lost, error) if future
+        true
+      end
+
+      def take_event(event)
+        case event
+        when :response then take_answer
+        when :large then look_at_large
+        when :request, :notification then (@arrived ||= []) << [@parser.id, @parser.method_name, @parser.params]
+        end
+      end
+
+      # (Not under the lock, nor to be interrupted: who has begun hands on what he takes.) One at a time, so that what came
+      # first is handed on first.
+      def hand_on_arrived
+        Thread.handle_interrupt(Object => :never) do
+          next unless exclusively { !@handing_on && (@handing_on = true) }
+
+          hand_on_in_order
+        end
+      end
+
+      def hand_on_in_order
+        while (arrived = exclusively { next_arrived })
+          @connection.arrived(*arrived)
+        end
+        done = true
+      ensure
+        exclusively { @handing_on = false } unless done
+      end
+
+      # What comes after the last one is for somebody else to hand on.
+      # @return [Array, nil]
+      def next_arrived
+        return @arrived.shift if @arrived&.any?
+
+        @arrived = nil
+        @handing_on = false
+        nil
+      end
+
+      def take_answer
+        future = @calls&.delete(@parser.id) or return
+        error = @parser.error
+        error ? settle(future, :refused, [error, @parser.result]) : settle(future, :answered, @parser.result)
+      end
+
+      # An answer that nobody waits for any more is not kept.
+      def look_at_large
+        @parser.discard if @parser.kind == :response && !@calls&.key?(@parser.id)
+      end
+
+      def end_of_input
+        return end_all(@wire.failure) if @wire.failure
+
+        @parser.finish.next_event
+        end_all(EOFError.new("the end of the input"))
+      rescue RemoteProtocolError => e
+        end_all(e)
+      end
+
+      def take_in
+        @intake = true
+        hand_on || receive_portion
+      ensure
+        @intake = false
+        @connection.unsent_left unless flush
+      end
+
+      # @return [Symbol] as {#read_available}
+      def receive_portion
+        received = exclusively { @over ? 0 : @wire.receive }
+        return exclusively { end_of_input } && :closed if received.nil?
+
+        hand_on || (@parser.idle? ? :idle : :partial)
+      end
+
+      # @return [Symbol, nil] :full
+      def hand_on
+        while (event = @held || @parser.next_event)
+          @held = event
+          return :full unless take(event)
+
+          @held = nil
+        end
+      rescue LimitExceeded => e
+        return :full unless @parser.kind == :response || @connection.place?
+
+        excused?(e) ? retry : exclusively { end_all(e) }
+      rescue RemoteProtocolError => e
+        exclusively { end_all(e) }
+      end
+
+      def excused?(error)
+        return exclusively { excuse(error) } if @parser.kind == :response
+
+        id, name = @parser.id, @parser.method_name
+        @parser.excuse && (@connection.arrived(id, name, error) || true)
+      end
+
+      # @return [Boolean] whether there was room for it
+      def take(event)
+        case event
+        when :request, :notification
+          @connection.place? && (@connection.arrived(@parser.id, @parser.method_name, @parser.params) || true)
+        when :response then exclusively { take_answer } || true
+        when :large then take_large
+        else true
+        end
+      end
+
+      def take_large
+        return @connection.room? unless @parser.kind == :response
+
+        exclusively { look_at_large }
+        true
       end
     end
   end

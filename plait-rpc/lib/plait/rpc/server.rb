@@ -1,16 +1,20 @@
 # frozen_string_literal: true
 
+require "etc"
+require_relative "connection"
+require_relative "exposure"
 require_relative "handler"
-require_relative "native_batch"
-require_relative "server/introspection"
-require_relative "server/options"
+require_relative "native_line"
 require_relative "server/prefork"
 require_relative "server/shift"
+require_relative "server/switchboard"
+require_relative "../protocols/messagepack_rpc"
 require "plait/io/bell"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/server_options"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
 
@@ -37,6 +41,90 @@ module Plait
     # On processes, the one that calls {#run} is their master: it starts workers, each with a copy of the handler, replaces those
     # that die, and serves nobody itself. Its signals are its own business; however it ends, the workers end too.
     class Server
+      # What a server tells of itself, by methods whose names no other ones should have: they begin with "rpc.".
+      class Introspection
+        METHODS = { "rpc.methods" => :list, "rpc.ping" => :ping, "rpc.stats" => :statistics }.freeze
+
+        # @param server [Server]
+        # @return [Hash{String => Callable}]
+        def self.of(server) = Exposure.of(new(server), methods: METHODS)
+
+        def initialize(server)
+          @server = server
+        end
+
+        # @return [Hash{String => Hash}] of each method the arguments it takes, at least and at most (nil: any number), and
+        #   what they are called
+        def list
+          @server.handler.methods.transform_values do |callable|
+            { "arity" => callable.arity, "parameters" => callable.parameters.map { |one| one.compact.map(&:name) } }
+          end
+        end
+
+        # @return [String]
+        def ping = "pong"
+
+        # @return [Hash{String => Numeric}]
+        def statistics = @server.statistics.transform_keys(&:name)
+      end
+      private_constant :Introspection
+
+      # How much a server takes on at once, and for how long it waits.
+      Options = Struct.new(:on, :limit, :queue, :pipeline, :connections, :outbox, :limits, :codec, :raw, :secret,
+                           :idle_timeout, :message_timeout, :write_timeout, :handshake_timeout, :workers, keyword_init: true)
+
+      # See {Server#initialize}.
+      class Options
+        include ServerOptions
+
+        # In messages.
+        OWNER = "an RPC server"
+        DEFAULTS = {
+          on: :threads, limit: nil, queue: 1024, pipeline: 256, connections: nil, outbox: Connection::OUTBOX, limits: {},
+          codec: nil, raw: false, secret: nil, idle_timeout: nil, message_timeout: 30, write_timeout: 30,
+          handshake_timeout: 10, workers: nil
+        }.freeze
+        # Methods that are run at once, where nothing is said: a thread costs more than a fiber.
+        LIMITS = { threads: 32, fibers: 1024, hybrid: 1024 }.freeze
+
+        # @return [self]
+        # @raise [UsageError]
+        # @api private
+        def complete
+          check
+          self.limit ||= LIMITS.fetch(inner)
+          self.workers ||= Etc.nprocessors
+          self.limits = limits_as(Protocols::MessagePackRPC::Limits)
+          self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw, largest: Connection.largest(limits))
+          self
+        end
+
+        # @return [Symbol] what runs the methods, in each process
+        def inner = processes? ? Array(on)[1] || :threads : Array(on).first
+
+        # @return [Boolean]
+        def processes? = Array(on).first == :processes
+
+        # @return [Hash{Integer => Numeric}] seconds, by queue of the {Switchboard}
+        def timeouts
+          { Switchboard::IDLE => idle_timeout, Switchboard::PARTIAL => message_timeout, Switchboard::STALLED => write_timeout }
+            .compact
+        end
+
+        private
+
+        def check
+          unless LIMITS.key?(inner) && Array(on).size <= (processes? ? 2 : 1)
+            raise UsageError, "a server runs on: :threads, :fibers, :hybrid or :processes (or [:processes, :fibers] …), " \
+                              "not #{on.inspect}"
+          end
+
+          check_counts(:limit, :queue, :pipeline, :connections, :workers)
+          check_bytes(:outbox)
+          check_seconds(*DEFAULTS.keys.grep(/_timeout\z/))
+        end
+      end
+
       # Seconds that a server which ends gives to what it has begun.
       DRAIN = 10
 

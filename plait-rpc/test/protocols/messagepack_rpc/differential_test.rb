@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "samples"
 require_relative "transcript"
 
-# The engine against the gem msgpack, and the parser in Ruby against the engine, on random and mutated bytes, cut at random. Reproducible:
+# The engine against the gem msgpack, and the parser in Ruby against the engine, on random bytes, cut at random. Reproducible:
 # PLAIT_SEED=the seed of the message.
 class MessagePackRPCDifferentialTest < Minitest::Test
   ROUNDS = Integer(ENV.fetch("PLAIT_ROUNDS", "4000"))

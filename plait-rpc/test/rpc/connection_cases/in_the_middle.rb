@@ -67,7 +67,7 @@ module ConnectionCases
         gate = Queue.new
         closing = Thread.new { gate.pop && connection.close }
         closing.report_on_exception = false
-        interrupted(closing, :call, :due, Plait::RPC::Connection::Events) { gate << true }
+        interrupted(closing, :call, :due, Plait::RPC::Connection) { gate << true }
         assert_match(/closed/, arrived(other).message)
         assert_raises(Stop) { closing.join }
       end

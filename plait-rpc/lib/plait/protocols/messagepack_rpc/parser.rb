@@ -215,15 +215,16 @@ module Plait
         def pass(first)
           raise Broken.new(:never_used, place) if first == NEVER_USED
           return skip(SIZES[first]) if SIZES[first]
-          return open(first & 15, first < 0x90 ? 2 : 1, 1) if first < 0xa0
+          return enter(first & 15, first < 0x90, 1) if first < 0xa0
 
           length = LENGTHS.fetch(first)
-          return false if @at + 1 + length > @buffer.bytesize
+          @at + 1 + length <= @buffer.bytesize && pass_long(first, number(@at + 1, length), 1 + length)
+        end
 
-          count = number(@at + 1, length)
-          return open(count, first < 0xde ? 1 : 2, 1 + length) if first > 0xdb
+        def pass_long(first, count, header)
+          return enter(count, first > 0xdd, header) if first > 0xdb
 
-          skip(1 + length + count + (first.between?(0xc7, 0xc9) ? 1 : 0))
+          skip(header + count + (first.between?(0xc7, 0xc9) ? 1 : 0))
         end
 
         def number(at, length) = @buffer.byteslice(at, length).unpack1(NUMBERS.fetch(length))
@@ -234,10 +235,11 @@ module Plait
           true
         end
 
-        def open(count, values, header)
-          check_container(count * values) unless @discarding
+        def enter(count, map, header)
+          count *= 2 if map
+          check_container(count) unless @discarding
           skip(header)
-          @levels.push(count * values)
+          @levels.push(count)
           true
         end
 

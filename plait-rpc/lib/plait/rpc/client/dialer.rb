@@ -2,7 +2,8 @@
 
 require_relative "dispatcher"
 require_relative "../connection"
-require_relative "../line"
+require_relative "../handler"
+require_relative "../../protocols/messagepack_rpc"
 require "plait/io/connector"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -10,6 +11,85 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Client
+      # What a client was told, checked.
+      class Options
+        # Where nothing else is said. Times in seconds.
+        DEFAULTS = { timeout: 30, connect_timeout: 10, reconnect: 5, tls: {}, connector: {}, limits: {}, outbox: Connection::OUTBOX,
+                     raw: false, symbolize_keys: false, codec: nil, handler: nil, dispatcher: nil, order: :any,
+                     secret: nil }.freeze
+        ORDERS = %i[any lifo].freeze
+        Limits = Protocols::MessagePackRPC::Limits
+        private_constant :ORDERS, :Limits
+
+        # @return [Numeric, nil]
+        attr_reader :timeout, :connect_timeout
+        # @return [Numeric] 0: a call that finds no server fails at once
+        attr_reader :reconnect
+        # @return [Hash, Io::TLS::Client]
+        attr_reader :tls
+        # @return [Hash] of Io::Connector
+        attr_reader :connector
+        # @return [Protocols::MessagePackRPC::Codec]
+        attr_reader :codec
+        # @return [Handler, nil]
+        attr_reader :handler
+        # @return [Object, nil]
+        attr_reader :dispatcher
+        # @return [String, nil]
+        attr_reader :secret
+
+        # @param given [Hash]
+        # @yieldparam factory [MessagePack::Factory]
+        # @raise [UsageError]
+        def initialize(given, &extensions)
+          unknown = given.keys - DEFAULTS.keys
+          raise UsageError, "a client doesn't know #{unknown.join(", ")}; it takes #{DEFAULTS.keys.join(", ")}" if unknown.any?
+
+          options = DEFAULTS.merge(given)
+          %i[timeout connect_timeout].each { |name| instance_variable_set(:"@#{name}", seconds(name, options[name], nil)) }
+          @reconnect = seconds(:reconnect, options[:reconnect] || 0, 0)
+          @tls, @connector, @dispatcher, @secret = options.values_at(:tls, :connector, :dispatcher, :secret)
+          @handler = handler_from(options[:handler])
+          @codec = codec_from(options, &extensions)
+          @connection = connection_options(options)
+        end
+
+        # @return [Hash] of Connection
+        def for_connection = @connection
+
+        private
+
+        def seconds(name, value, least)
+          return value if value.nil? && least.nil?
+          return value if value.is_a?(Numeric) && value.real? && value >= (least || 0)
+
+          raise UsageError, "#{name}: takes seconds#{" or nil" if least.nil?}, not #{value.inspect}"
+        end
+
+        def handler_from(given)
+          raise UsageError, "a client has a handler: or a dispatcher:, not both" if given && @dispatcher
+
+          given.nil? || given.is_a?(Handler) ? given : Handler.new(given)
+        end
+
+        def codec_from(options, &extensions)
+          return options[:codec] if options[:codec]
+
+          Protocols::MessagePackRPC::Codec.new(raw: options[:raw], symbolize_keys: options[:symbolize_keys],
+                                               largest: Connection.largest(limits_from(options[:limits])), &extensions)
+        end
+
+        def connection_options(options)
+          order = options[:order]
+          raise UsageError, "order: is one of #{ORDERS.join(", ")}, not #{order.inspect}" unless ORDERS.include?(order)
+
+          { codec: @codec, limits: limits_from(options[:limits]), outbox: options[:outbox], raw: options[:raw],
+            lifo: order == :lifo }
+        end
+
+        def limits_from(limits) = limits.is_a?(Limits) ? limits : Limits.new(**limits)
+      end
+
       # Makes the connections of a client.
       class Dialer
         NEVER = { Object => :never }.freeze

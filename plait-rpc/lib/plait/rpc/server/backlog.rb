@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../native_batch"
+require_relative "../native_line"
 
 module Plait
   module RPC

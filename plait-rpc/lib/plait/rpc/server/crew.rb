@@ -1,20 +1,82 @@
 # frozen_string_literal: true
 
-require_relative "bench"
 require_relative "crew/leading"
-require_relative "crew/staffing"
-require_relative "crew/stint"
-require_relative "crew/visiting"
-require_relative "../lock"
 require_relative "survival"
 require_relative "../incoming"
-require_relative "../native_batch"
+require_relative "../lock"
+require_relative "../native_line"
 require "plait/mechanisms/shield"
 require "plait/values/deadline"
 
 module Plait
   module RPC
     class Server
+      # Where workers sit who have nothing to do. All of it but {#rest} is done under the server's lock.
+      class Bench
+        # Seconds between two looks whether the work goes on.
+        TICK = 0.005
+        # Seconds without anything to do after which somebody gets up for good.
+        LONG = 10
+
+        # @param lock [Lock]
+        def initialize(lock)
+          @lock = lock
+          @sleepers = []
+        end
+
+        # @return [Boolean] whether nobody sits here
+        def empty? = @sleepers.empty?
+
+        # @return [Boolean] whether somebody was called who has not come yet
+        def called? = @called || false
+
+        # He who was called is there.
+        # @return [void]
+        def arrived = @called = false
+
+        # From here on one can be called.
+        # @return [Lock::Sleeper] of the current thread or fiber
+        def sit_down = Lock::Sleeper.new.tap { |sleeper| @sleepers << sleeper }
+
+        # Not under the lock. While methods are run that nobody is called for, one looks now and then.
+        # @param sleeper [Lock::Sleeper]
+        # @return [Symbol, nil] :long when nothing has come for long
+        def rest(sleeper)
+          watches = @lively && !@watched
+          @watched = true if watches
+          @lively = false if watches
+          @lock.sleep(sleeper, watches ? TICK : LONG)
+          :long unless watches || sleeper.called?
+        ensure
+          @watched = false if watches
+          @lock.exclusively { sleeper.called? ? arrived : @sleepers.delete(sleeper) }
+        end
+
+        # Work is done that might wait, though it never did: somebody has to have an eye on it.
+        # @return [Boolean] whether nobody has
+        def unwatched?
+          @lively = true
+          !@watched
+        end
+
+        # Calls one, the last to have sat down.
+        # @return [Boolean] whether there was anybody
+        def call
+          return false if empty?
+
+          @called = true
+          @sleepers.pop.call
+          true
+        end
+
+        # One who has not sat here yet will come.
+        # @return [void]
+        def expect = @called = true
+
+        # @return [void]
+        def call_all = @sleepers.each(&:call)
+      end
+
       # Those who do the work: threads, or fibers. One of them, the leader, waits at the switchboard for all. What he finds are
       # requests. Quick ones of a single connection he runs himself, see {Leading}; else he lays the leader's role down and runs
       # one, and others run others.
@@ -25,8 +87,6 @@ module Plait
       # leave together.
       class Crew
         include Leading
-        include Staffing
-        include Visiting
 
         # Seconds that an answer waits for others at most, while quick methods are run.
         GATHER = 0.001
@@ -41,18 +101,21 @@ module Plait
         attr_reader :done
         # @return [Dispatcher] by which they come
         attr_writer :dispatcher
+        # @return [Handler, Hybrid] runs a single request
+        attr_writer :runner
 
         # @param lock [Lock]
         # @param board [Switchboard]
         # @param backlog [Backlog]
-        # @param runner [Runner]
+        # @param handler [Handler]
         # @param limit [Integer] methods that are run at once
         # @yield starts a worker: a thread or a fiber that calls {#work}
-        def initialize(lock, board, backlog, runner, limit, &start)
+        def initialize(lock, board, backlog, handler, limit, &start)
           @lock = lock
           @board = board
           @backlog = backlog
-          @runner = runner
+          @handler = handler
+          @runner = handler
           @limit = limit
           @start = start
           @bench = Bench.new(lock)
@@ -72,7 +135,43 @@ module Plait
 
         # Of one worker: it returns when there is nothing to do for long, or all is over.
         # @return [void]
-        def work = Survival.shielded(@runner.handler) { work_on }
+        def work = Survival.shielded(@handler) { work_on }
+
+        # Workers who never leave: one who works, and one who looks.
+        CORE = 2
+
+        # There is work that nobody has seen coming.
+        # @return [void]
+        def call = help { !@bench.empty? || !@bench.called? }
+
+        # Somebody shall look after a peer.
+        # @return [void]
+        def attend(peer)
+          @lock.exclusively { @board.resumed << peer }
+          call
+        end
+
+        # Everybody leaves when he is done with what he does.
+        # @return [void]
+        def dismiss
+          @lock.exclusively do
+            @over = true
+            @bench.call_all
+          end
+        end
+
+        # Runs the block, which waits for an answer of somebody else: meanwhile another one may work in one's place.
+        # @return [Object] the block's value
+        def aside
+          return yield unless @lock.exclusively { @members.key?(Fiber.current) }
+
+          step_aside(1)
+          begin
+            yield
+          ensure
+            step_aside(-1)
+          end
+        end
 
         private
 
@@ -188,7 +287,7 @@ module Plait
         # An exception that comes behind what was left must not lose it.
         def begin_with(batch)
           left = nil
-          survive { Mechanisms::Shield.lowered { left = batch.run(@runner.handler) } }
+          survive { Mechanisms::Shield.lowered { left = batch.run(@handler) } }
           left
         end
 
@@ -199,7 +298,7 @@ module Plait
         end
 
         def perform(incoming)
-          callable = @runner.find(incoming.method_name)
+          callable = @handler.find(incoming.method_name)
           callable&.quick? ? stay_awake : make_way
           run(incoming, callable)
           send_off(incoming.connection, Deadline.now)
@@ -212,9 +311,9 @@ module Plait
 
         def run(incoming, callable)
           Thread.current[:plait_rpc_incoming] = incoming
-          survive { @runner.run(incoming, callable) }
+          survive { @runner.run(incoming, callable, flush: false) }
         ensure
-          @runner.handler.forget
+          @handler.forget
         end
 
         # What a method raises has been told to its caller. What ends the server ends the worker too.
@@ -236,6 +335,50 @@ module Plait
         # It won't. Should it do so, somebody has an eye on it.
         def stay_awake
           help { !@bench.called? } if @bench.unwatched?
+        end
+
+        def engage
+          @lock.exclusively { @size += 1 }
+          @start.call
+        rescue ThreadError # there are no more threads to be had: those that are there do the work
+          @lock.exclusively { give_up_one }
+          raise if @size.zero?
+        end
+
+        # It was killed at its work.
+        def replace(current)
+          @lock.exclusively { retire(current) }
+          engage unless @over
+        end
+
+        # @yieldreturn [Boolean] under the lock: whether anybody is needed
+        def help
+          needed = @lock.exclusively { yield && !@over && call_one }
+          engage if needed == :another
+        end
+
+        # Under the lock. Of those who wait for answers themselves none can be called, and one is always left who leads.
+        def call_one
+          return true if @bench.call
+          return false if @size >= @limit + @aside + 1
+
+          @bench.expect
+          :another
+        end
+
+        # Under the lock: nobody comes, so that the next one who needs somebody has to call again.
+        def give_up_one
+          @size -= 1
+          @bench.arrived
+        end
+
+        def step_aside(one)
+          @lock.exclusively do
+            lay_down(@stint) if @stint&.runs_here?
+            @aside += one
+            @running -= one
+          end
+          help { !@bench.called? && (@stint.nil? || @backlog.size.positive?) } if one.positive?
         end
       end
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
-require_relative "../refusal"
+require_relative "../incoming"
 require "plait/values/errors"
 
 module Plait

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "prefork/assignment"
-require_relative "prefork/post"
-require_relative "prefork/scores"
+require_relative "prefork/control"
 require_relative "shift"
+require "plait/io/bell"
+require "plait/io/shared_numbers"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -13,6 +13,89 @@ module Plait
       # A server on several processes. The master serves nobody: it has opened the listening sockets, from which its workers
       # accept, starts them, replaces those who die, and ends them. They end with it, however it ends.
       class Prefork
+        # How many connections each worker has, as all of them see it. The kernel gives a connection to whoever asks first, and
+        # who is awake is always first: so those with more than others leave these a moment.
+        class Scores
+          # In the place of a worker that is not there: nobody waits for it.
+          NOBODY = (1 << 32) - 1
+
+          # @param workers [Integer]
+          def initialize(workers)
+            @numbers = Io::SharedNumbers.new(workers, NOBODY)
+          end
+
+          # In a worker: from now on it has that place.
+          # @param place [Integer]
+          # @return [self]
+          def take(place)
+            @place = place
+            @numbers[place] = 0
+            self
+          end
+
+          # In the master: that worker is gone.
+          # @return [void]
+          def vacate(place) = @numbers[place] = NOBODY
+
+          # @param connections [Integer] that this worker has now
+          # @return [Integer] how many the one with the fewest has less
+          def lead(connections)
+            @numbers[@place] = connections
+            [connections - @numbers.to_a.min, 0].max
+          end
+
+          # @return [void]
+          def close = @numbers.close
+        end
+
+        # What a worker does from its first to its last moment: a {Shift}, and a word with its master.
+        class Assignment
+          # @param socket [UNIXSocket] to the master
+          def initialize(socket)
+            @bell = Io::Bell.new
+            @control = Control.new(socket) { |method, arguments| hear(method, arguments) }
+          end
+
+          # @param options [Options]
+          # @yieldparam scope [Scope]
+          # @yieldparam bell [Io::Bell]
+          # @yieldreturn [Shift]
+          # @return [void]
+          def run(options)
+            Plait.run(on: options.inner, on_error: :collect) do |scope|
+              scope.async { @control.run }
+              @shift = yield scope, @bell
+              @control.tell("ready", Process.pid)
+              @shift.run
+            end
+          ensure
+            @shift&.close
+            @bell.close
+            @control.tell("over", told)
+            @control.close
+          end
+
+          # @return [Hash{Symbol => Integer}] of all workers: a peer's view, who does not know which one it speaks to
+          def statistics = @control.ask("total").transform_keys(&:to_sym)
+
+          # All of them shall end: what a {Io::Bell} is elsewhere.
+          # @param deadline [Deadline]
+          # @return [void]
+          def ring(deadline) = @control.tell("stop", deadline.remaining)
+
+          private
+
+          def hear(method, arguments)
+            case method
+            when "statistics" then told
+            when "stop" then @bell.ring(Deadline.after(arguments.first)) && nil
+            end
+          end
+
+          def told = @shift ? @shift.statistics.transform_keys(&:name) : {}
+        end
+        private_constant :Scores, :Assignment
+
         # Seconds between two looks at who has died.
         LOOK = 0.1
         # Seconds beyond the time to end, after which a worker is killed.

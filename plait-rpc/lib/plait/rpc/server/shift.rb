@@ -3,15 +3,136 @@
 require_relative "backlog"
 require_relative "crew"
 require_relative "dispatcher"
-require_relative "door"
 require_relative "survival"
-require_relative "../lock"
 require_relative "switchboard"
+require_relative "../connection"
+require_relative "../lock"
+require "plait/io/listener"
 require "plait/values/deadline"
+require "plait/values/errors"
 
 module Plait
   module RPC
     class Server
+      # Runs a request in the worker's fiber as long as its method waits there. A method that holds the loop for long without a
+      # wait delays all others: after two such runs in a row it runs on the thread pool.
+      class Hybrid
+        # Seconds without a wait from which a run counts as blocking.
+        BLOCKING = 0.01
+        ENOUGH = 2
+
+        # @param handler [Handler]
+        def initialize(handler)
+          @handler = handler
+          @in_a_row = Hash.new(0)
+        end
+
+        # See {Handler#run}.
+        def run(incoming, callable, flush:)
+          return Plait.offload { @handler.run(incoming, callable, flush: flush) } if @in_a_row[incoming.method_name] >= ENOUGH
+
+          before = ticks
+          began = Deadline.now
+          @handler.run(incoming, callable, flush: flush)
+          judge(incoming.method_name, Deadline.now - began, ticks == before) if callable && before
+        end
+
+        private
+
+        # @return [Integer, nil] what grows with each wait on a loop of Plait's
+        def ticks
+          scheduler = Lock.scheduler
+          scheduler.ticks if scheduler.respond_to?(:ticks)
+        end
+
+        def judge(name, seconds, never_waited)
+          never_waited && seconds > BLOCKING ? @in_a_row[name] += 1 : @in_a_row.delete(name)
+        end
+      end
+
+      # Lets connections in, one listening socket's.
+      class Door
+        # Handshakes of TLS at once; others wait in the kernel.
+        HANDSHAKES = 64
+        # Seconds between two looks whether there is room for another connection.
+        LOOK = 0.02
+        # Seconds that a process with fewer connections has to take one, for each that it has less, and at most.
+        COURTESY = 0.001
+        PATIENCE = 0.005
+
+        # @param listener [Io::Listener]
+        # @param options [Options]
+        # @param dispatcher [Dispatcher]
+        # @param board [Switchboard]
+        # @param crew [Crew]
+        # @param scores [Prefork::Scores, nil]
+        def initialize(listener, options, dispatcher, board, crew, scores: nil)
+          @listener = listener
+          @options = options
+          @dispatcher = dispatcher
+          @board = board
+          @crew = crew
+          @scores = scores
+          @handshakes = 0
+        end
+
+        # Accepts until it is closed.
+        # @yield starts a job beside it
+        # @return [void]
+        def run(&start)
+          @listener.each(before: @scores && method(:let_others_go_first)) do |socket|
+            @listener.tls ? let_in_by_handshake(socket, &start) : admit(socket)
+            wait_for_room
+          end
+        end
+
+        # Nobody else comes in.
+        # @return [void]
+        def close
+          @closed = true
+          @listener.close
+        end
+
+        private
+
+        def let_others_go_first
+          lead = @scores.lead(@board.size)
+          sleep([lead * COURTESY, PATIENCE].min) if lead.positive?
+        end
+
+        def wait_for_room
+          sleep(LOOK) while full? && !@closed
+        end
+
+        def full? = @handshakes >= HANDSHAKES || (@options.connections && @board.size + @handshakes >= @options.connections)
+
+        def let_in_by_handshake(socket)
+          @handshakes += 1
+          yield -> { handshake(socket) }
+        end
+
+        # Whoever does not speak TLS is gone by it.
+        def handshake(socket)
+          admit(@listener.tls.handshake(socket, @listener.endpoint, deadline: Deadline.after(@options.handshake_timeout)))
+        rescue Error, SystemCallError, IOError
+          nil
+        ensure
+          @handshakes -= 1
+        end
+
+        def admit(socket)
+          connection = Connection.new(socket, endpoint: address(socket), codec: @options.codec, limits: @options.limits,
+                                              dispatcher: @dispatcher, outbox: @options.outbox, raw: @options.raw)
+          peer = connection.session = Peer.new
+          peer.connection = connection
+          @board.admit(peer)
+          @crew.attend(peer) if @listener.tls # its first message may have come with the handshake
+        end
+
+        # @return [String] for messages; made when it is asked for
+        def address(_socket) = @listener.endpoint
+      end
+
       # A server at work, from its start to its end, in one process.
       class Shift
         # Seconds between two looks at who is done, while the server ends.
@@ -31,7 +152,8 @@ module Plait
           @backlog = Backlog.new(options.queue, options.pipeline)
           @board = Switchboard.new(@lock, @backlog, options.timeouts)
           @dispatcher = Dispatcher.new(@lock, @board, @backlog, handler, options.secret)
-          @crew = Crew.new(@lock, @board, @backlog, options.runner.new(handler), options.limit) { start { @crew.work } }
+          @crew = Crew.new(@lock, @board, @backlog, handler, options.limit) { start { @crew.work } }
+          @crew.runner = Hybrid.new(handler) if options.inner == :hybrid
           @dispatcher.crew = @crew
           @crew.dispatcher = @dispatcher
           @doors = listeners.map { |one| Door.new(one, options, @dispatcher, @board, @crew, scores: scores) }

@@ -1,22 +1,109 @@
 # frozen_string_literal: true
 
-require_relative "gathered"
-require_relative "peer"
-require_relative "switchboard/sweeping"
 require "plait/io/reactor"
 require "plait/values/deadline"
 
 module Plait
   module RPC
     class Server
+      # What the server knows of a connection. All of it is changed under the server's lock.
+      class Peer
+        # @return [Connection, nil] nil: it is being made
+        attr_accessor :connection
+        # @return [Integer] requests and notifications that wait or are being run
+        attr_accessor :in_flight
+        attr_writer :promised
+        # @return [Integer] requests without an answer
+        attr_accessor :owed
+        # @return [Boolean] whether somebody reads from it now
+        attr_accessor :attended
+        # @return [Boolean] whether something has happened to it meanwhile
+        attr_accessor :again
+        # @return [Crew::Stint, nil] of the leader who reads from it, and offers to run what he finds
+        attr_accessor :stint
+        # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have
+        attr_accessor :halted
+        # @return [Array<Incoming, NativeBatch>, nil] requests that wait until it reads what it was sent
+        attr_accessor :held
+        # @return [Incoming, NativeBatch, nil] the notifications that are run, or are the next: no others of this peer are
+        attr_accessor :telling
+        # @return [Array<Incoming, NativeBatch>, nil] those that wait for them
+        attr_accessor :news
+        # @return [Integer, nil] bytes that had been received or sent when its time began
+        attr_accessor :mark
+        # @return [Boolean] whether a message has come since then
+        attr_accessor :fresh
+        # @return [Boolean, Integer, nil] true: it has shown the secret; else how often it has tried
+        attr_accessor :admitted
+
+        # Three variables have room in the object itself; further ones are made when something comes from it.
+        def initialize
+          @connection = nil
+          @in_flight = @owed = 0
+        end
+
+        # @return [Integer] places in the backlog that who reads from it may fill
+        def promised = @promised || 0
+
+        # @param batch [NativeBatch] that came from it
+        # @return [void]
+        def take(batch)
+          @fresh = true
+          @owed += batch.requests
+          @in_flight += batch.requests + batch.notifications
+        end
+
+        # @param bytes [Integer] received or sent, ever
+        # @param enough [Integer] of them within its time
+        # @return [Boolean] whether its time begins anew
+        def moved?(bytes, enough)
+          return false if @mark && bytes - @mark < enough
+
+          @fresh = false
+          @mark = bytes
+          true
+        end
+
+        # @return [IO] for the reactor
+        def to_io = @connection.to_io
+
+        # @return [Boolean] whether there is something to be done for it yet
+        def busy?
+          @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
+        end
+      end
+
+      # The connections with answers that wait to be sent together. Used under the server's lock, but for {#any?}, which may be
+      # a little behind.
+      class Gathered
+        def initialize
+          @connections = {}.compare_by_identity
+        end
+
+        # @return [Boolean]
+        def any? = !@connections.empty?
+
+        # @param connection [Connection]
+        # @return [true]
+        def add(connection) = @connections[connection] = true
+
+        # @return [void]
+        def delete(connection) = @connections.delete(connection)
+
+        # @return [Array<Connection>] all of them, which are forgotten by that
+        def take
+          connections = @connections.keys
+          @connections.clear
+          connections
+        end
+      end
+
       # The connections: who has something to say, who has to wait before he may say more, and who has been silent for too
       # long. Idle ones are in the reactor, and cost what they need to be known.
       #
       # One worker attends to a connection at a time. While nobody does, it is armed: for reading, unless it is halted, and for
       # writing, while there are bytes that it has not taken.
       class Switchboard
-        include Sweeping
-
         READABLE = Io::Reactor::READABLE
         WRITABLE = Io::Reactor::WRITABLE
         # Queues of the reactor: between two messages, inside of one, and while the peer does not read.
@@ -185,6 +272,9 @@ module Plait
         # @return [void]
         def close = @reactor.close
 
+        # Bytes within the time for a message by which half a message gets that time again.
+        PROGRESS = 64 * 1024
+
         private
 
         # @return [Boolean] else nobody attends to it any more
@@ -237,6 +327,34 @@ module Plait
           return STALLED if unsent
 
           state == :partial ? PARTIAL : IDLE
+        end
+
+        # @return [Boolean] whether its time begins anew
+        def progress?(peer, queue)
+          case queue
+          when STALLED then peer.moved?(peer.connection.sent, 1)
+          when PARTIAL then peer.moved?(peer.connection.received, peer.fresh ? 0 : PROGRESS)
+          else true
+          end
+        end
+
+        def next_sweep
+          soonest = @timeouts.map { |queue, seconds| (@reactor.oldest(queue) || Deadline.now) + seconds }.min
+          soonest && Deadline.new(soonest)
+        end
+
+        def sweep_out
+          @timeouts.each do |queue, seconds|
+            @reactor.expire(queue, Deadline.now - seconds).each { |peer| expire(peer, queue, seconds) }
+          end
+          @sweep = next_sweep
+        end
+
+        def expire(peer, queue, seconds)
+          return @lock.exclusively { arm(peer, :idle) if @peers.key?(peer) } if queue == IDLE && peer.busy?
+
+          what = { IDLE => "was idle for", PARTIAL => "sent half a message within", STALLED => "read nothing for" }.fetch(queue)
+          peer.connection.close("#{what} #{format("%g", seconds)} s")
         end
       end
     end
