@@ -46,8 +46,8 @@ class ArchitectureTest < Minitest::Test
       "plait-server/lib/plait/server/workers/life.rb" => "a worker that ends by an error says so, when its master does not",
       "plait-server/lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",
       "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-rpc/lib/plait/suites/rpc/peer/program.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-shard/lib/plait/suites/shard/redis_servers.rb" => "a process of its own; its standard output is the pipe that tells the port"
+      "plait-rpc/lib/plait/suites/rpc/peer.rb" => "a process of its own; its standard output is the pipe that tells the port",
+      "plait-shard/lib/plait/suites/shard/program.rb" => "a process of its own; its standard output is the pipe that tells the port"
     }
   }.freeze
 

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/rpc/values"
+require "plait/cli/rpc/call"
 require "plait/rpc"
 require_relative "../rpc/toy_server"
 require "support/certificates"

@@ -30,8 +30,8 @@ module Plait
         @parameters = parameters
         @least = count(:req)
         @most = @least + count(:opt) unless count(:rest).positive?
-        @required = names(:keyreq)
-        @keywords = @required + names(:key)
+        @required = names(:keyreq).to_h { |name| [name, name.to_sym] }
+        @keywords = (@required.keys + names(:key)).to_h { |name| [name, name.to_sym] }
         @open = count(:keyrest).positive?
         @named = @open || @keywords.any?
         @doubt = 2
@@ -55,8 +55,7 @@ module Plait
       def call(arguments, _incoming = nil, &block)
         return @object.__send__(@method, *arguments, &block) unless keywords?(arguments)
 
-        *positional, named = arguments
-        @object.__send__(@method, *positional, **named.transform_keys(&:to_sym), &block)
+        @object.__send__(@method, *arguments[0, arguments.size - 1], **arguments.last.transform_keys(&:to_sym), &block)
       end
 
       # @return [Boolean] whether a run is over so soon that nobody needs to care for others meanwhile
@@ -81,17 +80,21 @@ module Plait
       def keywords?(arguments)
         return false unless @named && arguments.last.is_a?(Hash) && arguments.size > @least
 
-        names = arguments.last.keys
-        names.all? { |name| name.is_a?(String) || name.is_a?(Symbol) } && known?(names.map(&:to_s))
+        named = arguments.last
+        named.each_key { |name| return false unless known?(name) }
+        @required.all? { |name, symbol| named.key?(name) || named.key?(symbol) }
       end
 
-      def known?(names) = (@open || (names - @keywords).empty?) && (@required - names).empty?
+      def known?(name)
+        name = name.name if name.is_a?(Symbol)
+        name.is_a?(String) && (@open || @keywords.key?(name))
+      end
 
       def expectation
         return "at least #{plural(@least)}" unless @most
 
         bounds = @least == @most ? plural(@least) : "#{@least} to #{plural(@most)}"
-        @keywords.empty? ? bounds : "#{bounds} and a map of #{@keywords.join(", ")}"
+        @keywords.empty? ? bounds : "#{bounds} and a map of #{@keywords.keys.join(", ")}"
       end
 
       def plural(number) = number == 1 ? "1 argument" : "#{number} arguments"

@@ -2,9 +2,8 @@
 
 require "plait/suites/common/suite"
 require "plait/lab"
-require_relative "rpc/blocks"
 require_relative "rpc/classic_workload"
-require_relative "rpc/servers"
+require_relative "rpc/peer"
 require_relative "rpc/transfer"
 
 module Plait

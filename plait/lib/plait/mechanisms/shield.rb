@@ -9,6 +9,8 @@ module Plait
     module Shield
       TEXT = "%<error>s, which another thread raised into the thread %<thread>p of the server, is dropped: %<reason>s"
       RAISE = Thread.instance_method(:raise)
+      MASKED = { Interruption => :immediate, Exception => :never }.freeze
+      LOWERED = { Exception => :immediate }.freeze
 
       class << self
         # @param thread [Thread]
@@ -32,13 +34,13 @@ module Plait
         # @return [Object] the block's value
         def mask(&block)
           Thread.current.instance_variable_set(:@plait_masked, true)
-          Thread.handle_interrupt({ Interruption => :immediate, Exception => :never }, &block)
+          Thread.handle_interrupt(MASKED, &block)
         end
 
         # @return [Object] the block's value
         def lowered(&block)
           masked = Thread.current.instance_variable_get(:@plait_masked)
-          masked ? Thread.handle_interrupt({ Exception => :immediate }, &block) : yield
+          masked ? Thread.handle_interrupt(LOWERED, &block) : yield
         end
 
         # Raises the exception in the thread, past the shield.

@@ -1,15 +1,84 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
+require "json"
+require_relative "../../commands/rpc"
+require_relative "../../rpc"
+require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require_relative "../../commands/rpc"
-require_relative "connecting"
-require_relative "values"
+require "plait/values/errors"
 
 module Plait
   module CLI
     class Rpc < Command
+      # The client that options describe.
+      module Connecting
+        # Seconds.
+        TIMEOUT = 30
+        # Where the secret is: on the command line everybody on the machine could read it.
+        SECRET = "PLAIT_RPC_SECRET"
+
+        private
+
+        # @param url [String, Io::Endpoint]
+        # @yieldparam client [RPC::Client] that waits for no server that is gone
+        # @return [Object] what the block returns
+        def with_client(url, &block)
+          RPC::Client.open(url, timeout: timeout, reconnect: 0, secret: ENV.fetch(SECRET, nil), tls: tls, &block)
+        rescue CertificateError => e
+          raise e.exception(e.message.sub(/as ca_file:( or cert_store:)?/, "by --cacert"))
+        end
+
+        # @return [Hash] of {Io::TLS::Client#initialize}
+        def tls
+          { ca_file: "cacert", certificate: "cert", key: "key" }
+            .filter_map { |name, option| [name, Arguments.text("--#{option}", options[option])] if options[option] }.to_h
+        end
+
+        def timeout = options["timeout"] ? Arguments.positive("--timeout", options["timeout"]) : TIMEOUT
+      end
+
+      # Words of the command line as values, and values as words.
+      module Values
+        class << self
+          # @param word [String]
+          # @return [Object] what it is as JSON; itself, where it is none
+          def parse(word)
+            JSON.parse(word)
+          rescue JSON::ParserError
+            word
+          end
+
+          # @param value [Object] a result
+          # @param json [Boolean] strings too
+          # @return [String] a line; bytes that are no text as they are
+          def print(value, json: false)
+            text = value.is_a?(String) && !json ? value : JSON.generate(plain(value))
+            text.end_with?("\n") || !text.valid_encoding? || text.encoding == Encoding::BINARY ? text : "#{text}\n"
+          end
+
+          private
+
+          # Bytes that are no text are {"base64": …}, what is of an unknown extension type has that besides.
+          def plain(value)
+            case value
+            when Hash then value.to_h { |key, one| [plain(key), plain(one)] }
+            when Array then value.map { |one| plain(one) }
+            when String then text(value)
+            when Float then value.finite? ? value : value.to_s
+            else value.respond_to?(:payload) ? { "type" => value.type, **bytes(value.payload) } : value
+            end
+          end
+
+          def text(value)
+            utf8 = value.dup.force_encoding(Encoding::UTF_8)
+            utf8.valid_encoding? ? utf8 : bytes(value)
+          end
+
+          def bytes(value) = { "base64" => [value].pack("m0") }
+        end
+      end
+
       # `plait rpc call`
       class Call
         include Connecting

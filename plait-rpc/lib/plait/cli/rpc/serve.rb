@@ -8,7 +8,7 @@ require "plait/values/system_reason"
 require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require_relative "connecting"
+require_relative "call"
 
 module Plait
   module CLI

@@ -187,6 +187,7 @@ module Plait
         rescue Exception # rubocop:disable Lint/RescueException
           nil
         ensure
+          Thread.current[:plait_rpc_incoming] = nil
           @handler.forget
         end
       end

@@ -313,6 +313,7 @@ module Plait
           Thread.current[:plait_rpc_incoming] = incoming
           survive { @runner.run(incoming, callable, flush: false) }
         ensure
+          Thread.current[:plait_rpc_incoming] = nil # or there is something to forget after each request
           @handler.forget
         end
 

@@ -1,15 +1,71 @@
 # frozen_string_literal: true
 
+require_relative "transfer"
+require_relative "../../rpc"
+require "plait"
 require "plait/io/endpoint"
 require "plait/suites/common/companion"
 require "plait/suites/common/suite"
+require "plait/values/errors"
 
 module Plait
   module Suites
     class Rpc < Suite
+      # What the embedded server serves.
+      class Service
+        # @param blocks [Integer] that it holds
+        def initialize(blocks)
+          @blocks = Blocks.new(blocks)
+        end
+
+        # @return [String] so many blocks from there on
+        def give(first, count) = @blocks.at(first, count)
+
+        # @return [Integer] bytes
+        def take(data) = data.bytesize
+
+        # @return [Object] the same
+        def echo(value) = value
+      end
+
       # An RPC server on the loopback to measure clients against: in a process of its own, which dies with the one that started
       # it. Its methods are those of {Service}.
       class Peer
+        # The server's own process: tells its port, and serves until it is ended or its parent is gone.
+        module Program
+          # Seconds between two looks whether the parent is still there.
+          LOOK = 0.2
+
+          class << self
+            # @param on [Symbol]
+            # @param blocks [Integer]
+            # @param parent [Integer] process id
+            # @param handshake [IO] is told the port, or what went wrong
+            # @return [void]
+            def run(on:, blocks:, parent:, handshake: $stdout)
+              trap("INT", "IGNORE") # it reaches the whole group, and the parent is still measuring
+              server = RPC::Server.new(Service.new(blocks), on: on, limits: { message: 1 << 30 })
+              handshake.puts("port #{server.listen("127.0.0.1", 0).port}")
+              handshake.flush
+              leave_with(parent, server)
+              trap("TERM") { server.stop(within: 0) }
+              server.run
+            rescue Error, SystemCallError, LoadError => e
+              handshake.puts(e.message.lines.first)
+            end
+
+            private
+
+            # By asking, not by a pipe's end: every process the parent forks meanwhile would keep such a pipe open.
+            def leave_with(parent, server)
+              Thread.new do
+                sleep(LOOK) while Process.ppid == parent
+                server.stop(within: 0)
+              end
+            end
+          end
+        end
+
         # Starts one, yields it, and stops it whatever happens.
         # @return [Object] what the block returns
         # @raise [Companion::StartError]
@@ -27,7 +83,7 @@ module Plait
         # @param blocks [Integer] see {Blocks}
         def initialize(on: :threads, blocks: 1)
           call = "on: :#{on}, blocks: #{blocks}, parent: #{Process.pid}"
-          @companion = Companion.launch(File.expand_path("peer/program.rb", __dir__),
+          @companion = Companion.launch(__FILE__,
                                         "Plait::Suites::Rpc::Peer::Program.run(#{call})", gems: %w[msgpack io-event])
         end
 
@@ -42,6 +98,31 @@ module Plait
         # Ends it and waits for its end. Does nothing the second time, nor in a fork.
         # @return [void]
         def stop = @companion.stop
+      end
+
+      # An embedded server for each mechanism that methods are run on.
+      class Servers
+        # @param mechanisms [Array<Symbol>]
+        # @param blocks [Integer] see {Blocks}
+        def initialize(mechanisms, blocks)
+          @mechanisms = mechanisms
+          @blocks = blocks
+        end
+
+        # Has them run meanwhile.
+        # @return [void]
+        def around
+          peers = @mechanisms.to_h { |on| [on, Peer.new(on: on, blocks: @blocks)] }
+          peers.each_value(&:await)
+          @peers = peers
+          yield
+        ensure
+          peers&.each_value(&:stop)
+        end
+
+        # @param on [Symbol]
+        # @return [Io::Endpoint] of the one now running
+        def endpoint(on) = @peers.fetch(on).endpoint
       end
     end
   end
