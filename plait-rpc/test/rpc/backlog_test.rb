@@ -16,7 +16,7 @@ class RPCBacklogTest < Minitest::Test
 
   # Of two who look at once whether there is room, one finds it: none of their requests is refused.
   def test_the_last_place_is_given_once
-    backlog = Server::Backlog.new(1, 10)
+    backlog = Server.const_get(:Backlog).new(1, 10)
     one, other = Array.new(2) { peer }
     assert(backlog.promise_one(one))
     refute(backlog.promise_one(other))
@@ -30,5 +30,5 @@ class RPCBacklogTest < Minitest::Test
 
   private
 
-  def peer = Server::Peer.new.tap { |one| one.connection = Connection.new(one) }
+  def peer = Server.const_get(:Peer).new.tap { |one| one.connection = Connection.new(one) }
 end

@@ -278,7 +278,7 @@ class RPCClientConnectionsTest < Minitest::Test
   def link_that_fails(kind = Plait::ConnectError, patience:)
     connected = Struct.new(:usable?) { def close = nil }.new(true)
     first = true
-    link = Plait::RPC::Client::Link.new("tcp://there:1", patience) do |deadline|
+    link = Plait::RPC::Client.const_get(:ReconnectingConnection).new("tcp://there:1", patience) do |deadline|
       next connected.tap { first = false } if first
 
       yield(deadline)

@@ -22,7 +22,7 @@ require_relative "connection_cases/volleys"
 #
 #     class ConnectionOverPureLineTest < Minitest::Test
 #       include ConnectionCases
-#       def line = Plait::RPC::PureLine
+#       def line = Plait::RPC.const_get(:PureLine)
 #     end
 module ConnectionCases
   include Calls

@@ -8,13 +8,13 @@ require_relative "connection_cases"
 class ConnectionOverPureLineTest < Minitest::Test
   include ConnectionCases
 
-  def line = Plait::RPC::PureLine
+  def line = Plait::RPC.const_get(:PureLine)
 end
 
 if Plait::Native.available?
   class ConnectionOverNativeLineTest < Minitest::Test
     include ConnectionCases
 
-    def line = Plait::RPC::NativeLine
+    def line = Plait::RPC.const_get(:NativeLine)
   end
 end

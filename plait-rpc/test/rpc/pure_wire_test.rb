@@ -8,7 +8,7 @@ require "socket"
 
 # The bytes of a connection, where there is no extension.
 class RPCPureWireTest < Minitest::Test
-  Wire = Plait::RPC::PureWire
+  Wire = Plait::RPC.const_get(:PureWire)
 
   def setup
     server = TCPServer.new("127.0.0.1", 0)

@@ -21,13 +21,13 @@ class RPCServerEconomyTest < Minitest::Test
 
   # Who leads stays at its socket, and reads without the accounts of the switchboard.
   def test_waits_beside_one_that_asks_again_and_again
-    skip "is done on Linux, in C" unless Plait::RPC::NativeVisit.method_defined?(:pay)
+    skip "is done on Linux, in C" unless Plait::RPC.const_get(:NativeVisit).method_defined?(:pay)
     server = Plait::RPC::Server.new(Library.new, on: :threads)
     endpoint = server.listen("127.0.0.1", 0)
     running = server.start
     asks = "300.times { client.call('rpc.ping') }"
 
-    looks = count(Plait::RPC::Server::Switchboard.instance_method(:serve)) { in_a_process(endpoint, asks) }
+    looks = count(Plait::RPC::Server.const_get(:Switchboard).instance_method(:serve)) { in_a_process(endpoint, asks) }
 
     assert_includes(1..150, looks)
   ensure
@@ -42,7 +42,7 @@ class RPCServerEconomyTest < Minitest::Test
       endpoint = server.listen("127.0.0.1", 0)
       running = server.start
 
-      looks = count(Plait::RPC::Server::Switchboard.instance_method(:serve)) { in_a_process(endpoint, "client.map(:read, [[]] * #{CALLS}, limit: 4)") }
+      looks = count(Plait::RPC::Server.const_get(:Switchboard).instance_method(:serve)) { in_a_process(endpoint, "client.map(:read, [[]] * #{CALLS}, limit: 4)") }
 
       assert_includes(1..(10 * CALLS), looks, mechanism)
     ensure

@@ -29,9 +29,9 @@ class RPCSwitchboardTest < Minitest::Test
   # Nobody else would come to let them go on: all is sent.
   def test_what_is_held_back_goes_on_when_reading_has_sent_the_rest
     ours, theirs = UNIXSocket.pair
-    backlog = Server::Backlog.new(8, 8)
-    board = Server::Switchboard.new(Plait::RPC::Lock.new, backlog, {})
-    peer = Server::Peer.new
+    backlog = Server.const_get(:Backlog).new(8, 8)
+    board = Server.const_get(:Switchboard).new(Plait::RPC.const_get(:Lock).new, backlog, {})
+    peer = Server.const_get(:Peer).new
     peer.connection = Connection.new(to_io: ours, congested: true)
     board.admit(peer)
     peer.held = [:request]

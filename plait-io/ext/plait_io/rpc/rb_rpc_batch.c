@@ -251,7 +251,7 @@ static VALUE timed_call(struct run *run, VALUE token) {
     return value;
 }
 
-/* Returns whether another one may follow: after a slow one, and where others have sent, the answers are the crew's business. */
+/* Returns whether another one may follow: after a slow one, and where others have sent, the answers are the worker pool's business. */
 static bool go_on(const struct run *run) {
     if (run->slow || run->line->sent != run->sent) return false;
     return plait_line_unsent(run->line) < PORTION && run->began - run->since < GATHER;
@@ -349,7 +349,7 @@ size_t plait_rpc_batch_notifications(VALUE self) {
     return batch_of(self)->notifications;
 }
 
-/* ---- what the crew asks ---- */
+/* ---- what the worker pool asks ---- */
 
 static VALUE batch_size(VALUE self) {
     const struct batch *batch = batch_of(self);

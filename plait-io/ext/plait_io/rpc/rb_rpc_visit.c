@@ -151,7 +151,7 @@ static VALUE visit_pay(VALUE self, VALUE line, VALUE limit) {
     return outcome;
 }
 
-/* ---- what the crew asks ---- */
+/* ---- what the worker pool asks ---- */
 
 /* since => Float, or nil */
 static VALUE visit_since(VALUE self) {

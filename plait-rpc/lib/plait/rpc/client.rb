@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "client/dialer"
-require_relative "client/link"
+require_relative "client/reconnecting_connection"
 require_relative "connection"
 require_relative "future"
 require "plait/io/endpoint"
@@ -121,7 +121,7 @@ module Plait
         options = Options.new(options, &extensions)
         @timeout = options.timeout
         dialer = Dialer.new(@endpoint, options)
-        @link = Link.new(@endpoint, options.reconnect) { |deadline, &take| dialer.connect(deadline, &take) }
+        @link = ReconnectingConnection.new(@endpoint, options.reconnect) { |deadline, &take| dialer.connect(deadline, &take) }
       end
 
       # @param seconds [Numeric, nil]

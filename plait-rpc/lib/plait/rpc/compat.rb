@@ -3,6 +3,7 @@
 require "msgpack"
 require "plait/values/errors"
 require_relative "client"
+require_relative "handler"
 require_relative "incoming"
 require_relative "server"
 
@@ -53,10 +54,8 @@ module Plait
         end
       end
 
-      # An exception that the method raised.
+      # An exception that the method raised; RuntimeError, where the peer sends a message alone.
       class RemoteError < RPCError; end
-
-      # Of a peer that sends a message alone.
       RuntimeError = Class.new(RemoteError) { def initialize(message) = super("RuntimeError", message) }
 
       { TimeoutError: nil, TransportError: nil, CallError: nil, ServerError: nil, NetworkUnreachableError: :TransportError,
@@ -169,9 +168,7 @@ module Plait
       # One session for each address.
       class SessionPool
         def initialize(_loop = nil) = @sessions = {}.tap { @lock = Mutex.new }
-
         def get_session(host, port) = @lock.synchronize { @sessions[[host, port]] ||= Session.new(host, port) }
-
         def close = @lock.synchronize { @sessions.each_value(&:close).clear && nil }
       end
 
@@ -190,9 +187,10 @@ module Plait
       # Serves the methods of an object that peers can call, see {Exposure}, one at a time; where one waits another goes on. It is
       # a pool of sessions to other servers, too.
       class Server < SessionPool
-        ERRORS = ->(error) { [error.message.sub(/\Athere is no method "(.*)"\z/, "method `\\1' is not accepted"), nil] }
+        UNKNOWN = /\Athere is no method "(.*)"\z/
+        ERRORS = ->(error) { [ErrorFormat.message(error).sub(UNKNOWN, "method `\\1' is not accepted"), nil] }
         MANNER = { on: RUBY_ENGINE == "jruby" ? :threads : :fibers, limit: (1 if RUBY_ENGINE == "jruby") }.freeze
-        private_constant :ERRORS, :MANNER
+        private_constant :UNKNOWN, :ERRORS, :MANNER
 
         # @param accept [Array<Symbol, String>, nil] exactly these methods
         def serve(object, accept = nil) = tap { @served = [object, accept] }
@@ -200,25 +198,19 @@ module Plait
         def listen(host, port, object = nil, accept = nil)
           serve(object, accept) unless object.nil?
           object, accept = @served || raise("this server serves nothing yet: call serve first")
+          @server = @over = @ran = nil if @over
           @server ||= RPC::Server.new(object, methods: accept, errors: ERRORS, introspection: false, **MANNER)
           @server.listen(host, port)
         end
 
         # Serves until {#stop}; after that it may listen again.
-        def run = @server&.run
-
-        def stop
-          server, @server = @server, nil
-          server&.stop(within: 1)
-        end
+        def run = (@ran = true) && @server&.run
+        def stop = (@over = true) && @server&.stop(within: 1)
 
         def close
           super
-          server = @server
           stop
-          server&.run # an end before the start: it closes its sockets
-        rescue UsageError
-          nil # it runs already, and ends there
+          run unless @ran # its end closes the sockets
         end
       end
     end

@@ -248,7 +248,7 @@ module Plait
       #   here is handed on by the next call; :closed
       def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
 
-      # @param stint [Server::Crew::Stint] whose visit is paid; it keeps what the visit has left
+      # @param stint [Server::WorkerPool::Stint] whose visit is paid; it keeps what the visit has left
       # @param deadline [Deadline, nil] by which it is over, if it is anything but silent
       # @return [void]
       # @api private

@@ -298,5 +298,6 @@ module Plait
       # (One that is not small, or an error, is a Future, made in C.)
       def unpacked(result) = result.is_a?(Future) ? result.value : result
     end
+    private_constant :Volley, :NativeVolley
   end
 end

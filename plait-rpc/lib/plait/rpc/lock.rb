@@ -19,7 +19,6 @@ module Plait
 
         # @param mutex [Mutex] of the lock, which it does not hold
         # @param seconds [Numeric, nil] at most
-        # @return [void]
         def sleep(mutex, seconds)
           return (@scheduler.block(self, seconds) unless called?) if @scheduler
 
@@ -27,7 +26,6 @@ module Plait
         end
 
         # Under the lock.
-        # @return [void]
         def call
           return if called?
 
@@ -55,7 +53,6 @@ module Plait
 
       # @param sleeper [Sleeper] of the current thread or fiber, which does not hold the lock
       # @param seconds [Numeric, nil] at most
-      # @return [void]
       def sleep(sleeper, seconds) = sleeper.sleep(@mutex, seconds)
 
       private
@@ -68,5 +65,6 @@ module Plait
         Thread.pass until @mutex.try_lock
       end
     end
+    private_constant :Lock
   end
 end

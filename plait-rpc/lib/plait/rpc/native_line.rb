@@ -46,5 +46,6 @@ module Plait
     #
     # Only on Linux; elsewhere it has none of these.
     Native.available? && NativeRPC.respond_to?(:define_visit) ? NativeRPC.define_visit(self) : NativeVisit = Class.new
+    private_constant :NativeLine, :NativeBatch, :NativeVisit
   end
 end

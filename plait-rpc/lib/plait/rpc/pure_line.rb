@@ -28,8 +28,6 @@ module Plait
       attr_reader :over
 
       # @param io [BasicSocket, Io::TLS::Socket] connected; the line's own from now on
-      # @param parser [Protocols::MessagePackRPC::Parser]
-      # @param connection [Connection]
       # @param room [Integer] bytes unsent from which on who has more to say has to wait
       # @param served [Boolean] only {#read_available} reads, and nobody waits for the peer to read
       # @param raw [Boolean] see {Protocols::MessagePackRPC::Writer}
@@ -58,7 +56,6 @@ module Plait
       # @!group Calls
 
       # Sends a request and stays until its future is settled: cancelled, if this is left early, or late.
-      # @param future [Future]
       # @param params [String, Array<String>] packed
       # @param limit [Float, nil] monotonic seconds
       # @return [Boolean] false: the time was up before anything was said
@@ -74,7 +71,6 @@ module Plait
       end
 
       # Sends a request.
-      # @param future [Future]
       # @param params [String, Array<String>] packed
       # @param limit [Float, nil] monotonic seconds, for it to be sent
       # @param flush [Boolean] false: who calls sees to it that {#send_off} is called soon
@@ -96,7 +92,6 @@ module Plait
       def notify(method, params, limit) = say(limit) { @writer.notification(method, params) }
 
       # Stays until the future is settled.
-      # @param future [Future]
       # @param limit [Float, nil] monotonic seconds
       # @return [Boolean] false: the time was up before
       # @raise (see #exchange)
@@ -106,7 +101,6 @@ module Plait
       end
 
       # Has nobody wait for the answer any more.
-      # @param future [Future]
       # @param late [Boolean] whether because its time is up
       # @return [Boolean] whether it was still to come
       def drop(future, late)
@@ -120,7 +114,6 @@ module Plait
       end
 
       # Has the connection's `due` called when the future is settled.
-      # @param future [Future]
       # @return [Boolean] false: it is settled, or of the parent of a fork
       def follow(future)
         return false if foreign?
@@ -129,7 +122,6 @@ module Plait
       end
 
       # Takes what is there, where nobody reads.
-      # @return [void]
       def look
         return if foreign? || @served
 
@@ -146,7 +138,6 @@ module Plait
       # @param id [Integer] of the peer's request
       # @param result [String, Array<String>] packed
       # @param flush [Boolean] false: who calls sees to it that {#flush} is called soon
-      # @return [void]
       def answer(id, result, flush)
         return if foreign? || @over
 
@@ -158,7 +149,6 @@ module Plait
       # @param error [String, Array<String>] packed
       # @param data [String, Array<String>, nil] packed
       # @param flush [Boolean] see {#answer}
-      # @return [void]
       def refuse(id, error, data, flush)
         add_answer(flush) { @writer.error(id, error, *data) } unless foreign?
       end
@@ -168,7 +158,6 @@ module Plait
       def flush = foreign? || exclusively { flush_now }
 
       # Waits until all is sent that was to be sent up to here.
-      # @return [Boolean]
       def drain(limit = nil)
         return true.tap { @connection.unsent_left } if @served
 
@@ -201,7 +190,6 @@ module Plait
 
       # Ends it: calls that have no answer fail at once. In a fork our descriptor is closed, and the connection goes on.
       # @param reason [Exception, String]
-      # @return [void]
       def finish(reason)
         return exclusively { end_all(reason) } unless foreign?
 
@@ -282,7 +270,6 @@ module Plait
         calls&.each_value { |future| settle(future, future.sent?(sent) ? :lost : :unsent, reason) }
       end
 
-      # @return [void]
       def enter_call(future, params)
         id = free_id
         @writer.request(id, future.method_name, params)
@@ -318,7 +305,6 @@ module Plait
       end
 
       # The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end.
-      # @return [true]
       def give_up_sending
         @unsent = false
         @wire.clear
@@ -330,7 +316,6 @@ module Plait
       # @return [Boolean] whether there was in time
       def await_room(limit) = !@unsent || unsent <= @room || stay(Member.new(limit) { unsent <= @room })
 
-      # @return [void]
       def receive_what_is_there
         TURN.times do
           received = @wire.receive
@@ -476,5 +461,6 @@ module Plait
         true
       end
     end
+    private_constant :PureLine
   end
 end

@@ -37,7 +37,6 @@ module Plait
       attr_reader :received
 
       # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
-      # @param parser [Protocols::MessagePackRPC::Parser]
       def initialize(io, parser)
         @io = io
         @parser = parser
@@ -62,7 +61,6 @@ module Plait
       end
 
       # @param parts [Array<String>] to be sent behind what is to be sent already; not to be changed any more
-      # @return [self]
       def push(parts)
         pieces = Io::Gather.each(parts)
         @pushed += pieces.sum(&:bytesize)
@@ -81,7 +79,6 @@ module Plait
       end
 
       # What is still to be sent never will be.
-      # @return [void]
       def clear
         @pieces = []
         @pushed = @sent
@@ -106,11 +103,9 @@ module Plait
       def foreign? = @pid != Process.pid
 
       # Ends every wait, and leaves the descriptor to who waits.
-      # @return [void]
       def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) unless foreign? }
 
       # Of a connection that is another process's only the descriptor is closed.
-      # @return [void]
       def close
         @pieces = []
         quietly { foreign? ? @io.to_io.close : @io.close }
@@ -167,5 +162,6 @@ module Plait
         nil
       end
     end
+    private_constant :PureWire
   end
 end

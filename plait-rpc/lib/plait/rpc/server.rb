@@ -125,6 +125,8 @@ module Plait
         end
       end
 
+      private_constant :Options
+
       # Seconds that a server which ends gives to what it has begun.
       DRAIN = 10
 

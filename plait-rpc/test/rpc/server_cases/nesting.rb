@@ -14,7 +14,7 @@ module ServerCases
       assert_equal([1, 1, nil, "me"], talker.hear)
     end
 
-    # The whole crew waits for its callers: somebody must still listen to them.
+    # The whole pool waits for its callers: somebody must still listen to them.
     def test_all_at_once_call_their_callers
       serve(limit: 2)
       talkers = Array.new(6) { connect.tap { |talker| talker.request(1, "call_back", "who") } }

@@ -26,10 +26,7 @@ module Plait
           # What was found: how many calls, how many in a second, and the seconds that each took.
           Found = Struct.new(:calls, :rate, :latencies)
 
-          # @param client [RPC::Client]
-          # @param method [String]
           # @param arguments [Array]
-          # @param seconds [Numeric]
           def initialize(client, method, arguments, seconds)
             @client = client
             @method = method
@@ -94,9 +91,7 @@ module Plait
         COLUMNS = ["", "calls", "calls/s", "median", "90 %", "99 %", "longest"].freeze
         PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
 
-        # @param terminal [Terminal]
         # @param words [Array<String>] URL, method and arguments
-        # @param options [Hash]
         def initialize(terminal, words, options)
           @terminal = terminal
           @url, @method, *@arguments = words

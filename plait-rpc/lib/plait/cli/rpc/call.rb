@@ -41,7 +41,6 @@ module Plait
       # Words of the command line as values, and values as words.
       module Values
         class << self
-          # @param word [String]
           # @return [Object] what it is as JSON; itself, where it is none
           def parse(word)
             JSON.parse(word)
@@ -83,9 +82,7 @@ module Plait
       class Call
         include Connecting
 
-        # @param terminal [Terminal]
         # @param words [Array<String>] URL, method and arguments
-        # @param options [Hash]
         def initialize(terminal, words, options)
           @terminal = terminal
           @url, @method, *@arguments = words

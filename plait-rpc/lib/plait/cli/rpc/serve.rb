@@ -17,9 +17,7 @@ module Plait
       class Serve
         LISTEN = "tcp://127.0.0.1:18800"
 
-        # @param terminal [Terminal]
         # @param words [Array<String>] the file
-        # @param options [Hash]
         def initialize(terminal, words, options)
           @terminal = terminal
           @words = words

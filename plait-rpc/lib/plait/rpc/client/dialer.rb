@@ -33,12 +33,10 @@ module Plait
         attr_reader :codec
         # @return [Handler, nil]
         attr_reader :handler
-        # @return [Object, nil]
         attr_reader :dispatcher
         # @return [String, nil]
         attr_reader :secret
 
-        # @param given [Hash]
         # @yieldparam factory [MessagePack::Factory]
         # @raise [UsageError]
         def initialize(given, &extensions)
@@ -95,14 +93,11 @@ module Plait
         NEVER = { Object => :never }.freeze
         private_constant :NEVER
 
-        # @param endpoint [Io::Endpoint]
-        # @param options [Options]
         def initialize(endpoint, options)
           @endpoint = endpoint
           @options = options
         end
 
-        # @param deadline [Deadline, nil]
         # @yieldparam connection [Connection] the block's from now on; no interrupt comes before that
         # @return [Connection] that the server has let in
         # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
@@ -152,6 +147,7 @@ module Plait
           end.name = "plait: takes the calls of #{@endpoint}"
         end
       end
+      private_constant :Options, :Dialer
     end
   end
 end

@@ -9,7 +9,7 @@ module Plait
     class Client
       # What the peer asks for and what runs it: threads, as many as there is work for, and none where there is none. They begin
       # with the oldest.
-      class Lane
+      class WorkerPool
         # Seconds for which a thread waits for more.
         LINGER = 1
 
@@ -29,7 +29,6 @@ module Plait
           @size = 0
         end
 
-        # @param incoming [Incoming]
         # @return [Boolean] false: too many wait
         def push(incoming)
           @lock.exclusively do
@@ -56,7 +55,6 @@ module Plait
 
         # Nothing comes any more: its threads leave when all is done.
         # @param forget [Boolean] what has not begun is not begun any more
-        # @return [void]
         def close(forget:)
           @lock.exclusively do
             @closed = true
@@ -142,16 +140,13 @@ module Plait
         # Notifications that wait. None may be left out, and nobody is told: with more of them the connection is closed.
         NEWS = 64 * 1024
 
-        # @param handler [Handler]
         def initialize(handler)
           @handler = handler
           @lock = Lock.new
-          @requests = Lane.new("plait: answers a server", limit: LIMIT, room: QUEUE) { |incoming| run(incoming) }
-          @news = Lane.new("plait: hears a server", limit: 1, room: NEWS) { |incoming| run(incoming) }
+          @requests = WorkerPool.new("plait: answers a server", limit: LIMIT, room: QUEUE) { |incoming| run(incoming) }
+          @news = WorkerPool.new("plait: hears a server", limit: 1, room: NEWS) { |incoming| run(incoming) }
         end
 
-        # @param incoming [Incoming]
-        # @return [void]
         def take(incoming)
           incoming.dispatcher = self
           return if (incoming.notification? ? @news : @requests).push(incoming)
@@ -167,7 +162,6 @@ module Plait
         def tell(error) = @handler.tell(error)
 
         # Nobody is left to read answers. To notifications there are none.
-        # @return [void]
         def closed(_connection, error)
           @requests.close(forget: true)
           @news.close(forget: false)
@@ -191,6 +185,7 @@ module Plait
           @handler.forget
         end
       end
+      private_constant :WorkerPool, :Dispatcher
     end
   end
 end

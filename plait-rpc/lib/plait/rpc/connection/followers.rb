@@ -20,16 +20,12 @@ module Plait
           thread("reads for those who follow answers") { read } if reads
         end
 
-        # @param future [Future]
-        # @return [void]
         def add(future, &block)
           @lock.exclusively { note(future, block) }
           due(future) unless @line.follow(future)
         end
 
         # It is settled.
-        # @param future [Future]
-        # @return [void]
         def due(future)
           @lock.exclusively do
             @due << future
@@ -38,7 +34,6 @@ module Plait
         end
 
         # The connection is over: whoever comes from now on is told at once.
-        # @return [void]
         def close
           @lock.exclusively do
             @over = true
@@ -149,6 +144,7 @@ module Plait
           @lock.exclusively { @sleeper = nil }
         end
       end
+      private_constant :Followers
     end
   end
 end

@@ -33,20 +33,16 @@ module Plait
           @thread.equal?(Thread.current) && (@home.equal?(Fiber.current) || Lock.scheduler.nil?)
         end
 
-        # @return [Boolean]
         def satisfied? = @future ? @future.settled? : @satisfied.call
 
-        # @return [Boolean]
         def late? = !@limit.nil? && Deadline.now >= @limit
 
         # @return [Boolean] whether it has given back all that it held
         def left? = @left
 
-        # @return [true]
         def leave = @left = true
 
         # Before it is found by others: a wake-up that comes from here on is not lost.
-        # @return [void]
         def lie_down
           @woken = false
           @scheduler = Fiber.current_scheduler if Fiber.respond_to?(:current_scheduler)
@@ -55,14 +51,12 @@ module Plait
 
         # Sleeps until it is woken, or its time is up. A fiber waits by its scheduler alone, never for the lock.
         # @param lock [Mutex] the line's, which it does not hold
-        # @return [void]
         def sleep(lock)
           return (@scheduler.block(self, seconds) unless @woken) if @scheduler
 
           lock.synchronize { @bell.wait(lock, seconds) unless @woken }
         end
 
-        # @return [void]
         def wake
           return if @woken
 
@@ -93,13 +87,11 @@ module Plait
         private_constant :NEVER, :READ, :WRITE, :DONE, :LOOK
 
         # Stays, so that there is always somebody who reads, until the line is over.
-        # @return [void]
         def run = stay(Member.new(nil) { false })
 
         private
 
         # Stays until the member has what it wants.
-        # @param member [Member]
         # @yield under the lock, first of all
         # @return [Boolean] false when its time was up before
         # @raise [ConnectionClosed, RemoteProtocolError] when the line is over before
@@ -277,6 +269,7 @@ module Plait
 
         def scheduler = Fiber.respond_to?(:current_scheduler) ? Fiber.current_scheduler : nil
       end
+      private_constant :Member, :Roles
     end
   end
 end

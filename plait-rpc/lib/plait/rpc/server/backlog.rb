@@ -44,7 +44,6 @@ module Plait
         end
 
         # As {#promise}, of one place at most, to who takes it at once.
-        # @return [Boolean]
         def promise_one(peer)
           keep_promise(peer)
           return false unless room?(peer)
@@ -54,7 +53,6 @@ module Plait
         end
 
         # What was promised is there, or will not come.
-        # @return [void]
         def keep_promise(peer)
           @promised -= peer.promised
           peer.promised = 0
@@ -66,7 +64,6 @@ module Plait
         # @return [Boolean] whether one that was turned away has still too many of its own
         def much_of?(peer) = peer.in_flight > @each / 2
 
-        # @param incoming [Incoming]
         # @return [Boolean] false: there is no room
         def push(incoming)
           return false if size >= @limit
@@ -102,7 +99,6 @@ module Plait
         def begin_at_once(batch) = (begin_with(batch) unless size + batch.size > @limit)
 
         # @param work [Incoming, NativeBatch]
-        # @param peer [Peer]
         # @return [Boolean] whether it may begin as far as notifications before it are concerned
         def turn?(work, peer) = peer.telling.nil? || peer.telling.equal?(work) || !news?(work)
 
@@ -113,8 +109,6 @@ module Plait
 
         # What was begun is run, or its worker does no more of it: the peer's next notifications have their turn.
         # @param work [Incoming, NativeBatch]
-        # @param peer [Peer]
-        # @return [void]
         def told(work, peer)
           return unless peer.telling.equal?(work)
 
@@ -126,7 +120,6 @@ module Plait
 
         # The peer of one that was begun may not read what it is sent.
         # @param batch [NativeBatch]
-        # @return [void]
         def hold_back(batch)
           return unless begun.equal?(batch) && hold?(batch)
 
@@ -145,7 +138,6 @@ module Plait
         end
 
         # What was held back is next.
-        # @return [void]
         def release(peer)
           return unless peer.held
 
@@ -154,7 +146,6 @@ module Plait
         end
 
         # It is over, and nobody is left to read answers: its requests are forgotten. Who notifies waits for none.
-        # @return [void]
         def abandon(peer)
           keep_promise(peer)
           release(peer)
@@ -215,6 +206,7 @@ module Plait
 
         def behind_held?(work) = work.connection.session.held && news?(work)
       end
+      private_constant :Backlog
     end
   end
 end

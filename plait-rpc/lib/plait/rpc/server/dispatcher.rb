@@ -7,7 +7,7 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Server
-      # Between the connections and the crew: takes what comes in, or says why not, and knows which answer is the first.
+      # Between the connections and the pool: takes what comes in, or says why not, and knows which answer is the first.
       class Dispatcher
         # By which a connection shows the secret.
         AUTHENTICATE = "rpc.authenticate"
@@ -19,11 +19,7 @@ module Plait
         # @return [Integer] connections that were ended, because their peer has broken the protocol, or a limit
         attr_reader :broken
 
-        # @param lock [Lock]
         # @param board [Switchboard]
-        # @param backlog [Backlog]
-        # @param handler [Handler]
-        # @param secret [String, nil]
         def initialize(lock, board, backlog, handler, secret)
           @lock = lock
           @board = board
@@ -33,8 +29,8 @@ module Plait
           @requests = @notifications = @refused = @broken = 0
         end
 
-        # @return [Crew]
-        attr_writer :crew
+        # @return [WorkerPool]
+        attr_writer :pool
 
         # @return [true] nobody else reads from its connections
         def reads? = true
@@ -56,7 +52,6 @@ module Plait
 
         # What came from a connection at once.
         # @param batch [NativeBatch]
-        # @return [void]
         def take_together(batch)
           return if @lock.exclusively { keep_promise(batch, batch.connection.session) }
 
@@ -65,8 +60,6 @@ module Plait
           end
         end
 
-        # @param incoming [Incoming]
-        # @return [void]
         def take(incoming)
           incoming.dispatcher = self
           refusal = @lock.exclusively { enter(incoming, incoming.connection.session) } or return
@@ -75,30 +68,27 @@ module Plait
           incoming.fail(refusal)
         end
 
-        # @return [void]
         def closed(connection, error)
-          @crew.call if @board.remove(connection.session)
+          @pool.call if @board.remove(connection.session)
           report(error) if error.is_a?(RemoteProtocolError)
         end
 
         # A peer has broken the protocol, or a limit.
         # @param error [RemoteProtocolError]
-        # @return [void]
         def report(error)
           @lock.exclusively { @broken += 1 }
           @handler.report(error)
         end
 
-        # @return [void]
         def unsent(connection)
-          @crew.call if @board.unsent(connection.session)
+          @pool.call if @board.unsent(connection.session)
         end
 
         # Somebody waits for an answer of that connection's peer.
         # @return [Object] the block's value
         def aside(connection, &block)
           @lock.exclusively { @board.listen_to(connection.session) }
-          @crew.aside(&block)
+          @pool.aside(&block)
         end
 
         # @return [Boolean] whether this is its first answer
@@ -115,7 +105,6 @@ module Plait
         def tell(error) = @handler.tell(error)
 
         # From now on nothing is taken any more.
-        # @return [void]
         def stop
           @stopping = true
           @board.wake
@@ -127,7 +116,6 @@ module Plait
         def trusts?(peer) = !@stopping && (@secret.nil? || peer.admitted == true)
 
         # What came in by another way.
-        # @return [void]
         def count_others(requests, notifications)
           @requests += requests
           @notifications += notifications
@@ -215,6 +203,7 @@ module Plait
 
         def digest(secret) = Digest::SHA256.digest(secret)
       end
+      private_constant :Dispatcher
     end
   end
 end

@@ -19,14 +19,11 @@ module Plait
           # In the place of a worker that is not there: nobody waits for it.
           NOBODY = (1 << 32) - 1
 
-          # @param workers [Integer]
           def initialize(workers)
             @numbers = Io::SharedNumbers.new(workers, NOBODY)
           end
 
           # In a worker: from now on it has that place.
-          # @param place [Integer]
-          # @return [self]
           def take(place)
             @place = place
             @numbers[place] = 0
@@ -34,7 +31,6 @@ module Plait
           end
 
           # In the master: that worker is gone.
-          # @return [void]
           def vacate(place) = @numbers[place] = NOBODY
 
           # @param connections [Integer] that this worker has now
@@ -44,7 +40,6 @@ module Plait
             [connections - @numbers.to_a.min, 0].max
           end
 
-          # @return [void]
           def close = @numbers.close
         end
 
@@ -56,11 +51,9 @@ module Plait
             @control = Control.new(socket) { |method, arguments| hear(method, arguments) }
           end
 
-          # @param options [Options]
           # @yieldparam scope [Scope]
           # @yieldparam bell [Io::Bell]
           # @yieldreturn [Shift]
-          # @return [void]
           def run(options)
             Plait.run(on: options.inner, on_error: :collect) do |scope|
               scope.async { @control.run }
@@ -79,8 +72,6 @@ module Plait
           def statistics = @control.ask("total").transform_keys(&:to_sym)
 
           # All of them shall end: what a {Io::Bell} is elsewhere.
-          # @param deadline [Deadline]
-          # @return [void]
           def ring(deadline) = @control.tell("stop", deadline.remaining)
 
           private
@@ -103,8 +94,6 @@ module Plait
         # Of statistics: what has ever happened, also to workers who are gone.
         EVER = %i[requests notifications refused unknown broken done].freeze
 
-        # @param options [Options]
-        # @param handler [Handler]
         # @param listeners [Array<Io::Listener>]
         # @param bell [Io::Bell] rings when all shall end
         # @yieldparam assignment [Assignment] in a worker, before it begins
@@ -119,7 +108,6 @@ module Plait
           @posts = Array.new(options.workers) { Post.new { |method, arguments| hear(method, arguments) } }
         end
 
-        # @return [void]
         def run
           Plait.run(on: :processes, on_error: :collect) do |scope|
             until @bell.rung?
@@ -133,7 +121,6 @@ module Plait
           @posts.each(&:hang_up)
         end
 
-        # @return [void]
         def close = @scores.close
 
         # @return [Array<Integer>] the workers' processes
@@ -188,6 +175,7 @@ module Plait
           sleep(0.01) until @posts.all? { |post| post.vacant? || post.lost? } || give_up.expired?
         end
       end
+      private_constant :Prefork
     end
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "backlog"
-require_relative "crew"
+require_relative "worker_pool"
 require_relative "dispatcher"
 require_relative "survival"
 require_relative "switchboard"
@@ -21,7 +21,6 @@ module Plait
         BLOCKING = 0.01
         ENOUGH = 2
 
-        # @param handler [Handler]
         def initialize(handler)
           @handler = handler
           @in_a_row = Hash.new(0)
@@ -60,25 +59,20 @@ module Plait
         COURTESY = 0.001
         PATIENCE = 0.005
 
-        # @param listener [Io::Listener]
-        # @param options [Options]
-        # @param dispatcher [Dispatcher]
         # @param board [Switchboard]
-        # @param crew [Crew]
-        # @param scores [Prefork::Scores, nil]
-        def initialize(listener, options, dispatcher, board, crew, scores: nil)
+        # @param pool [WorkerPool]
+        def initialize(listener, options, dispatcher, board, pool, scores: nil)
           @listener = listener
           @options = options
           @dispatcher = dispatcher
           @board = board
-          @crew = crew
+          @pool = pool
           @scores = scores
           @handshakes = 0
         end
 
         # Accepts until it is closed.
         # @yield starts a job beside it
-        # @return [void]
         def run(&start)
           @listener.each(before: @scores && method(:let_others_go_first)) do |socket|
             @listener.tls ? let_in_by_handshake(socket, &start) : admit(socket)
@@ -87,7 +81,6 @@ module Plait
         end
 
         # Nobody else comes in.
-        # @return [void]
         def close
           @closed = true
           @listener.close
@@ -126,7 +119,7 @@ module Plait
           peer = connection.session = Peer.new
           peer.connection = connection
           @board.admit(peer)
-          @crew.attend(peer) if @listener.tls # its first message may have come with the handshake
+          @pool.attend(peer) if @listener.tls # its first message may have come with the handshake
         end
 
         # @return [String] for messages; made when it is asked for
@@ -139,8 +132,6 @@ module Plait
         LOOK = 0.01
 
         # @param scope [Scope] in which all of it runs
-        # @param options [Options]
-        # @param handler [Handler]
         # @param listeners [Array<Io::Listener>]
         # @param bell [Io::Bell] rings when it shall end
         # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
@@ -152,35 +143,33 @@ module Plait
           @backlog = Backlog.new(options.queue, options.pipeline)
           @board = Switchboard.new(@lock, @backlog, options.timeouts)
           @dispatcher = Dispatcher.new(@lock, @board, @backlog, handler, options.secret)
-          @crew = Crew.new(@lock, @board, @backlog, handler, options.limit) { start { @crew.work } }
-          @crew.runner = Hybrid.new(handler) if options.inner == :hybrid
-          @dispatcher.crew = @crew
-          @crew.dispatcher = @dispatcher
-          @doors = listeners.map { |one| Door.new(one, options, @dispatcher, @board, @crew, scores: scores) }
+          @pool = WorkerPool.new(@lock, @board, @backlog, handler, options.limit) { start { @pool.work } }
+          @pool.runner = Hybrid.new(handler) if options.inner == :hybrid
+          @dispatcher.pool = @pool
+          @pool.dispatcher = @dispatcher
+          @doors = listeners.map { |one| Door.new(one, options, @dispatcher, @board, @pool, scores: scores) }
         end
 
         # Serves until the bell rings, and then until all is answered or the time for that is up.
-        # @return [void]
         # @raise [Exception] that ended it
         def run
           Survival.shielding_loop(@handler) { serve }
         end
 
-        # @return [void]
         def close = @board.peers.each { |peer| peer.connection.close("the server has stopped") }
 
         # @return [Hash{Symbol => Integer}]
         def statistics
-          @crew.take_stock
+          @pool.take_stock
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
             refused: @dispatcher.refused, unknown: @handler.unknown, excessive: @handler.excessive, broken: @dispatcher.broken,
-            waiting: @backlog.size, running: @crew.running, done: @crew.done, workers: @crew.size }
+            waiting: @backlog.size, running: @pool.running, done: @pool.done, workers: @pool.size }
         end
 
         private
 
         def serve
-          @crew.begin
+          @pool.begin
           @doors.each { |door| start { door.run { |job| start(&job) } } }
           @bell.wait until @bell.rung?
           drain(@bell.deadline)
@@ -205,7 +194,7 @@ module Plait
           @doors.each(&:close)
           @board.peers.each { |peer| @board.attend(peer) }
           @dispatcher.stop
-          @crew.call
+          @pool.call
           until (peers = @board.peers).empty? || deadline.expired?
             peers.each { |peer| peer.connection.close("the server has stopped") unless peer.busy? }
             sleep(LOOK)
@@ -215,12 +204,13 @@ module Plait
         def finish
           @doors.each(&:close)
           @dispatcher.stop
-          @crew.dismiss
+          @pool.dismiss
           @board.close
           @over = true
           @scope.cancel
         end
       end
+      private_constant :Hybrid, :Door, :Shift
     end
   end
 end

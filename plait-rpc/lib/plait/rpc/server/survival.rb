@@ -18,14 +18,11 @@ module Plait
         class << self
           # Said when a server begins: what is said when this file is loaded would come true too early for those who run a
           # server at exit, as test frameworks do.
-          # @return [void]
           def expect_exit = @expected ||= at_exit { @exiting = true }
 
-          # @return [Boolean]
           def exiting? = @exiting || false
 
           # Thread#raise into the current thread, which runs all fibers, harms none of them.
-          # @param handler [Handler]
           # @return [Object, nil] the block's value
           def shielding_loop(handler)
             return yield unless Lock.scheduler
@@ -37,13 +34,11 @@ module Plait
             Mechanisms::Shield.end_over(Thread.current, guard) if guard
           end
 
-          # @return [void]
           def drop(handler, thread, exception, reason)
             handler.report(Error.new(Mechanisms::Shield.dropped(thread, exception, reason)))
           end
 
           # Of one worker: Thread#raise into its thread reaches what it runs by {of}, and nothing else.
-          # @param handler [Handler]
           # @return [Object, nil] the block's value
           def shielded(handler, &block)
             return yield if Lock.scheduler
@@ -77,7 +72,6 @@ module Plait
         class Window
           IDLE = "it runs no method now"
 
-          # @param handler [Handler]
           def initialize(handler)
             @handler = handler
             @lock = Mutex.new
@@ -85,7 +79,6 @@ module Plait
           end
 
           # By the thread that raises.
-          # @return [void]
           def call(thread, exception)
             raised = @lock.synchronize { @open && (Mechanisms::Shield.raise_into(thread, exception) || true) }
             Survival.drop(@handler, thread, exception, IDLE) unless raised
@@ -114,6 +107,7 @@ module Plait
         end
         private_constant :Window
       end
+      private_constant :Survival
     end
   end
 end

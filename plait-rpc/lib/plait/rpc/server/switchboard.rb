@@ -19,7 +19,7 @@ module Plait
         attr_accessor :attended
         # @return [Boolean] whether something has happened to it meanwhile
         attr_accessor :again
-        # @return [Crew::Stint, nil] of the leader who reads from it, and offers to run what he finds
+        # @return [WorkerPool::Stint, nil] of the leader who reads from it, and offers to run what he finds
         attr_accessor :stint
         # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have
         attr_accessor :halted
@@ -46,7 +46,6 @@ module Plait
         def promised = @promised || 0
 
         # @param batch [NativeBatch] that came from it
-        # @return [void]
         def take(batch)
           @fresh = true
           @owed += batch.requests
@@ -80,14 +79,10 @@ module Plait
           @connections = {}.compare_by_identity
         end
 
-        # @return [Boolean]
         def any? = !@connections.empty?
 
-        # @param connection [Connection]
-        # @return [true]
         def add(connection) = @connections[connection] = true
 
-        # @return [void]
         def delete(connection) = @connections.delete(connection)
 
         # @return [Array<Connection>] all of them, which are forgotten by that
@@ -120,9 +115,7 @@ module Plait
         # @return [Deadline, nil] when it is to be seen who has been silent for too long
         attr_reader :sweep
 
-        # @param lock [Lock]
         # @param timeouts [Hash{Integer => Numeric}] seconds, by queue
-        # @param backlog [Backlog]
         def initialize(lock, backlog, timeouts)
           @lock = lock
           @backlog = backlog
@@ -143,7 +136,6 @@ module Plait
         def peers = @lock.exclusively { @peers.keys }
 
         # @param peer [Peer] with its connection
-        # @return [void]
         def admit(peer)
           @lock.exclusively do
             @peers[peer] = true
@@ -160,7 +152,6 @@ module Plait
         end
 
         # Sends what it takes and receives what is there, unless somebody does already, who then does it once more.
-        # @return [void]
         def attend(peer)
           return unless @lock.exclusively { take_hold(peer) }
 
@@ -193,7 +184,6 @@ module Plait
 
         # Under the lock: who has taken hold of it lets go.
         # @param state [Symbol, nil] as Connection#read_available; nil: it was left early
-        # @return [void]
         def release(peer, state)
           return unless state.nil? || again?(peer, state)
 
@@ -202,14 +192,11 @@ module Plait
         end
 
         # Under the lock: answers of this connection have not been sent yet.
-        # @return [void]
         def soil(connection) = @dirty.add(connection)
 
-        # @return [Boolean]
         def dirty? = @dirty.any?
 
         # Sends what waits to be sent together.
-        # @return [void]
         def flush
           @flushed = Deadline.now
           return unless @dirty.any?
@@ -218,7 +205,6 @@ module Plait
         end
 
         # Sends it what it takes.
-        # @return [void]
         def send_to(connection) = connection.flush || unsent(connection.session)
 
         # The peer does not take what is sent.
@@ -231,14 +217,12 @@ module Plait
         end
 
         # Under the lock: one of its requests is over.
-        # @return [void]
         def relieve(peer)
           resume(peer) if peer.halted == :own && !@backlog.much_of?(peer)
           let_in
         end
 
         # Under the lock: there may be room for those who were turned away.
-        # @return [void]
         def let_in
           return if @crowd.empty? || !@backlog.low?
 
@@ -247,7 +231,6 @@ module Plait
         end
 
         # Under the lock: somebody waits for an answer of this one.
-        # @return [void]
         def listen_to(peer) = peer.halted && resume(peer)
 
         # It is over, and its descriptor is about to be closed.
@@ -266,10 +249,8 @@ module Plait
         end
 
         # Ends the wait of who leads; from any thread or signal handler.
-        # @return [void]
         def wake = @reactor.wake
 
-        # @return [void]
         def close = @reactor.close
 
         # Bytes within the time for a message by which half a message gets that time again.
@@ -357,6 +338,7 @@ module Plait
           peer.connection.close("#{what} #{format("%g", seconds)} s")
         end
       end
+      private_constant :Peer, :Gathered, :Switchboard
     end
   end
 end

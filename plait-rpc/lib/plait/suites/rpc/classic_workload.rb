@@ -72,7 +72,6 @@ module Plait
       class ClassicWorkload < Lab::Workload
         # @param sizes [Hash{String => Integer}] megabytes of each group
         # @param ways [Hash{Lab::Cell => String}]
-        # @param local [String]
         def initialize(sizes:, ways:, local:, **options)
           super(**options)
           @sizes = sizes

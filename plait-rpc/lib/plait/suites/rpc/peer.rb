@@ -37,11 +37,8 @@ module Plait
           LOOK = 0.2
 
           class << self
-            # @param on [Symbol]
-            # @param blocks [Integer]
             # @param parent [Integer] process id
             # @param handshake [IO] is told the port, or what went wrong
-            # @return [void]
             def run(on:, blocks:, parent:, handshake: $stdout)
               trap("INT", "IGNORE") # it reaches the whole group, and the parent is still measuring
               server = RPC::Server.new(Service.new(blocks), on: on, limits: { message: 1 << 30 })
@@ -88,7 +85,6 @@ module Plait
         end
 
         # Waits until it listens.
-        # @return [self]
         # @raise [Companion::StartError]
         def await
           @endpoint = Io::Endpoint.tcp("127.0.0.1", @companion.await_port("the RPC server"))
@@ -96,7 +92,6 @@ module Plait
         end
 
         # Ends it and waits for its end. Does nothing the second time, nor in a fork.
-        # @return [void]
         def stop = @companion.stop
       end
 
@@ -110,7 +105,6 @@ module Plait
         end
 
         # Has them run meanwhile.
-        # @return [void]
         def around
           peers = @mechanisms.to_h { |on| [on, Peer.new(on: on, blocks: @blocks)] }
           peers.each_value(&:await)
@@ -120,7 +114,6 @@ module Plait
           peers&.each_value(&:stop)
         end
 
-        # @param on [Symbol]
         # @return [Io::Endpoint] of the one now running
         def endpoint(on) = @peers.fetch(on).endpoint
       end

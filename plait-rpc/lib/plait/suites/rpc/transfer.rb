@@ -21,7 +21,6 @@ module Plait
         # An answer that is not the one to its call.
         class WrongAnswer < Error; end
 
-        # @param count [Integer]
         def initialize(count)
           @text = Array.new(count) { |number| block(number) }.join.freeze
         end
@@ -66,7 +65,6 @@ module Plait
 
         # Copied in memory: the least that moving it can cost.
         class Copy
-          # @param blocks [Blocks]
           def initialize(blocks)
             @blocks = blocks
           end
@@ -83,7 +81,6 @@ module Plait
 
         # Packed and unpacked, and sent nowhere.
         class Packed < Copy
-          # @param blocks [Blocks]
           def initialize(blocks)
             super
             @codec = Protocols::MessagePackRPC::Codec.new
@@ -98,7 +95,6 @@ module Plait
 
         # Called for, the answer waited for.
         class Sync
-          # @param servers [Servers]
           # @param on [Symbol] what the server runs its methods on
           def initialize(servers, on)
             @servers = servers

@@ -26,7 +26,6 @@ module Plait
           end
 
           # Reads until the other end is gone.
-          # @return [void]
           def run
             @connection.run
           rescue Error
@@ -37,36 +36,29 @@ module Plait
           # @raise [Plait::Error] it does not answer
           def ask(method, *arguments) = @connection.request(method, arguments, limit: Deadline.now + PATIENCE)
 
-          # @return [void]
           def tell(method, *arguments)
             @connection.notify(method, arguments, limit: Deadline.now + PATIENCE)
           rescue Error
             nil # it is gone
           end
 
-          # @return [void]
           def close = @connection.close
 
           # @!group As the dispatcher of its connection
 
           # An answer may need to be asked for elsewhere, so it is not given by who reads.
-          # @return [void]
           def take(incoming)
             incoming.dispatcher = self
             Thread.new { answer(incoming) }.name = "plait rpc control"
           end
 
-          # @return [Boolean]
           def settle(incoming) = incoming.answered!
 
-          # @return [Boolean]
           def room?(_connection) = true
           alias place? room?
 
-          # @return [void]
           def closed(_connection, _error) = nil
 
-          # @return [void]
           def unsent(_connection) = nil
 
           private
@@ -105,7 +97,6 @@ module Plait
           # its pair of sockets.
           # @param scope [Scope] of processes
           # @yieldparam socket [UNIXSocket] in the new process: its end
-          # @return [void]
           def fill(scope)
             @began = Deadline.now
             @socket, theirs = UNIXSocket.pair
@@ -121,14 +112,12 @@ module Plait
             theirs&.close
           end
 
-          # @return [Boolean]
           def vacant? = @task.nil?
 
           # @return [Boolean] whether its worker has died
           def lost? = !vacant? && @task.done?
 
           # Its worker has died: somebody else may take the place.
-          # @return [void]
           def clear
             hang_up
             @task = @pid = nil
@@ -141,7 +130,6 @@ module Plait
           # @return [Boolean] whether it is time for another worker
           def due? = vacant? && (@again.nil? || @again.expired?)
 
-          # @return [void]
           def stop(deadline) = @control&.tell("stop", deadline.remaining)
 
           # @return [Hash{String => Integer}] as its worker says; of one who says nothing any more, what it has said last
@@ -153,11 +141,9 @@ module Plait
           end
 
           # In a process of somebody else: its descriptors are closed.
-          # @return [void]
           def forget = @control ? @control.close : @socket&.close
 
           # The worker is gone, and so are its last words.
-          # @return [void]
           def hang_up
             @control&.close
             @reader&.join
@@ -180,6 +166,7 @@ module Plait
             end
           end
         end
+        private_constant :Control, :Post
       end
     end
   end

@@ -4,19 +4,19 @@ require "test_helper"
 require "plait/rpc"
 
 # Those who do a server's work, without any work.
-class RPCCrewTest < Minitest::Test
-  Crew = Plait::RPC::Server::Crew
+class RPCWorkerPoolTest < Minitest::Test
+  WorkerPool = Plait::RPC::Server.const_get(:WorkerPool)
 
   # Who could not come is not waited for.
   def test_when_there_was_no_thread_to_be_had_the_next_call_asks_for_one_again
-    crew = Crew.new(Plait::RPC::Lock.new, nil, nil, nil, 10) { start }
-    crew.begin
+    pool = WorkerPool.new(Plait::RPC.const_get(:Lock).new, nil, nil, nil, 10) { start }
+    pool.begin
     @refuses = true
-    crew.call
-    assert_equal([2, 2], [@started, crew.size])
+    pool.call
+    assert_equal([2, 2], [@started, pool.size])
     @refuses = false
-    crew.call
-    assert_equal([3, 3], [@started, crew.size])
+    pool.call
+    assert_equal([3, 3], [@started, pool.size])
   end
 
   def setup = @started = 0

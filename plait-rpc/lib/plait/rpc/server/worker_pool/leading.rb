@@ -8,7 +8,7 @@ require "plait/values/deadline"
 module Plait
   module RPC
     class Server
-      class Crew
+      class WorkerPool
         # The time for which one worker leads, and the requests that he runs meanwhile, see {Leading}. All of it is changed
         # under the server's lock, or by himself.
         class Stint
@@ -54,7 +54,6 @@ module Plait
           end
 
           # He leads no more, and has nothing to do with the connection.
-          # @return [void]
           def end = @since = @peer = nil
         end
 
@@ -64,8 +63,6 @@ module Plait
         module Leading
           private
 
-          # @param stint [Stint]
-          # @return [void]
           def lead(stint)
             stay_leader(stint)
             finish(stint)
@@ -77,7 +74,6 @@ module Plait
             @lock.exclusively { lay_down(stint) }
           end
 
-          # @return [Boolean]
           def go_on_leading?(stint)
             peers = @board.wait
             return see_to(peers) unless peers.size == 1 && @lock.exclusively { offer(stint, peers.first) }
@@ -252,6 +248,7 @@ module Plait
             @dispatcher.count_others(requests, notifications)
           end
         end
+        private_constant :Stint, :Leading
       end
     end
   end

@@ -12,14 +12,13 @@ module Plait
       # A server that was there and is gone is waited for, with growing pauses, once for all calls; one that never was is not.
       # After that each call tries once. While that takes long, not each: after a failure others fail at once, for as long as the
       # attempt has taken, a second at most.
-      class Link
+      class ReconnectingConnection
         # Seconds between two attempts: the first pause, and the longest.
         FIRST_PAUSE = 0.05
         LONGEST_PAUSE = 1.0
         NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
         private_constant :NEVER
 
-        # @param endpoint [Io::Endpoint]
         # @param patience [Numeric] seconds for which a server that is gone is waited for
         # @yieldparam deadline [Deadline, nil]
         # @yieldreturn [Connection] a new one; a block that it is given takes the connection before an interrupt can come
@@ -42,10 +41,8 @@ module Plait
           current&.usable? ? current : find(limit)
         end
 
-        # @return [Boolean]
         def closed? = @closed
 
-        # @return [void]
         def close
           @closed = true
           @current&.close
@@ -146,6 +143,7 @@ module Plait
           ConnectionClosed.new("the client of #{@endpoint} is closed", endpoint: @endpoint, retry_safe: true)
         end
       end
+      private_constant :ReconnectingConnection
     end
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "crew/leading"
+require_relative "worker_pool/leading"
 require_relative "survival"
 require_relative "../incoming"
 require_relative "../lock"
@@ -18,7 +18,6 @@ module Plait
         # Seconds without anything to do after which somebody gets up for good.
         LONG = 10
 
-        # @param lock [Lock]
         def initialize(lock)
           @lock = lock
           @sleepers = []
@@ -31,7 +30,6 @@ module Plait
         def called? = @called || false
 
         # He who was called is there.
-        # @return [void]
         def arrived = @called = false
 
         # From here on one can be called.
@@ -39,7 +37,6 @@ module Plait
         def sit_down = Lock::Sleeper.new.tap { |sleeper| @sleepers << sleeper }
 
         # Not under the lock. While methods are run that nobody is called for, one looks now and then.
-        # @param sleeper [Lock::Sleeper]
         # @return [Symbol, nil] :long when nothing has come for long
         def rest(sleeper)
           watches = @lively && !@watched
@@ -70,10 +67,8 @@ module Plait
         end
 
         # One who has not sat here yet will come.
-        # @return [void]
         def expect = @called = true
 
-        # @return [void]
         def call_all = @sleepers.each(&:call)
       end
 
@@ -85,7 +80,7 @@ module Plait
       # called who leads meanwhile. Before a quick one nobody is: that would cost more than the method. Should it wait all the
       # same, somebody who looks every few milliseconds takes over. While answers can wait for others that come soon, they
       # leave together.
-      class Crew
+      class WorkerPool
         include Leading
 
         # Seconds that an answer waits for others at most, while quick methods are run.
@@ -104,10 +99,7 @@ module Plait
         # @return [Handler, Hybrid] runs a single request
         attr_writer :runner
 
-        # @param lock [Lock]
         # @param board [Switchboard]
-        # @param backlog [Backlog]
-        # @param handler [Handler]
         # @param limit [Integer] methods that are run at once
         # @yield starts a worker: a thread or a fiber that calls {#work}
         def initialize(lock, board, backlog, handler, limit, &start)
@@ -124,35 +116,29 @@ module Plait
         end
 
         # Sees to it that {#done}, and what its dispatcher has counted, is up to date.
-        # @return [void]
         def take_stock = @lock.exclusively { count_visit(@stint) }
 
-        # @return [void]
         def begin
           Survival.expect_exit
           CORE.times { engage }
         end
 
         # Of one worker: it returns when there is nothing to do for long, or all is over.
-        # @return [void]
         def work = Survival.shielded(@handler) { work_on }
 
         # Workers who never leave: one who works, and one who looks.
         CORE = 2
 
         # There is work that nobody has seen coming.
-        # @return [void]
         def call = help { !@bench.empty? || !@bench.called? }
 
         # Somebody shall look after a peer.
-        # @return [void]
         def attend(peer)
           @lock.exclusively { @board.resumed << peer }
           call
         end
 
         # Everybody leaves when he is done with what he does.
-        # @return [void]
         def dismiss
           @lock.exclusively do
             @over = true
@@ -382,6 +368,7 @@ module Plait
           help { !@bench.called? && (@stint.nil? || @backlog.size.positive?) } if one.positive?
         end
       end
+      private_constant :Bench, :WorkerPool
     end
   end
 end
