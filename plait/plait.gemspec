@@ -20,7 +20,6 @@ Gem::Specification.new do |spec|
   spec.bindir = "exe"
   spec.executables = ["plait"]
 
-  spec.add_dependency "thor", "~> 1.3"
   spec.add_dependency "timeout", ">= 0.4", "< 1"
   spec.add_dependency "tty-progressbar", "~> 0.18"
   spec.add_dependency "unicode-display_width", ">= 2.4", "< 4"

@@ -109,7 +109,7 @@ class ArchitectureTest < Minitest::Test
     features = Support::House::Loading.features(File.join(ROOT, "plait/lib/plait.rb"))
     rooms = features.filter_map { |path| room_of(path) if path.start_with?("#{ROOT}/plait") }
     assert_empty(rooms.uniq - %w[face version native sibling values mechanisms ext])
-    heavy = features.grep(%r{/(thor|openssl|net/http|json|tmpdir|memory_profiler|vega)(\.rb|\.so|/)})
+    heavy = features.grep(%r{/(optparse|openssl|net/http|json|tmpdir|memory_profiler|vega)(\.rb|\.so|/)})
     assert_empty(heavy, "require \"plait\" is for programs that want none of these")
   end
 

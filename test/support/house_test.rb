@@ -51,7 +51,7 @@ class HouseTest < Minitest::Test
 
   def test_a_library_the_room_may_not_have
     assert_complaint(:forbidden_libraries, /requires "socket"/, "plait-io/lib/plait/protocols/http1.rb" => 'require "socket"')
-    assert_complaint(:forbidden_libraries, /requires "thor"/, "plait/lib/plait/lab/trial.rb" => 'require "thor"')
+    assert_complaint(:forbidden_libraries, /requires "slop"/, "plait/lib/plait/lab/trial.rb" => 'require "slop"')
   end
 
   def test_sockets_threads_fibers_and_clocks_in_protocols

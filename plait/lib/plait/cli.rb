@@ -22,7 +22,7 @@ module Plait
     end
 
     def self.run(argv, terminal)
-      Signals.handle { Commands.start(arrange(argv), shell: terminal, debug: true) }
+      Signals.handle { Commands.start(arrange(argv), terminal) }
     rescue Terminal::Closed
       ExitStatus::OK
     rescue StandardError, ScriptError, NoMemoryError, SystemStackError, Interrupt => e

@@ -16,10 +16,11 @@ module Plait
     # @return [Array<String>] in the order of the alphabet
     def names = files.keys.sort
 
-    # One that can't be loaded must not keep the others from working.
-    # @return [Array<String>] the names of those that are loaded now
-    def load
-      files.select { |name, file| load_one(name, file) }.keys.sort
+    # A file that can't be loaded must not keep the others from working.
+    # @param wanted [Array<String>] names
+    # @return [Array<String>] the names of the files that are loaded now
+    def load(wanted = names)
+      files.slice(*wanted).select { |name, file| load_one(name, file) }.keys.sort
     end
 
     private

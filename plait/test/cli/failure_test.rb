@@ -7,7 +7,7 @@ require "support/command_line"
 class FailureTest < Minitest::Test
   include Support::CommandLine
 
-  BUG = "require \"plait/cli\"\nPlait::CLI::Version.prepend(\n  Module.new { def call = nil.bug }\n)\n"
+  BUG = "require \"plait/cli\"\nrequire \"plait/commands/version\"\nPlait::CLI::Version.prepend(\n  Module.new { def call = nil.bug }\n)\n"
 
   def test_a_bug_is_one_sentence_and_a_file
     result = plait("version", prelude: BUG, env: { "TMPDIR" => folder })
@@ -16,13 +16,13 @@ class FailureTest < Minitest::Test
                  result.err)
     crash = File.read(result.err[/is in (\S+)/, 1])
     assert_match(/\Aplait #{Plait::VERSION}, .*\nplait version\n/, crash)
-    assert_match(/prelude\.rb:3:in/, crash)
+    assert_match(/prelude\.rb:4:in/, crash)
   end
 
   def test_the_backtrace_on_demand
     result = plait("version", prelude: BUG, env: { "TMPDIR" => folder, "PLAIT_DEBUG" => "1" })
     assert_equal 70, result.code
-    assert_match(/^.*prelude\.rb:3:in/, result.err)
+    assert_match(/^.*prelude\.rb:4:in/, result.err)
   end
 
   def test_a_crash_without_a_folder_to_write_to
@@ -47,7 +47,7 @@ class FailureTest < Minitest::Test
 
   def test_statuses
     {
-      Interrupt.new => 130, NoMemoryError.new => 1, RuntimeError.new("x") => 70, Thor::InvocationError.new("x") => 2,
+      Interrupt.new => 130, NoMemoryError.new => 1, RuntimeError.new("x") => 70,
       Plait::UsageError.new("x") => 2, Plait::UnsupportedError.new("x") => 69, Plait::WorkerDied.new => 1,
       Plait::CLI::Terminal::Closed.new => 0, Plait::CLI::Terminal::Unwritable.new => 73
     }.each do |error, status|

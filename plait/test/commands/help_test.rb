@@ -20,13 +20,13 @@ class HelpTest < Minitest::Test
   def test_without_a_command_all_of_them_are_listed
     result = plait
     assert_equal 0, result.code
-    Commands::ALL.each { |command| assert_match(/^  #{Regexp.escape(command::USAGE)} +#{command::SUMMARY}$/, result.out) }
+    Commands.all.each { |command| assert_match(/^  #{Regexp.escape(command::USAGE)} +#{command::SUMMARY}$/, result.out) }
     assert_equal result.out, plait("help").out
     assert_equal result.out, plait("--help").out
   end
 
   def test_each_command_explains_all_its_options
-    Commands::ALL.each do |command|
+    Commands.all.each do |command|
       result = plait("help", command.command_name)
       assert_equal 0, result.code
       command::OPTIONS.each { |name, about| assert_equal(!about[:instead], result.out.match?(/^  --#{name}\b/), name) }
@@ -45,8 +45,8 @@ class HelpTest < Minitest::Test
   end
 
   def test_the_suites_are_called_what_they_are
-    require "plait/suites"
-    assert_equal [*Plait::Suites.names.sort, "all"], Plait::CLI::SuiteNames::WORDS
+    require "plait/cli/lab/suite_campaign"
+    assert_equal [*Plait::Suites.names.sort, "all"], Plait::CLI::Lab::SuiteCampaign::WORDS
   end
 
   def test_fits_the_width
@@ -63,5 +63,16 @@ class HelpTest < Minitest::Test
       loaded = plait(*arguments, prelude: report).out.lines.grep(/\.(rb|so)$/)
       assert_empty loaded
     end
+  end
+
+  def test_only_the_named_command_is_loaded
+    report = "at_exit { puts $LOADED_FEATURES.grep(%r{plait/commands/}) }"
+    loaded = plait("version", prelude: report).out.lines(chomp: true).drop(1)
+    assert_equal %w[version.rb], loaded.map { |path| File.basename(path) }
+  end
+
+  def test_the_beginning_of_one_name_only
+    assert_equal plait("version").out, plait("ver").out
+    assert_match(/unknown command "s"/, plait("s").err)
   end
 end

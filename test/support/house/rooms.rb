@@ -53,7 +53,7 @@ module Support
       Room.new(name: "suites", uses: %w[parts lab protocols io] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
       Room.new(name: "cli", uses: %w[parts sibling commands lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
-               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event thor tty-progressbar unicode/display_width],
+               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event optparse tty-progressbar unicode/display_width],
                never: []),
       # Commands: a file each, found by its place.
       Room.new(name: "commands", uses: %w[cli sibling rpc server http shard] + BELOW,

@@ -27,7 +27,7 @@ module Plait
       # @raise [UsageError] before anything was run
       def call
         terminal.quiet = options["quiet"]
-        outputs = Outputs.new(terminal, **%i[json csv html].to_h { |name| [name, path(name)] })
+        outputs = Outputs.new(terminal, **%w[json csv html].to_h { |name| [name.to_sym, path(name)] })
         experiment = Experiment.new(workloads, terminal, **manner)
         presentation = Presentation.new(terminal)
         experiment.run { |report| presentation.show(report) }

@@ -25,35 +25,8 @@ module Plait
       ARGUMENTS = (0..0)
       MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
 
-      class << self
-        # @return [Array<Class<Command>>] all that are installed, set by {Commands}
-        attr_accessor :known
-        # @return [Array<String>] a line for each one that is installed and can't be loaded
-        attr_accessor :complaints
-
-        # @return [String] as typed
-        def command_name = self::USAGE[/\A\w+/]
-
-        # Makes this a command of a Thor class.
-        # @param thor [Class<Thor>]
-        # @return [void]
-        def declare(thor)
-          command = self
-          thor.desc(self::USAGE, self::SUMMARY)
-          self::OPTIONS.each { |name, settings| thor.method_option(name, thor_settings(settings)) }
-          thor.define_method(command_name) { |*words| command.new(shell, words, options).run }
-        end
-
-        private
-
-        # Values stay Strings: Thor's own sentences about numbers don't say what would be right.
-        def thor_settings(settings)
-          return { type: :boolean, **settings.slice(:default), aliases: settings[:alias] }.compact if settings[:type] == :boolean
-
-          { type: :string, lazy_default: settings.fetch(:lazy, ""), default: settings[:default],
-            aliases: settings[:alias], repeatable: settings[:repeatable] }.compact
-        end
-      end
+      # @return [String] as typed
+      def self.command_name = self::USAGE[/\A\w+/]
 
       # @param terminal [Terminal]
       # @param words [Array<String>] what stands besides options

@@ -1,53 +1,140 @@
 # frozen_string_literal: true
 
-require "thor"
+require "optparse"
 require_relative "../parts"
-require_relative "../sibling"
 require_relative "../values/errors"
 require_relative "../values/suggestion"
-require_relative "command"
-require_relative "suite_names"
 
 module Plait
   module CLI
-    # The commands of all gems of the family that are installed, as Thor dispatches them: each is a file plait/commands/NAME.rb.
-    class Commands < Thor
+    # The commands of all gems of the family that are installed: each is a file plait/commands/NAME.rb. Only the named command is
+    # loaded; `plait help` and an unknown word load all of them.
+    module Commands
       PARTS = Parts.new("commands")
-      ALL = PARTS.load.map { |name| CLI.const_get(name.capitalize) }.sort_by { |command| command::PLACE }.freeze
       # What the other gems of the family bring.
       GEMS = { "fetch" => "plait-http", "rpc" => "plait-rpc", "serve" => "plait-server", "shard" => "plait-shard" }.freeze
-      private_constant :PARTS, :GEMS
+      # Options that stand in the place of a command.
+      SHORT = { "-v" => "version", "--version" => "version", "-h" => "help", "--help" => "help", "-?" => "help" }.freeze
 
-      check_unknown_options!
-      remove_command :tree, :help
-      ALL.each { |command| command.declare(self) }
-      Command.known = ALL
-      Command.complaints = PARTS.broken.map do |name, error|
-        "plait #{name} can't be loaded: #{error.message.lines.first.to_s.chomp}"
+      # The options of one command, read by the standard library's parser. Values stay Strings: the parser's own sentences about
+      # numbers don't say what would be right.
+      class Options < OptionParser
+        NEGATIVE = /\A-[\d.]/
+
+        # @param declared [Hash] see {Command::OPTIONS}
+        def initialize(declared)
+          super()
+          @declared = declared.transform_keys(&:to_s)
+          @values = @declared.transform_values { |settings| settings[:default] }.compact
+          @declared.each { |name, settings| declare(name, settings) }
+        end
+
+        # @param argv [Array<String>]
+        # @return [Array(Array<String>, Hash)] the words, and the options' values by name
+        # @raise [UsageError]
+        def split(argv)
+          check(argv.take_while { |word| word != "--" })
+          words = permute(join(argv))
+          [words, @values]
+        rescue InvalidOption => e
+          unknown(e.args.first)
+        rescue NeedlessArgument => e
+          raise UsageError, "#{e.args.join[/\A[^=]+/]} takes no value"
+        end
+
+        private
+
+        # Plait has a help and a version of its own.
+        def add_officious = nil
+
+        def declare(name, settings)
+          on(*settings[:alias], "--#{name}#{" [VALUE]" if valued?(name)}") do |value|
+            @values[name] = value.nil? ? settings.fetch(:lazy, "") : value
+          end
+          on("--no-#{name}") { @values[name] = valued?(name) ? nil : false }
+        end
+
+        def valued?(name) = @declared.key?(name) && @declared[name][:type] != :boolean
+
+        # The parser would take the beginning of an option for the option.
+        def check(words)
+          known = [*@declared.keys.flat_map { |name| ["--#{name}", "--no-#{name}"] }, *short, "-"]
+          words.each do |word|
+            switch = word.start_with?("--") ? word[/\A[^=]*/].tr("_", "-") : word[/\A-.?/]
+            unknown(word) unless switch.nil? || NEGATIVE.match?(word) || known.include?(switch)
+          end
+        end
+
+        def short = @declared.values.flat_map { |settings| Array(settings[:alias]) }
+
+        # In "--rounds -1" the number is a value, which the parser would take for an option.
+        def join(argv)
+          argv.each_with_object([]) do |word, joined|
+            takes = NEGATIVE.match?(word) && joined.last&.start_with?("--") && valued?(joined.last.delete_prefix("--"))
+            takes ? joined[-1] += "=#{word}" : joined << word
+          end
+        end
+
+        def unknown(word)
+          ending = Suggestion.ending(word, @declared.keys.map { |name| "--#{name}" })
+          raise UsageError, "unknown option #{word}#{ending} plait help COMMAND lists a command's options."
+        end
       end
-      map %w[-v --version] => :version
 
-      # Thor asks; errors leave it as exceptions (debug: true) and {CLI.start} makes sentences of them.
-      def self.exit_on_failure? = true
+      private_constant :PARTS, :GEMS, :SHORT, :Options
 
-      # Thor calls it.
-      # @raise [UsageError]
-      def self.handle_no_command_error(word, *)
-        raise PARTS.broken.fetch(word) if PARTS.broken.key?(word)
-        raise UsageError, "plait #{word} is in the gem #{GEMS[word]}: gem install #{GEMS[word]}" if GEMS.key?(word)
+      class << self
+        # @return [Array<Class<Command>>] in the order of their places; loads all
+        def all = @all ||= PARTS.load.map { |name| named(name) }.sort_by { |command| command::PLACE }.freeze
 
-        names = ALL.map(&:command_name)
-        ending = elsewhere(word)&.then { |near| Suggestion.asking(near) } || Suggestion.ending(word, names)
-        raise UsageError, "unknown command \"#{word}\"#{ending} The commands are #{names.join(", ")}."
+        # @return [Array<String>] a line for each command that is installed and can't be loaded
+        def complaints
+          PARTS.broken.map { |name, error| "plait #{name} can't be loaded: #{error.message.lines.first.to_s.chomp}" }
+        end
+
+        # @param argv [Array<String>] a command, its words and its options; no command is help
+        # @param terminal [Terminal]
+        # @return [Integer] an exit status
+        # @raise [UsageError]
+        def start(argv, terminal)
+          first, *rest = argv
+          name = first.nil? || first.start_with?("-") ? SHORT[first] : first
+          command = find(name || "help")
+          words, options = Options.new(command::OPTIONS).split(name ? rest : argv)
+          command.new(terminal, words, options).run
+        end
+
+        # @param word [String] a command's name, or the beginning of one name only
+        # @return [Class<Command>]
+        # @raise [UsageError]
+        def find(word)
+          meant = PARTS.names.select { |name| name.start_with?(word) }
+          name = meant.include?(word) || meant.size != 1 ? word : meant.first
+          return named(name) if PARTS.load([name]).any?
+
+          raise PARTS.broken.fetch(name) if PARTS.broken.key?(name)
+          raise UsageError, "plait #{word} is in the gem #{GEMS[word]}: gem install #{GEMS[word]}" if GEMS.key?(word)
+
+          raise UsageError, unknown(word)
+        end
+
+        private
+
+        def named(name) = CLI.const_get(name.capitalize)
+
+        def unknown(word)
+          names = all.map(&:command_name)
+          ending = elsewhere(word)&.then { |near| Suggestion.asking(near) } || Suggestion.ending(word, names)
+          "unknown command \"#{word}\"#{ending} The commands are #{names.join(", ")}."
+        end
+
+        # A suite or a file without the command before it.
+        def elsewhere(word)
+          return "plait compare #{word}" if word.end_with?(".rb")
+
+          "plait lab #{word}" if [*Parts.new("suites").names, "all"].include?(word)
+        end
       end
-
-      # A suite or a file without the command before it.
-      def self.elsewhere(word)
-        return "plait compare #{word}" if word.end_with?(".rb")
-
-        "plait lab #{word}" if SuiteNames::WORDS.include?(word)
-      end
-      private_class_method :elsewhere
     end
   end
 end

@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require "thor"
 require_relative "../values/errors"
 require_relative "crash"
 require_relative "exit_status"
-require_relative "../values/suggestion"
 require_relative "terminal"
 
 module Plait
@@ -26,7 +24,6 @@ module Plait
         "Plait::UsageError" => ExitStatus::USAGE,
         "Plait::UnsupportedError" => ExitStatus::UNAVAILABLE,
         "Plait::Error" => ExitStatus::FAILED,
-        "Thor::Error" => ExitStatus::USAGE,
         "NoMemoryError" => ExitStatus::FAILED,
         "Interrupt" => ExitStatus::INTERRUPTED
       }.freeze
@@ -56,7 +53,6 @@ module Plait
       # @return [String]
       def sentence
         case @error
-        when Thor::UnknownArgumentError then unknown_option
         when NoMemoryError then "out of memory; a smaller --limit, --requests or --scale needs less"
         when Interrupt then interrupted
         else status == ExitStatus::SOFTWARE ? Crash.new(@error).sentence : @error.message.strip
@@ -67,12 +63,6 @@ module Plait
 
       # Without words of its own an Interrupt has the name of its class for a message, or none.
       def interrupted = ["", "Interrupt"].include?(@error.message) ? "interrupted" : @error.message
-
-      def unknown_option
-        word = @error.unknown.first
-        "unknown option #{word}#{Suggestion.ending(word,
-                                                   @error.switches)} plait help COMMAND lists a command's options."
-      end
     end
   end
 end

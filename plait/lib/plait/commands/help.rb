@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../values/errors"
 require_relative "../cli/command"
+require_relative "../cli/commands"
 require_relative "../cli/exit_status"
 require_relative "../cli/paragraph"
-require_relative "../values/suggestion"
 
 module Plait
   module CLI
@@ -22,24 +21,17 @@ module Plait
       TEXT
 
       def call
-        words.empty? ? overview : explain(find(words.first))
+        words.empty? ? overview : explain(Commands.find(words.first))
         ExitStatus::OK
       end
 
       private
 
-      def find(name)
-        commands = Command.known
-        commands.find { |command| command.command_name == name } ||
-          raise(UsageError, "unknown command \"#{name}\"#{Suggestion.ending(name, commands.map(&:command_name))} " \
-                            "The commands are #{commands.map(&:command_name).join(", ")}.")
-      end
-
       def overview
         terminal.say(*paragraphs(INTRODUCTION), "", heading("Usage:"), "  plait COMMAND [options]")
-        section("Commands:", Command.known.to_h { |command| [command::USAGE, command::SUMMARY] })
+        section("Commands:", Commands.all.to_h { |command| [command::USAGE, command::SUMMARY] })
         section("Start with:", beginnings)
-        Command.complaints.each { |line| terminal.note("plait: #{line}") }
+        Commands.complaints.each { |line| terminal.note("plait: #{line}") }
       end
 
       def beginnings

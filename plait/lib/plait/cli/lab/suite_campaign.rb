@@ -5,7 +5,7 @@ require_relative "../campaign"
 require_relative "../command"
 require_relative "../outputs"
 require_relative "../../values/suggestion"
-require_relative "../suite_names"
+require_relative "../../parts"
 require_relative "../../suites"
 require_relative "../../values/errors"
 
@@ -14,6 +14,10 @@ module Plait
     class Lab < Command
       # Measures the suites that come with Plait.
       class SuiteCampaign < Campaign
+        # Every suite, one after the other.
+        ALL = "all"
+        # Read off the names of files, since no suite has to be loaded for them.
+        WORDS = [*Parts.new("suites").names, ALL].freeze
         # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two
         # cores.
         BUDGET = 200.0
@@ -40,22 +44,22 @@ module Plait
           chosen
         end
 
-        def everything? = suite == SuiteNames::ALL
+        def everything? = suite == ALL
 
         # `plait lab --json waiting` means the suite, not a file of that name.
         def suite
           @suite ||= begin
-            taken = words.empty? && options.values_at("json", "csv").find { |value| SuiteNames::WORDS.include?(value) }
-            name = taken || words.first || SuiteNames::ALL
-            SuiteNames::WORDS.include?(name) ? name : unknown(name)
+            taken = words.empty? && options.values_at("json", "csv").find { |value| WORDS.include?(value) }
+            name = taken || words.first || ALL
+            WORDS.include?(name) ? name : unknown(name)
           end
         end
 
-        def path(name) = words.empty? && SuiteNames::WORDS.include?(options[name]) ? Outputs::STANDARD_OUTPUT : super
+        def path(name) = words.empty? && WORDS.include?(options[name]) ? Outputs::STANDARD_OUTPUT : super
 
         def unknown(name)
-          ending = Suggestion.ending(name, SuiteNames::WORDS)
-          raise UsageError, "unknown suite \"#{name}\"#{ending} The suites are #{SuiteNames::WORDS.join(", ")}."
+          ending = Suggestion.ending(name, WORDS)
+          raise UsageError, "unknown suite \"#{name}\"#{ending} The suites are #{WORDS.join(", ")}."
         end
 
         def mention_options_without_effect
