@@ -22,8 +22,6 @@ Gem::Specification.new do |spec|
 
   spec.add_dependency "timeout", ">= 0.4", "< 1"
   spec.add_dependency "tty-progressbar", "~> 0.18"
-  spec.add_dependency "unicode-display_width", ">= 2.4", "< 4"
-  spec.add_dependency "vega", "~> 0.4"
 
   # JRuby has no C extensions: pure-Ruby twins stand in.
   if RUBY_ENGINE == "jruby"
@@ -31,6 +29,5 @@ Gem::Specification.new do |spec|
   else
     spec.extensions = ["ext/plait/extconf.rb"]
     spec.add_dependency "io-event", ">= 1.11", "< 2"
-    spec.add_dependency "memory_profiler", "~> 1.0"
   end
 end

@@ -13,7 +13,7 @@ class JRubyTest < Minitest::Test
   ENVIRONMENT = { "LANG" => "C.UTF-8", **%w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] } }
                 .freeze
   # Of the command line; all of them are plain Ruby. Loaded from where this Ruby has them.
-  GEMS = %w[tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width vega].freeze
+  GEMS = %w[tty-progressbar tty-cursor tty-screen strings-ansi unicode-display_width].freeze
 
   # One line each, read off by the tests: a JVM takes seconds to start.
   CORE = <<~RUBY

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "builders"
-require "plait/lab/fresh_process"
 require "tmpdir"
 
 class LabFreshProcessTest < Minitest::Test

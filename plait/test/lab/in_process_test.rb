@@ -3,7 +3,6 @@
 # bin/test: jruby
 
 require_relative "builders"
-require "plait/lab/in_process"
 
 class LabInProcessTest < Minitest::Test
   InProcess = Plait::Lab::InProcess

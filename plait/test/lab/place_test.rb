@@ -3,11 +3,10 @@
 # bin/test: jruby
 
 require_relative "builders"
-require "plait/lab/place"
 
 class LabPlaceTest < Minitest::Test
   LIBRARY = File.join(RbConfig::CONFIG["rubylibdir"], "net/http.rb")
-  GEM = File.join(Gem.path.first, "gems/thor-1.5.0/lib/thor.rb")
+  GEM = File.join(Gem.path.first, "gems/rake-13.0.0/lib/rake.rb")
   OURS = File.join(Support::ROOT, "plait/lib/plait/mechanisms/attempt.rb")
 
   def test_the_first_line_of_the_users_own

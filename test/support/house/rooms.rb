@@ -48,12 +48,12 @@ module Support
       end,
       # Not the face: it would begin to load Plait::Lab while a file of the lab is being loaded.
       Room.new(name: "lab", uses: %w[values atomic_file mechanisms],
-               libraries: PLAIN + WAITING + PLACES + %w[memory_profiler io/event],
+               libraries: PLAIN + WAITING + PLACES + %w[memory_profiler],
                never: SOCKETS),
       Room.new(name: "suites", uses: %w[parts lab protocols io] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
       Room.new(name: "cli", uses: %w[parts sibling commands lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
-               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event optparse tty-progressbar unicode/display_width],
+               libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event optparse tty-progressbar],
                never: []),
       # Commands: a file each, found by its place.
       Room.new(name: "commands", uses: %w[cli sibling rpc server http shard] + BELOW,

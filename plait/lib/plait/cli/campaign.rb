@@ -5,7 +5,6 @@ require_relative "exit_status"
 require_relative "experiment"
 require_relative "failure"
 require_relative "outputs"
-require_relative "presentation"
 require_relative "../mechanisms"
 require_relative "../values/errors"
 
@@ -29,8 +28,7 @@ module Plait
         terminal.quiet = options["quiet"]
         outputs = Outputs.new(terminal, **%w[json csv html].to_h { |name| [name.to_sym, path(name)] })
         experiment = Experiment.new(workloads, terminal, **manner)
-        presentation = Presentation.new(terminal)
-        experiment.run { |report| presentation.show(report) }
+        experiment.run { |report| show(report, first: experiment.reports.one?) }
         conclude(experiment, outputs)
       end
 
@@ -63,6 +61,11 @@ module Plait
       def mechanisms = given("on") { |text| Arguments.mechanisms("--on", text, Mechanisms.names) }
 
       def limits = given("limit") { |text| Arguments.limits("--limit", text) }
+
+      # The environment stands once, on top.
+      def show(report, first:)
+        terminal.say(*report.lines(width: terminal.width, environment: first, paint: terminal.method(:paint)))
+      end
 
       # Whatever ended it, what was measured is saved; of several problems the first one gives the exit status.
       def conclude(experiment, outputs)

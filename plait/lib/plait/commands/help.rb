@@ -3,7 +3,7 @@
 require_relative "../cli/command"
 require_relative "../cli/commands"
 require_relative "../cli/exit_status"
-require_relative "../cli/paragraph"
+require_relative "../values/text_table"
 
 module Plait
   module CLI
@@ -65,13 +65,13 @@ module Plait
       end
 
       def lines(part)
-        part.start_with?("\u00a0") ? part.tr("\u00a0", " ").lines(chomp: true) : Paragraph.wrap(part, width)
+        part.start_with?("\u00a0") ? part.tr("\u00a0", " ").lines(chomp: true) : TextTable.wrap(part, width)
       end
 
       # Two columns; the second is wrapped beside the first, or under it where the first is long.
       def pairs(texts)
         left = [texts.keys.map(&:size).max, 34].min
-        texts.flat_map { |first, second| pair(first, Paragraph.wrap(second, [width - left - 4, 24].max), left) }
+        texts.flat_map { |first, second| pair(first, TextTable.wrap(second, [width - left - 4, 24].max), left) }
       end
 
       def pair(first, lines, left)

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../mechanisms"
+require_relative "../mechanisms/coordinator"
+require_relative "../mechanisms/options"
 require_relative "../values/errors"
 require_relative "text"
 
@@ -7,6 +10,12 @@ module Plait
   module Lab
     # One row to measure: a body and its items under one mechanism at one limit.
     class Cell
+      # A warm-up pass runs this part of the items, as its divisor; raising it shortens the pass.
+      WARM_UP_SHARE = 10
+      # Items of a warm-up pass at most.
+      WARM_UP_MOST = 20
+      private_constant :WARM_UP_SHARE, :WARM_UP_MOST
+
       # @return [String] what the row is called, "fibers (limit 64)"
       attr_reader :label
       # @return [Symbol, Array<Symbol>] the mechanism, or the two that are composed
@@ -64,7 +73,30 @@ module Plait
       # @return [Boolean] a failed item stops the run, as {Plait.map} does unless told otherwise
       def stop_at_first_error? = @options.fetch(:on_error, :raise) == :raise
 
+      # One pass of the body over items, exactly as {Plait.each_result} makes it. The face itself can't be required here: it
+      # loads the lab on demand.
+      # @param items [Array]
+      # @return [Array<Outcome>] in input order; items that the options skip are missing
+      # @raise [Exception] the first failure, unless the options say otherwise
+      def run(items = @items)
+        outcomes = Array.new(items.size)
+        Mechanisms::Coordinator.new(Mechanisms.fetch(@on), items, map_options, @body)
+                               .each { |outcome| outcomes[outcome.index] = outcome }
+        outcomes.compact
+      end
+
+      # Runs a part of the work before it is measured: code is loaded, caches and pools are filled.
+      # @param passes [Integer] 0 for none
+      # @return [void]
+      def warm_up(passes)
+        chosen = @warmup_items || @items.first((@items.size / WARM_UP_SHARE).clamp(1, WARM_UP_MOST))
+        passes.times { run(chosen) } unless chosen.empty?
+      end
+
       private
+
+      # Progress is the session's business: a bar of the user's own would be drawn by every trial.
+      def map_options = Mechanisms::Options.new(limit: @limit, **@options.except(:progress))
 
       def default_label = "#{mechanism_name}#{limit_in_words}"
 

@@ -4,9 +4,7 @@ require_relative "../mechanisms/processes/forking"
 require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "fresh_process/child"
-require_relative "fresh_process/failed"
-require_relative "fresh_process/fork_refused"
-require_relative "fresh_process/mailbox"
+require_relative "text"
 
 module Plait
   module Lab
@@ -16,6 +14,20 @@ module Plait
     #
     # Where the child calls `ready`, the parent starts its sampler, if it has one, and lets it go on.
     class FreshProcess
+      # What ran in the process has no result: it raised, or its process died or hung.
+      class Failed < Error
+        # @return [Symbol] :failed, :unsupported, :died or :hung
+        attr_reader :kind
+
+        def initialize(message, kind = :failed)
+          super(message)
+          @kind = kind
+        end
+      end
+
+      # The system gives no new process.
+      class ForkRefused < UnsupportedError; end
+
       # Seconds between two looks at whether the child is still alive.
       PULSE = 0.05
       # What fork says when the system refuses: too many processes or threads, no memory, not allowed.
@@ -137,6 +149,27 @@ module Plait
         Process.kill(:KILL, -pid)
       rescue Errno::ESRCH, Errno::EPERM
         nil
+      end
+    end
+
+    # Stands in for {FreshProcess} where there is no fork (JRuby, Windows): the block runs right here, one run after the
+    # other in the same heap, and nothing ends one that hangs. The report says so.
+    class InProcess
+      def initialize(bound: nil, sampler: nil)
+        @bound = bound
+        @sampler = sampler
+      end
+
+      # @yieldparam ready [Proc]
+      # @return [Object] what the block returns
+      # @raise [FreshProcess::Failed] when the block raises
+      def call
+        GC.start
+        yield -> {}
+      rescue UnsupportedError => e
+        raise FreshProcess::Failed.new(e.message, :unsupported)
+      rescue StandardError, ScriptError, SystemExit, SystemStackError => e
+        raise FreshProcess::Failed, Text.of_error(e)
       end
     end
   end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "statistics"
-
 module Plait
   module Lab
     # What one trial of one cell found. Plain values only: it travels through a pipe.
@@ -38,6 +36,80 @@ module Plait
 
       # @return [Float] seconds of processor time per item
       def cpu_per_item = cpu / items
+    end
+
+    # What a memory pass counted, per item: what starting the mechanism took is divided among the items too.
+    #
+    # - `items` how many were run to count it
+    # - `bytes`, `objects`, `strings` allocated per item
+    # - `retained_bytes`, `retained_objects`, `retained_strings` still alive after a full collection, per item
+    # - `scope` a sentence when something was not counted, nil when everything was
+    Allocations = Struct.new(:items, :bytes, :objects, :strings, :retained_bytes, :retained_objects, :retained_strings,
+                             :scope, keyword_init: true)
+
+    module Meters
+      # How long each item took, from its start to its end.
+      module Latency
+        # Of more items than this, evenly spaced ones of the sorted times are kept: percentiles stay what they are.
+        KEPT = 10_000
+
+        module_function
+
+        # @param outcomes [Array<Outcome>]
+        # @return [Array<Float>] seconds, ascending
+        def of(outcomes)
+          times = outcomes.filter_map(&:duration).sort!
+          return times if times.size <= KEPT
+
+          Array.new(KEPT) { |place| times[place * (times.size - 1) / (KEPT - 1)] }
+        end
+      end
+
+      # What each worker did when, small enough to be drawn.
+      module Timeline
+        # Workers that are kept, evenly spaced, and bars of all of them together.
+        LANES = 32
+        BARS = 800
+
+        # - `bars` Arrays of lane (from 0), start, finish (seconds since the run began), and how many items it shows
+        # - `lanes` how many workers are kept, of `workers`
+        # - `items_per_bar` how many consecutive items of a worker were joined to one bar
+        Record = Struct.new(:bars, :lanes, :workers, :items_per_bar, keyword_init: true) do
+          # @return [Boolean] it does not show every item by itself
+          def thinned? = lanes < workers || items_per_bar > 1
+        end
+
+        module_function
+
+        # @param outcomes [Array<Outcome>]
+        # @param began [Float] monotonic seconds
+        # @return [Record]
+        def of(outcomes, began)
+          lanes = lanes_of(outcomes.select(&:duration))
+          kept = evenly(lanes, LANES)
+          joined = [(kept.map(&:size).max.to_i * kept.size).fdiv(BARS).ceil, 1].max
+          bars = kept.each_with_index.flat_map { |lane, number| bars_of(lane, number, began, joined) }
+          Record.new(bars: bars, lanes: kept.size, workers: lanes.size, items_per_bar: joined)
+        end
+
+        def lanes_of(outcomes)
+          by_worker = outcomes.group_by(&:worker).sort_by { |worker, _| worker.to_s.rjust(20) }
+          by_worker.map { |_, lane| lane.sort_by(&:started_at) }
+        end
+
+        def evenly(lanes, count)
+          return lanes if lanes.size <= count
+
+          Array.new(count) { |place| lanes[place * (lanes.size - 1) / (count - 1)] }
+        end
+
+        def bars_of(lane, number, began, joined)
+          lane.each_slice(joined).map do |outcomes|
+            finish = outcomes.map(&:finished_at).max
+            [number, (outcomes.first.started_at - began).round(6), (finish - began).round(6), outcomes.size]
+          end
+        end
+      end
     end
   end
 end

@@ -1,11 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "plots/allocations"
-require_relative "plots/latency"
-require_relative "plots/peak_memory"
-require_relative "plots/throughput"
-require_relative "plots/time"
-require_relative "plots/timelines"
+require_relative "plots/bars"
+require_relative "plots/curves"
 
 module Plait
   module Lab

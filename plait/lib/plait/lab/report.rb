@@ -1,19 +1,108 @@
 # frozen_string_literal: true
 
+require "etc"
 require "json"
+require "time"
+require_relative "../values/errors"
+require_relative "../version"
 require_relative "agreement"
-require_relative "environment"
 require_relative "html_report"
-require_relative "plain_text"
-require_relative "ranking"
 require_relative "report_set"
-require_relative "row_record"
 require_relative "tables"
 require_relative "text"
+require_relative "text_report"
 require_relative "verdict"
 
 module Plait
   module Lab
+    # Where and with what the figures were measured.
+    class Environment
+      GEMS = %w[io-event memory_profiler concurrent-ruby async].freeze
+
+      # @return [Environment] this machine, now
+      def self.current = new(facts)
+
+      # @return [Hash{Symbol => Object}]
+      def self.facts
+        { plait: VERSION, ruby: RUBY_DESCRIPTION, engine: RUBY_ENGINE, ruby_version: RUBY_VERSION,
+          platform: RUBY_PLATFORM, kernel: kernel, cpu: cpu, cpus: Etc.nprocessors, memory_bytes: memory, load: load,
+          gems: gems, date: Time.now.utc.iso8601 }
+      end
+
+      class << self
+        private
+
+        def kernel
+          names = Etc.uname
+          "#{names[:sysname]} #{names[:release]}"
+        end
+
+        def cpu = readable("/proc/cpuinfo")&.[](/^model name\s*:\s*(.+)$/, 1)
+
+        def memory
+          kilobytes = readable("/proc/meminfo")&.[](/^MemTotal:\s*(\d+) kB$/, 1)
+          kilobytes && (kilobytes.to_i * 1024)
+        end
+
+        def load = readable("/proc/loadavg")&.to_f
+
+        # Ruby may have been started with --disable=gems.
+        def gems
+          loaded = defined?(Gem) ? Gem.loaded_specs.slice(*GEMS) : {}
+          loaded.transform_values { |spec| spec.version.to_s }
+        end
+
+        def readable(path)
+          File.read(path)
+        rescue SystemCallError
+          nil
+        end
+      end
+
+      # @param facts [Hash{Symbol => Object}]
+      def initialize(facts)
+        @facts = facts
+      end
+
+      # @return [Object] one of the facts
+      def [](name) = @facts[name]
+
+      # @return [Hash{Symbol => Object}]
+      def to_h = @facts
+
+      # @return [String] one line: what a reader needs to judge the figures
+      def to_s
+        parts = ["Ruby #{self[:ruby_version]} (#{self[:engine]})", "#{self[:cpus]} CPUs", memory_text, self[:kernel]]
+        parts.compact.join(", ")
+      end
+
+      private
+
+      def memory_text = self[:memory_bytes] && "#{(self[:memory_bytes] / 1e9).round} GB"
+    end
+
+    # Finds the fastest row of each group. A group whose results differ has none: a fast wrong answer is no answer.
+    class Ranking
+      # @param rows [Array<Row>]
+      # @param agreement [Agreement]
+      def initialize(rows, agreement)
+        @rows = rows
+        @agreement = agreement
+      end
+
+      # Tells each row which one it is compared with.
+      # @return [void]
+      def apply
+        contenders = @rows.select { |row| row.measured? && @agreement.agreed?(row.group) && @agreement.comparable?(row) }
+        contenders.group_by(&:group).each_value do |group|
+          fastest = group.min_by { |row| row.wall.median }
+          group.each { |row| row.fastest = fastest }
+        end
+      end
+    end
+
+    private_constant :Ranking
+
     # What a session found, ready to be judged, shown and saved.
     class Report
       # Raised by one when a field changes its meaning or goes; new fields don't raise it.
@@ -73,7 +162,14 @@ module Plait
       def verdict = Verdict.new(self).sentences
 
       # @return [String] the tables and what they say, for people: `puts report`
-      def to_s = PlainText.new(self).to_s
+      def to_s = TextReport.new(self).to_s
+
+      # The same for a terminal.
+      # @param width [Integer, nil] columns; nil: tables as wide as needed
+      # @param environment [Boolean] whether the first line tells where it was measured
+      # @param paint [#call] gives a text in styles: (text, *styles) => String
+      # @return [Array<String>]
+      def lines(...) = TextReport.new(self, ...).lines
 
       # @return [String] one line
       def inspect = "#<#{self.class} #{@workload.name}: #{@rows.map(&:summary).join(", ")}>"

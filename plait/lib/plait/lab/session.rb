@@ -1,18 +1,93 @@
 # frozen_string_literal: true
 
 require_relative "../mechanisms"
+require_relative "../values/deadline"
 require_relative "../values/errors"
-require_relative "budget"
 require_relative "fresh_process"
 require_relative "measurement"
 require_relative "memory_pass"
-require_relative "progress"
 require_relative "report"
 require_relative "row"
 require_relative "trial"
 
 module Plait
   module Lab
+    # The time that a session may take, and what each cell's last trial took of it.
+    class Budget
+      # @param seconds [Numeric, nil] nil: as long as it takes
+      def initialize(seconds)
+        @deadline = Deadline.after(seconds)
+        @costs = {}.compare_by_identity
+      end
+
+      # Runs a trial of a cell and remembers how long it took, its process and warm-up included.
+      # @return [Object] what the block returns
+      def spend(cell)
+        began = Deadline.now
+        yield
+      ensure
+        @costs[cell] = Deadline.now - began
+      end
+
+      # @param cells [Array<Cell>]
+      # @return [Boolean] one more trial of each would end in time, if it takes as long as the last one
+      def for?(cells) = @deadline.nil? || cells.sum { |cell| @costs.fetch(cell, 0.0) } <= @deadline.remaining
+    end
+
+    # Counts the steps of a session and tells a listener about them. Each event is a Hash with `:type`, `:done` and
+    # `:total` (steps; a step is a timed trial or a memory pass) and:
+    #
+    # - `:session_started` with `:workload`
+    # - `:trial_started` with `:cell`, `:round`; `:trial_finished` with `:cell`, `:round`, `:measurement`
+    # - `:memory_started`, `:memory_finished` with `:cell`
+    # - `:steps_skipped`: a cell that can't be run (any more) was passed over
+    # - `:rounds_reduced` with `:rounds`: the budget is used up
+    # - `:session_finished`
+    class Progress
+      # @param listener [#call, nil]
+      # @param total [Integer] steps
+      def initialize(listener, total)
+        @listener = listener
+        @total = total
+        @done = 0
+      end
+
+      def started(workload) = tell(:session_started, workload: workload)
+
+      def finished = tell(:session_finished)
+
+      # @yieldreturn [Measurement]
+      def trial(cell, round)
+        tell(:trial_started, cell: cell, round: round)
+        measurement = yield
+        @done += 1
+        tell(:trial_finished, cell: cell, round: round, measurement: measurement)
+      end
+
+      def memory(cell)
+        tell(:memory_started, cell: cell)
+        yield
+        @done += 1
+        tell(:memory_finished, cell: cell)
+      end
+
+      def skip
+        @done += 1
+        tell(:steps_skipped)
+      end
+
+      def shortened(rounds)
+        @total = @done
+        tell(:rounds_reduced, rounds: rounds)
+      end
+
+      private
+
+      def tell(type, **facts) = @listener&.call({ type: type, done: @done, total: @total, **facts })
+    end
+
+    private_constant :Progress
+
     # Measures a workload: every cell in a fresh process, all cells in a new random order each round, so that what else
     # the machine does falls on all of them alike. After the first round the allocations of each cell are counted.
     class Session

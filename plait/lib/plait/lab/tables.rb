@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "quantity"
+require_relative "../values/quantity"
 require_relative "table"
 
 module Plait

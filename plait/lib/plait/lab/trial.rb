@@ -1,19 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../values/deadline"
+require_relative "agreement"
 require_relative "fresh_process"
-require_relative "in_process"
 require_relative "measurement"
-require_relative "meters/cpu"
-require_relative "meters/garbage"
-require_relative "meters/latency"
-require_relative "meters/memory"
-require_relative "meters/timeline"
-require_relative "meters/tree_memory"
-require_relative "result_digest"
-require_relative "run"
+require_relative "meters"
 require_relative "text"
-require_relative "warm_up"
 
 module Plait
   module Lab
@@ -53,9 +45,9 @@ module Plait
       def measure(ready)
         ready.call
         memory = Meters::Memory.new.tap(&:start)
-        WarmUp.new(@cell, @warmup).call
+        @cell.warm_up(@warmup)
         GC.start
-        outcomes, began, figures = metered { Run.new(@cell).call }
+        outcomes, began, figures = metered { @cell.run }
         figures.merge!(peak(memory))
         Measurement.new(label: @cell.label, engine: RUBY_ENGINE, items: @cell.items.size, **figures,
                         **described(outcomes, began))

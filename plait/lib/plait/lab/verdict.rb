@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "quantity"
+require_relative "../values/quantity"
 
 module Plait
   module Lab

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../builders"
-require "plait/lab/meters/allocations"
 
 class LabAllocationsMeterTest < Minitest::Test
   Allocations = Plait::Lab::Meters::Allocations

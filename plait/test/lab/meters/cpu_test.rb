@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../builders"
-require "plait/lab/meters/cpu"
 
 class LabCpuMeterTest < Minitest::Test
   Cpu = Plait::Lab::Meters::Cpu

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../builders"
-require "plait/lab/meters/garbage"
 
 class LabGarbageMeterTest < Minitest::Test
   def test_collections_and_objects_are_counted

@@ -3,7 +3,6 @@
 # bin/test: jruby
 
 require_relative "../builders"
-require "plait/lab/meters/latency"
 
 class LabLatencyTest < Minitest::Test
   include LabBuilders

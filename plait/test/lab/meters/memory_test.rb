@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../builders"
-require "plait/lab/meters/memory"
 
 class LabMemoryMeterTest < Minitest::Test
   SIZE = 64_000_000

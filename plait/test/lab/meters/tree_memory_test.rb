@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../builders"
-require "plait/lab/meters/tree_memory"
 require "tmpdir"
 
 class LabTreeMemoryTest < Minitest::Test

@@ -3,7 +3,7 @@
 require_relative "../command"
 require_relative "cgroup"
 require_relative "examiner"
-require_relative "figures"
+require_relative "../../values/quantity"
 
 module Plait
   module CLI
@@ -42,7 +42,7 @@ module Plait
         def descriptors
           needed = @connections + SPARE
           _, hard = @limits.getrlimit(:NOFILE)
-          text = "a process may have #{Figures.grouped(hard)} open files and sockets; #{Figures.grouped(needed)} are needed"
+          text = "a process may have #{Quantity.count(hard)} open files and sockets; #{Quantity.count(needed)} are needed"
           return ok("descriptors", hard, text) if hard >= needed
 
           more = roomy(needed)
@@ -65,7 +65,7 @@ module Plait
           length = number(key)
           return setting("handshakes", key, BURST, words) unless length && number("net.ipv4.tcp_syncookies") == 1
 
-          ok("handshakes", length, "#{Figures.grouped(length)} #{words} (#{key}); cookies beyond that",
+          ok("handshakes", length, "#{Quantity.count(length)} #{words} (#{key}); cookies beyond that",
              (command(key, BURST) if length < BURST))
         end
 
@@ -74,7 +74,7 @@ module Plait
           first, last = read("proc/sys/net/ipv4/ip_local_port_range")&.split&.map(&:to_i)
           return unknown("ports") unless last
 
-          text = "#{Figures.grouped(last - first + 1)} connections from one address to one place " \
+          text = "#{Quantity.count(last - first + 1)} connections from one address to one place " \
                  "(net.ipv4.ip_local_port_range is #{first} to #{last})"
           return ok("ports", last - first + 1, text) if last - first >= @connections
 
@@ -87,7 +87,7 @@ module Plait
           free = [free, Cgroup.new(root: @root).memory].compact.min
           return unknown("memory") unless free
 
-          text = "#{Figures.bytes(free)} are there; connections alone need about #{Figures.bytes(needed)}"
+          text = "#{Quantity.memory(free)} are there; connections alone need about #{Quantity.memory(needed)}"
           return ok("memory", free, text) if free >= needed * 2
 
           limited("memory", free, text, "give it more, or docker run --memory #{(needed * 4) >> 20}m")
@@ -99,7 +99,7 @@ module Plait
           return unknown("buffers") unless pages&.size == 3
 
           needed = @connections / SHARE * BUSY * 2 / PAGE
-          text = "#{Figures.bytes(pages[1] * PAGE)} for the buffers of all connections (net.ipv4.tcp_mem)"
+          text = "#{Quantity.memory(pages[1] * PAGE)} for the buffers of all connections (net.ipv4.tcp_mem)"
           return ok("buffers", pages[1], text) if pages[1] >= needed
 
           limited("buffers", pages[1], text, command("net.ipv4.tcp_mem", "\"#{needed} #{needed * 2} #{needed * 3}\""))
@@ -109,20 +109,20 @@ module Plait
         def tracking
           most = number("net.netfilter.nf_conntrack_max") or return
           needed = @connections * REMEMBERED
-          text = "#{Figures.grouped(most)} connections that the firewall remembers (net.netfilter.nf_conntrack_max)"
+          text = "#{Quantity.count(most)} connections that the firewall remembers (net.netfilter.nf_conntrack_max)"
           free = most - number("net.netfilter.nf_conntrack_count").to_i
           return ok("tracking", most, text) if free >= needed
 
-          limited("tracking", most, "#{text}, of which #{Figures.grouped(free)} are free",
+          limited("tracking", most, "#{text}, of which #{Quantity.count(free)} are free",
                   command("net.netfilter.nf_conntrack_max", roomy(most - free + needed)))
         end
 
         def setting(name, key, needed, words)
           value = number(key) or return unknown(name)
-          text = "#{Figures.grouped(value)} #{words} (#{key})"
+          text = "#{Quantity.count(value)} #{words} (#{key})"
           return ok(name, value, text) if value >= needed
 
-          limited(name, value, "#{text}; #{Figures.grouped(needed)} are needed", command(key, roomy(needed)))
+          limited(name, value, "#{text}; #{Quantity.count(needed)} are needed", command(key, roomy(needed)))
         end
 
         def number(key) = read("proc/sys/#{key.tr(".", "/")}")&.to_i

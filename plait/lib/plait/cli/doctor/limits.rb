@@ -3,7 +3,7 @@
 require_relative "../command"
 require_relative "cgroup"
 require_relative "examiner"
-require_relative "figures"
+require_relative "../../values/quantity"
 
 module Plait
   module CLI
@@ -55,7 +55,7 @@ module Plait
           told.split.map { |word| word == "unlimited" ? UNLIMITED : word.to_i }
         end
 
-        def amount(number) = number >= UNLIMITED ? "unlimited" : Figures.grouped(number)
+        def amount(number) = number >= UNLIMITED ? "unlimited" : Quantity.count(number)
 
         # Never "limited": what comes with Linux is enough for most, and Plait queues the rest.
         def fibers
@@ -65,8 +65,8 @@ module Plait
           return unknown("fibers") unless maps
 
           most = (maps - read("proc/self/maps").to_s.count("\n")) / MAPS_A_FIBER
-          ok("fibers", most, "about #{Figures.grouped(most.round(-2))} in a process, two memory maps each " \
-                             "(vm.max_map_count is #{Figures.grouped(maps)})",
+          ok("fibers", most, "about #{Quantity.count(most.round(-2))} in a process, two memory maps each " \
+                             "(vm.max_map_count is #{Quantity.count(maps)})",
              most < 100_000 ? "for more: sysctl -w vm.max_map_count=1048576" : nil)
         end
 
@@ -74,7 +74,7 @@ module Plait
           length = read("proc/sys/net/core/somaxconn")&.to_i
           return unknown("backlog") unless length
 
-          text = "#{Figures.grouped(length)} connections may wait to be accepted (net.core.somaxconn)"
+          text = "#{Quantity.count(length)} connections may wait to be accepted (net.core.somaxconn)"
           return ok("backlog", length, text) if length >= SHORT_BACKLOG
 
           limited("backlog", length, text, "for bursts: sysctl -w net.core.somaxconn=4096")
@@ -85,7 +85,7 @@ module Plait
           return unknown("ports") unless last
 
           number = last - first + 1
-          text = "#{Figures.grouped(number)} connections at a time to one address (ephemeral ports #{first} to #{last})"
+          text = "#{Quantity.count(number)} connections at a time to one address (ephemeral ports #{first} to #{last})"
           return ok("ports", number, text) if number >= FEW_PORTS
 
           limited("ports", number, text, "for more: sysctl -w net.ipv4.ip_local_port_range=\"15000 64999\"")

@@ -4,7 +4,7 @@ require "etc"
 require_relative "../command"
 require_relative "cgroup"
 require_relative "examiner"
-require_relative "figures"
+require_relative "../../values/quantity"
 
 module Plait
   module CLI
@@ -29,7 +29,7 @@ module Plait
           quota = @cgroup.processors
           return ok("processors", allowed, of_all(allowed)) unless quota && quota < allowed
 
-          limited("processors", quota, "#{Figures.plain(quota)} by the container's quota, of #{of_all(allowed)}",
+          limited("processors", quota, "#{Quantity.plain(quota)} by the container's quota, of #{of_all(allowed)}",
                   "give the container more: docker run --cpus #{allowed}")
         end
 
@@ -53,11 +53,11 @@ module Plait
           return unknown("memory") unless total
 
           free = meminfo("MemAvailable")
-          text = "#{Figures.bytes(total)}#{", #{Figures.bytes(free)} available" if free}"
+          text = "#{Quantity.memory(total)}#{", #{Quantity.memory(free)} available" if free}"
           limit = @cgroup.memory
           return ok("memory", total, text) unless limit && limit < total
 
-          limited("memory", limit, "#{Figures.bytes(limit)} for this container, of #{text}",
+          limited("memory", limit, "#{Quantity.memory(limit)} for this container, of #{text}",
                   "give the container more: docker run --memory 4g")
         end
 

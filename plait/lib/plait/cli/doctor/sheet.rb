@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../command"
-require_relative "../paragraph"
+require_relative "../../values/text_table"
 
 module Plait
   module CLI
@@ -30,7 +30,7 @@ module Plait
 
         def entry(check)
           mark, colour = MARKS.fetch(check.status)
-          first, *rest = Paragraph.wrap(check.text, room)
+          first, *rest = TextTable.wrap(check.text, room)
           ["  #{@terminal.paint(mark, colour)} #{check.name.ljust(@names)}  #{first}",
            *rest.map { |line| margin + line }, *hint(check)]
         end

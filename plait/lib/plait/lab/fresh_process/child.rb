@@ -3,12 +3,56 @@
 require_relative "../../mechanisms/processes/file_buffers"
 require_relative "../../values/errors"
 require_relative "../text"
-require_relative "failed"
-require_relative "mailbox"
 
 module Plait
   module Lab
     class FreshProcess
+      # Reads marshaled values, each after its length, from a pipe whose other end may vanish in the middle of one.
+      class Mailbox
+        CHUNK = 1 << 16
+        LENGTH = "Q>"
+        LENGTH_BYTES = 8
+
+        # @param value [Object] marshalable
+        # @return [String] as {#take} expects it
+        def self.frame(value)
+          bytes = Marshal.dump(value)
+          [bytes.bytesize].pack(LENGTH) << bytes
+        end
+
+        def initialize(pipe)
+          @pipe = pipe
+          @buffer = String.new
+        end
+
+        # @param seconds [Numeric]
+        # @return [Boolean] whether a whole value is here
+        def wait(seconds)
+          return true if whole?
+
+          fill if @pipe.wait_readable(seconds)
+          whole?
+        end
+
+        # @return [Object] the next value; it must be here
+        def take
+          bytes = @buffer.slice!(0, LENGTH_BYTES + length)
+          Marshal.load(bytes.byteslice(LENGTH_BYTES..))
+        end
+
+        private
+
+        def fill
+          loop { @buffer << @pipe.read_nonblock(CHUNK) }
+        rescue IO::WaitReadable, EOFError
+          nil
+        end
+
+        def whole? = @buffer.bytesize >= LENGTH_BYTES && @buffer.bytesize >= LENGTH_BYTES + length
+
+        def length = @buffer.unpack1(LENGTH)
+      end
+
       # The child's side: runs the block, sends what came of it, and leaves without the parent's at_exit blocks.
       class Child
         SIGNALS = %w[INT TERM HUP QUIT].freeze
@@ -99,6 +143,8 @@ module Plait
           exit!(0)
         end
       end
+
+      private_constant :Mailbox, :Child
     end
   end
 end

@@ -1,0 +1,188 @@
+# frozen_string_literal: true
+
+require_relative "../values/deadline"
+
+module Plait
+  module Lab
+    # What is read off the clocks, the collector and the kernel while a trial runs.
+    module Meters
+      # Time on the clock, and time of the processors: this process's, and that of the children it has waited for.
+      class Cpu
+        # Nanoseconds on a processor, nanoseconds in which the main thread could have run and none was free, and turns.
+        SCHEDSTAT = "/proc/self/schedstat"
+
+        def start
+          @delay = delay
+          @children = children
+          @own = own
+          @wall = Deadline.now
+        end
+
+        # @return [Hash] seconds: wall, cpu, and delay (nil where it can't be told)
+        def stop
+          wall = Deadline.now - @wall
+          { wall: wall, cpu: own - @own + children - @children, delay: @delay && (delay - @delay) }
+        end
+
+        private
+
+        # JRuby has no clock for this.
+        def own = Process.times.then { |times| times.utime + times.stime }
+
+        def children = Process.times.then { |times| times.cutime + times.cstime }
+
+        def delay
+          File.read(SCHEDSTAT).split[1].to_i / 1e9
+        rescue SystemCallError
+          nil
+        end
+      end
+
+      # Collections, the time they took, and objects allocated, all of this process alone. Where the Ruby does not count
+      # one of them (JRuby), it is nil.
+      class Garbage
+        MILLISECONDS = 1000.0
+
+        def start
+          @before = read
+        end
+
+        # @return [Hash] gc_runs, gc_time in seconds, objects
+        def stop
+          read.to_h { |name, after| [name, after && @before[name] && (after - @before[name])] }
+        end
+
+        private
+
+        def read
+          milliseconds = figure(:time)
+          { gc_runs: GC.count, gc_time: milliseconds && (milliseconds / MILLISECONDS),
+            objects: figure(:total_allocated_objects) }
+        end
+
+        def figure(key)
+          GC.stat(key)
+        rescue ArgumentError, TypeError
+          nil
+        end
+      end
+
+      # The peak of this process's resident memory above what it held at the start, as the kernel kept it (VmHWM).
+      class Memory
+        STATUS = "/proc/self/status"
+        # Writing 5 there makes the kernel forget the peak so far. Where that is not allowed, what the process has done
+        # since it was forked counts as well, which is little.
+        CLEAR = "/proc/self/clear_refs"
+
+        class << self
+          # @return [Integer, nil] bytes; nil where there is no /proc
+          def resident = read("VmRSS")
+
+          # @return [Integer, nil] bytes, since {forget_peak}
+          def peak = read("VmHWM")
+
+          # @return [void]
+          def forget_peak
+            File.write(CLEAR, "5")
+          rescue SystemCallError
+            nil
+          end
+
+          private
+
+          def read(field)
+            kilobytes = File.read(STATUS)[/^#{field}:\s*(\d+) kB$/, 1]
+            kilobytes && (kilobytes.to_i * 1024)
+          rescue SystemCallError
+            nil
+          end
+        end
+
+        def start
+          Memory.forget_peak
+          @base = Memory.resident
+        end
+
+        # @return [Hash] peak in bytes and peak_source; both nil where there is no /proc
+        def stop
+          highest = Memory.peak
+          return { peak: nil, peak_source: nil } unless highest && @base
+
+          { peak: [highest - @base, 0].max, peak_source: :resident }
+        end
+      end
+
+      # The peak of several processes' memory together, looked at from outside: the proportional share (PSS) of the
+      # lab's own process, of the trial's and of all that this one started. Pages that a fork shares are counted once,
+      # and the sum does not grow by merely sharing them with one process more.
+      class TreeMemory
+        # A look costs the kernel a walk over the page tables: 0.5 ms for each process of 25 MB. It may take this share
+        # of a processor.
+        DUTY = 0.02
+        # Seconds until the first look, so that short runs are seen as well.
+        FIRST_PAUSE = 0.02
+        # Looks: with fewer, a peak between two of them is missed more often than not, and "0 B" is what is left.
+        ENOUGH = 3
+
+        # @return [Boolean]
+        def self.supported? = File.readable?("/proc/self/smaps_rollup")
+
+        # @return [Integer] how often it was looked at
+        attr_reader :samples
+
+        # @param pid [Integer] of the trial's process
+        # @return [void]
+        def start(pid)
+          @pid = pid
+          @samples = 0
+          @base = @peak = look
+          @due = Deadline.now + FIRST_PAUSE
+        end
+
+        # Looks, if it is time to.
+        # @return [void]
+        def sample
+          return if Deadline.now < @due
+
+          @peak = [@peak, look].max
+          @samples += 1
+        end
+
+        # @return [Float] seconds until the next look
+        def pause = [@due - Deadline.now, 0.001].max
+
+        # @return [Hash] peak in bytes above the base, and peak_source; both nil when the run was too short for ENOUGH looks
+        def figures
+          return { peak: nil, peak_source: nil } if @samples.nil? || @samples < ENOUGH
+
+          { peak: @peak - @base, peak_source: :sampled_processes }
+        end
+
+        private
+
+        def look
+          began = own_time
+          total = [Process.pid, @pid, *descendants(@pid)].sum { |pid| proportional_share(pid) }
+          @due = Deadline.now + ((own_time - began) / DUTY)
+          total
+        end
+
+        def own_time = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+
+        def descendants(pid)
+          children = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| read(path).split.map(&:to_i) }
+          children + children.flat_map { |child| descendants(child) }
+        end
+
+        def proportional_share(pid) = read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+) kB$/, 1].to_i * 1024
+
+        # Processes end while they are looked at.
+        def read(path)
+          File.read(path)
+        rescue SystemCallError
+          ""
+        end
+      end
+    end
+  end
+end
