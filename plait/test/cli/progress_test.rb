@@ -3,7 +3,6 @@
 require "test_helper"
 require "plait/cli"
 require "plait/cli/progress"
-require "plait/cli/progress_lines"
 require "plait/lab"
 require "support/command_line"
 require "support/fake_stream"

@@ -2,7 +2,6 @@
 
 require_relative "../values/deadline"
 require_relative "progress_bar"
-require_relative "progress_lines"
 
 module Plait
   module CLI

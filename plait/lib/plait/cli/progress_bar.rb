@@ -1,10 +1,27 @@
 # frozen_string_literal: true
 
 require "tty-progressbar"
-require_relative "time_left"
+require_relative "../values/deadline"
 
 module Plait
   module CLI
+    # A guess in words no more exact than it is.
+    module TimeLeft
+      DAY = 86_400
+
+      # @param seconds [Numeric]
+      # @return [String] "about 2 min left"
+      def self.words(seconds)
+        return "more than a day left" if seconds > DAY
+        return "about #{(seconds / 3600.0).round} h left" if seconds >= 5400
+        return "about #{(seconds / 60.0).round} min left" if seconds >= 90
+        return "about #{[seconds.round(-1), 10].max} s left" if seconds >= 10
+
+        "a few seconds left"
+      end
+    end
+    private_constant :TimeLeft
+
     # Progress on a terminal: one line, redrawn in place.
     class ProgressBar
       FORMAT = "  :bar :current/:total  :left:what"
@@ -52,6 +69,33 @@ module Plait
       end
 
       def width = @terminal.width(@terminal.err) || 80
+    end
+
+    # Progress where it can't be redrawn, in a log or a pipe: a line when a session begins, and one now and then.
+    class ProgressLines
+      # Seconds between two lines.
+      INTERVAL = 10
+
+      # @param terminal [Terminal]
+      # @param of [String] what is counted, in the plural
+      # @param interval [Numeric] seconds
+      def initialize(terminal, of: "steps", interval: INTERVAL)
+        @terminal = terminal
+        @of = of
+        @interval = interval
+      end
+
+      # @param fresh [Boolean] a session begins
+      # @return [void]
+      def show(done:, total:, left:, what:, fresh: false)
+        return unless what && (fresh || @last.nil? || Deadline.now - @last >= @interval)
+
+        @last = Deadline.now
+        @terminal.note("plait: #{done} of #{total} #{@of}, #{what}#{", #{TimeLeft.words(left)}" if left}")
+      end
+
+      # @return [void]
+      def clear = nil
     end
   end
 end

@@ -85,8 +85,8 @@ module Plait
           <meta http-equiv="Content-Security-Policy" content="#{text(POLICY)}">
           <meta name="generator" content="plait #{VERSION}">
           <title>#{text(@title)}</title>
-          <style>#{Stylesheet::TEXT}</style>
-          <script>#{Script::ERRORS}</script>
+          <style>#{Page::STYLE}</style>
+          <script>#{Page::ERRORS}</script>
           </head>
           <body>
           #{body}
@@ -207,7 +207,7 @@ module Plait
           <script type="application/json" id="plots">#{json(@specs)}</script>
           #{Vega.licences}
           #{Vega.sources.map { |source| "<script>#{source}</script>" }.join("\n")}
-          <script>#{Script::DRAW}</script>
+          <script>#{Page::DRAW}</script>
         HTML
       end
 

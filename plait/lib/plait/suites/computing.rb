@@ -1,17 +1,168 @@
 # frozen_string_literal: true
 
 require "etc"
+require "zlib"
 require_relative "common/suite"
-require_relative "../lab"
-require_relative "computing/collatz"
-require_relative "computing/deflation"
-require_relative "computing/on_jruby"
 require_relative "common/jruby"
+require_relative "../lab"
+require_relative "../values/deadline"
 
 module Plait
   module Suites
     # Work for the processor: in C that releases the GVL, in Ruby that holds it, and both where there is no GVL.
     class Computing < Suite
+      # The longest Collatz chain among some numbers: plain Ruby that allocates nothing and never lets go of the GVL.
+      module Collatz
+        NAME = "computing-ruby"
+        UNIT = "ranges"
+        DESCRIPTION = "pure Ruby, which holds the GVL: only processes and ractors use more than one core"
+        NUMBERS = 40_000
+        FIRST = 1_000_000
+
+        # @param first [Integer]
+        # @param count [Integer] numbers to try
+        # @return [Array(Integer, Integer)] the number with the longest chain, and its length
+        def self.longest(first, count)
+          best = [first, 0]
+          first.upto(first + count - 1) do |number|
+            steps = chain(number)
+            best = [number, steps] if steps > best[1]
+          end
+          best
+        end
+
+        # @return [Integer] steps from the number to 1
+        def self.chain(number)
+          steps = 0
+          until number == 1
+            number = number.even? ? number >> 1 : (3 * number) + 1
+            steps += 1
+          end
+          steps
+        end
+
+        # A constant of a module, since a ractor may only run a block whose self it can share.
+        BODY = ->((first, count)) { longest(first, count) }
+
+        # @param scale [Numeric] of how many numbers are tried
+        # @return [Array<Array(Integer, Integer)>] first number and how many, one pair for each range
+        def self.items(count, scale)
+          numbers = (NUMBERS * scale).ceil
+          Array.new(count) { |index| [FIRST + (index * numbers), numbers].freeze }.freeze
+        end
+
+        # @return [String]
+        def self.title(count, scale)
+          format("Computing in Ruby: the longest Collatz chain in %d × %d numbers", count, (NUMBERS * scale).ceil)
+        end
+      end
+
+      # Random hex, deflated: C code that releases the GVL while it computes.
+      module Deflation
+        NAME = "computing-zlib"
+        UNIT = "strings"
+        DESCRIPTION = "C code that releases the GVL: threads use all cores, as processes and ractors do"
+        BYTES = 8_000_000
+
+        # From a seed, in the worker: 8 MB through a pipe would measure the pipe. It takes a twentieth of the deflation.
+        # A constant of a module, since a ractor may only run a block whose self it can share.
+        BODY = lambda do |(seed, bytes)|
+          deflated = Zlib::Deflate.deflate(Random.new(seed).bytes(bytes / 2).unpack1("H*"))
+          [deflated.bytesize, Zlib.crc32(deflated)]
+        end
+
+        # @param scale [Numeric] of the strings' lengths
+        # @return [Array<Array(Integer, Integer)>] seed and bytes of each string
+        def self.items(count, scale) = Array.new(count) { |seed| [seed, (BYTES * scale).ceil].freeze }.freeze
+
+        # @return [String]
+        def self.title(count, scale)
+          format("Computing in C: %d × deflate of %g MB of random hex", count, BYTES * scale / 1e6)
+        end
+      end
+
+      # Runs the trials of a row on JRuby: each in a new subprocess, which measures as the lab does where there is no
+      # fork, and sends its Measurement back.
+      class OnJRuby
+        # Until Java has started and the files are loaded, on a slow machine.
+        START_SECONDS = 60
+        # What a Ruby of this process's kind is told by its environment does not concern the other one.
+        ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }.freeze
+        ANSWER = "measured "
+
+        # @param jruby [JRuby]
+        # @param call [String] Ruby that gives the row's cell, on JRuby
+        def initialize(jruby, call)
+          @jruby = jruby
+          @call = call
+        end
+
+        # @param cell [Lab::Cell] the row
+        # @param warmup [Integer] passes before the one that counts
+        # @param bound [Numeric] seconds after which the trial counts as hung
+        # @return [Lab::Measurement]
+        def call(cell, warmup:, bound:)
+          reader, writer = IO.pipe
+          pid = Process.spawn(ENVIRONMENT, *command(warmup), in: File::NULL, %i[out err] => writer, pgroup: true)
+          writer.close
+          measurement(cell, read(reader, Deadline.after(bound + START_SECONDS)))
+        ensure
+          finish(pid) if pid
+          [reader, writer].each(&:close)
+        end
+
+        private
+
+        # Without RubyGems, which take a second there; resolv, which net/http needs, then misses rbconfig.
+        def command(warmup)
+          library = File.expand_path("../..", __dir__)
+          [*@jruby.command, "--disable=gems", "-I#{library}", "-rrbconfig", "-rplait", "-rplait/suites/computing",
+           "-e", script(warmup)]
+        end
+
+        def script(warmup)
+          "measurement = Plait::Lab::Trial.new(#{@call}, warmup: #{warmup}).run; " \
+            "puts %(#{ANSWER}) + [Marshal.dump(measurement)].pack(%(m0))"
+        end
+
+        # @return [String, nil] all it has written; nil when it has not ended in time
+        def read(reader, deadline)
+          text = +""
+          while reader.wait_readable(deadline.remaining)
+            bytes = reader.read_nonblock(65_536, exception: false) or return text
+            text << bytes unless bytes == :wait_readable
+          end
+          nil
+        end
+
+        def measurement(cell, text)
+          return failed(cell, "it had no result in time, so its process was killed", :hung) unless text
+
+          line = text.lines.find { |one| one.start_with?(ANSWER) }
+          return failed(cell, "JRuby ended without a result: #{reason(text)}", :died) unless line
+
+          load(line).tap { |measurement| measurement.label = cell.label }
+        end
+
+        def failed(cell, reason, kind) = Lab::Measurement.failed(cell.label, reason, kind)
+
+        def reason(text)
+          lines = text.lines.map(&:strip).reject(&:empty?)
+          lines.grep(/Error|Exception/).first || lines.last || "it said nothing"
+        end
+
+        # What a process of ours has written.
+        def load(line) = Marshal.load(line.delete_prefix(ANSWER).unpack1("m")) # rubocop:disable Security/MarshalLoad
+
+        def finish(pid)
+          Process.kill(:KILL, -pid)
+        rescue Errno::ESRCH, Errno::EPERM
+          nil # it has ended by itself
+        ensure
+          Process.wait(pid)
+        end
+      end
+
       PLACE = 20
       NAME = "computing"
       TITLE = "Computing"

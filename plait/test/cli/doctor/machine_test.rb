@@ -5,7 +5,7 @@ require "etc"
 require "fileutils"
 require "tmpdir"
 require "plait/cli"
-require "plait/cli/doctor/kernel_features"
+require "plait/cli/doctor/ruby"
 require "plait/cli/doctor/limits"
 require "plait/cli/doctor/machine"
 

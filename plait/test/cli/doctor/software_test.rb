@@ -7,10 +7,8 @@ require "fileutils"
 require "minitest/mock"
 require "tmpdir"
 require "plait/cli"
-require "plait/cli/doctor/jruby"
 require "plait/cli/doctor/optional_gems"
-require "plait/cli/doctor/servers"
-require "plait/cli/doctor/ways"
+require "plait/cli/doctor/ruby"
 
 class DoctorSoftwareTest < Minitest::Test
   Doctor = Plait::CLI::Doctor

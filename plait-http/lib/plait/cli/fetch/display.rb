@@ -3,7 +3,6 @@
 require "plait/values/deadline"
 require "plait/cli/command"
 require "plait/cli/progress_bar"
-require "plait/cli/progress_lines"
 
 module Plait
   module CLI

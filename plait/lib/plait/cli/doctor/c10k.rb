@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../command"
-require_relative "cgroup"
+require_relative "machine"
 require_relative "examiner"
 require_relative "../../values/quantity"
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../suites/common/jruby"
 require_relative "../command"
 require_relative "examiner"
 
@@ -17,6 +18,8 @@ module Plait
           "mysql2" => "MySQL and MariaDB",
           "sqlite3" => "SQLite",
           "mongo" => "MongoDB, also under fibers",
+          "memory_profiler" => "counts what plait lab allocates",
+          "vega" => "draws the report of plait lab",
           "concurrent-ruby" => "what Plait is measured against",
           "parallel" => "what Plait is measured against"
         }.freeze
@@ -47,6 +50,97 @@ module Plait
 
         # @return [String, nil] its Gemfile
         def bundle = ENV["BUNDLE_GEMFILE"].to_s.then { |path| path unless path.empty? }
+      end
+
+      # Finds programs.
+      class Programs
+        # Servers live where only root's PATH leads, or in a folder for each version.
+        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/*/bin
+                     /usr/local/opt/*/bin].freeze
+
+        # @param path [String] folders to look into
+        # @param folders [Array<String>] more of them, as globs
+        def initialize(path: ENV.fetch("PATH", ""), folders: FOLDERS)
+          @folders = path.split(File::PATH_SEPARATOR) + folders.flat_map { |glob| Dir.glob(glob).reverse }
+        end
+
+        # @param names [Array<String>]
+        # @return [String, nil] path of the first of them that is there
+        def find(*names)
+          names.flat_map { |name| @folders.map { |folder| File.join(folder, name) } }
+               .find { |path| File.file?(path) && File.executable?(path) }
+        end
+
+        # @param package [String] its name in Debian and Homebrew
+        # @return [String] the command that installs it
+        def self.install(package)
+          RUBY_PLATFORM.include?("darwin") ? "brew install #{package}" : "sudo apt-get install -y #{package}"
+        end
+      end
+
+      # Programs that tests of Plait drive. Nobody else needs them.
+      class Servers < Examiner
+        GROUP = "servers"
+        # Package => what its program may be called.
+        NAMES = {
+          "redis-server" => %w[redis-server valkey-server],
+          "mariadb-server" => %w[mariadbd mysqld],
+          "postgresql" => %w[postgres],
+          "nginx" => %w[nginx],
+          "haproxy" => %w[haproxy],
+          "apache2-bin" => %w[apache2 httpd],
+          "chromium" => %w[chromium chromium-browser google-chrome]
+        }.freeze
+
+        # @param programs [Programs]
+        def initialize(programs: Programs.new, root: "/")
+          super(root: root)
+          @programs = programs
+        end
+
+        def checks = NAMES.map { |package, names| examine(package, @programs.find(*names)) }
+
+        private
+
+        def examine(package, path)
+          return ok(package, path, path) if path
+
+          missing(package, "not found; only tests use it", Programs.install(package))
+        end
+      end
+
+      # JRuby, where threads compute at the same time: worth having beside CRuby.
+      class JRuby < Examiner
+        GROUP = "jruby"
+        JARS = "jruby-jars"
+        INSTALL_JARS = "gem install jruby-jars -v \"~> 9.4.0\""
+        JAVA = "default-jre-headless"
+
+        # @param programs [Programs]
+        # @param jars [String, nil] version of the gem
+        def initialize(programs: Programs.new, jars: Suites::JRuby.jars_version, root: "/")
+          super(root: root)
+          @programs = programs
+          @jars = jars
+        end
+
+        def checks = [RUBY_ENGINE == "jruby" ? itself : beside]
+
+        private
+
+        def itself = ok("jruby", RUBY_ENGINE_VERSION, "this is JRuby #{RUBY_ENGINE_VERSION}")
+
+        def beside
+          jruby = @programs.find("jruby")
+          return ok("jruby", jruby, jruby) if jruby
+
+          java = @programs.find("java")
+          return ok("jruby", @jars, "the gem #{JARS} #{@jars}, run by #{java}") if @jars && java
+
+          missing("jruby", "not found; on it threads would compute at the same time", advice(java))
+        end
+
+        def advice(java) = [(INSTALL_JARS unless @jars), (Programs.install(JAVA) unless java)].compact.join(" && ")
       end
     end
   end

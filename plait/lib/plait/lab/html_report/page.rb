@@ -3,8 +3,8 @@
 module Plait
   module Lab
     class HtmlReport
-      # The page's own JavaScript.
-      module Script
+      # The page's own JavaScript and style.
+      module Page
         # Comes first: what goes wrong later is kept where a person, or a test, can find it.
         ERRORS = <<~JAVASCRIPT
           "use strict";
@@ -50,11 +50,9 @@ module Plait
             Promise.all(drawings).then(function () { document.documentElement.dataset.drawn = drawings.length; });
           })();
         JAVASCRIPT
-      end
 
-      # How the page looks: light or dark as its reader's system, down to the width of a phone.
-      module Stylesheet
-        TEXT = <<~CSS
+        # Light or dark as its reader's system, down to the width of a phone.
+        STYLE = <<~CSS
           :root { color-scheme: light dark; --ground: #fdfdfc; --ink: #1c1f24; --faint: #5c6470; --line: #d9dce1;
                   --panel: #f2f4f7; --accent: #2468a8; --warn: #8f3b00; --warn-ground: #fff1e2; }
           @media (prefers-color-scheme: dark) {
@@ -102,8 +100,7 @@ module Plait
           @media print { .vega-embed summary { display: none; } h2 { break-before: page; } figure { break-inside: avoid; } }
         CSS
       end
-
-      private_constant :Script, :Stylesheet
+      private_constant :Page
     end
   end
 end

@@ -61,5 +61,8 @@ module Plait
         value
       end
     end
+
+    # What was to be asked does not answer; the message says what to do.
+    class UnreachableOrigin < Error; end
   end
 end
