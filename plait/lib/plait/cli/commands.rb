@@ -88,9 +88,7 @@ module Plait
         def all = @all ||= PARTS.load.map { |name| named(name) }.sort_by { |command| command::PLACE }.freeze
 
         # @return [Array<String>] a line for each command that is installed and can't be loaded
-        def complaints
-          PARTS.broken.map { |name, error| "plait #{name} can't be loaded: #{error.message.lines.first.to_s.chomp}" }
-        end
+        def complaints = PARTS.broken.map { |name, error| complaint(name, error) }
 
         # @param argv [Array<String>] a command, its words and its options; no command is help
         # @param terminal [Terminal]
@@ -112,13 +110,22 @@ module Plait
           name = meant.include?(word) || meant.size != 1 ? word : meant.first
           return named(name) if PARTS.load([name]).any?
 
-          raise PARTS.broken.fetch(name) if PARTS.broken.key?(name)
+          refuse(name, PARTS.broken[name]) if PARTS.broken.key?(name)
           raise UsageError, "plait #{word} is in the gem #{GEMS[word]}: gem install #{GEMS[word]}" if GEMS.key?(word)
 
           raise UsageError, unknown(word)
         end
 
         private
+
+        def complaint(name, error) = "plait #{name} can't be loaded: #{error.message.lines.first.to_s.chomp}"
+
+        # Plait's own errors speak for themselves.
+        def refuse(name, error)
+          raise error if error.is_a?(Error)
+
+          raise UnsupportedError, "#{complaint(name, error)} (#{error.class}; PLAIT_DEBUG=1 shows where)", cause: error
+        end
 
         def named(name) = CLI.const_get(name.capitalize)
 

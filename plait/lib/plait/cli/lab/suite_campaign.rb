@@ -21,11 +21,9 @@ module Plait
         # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two
         # cores.
         BUDGET = 200.0
-        # What only some suites know. An option without effect is worth a word.
-        PARTICULAR = { "scale" => %w[waiting computing shard all], "requests" => %w[http databases all],
-                       "latency" => %w[http databases all], "url" => %w[http databases all],
-                       "limit" => %w[http databases all], "sizes" => %w[rpc all], "trials" => %w[rpc],
-                       "full" => %w[databases] }.freeze
+        # Option => what a suite calls it. An option without effect is worth a word.
+        PARTICULAR = { "scale" => :scale, "requests" => :requests, "latency" => :latency, "url" => :url, "limit" => :limits,
+                       "sizes" => :sizes, "trials" => :trials, "full" => :full }.freeze
         RPC_TRIALS = 10
         # Seconds: what ten trials of the classic table take on such a machine, and a half more.
         RPC_BUDGET = 600.0
@@ -35,7 +33,6 @@ module Plait
         private
 
         def workloads
-          suites = everything? ? Suites.all : [Suites.fetch(suite)]
           chosen = suites.flat_map { |one| chosen(one) }
           raise @left_out if chosen.empty?
 
@@ -43,6 +40,8 @@ module Plait
           mention_mechanisms_without_row(chosen)
           chosen
         end
+
+        def suites = @suites ||= everything? ? Suites.all : [Suites.fetch(suite)]
 
         def everything? = suite == ALL
 
@@ -63,8 +62,8 @@ module Plait
         end
 
         def mention_options_without_effect
-          PARTICULAR.each do |option, suites|
-            next if options[option].nil? || suites.include?(suite)
+          PARTICULAR.each do |option, name|
+            next if options[option].nil? || suites.any? { |one| one.takes?(name) } || (name == :trials && suite == "rpc")
 
             terminal.note("plait: --#{option} has no effect on \"#{suite}\"")
           end

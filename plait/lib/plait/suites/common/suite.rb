@@ -38,8 +38,13 @@ module Plait
         build(**sizes, **options.compact)
       end
 
+      # @param option [Symbol] of {#workloads}
+      # @return [Boolean] whether it has an effect on this suite: `build` names it
+      def takes?(option) = method(:build).parameters.include?([:key, option])
+
       private
 
+      # A subclass names the options that it takes.
       # @return [Array<Lab::Workload>]
       def build(**) = raise(NotImplementedError, "#{self.class}#build")
 
