@@ -12,7 +12,7 @@ module Plait
   module CLI
     HELP = %w[-h --help].freeze
 
-    # Runs one command. Whatever goes wrong becomes one sentence on standard error and an exit status.
+    # Runs one command. An error becomes one sentence on standard error and an exit status.
     # @param argv [Array<String>]
     # @param terminal [Terminal]
     # @return [Integer] an {ExitStatus}
@@ -39,7 +39,7 @@ module Plait
       asks ? ["help", words.first] : argv
     end
 
-    # In a locale without characters beyond ASCII, names of files may have some all the same: Ruby can't join such a path
+    # In an ASCII locale, names of files may have other characters: Ruby can't join such a path
     # to the name of a folder unless both are of one encoding.
     def self.take_names_for_utf8
       return unless Encoding.default_external == Encoding::US_ASCII

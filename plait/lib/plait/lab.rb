@@ -65,9 +65,7 @@ module Plait
       end
 
       # @return [Workload]
-      def workload(name: "compare", title: "comparison", unit: "items", description: nil)
-        Workload.new(name: name, title: title, unit: unit, description: description, cells: cells)
-      end
+      def workload = Workload.new(name: "compare", title: "comparison", cells: cells)
 
       private
 

@@ -3,7 +3,7 @@
 module Plait
   # Files of one kind that any gem of the family may bring, found by their place: plait/commands/NAME.rb, plait/suites/NAME.rb.
   class Parts
-    # @return [Hash{String => Exception}] the names of those that {load} could not load, and why
+    # @return [Hash{String => Exception}] the names of files that {load} could not load, and why
     attr_reader :broken
 
     # @param kind [String] the folder below plait/
@@ -25,7 +25,7 @@ module Plait
 
     private
 
-    # Those of this gem, then those of others.
+    # With Bundler only files of the bundle; of several versions the newest, as RubyGems takes it.
     # @return [Hash{String => String}]
     def files
       @files ||= [*Dir[@own], *found].reverse.to_h { |path| [File.basename(path, ".rb"), path] }

@@ -8,7 +8,7 @@ module Plait
   # own, as files plait/suites/NAME.rb.
   module Suites
     class << self
-      # @return [Array<Suite>] those that need nothing, in the order in which they are run
+      # @return [Array<Suite>] suites that need no server, in the order of their runs
       def all = known.reject(&:apart?)
 
       # @return [Array<String>]
@@ -22,7 +22,7 @@ module Plait
           raise UsageError, "there is no suite #{name.to_s.inspect}; there are #{names.join(", ")}"
       end
 
-      # @return [Hash{String => Exception}] the names of those that can't be loaded, and why
+      # @return [Hash{String => Exception}] the names of suites that can't be loaded, and why
       def broken = parts.broken
 
       private

@@ -7,7 +7,8 @@ require "support/command_line"
 class FailureTest < Minitest::Test
   include Support::CommandLine
 
-  BUG = "require \"plait/cli\"\nrequire \"plait/commands/version\"\nPlait::CLI::Version.prepend(\n  Module.new { def call = nil.bug }\n)\n"
+  BUG = "require \"plait/cli\"\nrequire \"plait/commands/version\"\n" \
+        "Plait::CLI::Version.prepend(\n  Module.new { def call = nil.bug }\n)\n"
 
   def test_a_bug_is_one_sentence_and_a_file
     result = plait("version", prelude: BUG, env: { "TMPDIR" => folder })

@@ -76,7 +76,8 @@ class PartsTest < Minitest::Test
     add("commands/broken.rb", "raise \"no\"\n")
     assert_equal ["plait: plait broken can't be loaded: no\n"], added("help").err.lines
     broken = added("broken")
-    assert_equal [69, "plait: plait broken can't be loaded: no (RuntimeError; PLAIT_DEBUG=1 shows where)\n"], [broken.code, broken.err]
+    assert_equal [69, "plait: plait broken can't be loaded: no (RuntimeError; PLAIT_DEBUG=1 shows where)\n"],
+                 [broken.code, broken.err]
     assert_equal 0, added("version").code
   end
 
@@ -88,5 +89,5 @@ class PartsTest < Minitest::Test
   end
 
   # The folder comes behind that of Plait, as a gem's does.
-  def added(*arguments) = plait(*arguments, env: { "RUBYLIB" => [*ENV["RUBYLIB"], path("lib")].join(File::PATH_SEPARATOR) })
+  def added(*arguments) = plait(*arguments, env: { "RUBYLIB" => [*ENV.fetch("RUBYLIB", nil), path("lib")].join(File::PATH_SEPARATOR) })
 end

@@ -68,7 +68,7 @@ class HelpTest < Minitest::Test
   def test_only_the_named_command_is_loaded
     report = "at_exit { puts $LOADED_FEATURES.grep(%r{plait/commands/}) }"
     loaded = plait("version", prelude: report).out.lines(chomp: true).drop(1)
-    assert_equal %w[version.rb], loaded.map { |path| File.basename(path) }
+    assert_equal(%w[version.rb], loaded.map { |path| File.basename(path) })
   end
 
   def test_the_beginning_of_one_name_only

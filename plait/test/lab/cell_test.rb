@@ -35,8 +35,10 @@ class LabCellTest < Minitest::Test
   end
 
   def test_the_first_error_ends_a_run_unless_told_otherwise
-    assert_predicate(cell, :stop_at_first_error?)
-    refute_predicate(cell(options: { on_error: :collect }), :stop_at_first_error?)
+    failing = ->(item) { item == 2 ? raise(KeyError, "no") : item }
+    assert_raises(KeyError) { cell(body: failing).run }
+    outcomes = cell(body: failing, options: { on_error: :collect }).run
+    assert_equal([nil, KeyError, nil], outcomes.map { |outcome| outcome.error&.class })
   end
 
   private

@@ -10,7 +10,7 @@ module Plait
       # Float() would take 1e999 for infinity, with a warning of its own.
       NUMBER = /\A[-+]?(\d{1,15}(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\z/i
 
-      # More than this, of whatever, nobody would wait for.
+      # The largest number an option takes; raising it allows runs that take days.
       MOST = 10_000_000
 
       JOBS_ONLY = "sidekiq runs jobs, which have a name by which other machines find them, and here blocks are run. To measure " \

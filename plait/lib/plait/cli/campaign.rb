@@ -14,7 +14,7 @@ module Plait
     # subclass says which workloads.
     class Campaign
       # @param terminal [Terminal]
-      # @param words [Array<String>] what stood besides options
+      # @param words [Array<String>] the words that are no options
       # @param options [Hash] by option name, as Strings
       def initialize(terminal, words, options)
         @terminal = terminal
@@ -67,7 +67,7 @@ module Plait
         terminal.say(*report.lines(width: terminal.width, environment: first, paint: terminal.method(:paint)))
       end
 
-      # Whatever ended it, what was measured is saved; of several problems the first one gives the exit status.
+      # The reports are saved also after an error; of several problems the first one gives the exit status.
       def conclude(experiment, outputs)
         unsaved = outputs.write(experiment.reports)
         problems = [experiment.ended_by, failure(experiment), *unsaved].compact

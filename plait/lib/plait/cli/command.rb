@@ -21,7 +21,7 @@ module Plait
       # `alias:` a short name. With `instead:` it is one of other programs, and this is to be said of it.
       OPTIONS = {}.freeze
       EXAMPLES = {}.freeze
-      # How many words it takes besides options.
+      # How many words it takes, options not counted.
       ARGUMENTS = (0..0)
       MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
 
@@ -29,7 +29,7 @@ module Plait
       def self.command_name = self::USAGE[/\A\w+/]
 
       # @param terminal [Terminal]
-      # @param words [Array<String>] what stands besides options
+      # @param words [Array<String>] the words that are no options
       # @param options [Hash] by option name
       def initialize(terminal, words, options)
         @terminal = terminal

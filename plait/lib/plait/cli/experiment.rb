@@ -6,7 +6,7 @@ require_relative "../values/deadline"
 
 module Plait
   module CLI
-    # Measures workloads one after the other, shows how far it is, and keeps what was measured, whatever ends it.
+    # Measures workloads one after the other, shows how far it is, and keeps the reports when an error or Ctrl-C ends it.
     class Experiment
       # @return [Array<Lab::Report>]
       attr_reader :reports

@@ -26,7 +26,7 @@ module Plait
 
       def whereabouts
         "The backtrace is in #{save} (PLAIT_DEBUG=1 shows it here)"
-      rescue StandardError # no temporary folder that can be written, a full disk: whatever it is, one bug is enough
+      rescue StandardError # no temporary folder that can be written, a full disk: one bug is enough
         "PLAIT_DEBUG=1 shows the backtrace"
       end
 
@@ -71,11 +71,11 @@ module Plait
         @error = error
       end
 
-      # Says it on standard error.
+      # Writes it to standard error.
       # @param terminal [Terminal]
       # @return [Integer] the exit status
       def tell(terminal)
-        return status if @error.is_a?(Terminal::Closed) # nobody is left to tell
+        return status if @error.is_a?(Terminal::Closed) # no reader is left
 
         terminal.complain(terminal.paint("plait: ", :red, to: terminal.err) + sentence)
         terminal.complain(@error.full_message(highlight: false)) if ENV["PLAIT_DEBUG"] == "1"

@@ -7,7 +7,7 @@ require_relative "../values/errors"
 
 module Plait
   module CLI
-    # Where the reports go besides the terminal: JSON and CSV to standard output or a file, HTML to a file.
+    # Writes the reports: JSON and CSV to standard output or a file, HTML to a file.
     class Outputs
       STANDARD_OUTPUT = "-"
 
@@ -16,7 +16,7 @@ module Plait
       # @param csv [String, nil] likewise
       # @param html [String, nil] a path, nil for none
       # @raise [UsageError] when two of them would get mixed up
-      # @raise [WriteError] when there is no such folder, or none to write to: told before minutes of measuring
+      # @raise [WriteError] when there is no such folder, or none to write to: raised before minutes of measuring
       def initialize(terminal, json: nil, csv: nil, html: nil)
         @terminal = terminal
         @json = json
@@ -26,9 +26,9 @@ module Plait
         terminal.reserve_output if [json, csv].include?(STANDARD_OUTPUT)
       end
 
-      # Writes all of them, those to standard output first: what can be lost is lost last.
+      # Writes all reports, the ones for standard output first.
       # @param reports [Array<Lab::Report>]
-      # @return [Array<Exception>] what could not be written, and why; the others were
+      # @return [Array<Exception>] one for each report that could not be written
       def write(reports)
         return [] if reports.empty?
 

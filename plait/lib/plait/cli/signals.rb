@@ -9,7 +9,7 @@ module Plait
     # shell another.)
     module Signals
       NAMES = %w[INT TERM HUP].freeze
-      # The shell is told 128 and the number of the signal.
+      # The exit status is 128 and the number of the signal.
       STATUS = ->(name) { 128 + Signal.list.fetch(name) }
 
       # @yield with the handlers in place
@@ -41,7 +41,7 @@ module Plait
 
       def self.elsewhere(name) = name == "INT" ? Interrupt.new("interrupted") : SignalException.new("SIG#{name}")
 
-      # No ensure block runs, so what this process started is ended here.
+      # No ensure block runs, so the processes that this one started are ended here.
       def self.end_at_once(name)
         descendants(Process.pid).each { |pid| kill(pid) }
         exit!(STATUS[name])

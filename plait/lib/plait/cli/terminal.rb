@@ -4,7 +4,7 @@ require "io/console"
 
 module Plait
   module CLI
-    # Everything that meets human eyes goes through here: results to standard output, what is said about them
+    # All output for people goes through here: results to standard output, notices about them
     # (progress, notices, errors) to standard error. Colour only on a terminal, never with NO_COLOR; characters beyond
     # ASCII only in a UTF-8 locale.
     class Terminal
@@ -74,7 +74,7 @@ module Plait
       def complain(line)
         write(@err, "#{line}\n")
       rescue Closed, Unwritable
-        nil # nobody is left to tell
+        nil # no reader is left
       end
 
       # @param text [String]
@@ -130,7 +130,7 @@ module Plait
         give_up(stream, Unwritable, "can't write the output: #{e.message[/\A.+?(?= @ | - |\z)/m].to_s.strip}")
       end
 
-      # Said once; from then on what is meant for that stream is dropped, so that the reports can still be saved.
+      # Raised once; later output for that stream is dropped, so that the reports can still be saved.
       def give_up(stream, error, message)
         @broken << stream
         raise error, message

@@ -87,7 +87,7 @@ module Plait
     # Rows of one group that should have given the same results and did not.
     #
     # - `group` as the cells name it
-    # - `reference` the label of the row that the others are held against, `differing` the labels of those that differ
+    # - `reference` the label of the row that the others are held against, `differing` the labels of the rows that differ
     # - `index` of the first item that differs, nil when only the whole does
     # - `expected`, `found` the beginning of both results there
     Mismatch = Struct.new(:group, :reference, :differing, :index, :expected, :found, keyword_init: true) do
@@ -106,7 +106,7 @@ module Plait
     end
 
     # Holds the results of rows against each other, before any speed is shown. A row may differ from itself, from round to
-    # round: `sleep` returns 0 or 1 (whole seconds), and a body with a race gives what it gives. That is told, not refused.
+    # round: `sleep` returns 0 or 1 (whole seconds), and a body with a race gives random results. The report says so and refuses nothing.
     class Agreement
       # @param rows [Array<Row>]
       def initialize(rows)
@@ -119,7 +119,7 @@ module Plait
       # @return [Boolean] no row of this group gave, in all its rounds, other results than the row it is held against
       def agreed?(group) = mismatches.none? { |mismatch| mismatch.group == group }
 
-      # @return [Boolean] its results are as steady as those of the row it is held against
+      # @return [Boolean] its results are as steady as the results of the row it is held against
       def comparable?(row) = !suspects.include?(row)
 
       # @return [Array<String>] a sentence for each group with rows that differ from round to round

@@ -70,9 +70,6 @@ module Plait
       # @return [String] "processes × fibers"
       def mechanism_name = mechanisms.join(" × ")
 
-      # @return [Boolean] a failed item stops the run, as {Plait.map} does unless told otherwise
-      def stop_at_first_error? = @options.fetch(:on_error, :raise) == :raise
-
       # One pass of the body over items, exactly as {Plait.each_result} makes it. The face itself can't be required here: it
       # loads the lab on demand.
       # @param items [Array]

@@ -61,7 +61,7 @@ module Plait
 
       private
 
-      # Copy-on-write: whatever garbage and buffered text the parent holds, the child would have to carry.
+      # Copy-on-write: the child would carry the garbage and the buffered text of the parent.
       def settle
         [$stdout, $stderr].each(&:flush)
         GC.start

@@ -65,10 +65,8 @@ module Plait
       ESCAPES = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
 
       # @param reports [Array<Report>]
-      # @param title [String]
-      def initialize(reports, title: "Plait lab")
+      def initialize(reports)
         @reports = reports
-        @title = title
         @specs = {}
         @figures = 0
       end
@@ -84,7 +82,7 @@ module Plait
           <meta name="viewport" content="width=device-width, initial-scale=1">
           <meta http-equiv="Content-Security-Policy" content="#{text(POLICY)}">
           <meta name="generator" content="plait #{VERSION}">
-          <title>#{text(@title)}</title>
+          <title>Plait lab</title>
           <style>#{Page::STYLE}</style>
           <script>#{Page::ERRORS}</script>
           </head>
@@ -103,7 +101,7 @@ module Plait
       def header
         environments = @reports.map { |report| report.environment.to_s }.uniq
         lines = environments.map { |line| "<p class=\"where\">#{text(line)}</p>" }
-        "<header><h1>#{text(@title)}</h1>#{lines.join}</header>"
+        "<header><h1>Plait lab</h1>#{lines.join}</header>"
       end
 
       def section(report)

@@ -12,7 +12,7 @@ module Plait
     # - `objects` allocated there
     # - `latencies` in seconds, ascending; thinned to at most {Meters::Latency::KEPT}
     # - `timeline` a {Meters::Timeline::Record}
-    # - `peak` bytes above what the process held when it was forked, nil where it can't be told; `peak_source` :resident
+    # - `peak` bytes above what the process held when it was forked, nil where it is unknown; `peak_source` :resident
     #   (as the kernel kept it) or :sampled_processes (the sum of several, looked at now and then)
     # - `errors` how many items failed, `first_error` the first of them as a sentence
     # - `own` what only this workload measures: a Hash of numbers by name, or nil
@@ -74,10 +74,7 @@ module Plait
         # - `bars` Arrays of lane (from 0), start, finish (seconds since the run began), and how many items it shows
         # - `lanes` how many workers are kept, of `workers`
         # - `items_per_bar` how many consecutive items of a worker were joined to one bar
-        Record = Struct.new(:bars, :lanes, :workers, :items_per_bar, keyword_init: true) do
-          # @return [Boolean] it does not show every item by itself
-          def thinned? = lanes < workers || items_per_bar > 1
-        end
+        Record = Struct.new(:bars, :lanes, :workers, :items_per_bar, keyword_init: true)
 
         module_function
 

@@ -10,7 +10,7 @@ module Plait
       # memory_profiler gem counts it. The collector rests meanwhile, so the block must be small.
       module Allocations
         STRING = "String"
-        # How deep the stack is overwritten after the block: what its calls have left there would count as retained,
+        # Calls: how deep the stack is overwritten after the block. References that its calls left there would count as retained,
         # since the collector takes every word on the stack for a reference (24 objects of a scheduler became 5).
         DEPTH = 300
         ONE = [nil].freeze
@@ -24,7 +24,8 @@ module Plait
           require "memory_profiler"
           nil
         rescue LoadError
-          "the gem memory_profiler is not installed; to add it: #{defined?(Bundler) ? "bundle add" : "gem install"} memory_profiler"
+          "the gem memory_profiler is not installed; to add it: " \
+            "#{defined?(Bundler) ? "bundle add" : "gem install"} memory_profiler"
         end
 
         # @param items [Integer] how many the block runs: the figures are divided by it

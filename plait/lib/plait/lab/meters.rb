@@ -18,7 +18,7 @@ module Plait
           @wall = Deadline.now
         end
 
-        # @return [Hash] seconds: wall, cpu, and delay (nil where it can't be told)
+        # @return [Hash] seconds: wall, cpu, and delay (nil where it is unknown)
         def stop
           wall = Deadline.now - @wall
           { wall: wall, cpu: own - @own + children - @children, delay: @delay && (delay - @delay) }
@@ -121,7 +121,7 @@ module Plait
         DUTY = 0.02
         # Seconds until the first look, so that short runs are seen as well.
         FIRST_PAUSE = 0.02
-        # Looks: with fewer, a peak between two of them is missed more often than not, and "0 B" is what is left.
+        # Looks: with fewer, most peaks between two looks are missed; raising it leaves out more short runs.
         ENOUGH = 3
 
         # @return [Boolean]

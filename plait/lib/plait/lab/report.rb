@@ -140,7 +140,7 @@ module Plait
         Ranking.new(rows, @agreement).apply
       end
 
-      # @return [Boolean] somebody pressed Ctrl-C: the report holds what was measured until then
+      # @return [Boolean] Ctrl-C ended it: the report holds the figures up to then
       def interrupted? = @interrupted
 
       # @return [Array<Mismatch>]

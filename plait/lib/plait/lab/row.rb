@@ -116,7 +116,7 @@ module Plait
       def tie? = @fastest && !fastest? ? wall.tie?(@fastest.wall) : nil
 
       # @return [Float, nil] the share of the time in which the work had nothing to compute, 0..1. Where several
-      #   processors were at work at once this can't be told, and is 0; nil where a compiler worked along (JRuby).
+      #   processors were at work at once this is unknown, and is 0; nil where a compiler worked along (JRuby).
       def waiting_share
         return unless measured? && measurements.none? { |measurement| measurement.engine == "jruby" }
 

@@ -104,7 +104,7 @@ module Plait
       # @param budget [Numeric, nil] seconds for the whole; rounds that would not fit are left out, but never the first
       # @param memory [Boolean] whether to count allocations
       # @param bound [Numeric] seconds until a trial counts as hung
-      # @param on_event [#call, nil] told what happens, as small hashes: see {Progress}
+      # @param on_event [#call, nil] is called with small hashes: see {Progress}
       # @raise [UsageError]
       def initialize(workload, rounds: 3, warmup: 1, seed: nil, budget: nil, memory: true, bound: BOUND, on_event: nil)
         @workload = workload
@@ -150,7 +150,7 @@ module Plait
         @rounds_done = 0
       end
 
-      # What was measured is worth more than what stopped it.
+      # The figures are worth more than the error that ended them.
       def guarded
         yield
       rescue Interrupt

@@ -4,7 +4,7 @@ module Plait
   module Lab
     # What a handful of repeated figures says.
     class Statistics
-      # Two medians closer than this are not told apart, however steady each of them is: both print as 1.00 ×.
+      # Share: two medians that differ by less are equal; raising it makes more ties. Both print as 1.00 ×.
       RESOLUTION = 0.01
 
       # @param values [Array<Numeric>]
@@ -57,7 +57,7 @@ module Plait
       # @return [Boolean] some value of the one lies between values of the other
       def overlap?(other) = min <= other.max && other.min <= max
 
-      # Can these two not be told apart? Never answered from a single run.
+      # Whether the two are equal as far as the runs can show. A single run can't show it.
       # @param other [Statistics]
       # @return [Boolean, nil] nil when one of the two was run only once
       def tie?(other)
@@ -66,7 +66,7 @@ module Plait
         overlap?(other) || close?(other)
       end
 
-      # Those that can't be told apart from the first of them.
+      # The values that are equal to the first one as far as the runs can show.
       # @param ranked [Array<Object>] the best first, by its median
       # @yieldreturn [Statistics] of one
       # @return [Array<Object>] at least one

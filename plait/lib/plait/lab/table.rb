@@ -2,7 +2,7 @@
 
 module Plait
   module Lab
-    # A table as data: text that is ready to be shown. Whoever shows it decides how it looks.
+    # A table as data: its cells are text. {TextTable} and {HtmlReport} decide how it looks.
     class Table
       # @return [String]
       attr_reader :title

@@ -13,7 +13,7 @@ module Plait
       LATENCY = ["", "median", "90 %", "99 %", "longest"].freeze
       MEMORY = ["", "bytes", "objects", "strings", "retained bytes", "retained objects", "retained strings",
                 "items counted", "GC runs"].freeze
-      # Rows that are told by name.
+      # Rows: up to this number a note names them one by one; raising it makes longer notes.
       FEW = 3
 
       # @param report [Report]
@@ -21,7 +21,7 @@ module Plait
         @report = report
       end
 
-      # @return [Array<Table>] those that have rows
+      # @return [Array<Table>] the tables that have rows
       def all
         [differences, *(own || per_group), failures, missing].reject(&:empty?)
       end
@@ -117,8 +117,8 @@ module Plait
         Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
       end
 
-      # Where the table of allocations has a row, the reasons for those it has not are its notes. One that many share, such as
-      # that there was no time left, is told once.
+      # Where the table of allocations has rows, the reasons for the missing rows are its notes. A reason that many rows share,
+      # such as a lack of time, is named once.
       def uncounted
         rows = groups.each_value.reject { |group| group.any?(&:allocations) }.flatten.select(&:allocations_missing)
         rows.group_by(&:allocations_missing).map { |why, sharing| [names(sharing), why] }

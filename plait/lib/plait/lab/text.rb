@@ -22,7 +22,7 @@ module Plait
 
         private
 
-        # "-e" and "(eval)" are nobody's library.
+        # "-e" and "(eval)" are no library.
         def own?(file)
           !file.start_with?("<internal:") && !OwnCode.file?(file) && foreign.none? { |folder| file.start_with?("#{folder}/") }
         end
@@ -33,7 +33,7 @@ module Plait
       end
     end
 
-    # Text from users' code (labels, messages, results) in whatever encoding, made fit for reports.
+    # Text from users' code (labels, messages, results) in any encoding, made fit for reports.
     module Text
       # Characters of a message: some errors print the objects that they are about.
       LONGEST = 400

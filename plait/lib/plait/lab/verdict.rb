@@ -9,9 +9,9 @@ module Plait
       # From this share on, time that is waited is what matters; below the other, computing is.
       MOSTLY_WAITING = 0.8
       MOSTLY_COMPUTING = 0.2
-      # Mechanisms whose main thread does the work; in the others it hands out, and its delays tell little.
+      # Mechanisms whose main thread does the work; in the others it hands out items, and its delays mean little.
       ONE_THREAD = %i[sequence fibers].freeze
-      # Medians of a tie that differ by more than this are both told.
+      # Ratio: a tie whose medians differ by more names both; raising it names both less often.
       APART = 1.05
       # From this share of the time on, waiting for a processor is worth a word.
       BUSY = 0.1
@@ -71,7 +71,7 @@ module Plait
         all.empty? ? last : "#{all.join(", ")} and #{last}"
       end
 
-      # Read off the row that runs one item after another: only there is waiting told apart from overlapping.
+      # Read off the row that runs one item after another: only there does waiting differ from overlapping.
       def nature(rows)
         reference = rows.find { |row| row.on == :sequence } or return
         share = reference.waiting_share or return

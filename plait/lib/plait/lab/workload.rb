@@ -36,12 +36,12 @@ module Plait
       end
 
       # Tables of a workload's own, in the place of the lab's.
-      # @param _rows [Array<Row>] those that were measured, and agree
+      # @param _rows [Array<Row>] the measured rows that agree
       # @return [Array<Table>, nil] nil: the lab's
       def tables(_rows) = nil
 
       # What the figures say, in the place of the lab's sentences.
-      # @param _rows [Array<Row>] those that were measured, and agree
+      # @param _rows [Array<Row>] the measured rows that agree
       # @return [Array<String>, nil] nil: the lab's
       def verdict(_rows) = nil
 

@@ -86,7 +86,7 @@ module Plait
       class OnJRuby
         # Until Java has started and the files are loaded, on a slow machine.
         START_SECONDS = 60
-        # What a Ruby of this process's kind is told by its environment does not concern the other one.
+        # These variables are meant for a Ruby like this process, not for JRuby.
         ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }.freeze
         ANSWER = "measured "
 

@@ -8,18 +8,18 @@ require_relative "../../values/quantity"
 module Plait
   module CLI
     class Doctor < Command
-      # Whether this machine lets a server have so many connections at once: ten thousand, where nobody says another number.
+      # Whether this machine lets a server have so many connections at once, ten thousand by default.
       class C10k < Examiner
         GROUP = "connections"
-        # Descriptors besides: files, databases, logs.
+        # Descriptors for files, databases and logs.
         SPARE = 1000
         # Connections that come in one burst, before any is accepted.
         BURST = 4096
-        # Bytes of a connection that does nothing: ours, and the kernel's with its smallest buffers.
+        # Bytes of an idle connection: Plait's, and the kernel's with its smallest buffers.
         IDLE = 12 * 1024
-        # Those of one that does something: what is on its way to it and from it.
+        # Bytes of a busy connection: data on its way in and out.
         BUSY = 64 * 1024
-        # One in this many does something at a moment.
+        # One connection in this many is busy at a moment; raising it lowers the memory that is asked for.
         SHARE = 10
         # Connections are remembered for a while after their end: so many times more.
         REMEMBERED = 2

@@ -78,7 +78,7 @@ module Plait
         end
       end
 
-      # Programs that tests of Plait drive. Nobody else needs them.
+      # Programs that tests of Plait drive. Users don't need them.
       class Servers < Examiner
         GROUP = "servers"
         # Package => what its program may be called.

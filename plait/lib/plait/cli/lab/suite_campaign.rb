@@ -27,7 +27,7 @@ module Plait
         RPC_TRIALS = 10
         # Seconds: what ten trials of the classic table take on such a machine, and a half more.
         RPC_BUDGET = 600.0
-        # Seconds: one round is what a person waits for; where it takes less, there is another one.
+        # Seconds: a round that takes less is followed by another one; raising it adds rounds.
         DATABASES_BUDGET = 600.0
 
         private

@@ -76,7 +76,7 @@ module Plait
           stand_alone
           @pid = Process.pid
           finish([:value, block.call(method(:ready))]) if watch_parent
-        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, the parent must hear of it
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the parent reports every failure
           report(e)
         ensure
           leave
@@ -86,14 +86,14 @@ module Plait
 
         def stand_alone
           Process.setpgid(0, 0)
-          # The system's defaults, not Ruby's, which would raise in the middle of somebody's measurement.
+          # The system's defaults, not Ruby's, which would raise in the middle of a measurement.
           SIGNALS.each { |name| trap(name, "SYSTEM_DEFAULT") }
           @others.each(&:close)
           $stdin.reopen(File::NULL)
         end
 
-        # The end of this pipe means that the parent is gone and nobody waits for the result: a body that hangs would
-        # otherwise run for ever.
+        # The end of this pipe means that the parent is gone and no process waits for the result: a body that hangs would
+        # otherwise run without end.
         # @return [Boolean] false when the system gives no thread for it
         def watch_parent
           @sign = Queue.new

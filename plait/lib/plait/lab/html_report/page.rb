@@ -5,7 +5,7 @@ module Plait
     class HtmlReport
       # The page's own JavaScript and style.
       module Page
-        # Comes first: what goes wrong later is kept where a person, or a test, can find it.
+        # Comes first: it keeps the page's later errors where a person, or a test, finds them.
         ERRORS = <<~JAVASCRIPT
           "use strict";
           function plaitNote(message) {
@@ -17,7 +17,7 @@ module Plait
           document.addEventListener("securitypolicyviolation", function (event) { plaitNote("blocked: " + event.blockedURI); });
         JAVASCRIPT
 
-        # Drawings use currentColor, so that they follow the page between light and dark without being drawn anew.
+        # Drawings use currentColor, so that they follow the page between light and dark without a new drawing.
         DRAW = <<~JAVASCRIPT
           (function () {
             var specs = JSON.parse(document.getElementById("plots").textContent);

@@ -9,14 +9,14 @@ module Plait
     #
     # - `title`, and `caption`: what it shows and how to read it, in words
     # - `drawings` a Hash of Vega-Lite specifications, each under the label that it needs when there are several
-    # - `table` the same figures as a {Table}, for who can't see the drawings
+    # - `table` the same figures as a {Table}, for readers without the drawings
     Plot = Struct.new(:title, :caption, :drawings, :table, keyword_init: true)
 
     module Plots
       # What the drawings of all kinds have in common. One that is a single drawing has a TITLE and a CAPTION, and says what it
       # shows of a row (`figure`), as a drawing and as a table.
       class Kind
-        # One colour for a mechanism in every drawing; they can be told apart in the usual kinds of colour blindness, on
+        # One colour for a mechanism in every drawing; readers with the usual kinds of colour blindness tell them apart, on
         # white and on black.
         COLOURS = { "sequence" => "#8a8a8a", "threads" => "#3b8fd6", "fibers" => "#e0822c", "hybrid" => "#a57fd1",
                     "processes" => "#2ca089", "ractors" => "#d05c8e" }.freeze

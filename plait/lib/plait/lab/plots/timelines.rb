@@ -7,15 +7,15 @@ require_relative "kind"
 module Plait
   module Lab
     module Plots
-      # What each worker did when: one drawing for each row, those that do the same work on the same scale.
+      # When each worker was busy: one drawing for each row; rows of the same work have the same scale.
       class Timelines < Kind
         CAPTION = "One line for each worker, a bar where it was busy with an item, in the round nearest to the " \
                   "median; neighbouring items differ in shade."
         LANE = 9
         HEIGHTS = (28..200)
-        # Of more rows than this only the first are drawn: a hundred drawings help nobody.
+        # Rows that are drawn at most; raising it makes a longer page.
         MOST = 24
-        # A description of each of a thousand bars would drown who reads by ear: the whole has one.
+        # The whole drawing has one description: a screen reader would read one for each of a thousand bars.
         BAR = { type: "bar", aria: false, minBandSize: 1 }.freeze
 
         def plots

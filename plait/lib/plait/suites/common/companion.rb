@@ -23,10 +23,10 @@ module Plait
         # Without RubyGems and Bundler, which cost 0.2 s a start: the load path already names what is needed.
         # @param file [String] to be required
         # @param code [String] to be run
-        # @param gems [Array<String>] whose code it needs besides
+        # @param gems [Array<String>] whose code it needs, too
         # @return [Companion]
         def launch(file, code, gems: ["io-event"])
-          # Not spawn with a pipe: JRuby redirects to a pipe only when its JVM was told to open itself to it.
+          # Not spawn with a pipe: JRuby redirects to a pipe only with an option of its JVM.
           new(IO.popen([{ "RUBYOPT" => nil }, *ruby, "--disable=gems", *load_path(gems), "-r#{file}", "-e", code,
                         { in: File::NULL }]))
         end

@@ -2,7 +2,7 @@
 
 module Plait
   module Suites
-    # How many descriptors this process, and those it starts, may have open: a connection takes one, and many systems
+    # How many descriptors this process and its children may have open: a connection takes one, and many systems
     # allow 1,024 unless asked for more.
     module DescriptorLimit
       # Enough for 10,000 connections.

@@ -49,7 +49,7 @@ module Plait
 
         def newest_lib = folders.flat_map { |folder| Dir.glob(File.join(folder, LIB)) }.max_by { |lib| version(lib) }
 
-        # Those of the bundle, which need not name it, and those that `gem install` fills.
+        # The folders of the bundle, which need not name the gem, and the folders that `gem install` fills.
         def folders
           hidden = ENV.values_at(*HIDDEN).compact.flat_map { |value| value.split(File::PATH_SEPARATOR) }
           [*Gem.path, *hidden, Gem.default_dir, Gem.user_dir].uniq

@@ -5,9 +5,6 @@ require_relative "../../values/errors"
 module Plait
   module Suites
     # A subject with its ready-made workloads.
-    #
-    # Whoever needs this and the lab requires this first: the lab loads the face, whose autoload of Suites is none once
-    # Suites is there; the other way round it would load all suites in the middle of one.
     class Suite
       # Where it stands among the others, see {#place}.
       PLACE = 50
@@ -67,7 +64,7 @@ module Plait
       end
     end
 
-    # What was to be asked does not answer; the message says what to do.
+    # The origin does not answer; the message says what to do.
     class UnreachableOrigin < Error; end
   end
 end

@@ -6,7 +6,7 @@ require_relative "../../values/errors"
 
 module Plait
   module Suites
-    # A user's own work, told in a Ruby file:
+    # A user's own work, described in a Ruby file:
     #
     #   title "thumbnails"                      # optional; by default the file's name
     #   unit "pictures"                         # optional

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../../lab/text"
+require_relative "../../../lab"
 require_relative "../../../mechanisms"
 require_relative "../../../values/errors"
 require_relative "../../../values/system_reason"
@@ -9,7 +9,7 @@ module Plait
   module Suites
     class UserFile
       # The modules of the files that were read, each under the name of its file: what a file defines needs a name, for
-      # Marshal to carry it between processes, and to be told in messages. A file may have the name of a class: ::File.
+      # Marshal to carry it between processes, and for messages. A file may have the name of a class: ::File.
       module Files
         # @param path [String]
         # @param script [Module]
@@ -86,7 +86,7 @@ module Plait
             raise UsageError, "#{path} can't be read: #{SystemReason.of(e)}"
           end
 
-          # Out of `<(…)` of a shell, for one. To open one of which nobody holds the other end would wait for ever.
+          # A pipe, as `<(…)` of a shell gives. A plain open would wait without end for a writer.
           def piped(path)
             source = File.open(path, File::RDONLY | File::NONBLOCK, encoding: Encoding::UTF_8, &:read)
             return source unless source.empty?
@@ -99,7 +99,7 @@ module Plait
             error.backtrace_locations&.find { |place| place.path == file }&.lineno
           end
 
-          # Without the folder, told already, and without the picture that some Rubies draw.
+          # Without the folder, which the message has already, and without the picture that some Rubies draw.
           def syntax(error, path)
             text = error.message.gsub(File.expand_path(path), File.basename(path))
             text.lines.map(&:strip).reject(&:empty?).first(2).join(" ")
