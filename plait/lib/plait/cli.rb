@@ -11,6 +11,7 @@ module Plait
   # The command line: `plait lab`, `plait compare`, `plait fetch`, `plait rpc`, `plait serve`, `plait shard`, `plait doctor`.
   module CLI
     HELP = %w[-h --help].freeze
+    private_constant :HELP
 
     # Runs one command. An error becomes one sentence on standard error and an exit status.
     # @param argv [Array<String>]

@@ -97,7 +97,7 @@ class InterruptionTest < Minitest::Test
   end
 
   def test_while_the_libraries_are_being_loaded
-    write("thor.rb", "File.write(\"begun\", \"1\")\nsleep\n")
+    write("optparse.rb", "File.write(\"begun\", \"1\")\nsleep\n")
     result = interrupted("version", prelude: "$LOAD_PATH.unshift(__dir__)")
     assert_equal [130, "", ""], [result.code, result.out, result.err]
   end

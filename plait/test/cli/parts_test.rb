@@ -89,5 +89,7 @@ class PartsTest < Minitest::Test
   end
 
   # The folder comes behind that of Plait, as a gem's does.
-  def added(*arguments) = plait(*arguments, env: { "RUBYLIB" => [*ENV.fetch("RUBYLIB", nil), path("lib")].join(File::PATH_SEPARATOR) })
+  def added(*arguments)
+    plait(*arguments, env: { "RUBYLIB" => [*ENV.fetch("RUBYLIB", nil), path("lib")].join(File::PATH_SEPARATOR) })
+  end
 end

@@ -9,6 +9,7 @@ module Plait
     module Arguments
       # Float() would take 1e999 for infinity, with a warning of its own.
       NUMBER = /\A[-+]?(\d{1,15}(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\z/i
+      private_constant :NUMBER
 
       # The largest number an option takes; raising it allows runs that take days.
       MOST = 10_000_000

@@ -24,6 +24,7 @@ module Plait
       # How many words it takes, options not counted.
       ARGUMENTS = (0..0)
       MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
+      private_constant :MOST_WORDS
 
       # @return [String] as typed
       def self.command_name = self::USAGE[/\A\w+/]

@@ -19,12 +19,15 @@ module Plait
       # The options of one command, read by the standard library's parser. Values stay Strings: the parser's own sentences about
       # numbers don't say what would be right.
       class Options < OptionParser
-        NEGATIVE = /\A-[\d.]/
+        # Words that are values, although they begin with a dash: a negative number, and standard output.
+        DASHED = /\A-(\z|[\d.])/
+        private_constant :DASHED
 
         # @param declared [Hash] see {Command::OPTIONS}
         def initialize(declared)
           super()
           @declared = declared.transform_keys(&:to_s)
+          @valued = @declared.select { |name, _| valued?(name) }.flat_map { |name, settings| ["--#{name}", *settings[:alias]] }
           @values = @declared.transform_values { |settings| settings[:default] }.compact
           @declared.each { |name, settings| declare(name, settings) }
         end
@@ -54,24 +57,24 @@ module Plait
           on("--no-#{name}") { @values[name] = valued?(name) ? nil : false }
         end
 
-        def valued?(name) = @declared.key?(name) && @declared[name][:type] != :boolean
+        def valued?(name) = @declared[name][:type] != :boolean
 
         # The parser would take the beginning of an option for the option.
         def check(words)
-          known = [*@declared.keys.flat_map { |name| ["--#{name}", "--no-#{name}"] }, *short, "-"]
+          known = [*@declared.keys.flat_map { |name| ["--#{name}", "--no-#{name}"] }, *short]
           words.each do |word|
             switch = word.start_with?("--") ? word[/\A[^=]*/].tr("_", "-") : word[/\A-.?/]
-            unknown(word) unless switch.nil? || NEGATIVE.match?(word) || known.include?(switch)
+            unknown(word) unless switch.nil? || DASHED.match?(word) || known.include?(switch)
           end
         end
 
         def short = @declared.values.flat_map { |settings| Array(settings[:alias]) }
 
-        # In "--rounds -1" the number is a value, which the parser would take for an option.
+        # The parser would take the "-1" of "--rounds -1" for an option.
         def join(argv)
           argv.each_with_object([]) do |word, joined|
-            takes = NEGATIVE.match?(word) && joined.last&.start_with?("--") && valued?(joined.last.delete_prefix("--"))
-            takes ? joined[-1] += "=#{word}" : joined << word
+            option = joined.last if DASHED.match?(word) && @valued.include?(joined.last)
+            option ? joined[-1] = "#{option}#{"=" if option.start_with?("--")}#{word}" : joined << word
           end
         end
 

@@ -28,6 +28,7 @@ module Plait
       BAR = 24
       # The whole line must fit: a line that wraps can't be redrawn in place.
       NARROW = 60
+      private_constant :FORMAT, :BAR, :NARROW
 
       # @param terminal [Terminal]
       def initialize(terminal)
@@ -75,6 +76,7 @@ module Plait
     class ProgressLines
       # Seconds between two lines.
       INTERVAL = 10
+      private_constant :INTERVAL
 
       # @param terminal [Terminal]
       # @param of [String] what is counted, in the plural

@@ -11,6 +11,7 @@ module Plait
       NAMES = %w[INT TERM HUP].freeze
       # The exit status is 128 and the number of the signal.
       STATUS = ->(name) { 128 + Signal.list.fetch(name) }
+      private_constant :STATUS
 
       # @yield with the handlers in place
       # @return [Object] what the block returns

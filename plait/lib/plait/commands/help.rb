@@ -19,6 +19,7 @@ module Plait
         Plait runs the same block of plain Ruby one after another, on threads, on fibers, on processes, on ractors, measures
         each way in time and memory, and tells which to use.
       TEXT
+      private_constant :INTRODUCTION
 
       def call
         words.empty? ? overview : explain(Commands.find(words.first))

@@ -13,6 +13,7 @@ module Plait
       PREVIEWS = 1_000
       # Bytes kept of each item's digest: by accident two of a million items agree once in 10^7 runs.
       FINGERPRINT_BYTES = 8
+      private_constant :PREVIEWS, :FINGERPRINT_BYTES
 
       # @return [String] equal when the results are
       attr_reader :digest
@@ -106,7 +107,7 @@ module Plait
     end
 
     # Holds the results of rows against each other, before any speed is shown. A row may differ from itself, from round to
-    # round: `sleep` returns 0 or 1 (whole seconds), and a body with a race gives random results. The report says so and refuses nothing.
+    # round: `sleep` returns 0 or 1 (whole seconds), and a body with a race gives random results. The report says so.
     class Agreement
       # @param rows [Array<Row>]
       def initialize(rows)

@@ -32,6 +32,7 @@ module Plait
       PULSE = 0.05
       # What fork says when the system refuses: too many processes or threads, no memory, not allowed.
       REFUSALS = [Errno::EAGAIN, Errno::ENOMEM, Errno::EPERM, Errno::EACCES, ThreadError].freeze
+      private_constant :PULSE, :REFUSALS
 
       # @return [Boolean] false on JRuby and on Windows
       def self.supported? = Process.respond_to?(:fork)

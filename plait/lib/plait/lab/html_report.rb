@@ -15,6 +15,7 @@ module Plait
       # The drawing library as it comes with the vega gem, ready to stand inside a page.
       module Vega
         SCRIPTS = %w[vega vega-lite vega-embed].freeze
+        private_constant :SCRIPTS
 
         module_function
 
@@ -63,6 +64,7 @@ module Plait
                "img-src data: blob:"
       # Labels and errors come from users' code.
       ESCAPES = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
+      private_constant :POLICY, :ESCAPES
 
       # @param reports [Array<Report>]
       def initialize(reports)

@@ -14,6 +14,7 @@ module Plait
         # since the collector takes every word on the stack for a reference (24 objects of a scheduler became 5).
         DEPTH = 300
         ONE = [nil].freeze
+        private_constant :STRING, :DEPTH, :ONE
 
         module_function
 
@@ -25,7 +26,7 @@ module Plait
           nil
         rescue LoadError
           "the gem memory_profiler is not installed; to add it: " \
-            "#{defined?(Bundler) ? "bundle add" : "gem install"} memory_profiler"
+          "#{defined?(Bundler) ? "bundle add" : "gem install"} memory_profiler"
         end
 
         # @param items [Integer] how many the block runs: the figures are divided by it
@@ -69,6 +70,7 @@ module Plait
       # Ruby 3.1.2 dies of it (SEGV in rb_wb_unprotected_newobj_of), and prints its crash report each time.
       RACTORS = "allocations could not be counted: tracing them crashes Ruby when several ractors run"
       ELSEWHERE = "counted in the process that hands out the work; what its workers allocate is not counted"
+      private_constant :ITEMS, :OBJECTS_OF_ONE, :RACTORS, :ELSEWHERE
 
       # @param cell [Cell]
       # @param measurement [Measurement] of a timed trial of the cell: says how many items are few enough

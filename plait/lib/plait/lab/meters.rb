@@ -10,6 +10,7 @@ module Plait
       class Cpu
         # Nanoseconds on a processor, nanoseconds in which the main thread could have run and none was free, and turns.
         SCHEDSTAT = "/proc/self/schedstat"
+        private_constant :SCHEDSTAT
 
         def start
           @delay = delay
@@ -42,6 +43,7 @@ module Plait
       # one of them (JRuby), it is nil.
       class Garbage
         MILLISECONDS = 1000.0
+        private_constant :MILLISECONDS
 
         def start
           @before = read
@@ -73,6 +75,7 @@ module Plait
         # Writing 5 there makes the kernel forget the peak so far. Where that is not allowed, what the process has done
         # since it was forked counts as well, which is little.
         CLEAR = "/proc/self/clear_refs"
+        private_constant :STATUS, :CLEAR
 
         class << self
           # @return [Integer, nil] bytes; nil where there is no /proc
@@ -121,6 +124,8 @@ module Plait
         DUTY = 0.02
         # Seconds until the first look, so that short runs are seen as well.
         FIRST_PAUSE = 0.02
+        private_constant :DUTY, :FIRST_PAUSE
+
         # Looks: with fewer, most peaks between two looks are missed; raising it leaves out more short runs.
         ENOUGH = 3
 

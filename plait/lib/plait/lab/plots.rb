@@ -18,6 +18,7 @@ module Plait
         SHADES = %w[threads fibers ractors sequence].freeze
         # From this ratio of the longest to the shortest on, small ones would be invisible on an even scale.
         WIDE = 30
+        private_constant :PERCENTILES, :SHADES, :WIDE
 
         private
 

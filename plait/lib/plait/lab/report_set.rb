@@ -14,6 +14,7 @@ module Plait
                      cpu_per_item_s: :cpu_per_item, peak_bytes: :peak, gc_runs: :gc_runs, gc_time_s: :gc_time }.freeze
       PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
       ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
+      private_constant :STATISTICS, :PERCENTILES, :ALLOCATIONS
 
       # @param row [Row]
       # @param report [Report] whose row it is

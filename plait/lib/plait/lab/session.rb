@@ -96,6 +96,7 @@ module Plait
       # What a report says where trials share a process.
       NO_FORK = "Trials ran in the lab's own process, one after the other, since there is no fork here: they share a " \
                 "heap, what one leaves behind the next one carries, and neither peak memory nor allocations are known."
+      private_constant :NO_FORK
 
       # @param workload [Workload]
       # @param rounds [Integer] trials of each cell

@@ -10,6 +10,7 @@ module Plait
     module Place
       RUBY = RbConfig::CONFIG["rubylibprefix"].to_s
       FRAME = /\A(?<file>.+?):(?<line>\d+)(?::in |\z)/
+      private_constant :RUBY, :FRAME
 
       class << self
         # @param error [Exception]

@@ -14,6 +14,7 @@ module Plait
       # The clock is started last and stopped first: it must not measure the other meters.
       METERS = [Meters::Garbage, Meters::Cpu].freeze
       NO_PEAK = { peak: nil, peak_source: nil }.freeze
+      private_constant :METERS, :NO_PEAK
 
       # @param cell [Cell]
       # @param warmup [Integer] passes before the one that counts

@@ -15,6 +15,7 @@ module Plait
       APART = 1.05
       # From this share of the time on, waiting for a processor is worth a word.
       BUSY = 0.1
+      private_constant :MOSTLY_WAITING, :MOSTLY_COMPUTING, :ONE_THREAD, :BUSY
 
       # @param report [Report]
       def initialize(report)

@@ -63,6 +63,7 @@ module Plait
         UNIT = "strings"
         DESCRIPTION = "C code that releases the GVL: threads use all cores, as processes and ractors do"
         BYTES = 8_000_000
+        private_constant :BYTES
 
         # From a seed, in the worker: 8 MB through a pipe would measure the pipe. It takes a twentieth of the deflation.
         # A constant of a module, since a ractor may only run a block whose self it can share.
@@ -178,6 +179,7 @@ module Plait
       WARMUP_SHARE = { "ruby" => 1.0 / 16, "jruby" => 1.0 / 2 }.freeze
       MEMORY_SHARE = 1.0 / 16
       MEMORY_ITEMS = 4
+      private_constant :ITEMS, :JRUBY_MECHANISMS, :WARMUP_SHARE, :MEMORY_SHARE, :MEMORY_ITEMS
 
       # A cell of this suite, as the other Ruby builds it again.
       # @return [Lab::Cell]

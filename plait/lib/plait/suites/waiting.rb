@@ -19,6 +19,7 @@ module Plait
       COMPOSED_LIMIT = [2, 2].freeze
       # Sleeping is the same at any length: the passes that are not timed need not take as long.
       SHORT = [0.001, 0.001, 0.001].freeze
+      private_constant :COMPOSED_LIMIT, :SHORT
 
       # A constant of a module: a ractor may only run a block whose self it can share.
       SLEEP = lambda do |seconds|

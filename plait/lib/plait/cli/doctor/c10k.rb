@@ -24,6 +24,7 @@ module Plait
         # Connections are remembered for a while after their end: so many times more.
         REMEMBERED = 2
         PAGE = 4096
+        private_constant :SPARE, :BURST, :BUSY, :SHARE, :REMEMBERED, :PAGE
 
         # @param connections [Integer]
         def initialize(connections = 10_000, root: "/", limits: Process)

@@ -16,6 +16,7 @@ module Plait
       class Sheet
         MARKS = { ok: ["✓", :green], limited: ["!", :yellow], missing: ["✗", :dim], unknown: ["?", :dim] }.freeze
         NARROWEST = 30
+        private_constant :MARKS, :NARROWEST
 
         # @param checks [Array<Check>]
         # @param terminal [Terminal]

@@ -11,11 +11,13 @@ module Plait
       # `:unknown`, when this system doesn't tell. `value` is for programs, `text` for people, `hint` what to do about
       # it, as a command where there is one.
       Check = Struct.new(:group, :name, :status, :value, :text, :hint, keyword_init: true)
+      private_constant :Check
 
       # Looks at one part of the machine. A subclass names its group and makes checks; the files of Linux are read below
       # `root`, and where they are missing the answer is "unknown".
       class Examiner
         UNTOLD = "unknown: this system doesn't tell"
+        private_constant :UNTOLD
 
         # @param root [String] of the file system
         def initialize(root: "/")

@@ -21,6 +21,7 @@ module Plait
         # Linux before 5.4 had 128: too short a queue for a burst of connections.
         SHORT_BACKLOG = 1024
         FEW_PORTS = 20_000
+        private_constant :MAPS_A_FIBER, :UNLIMITED, :FEW_DESCRIPTORS, :FEW_PROCESSES, :SHORT_BACKLOG, :FEW_PORTS
 
         def checks = [descriptors, processes, fibers, backlog, ports]
 

@@ -115,6 +115,7 @@ module Plait
         JARS = "jruby-jars"
         INSTALL_JARS = "gem install jruby-jars -v \"~> 9.4.0\""
         JAVA = "default-jre-headless"
+        private_constant :JARS, :INSTALL_JARS, :JAVA
 
         # @param programs [Programs]
         # @param jars [String, nil] version of the gem

@@ -29,6 +29,7 @@ module Plait
         RPC_BUDGET = 600.0
         # Seconds: a round that takes less is followed by another one; raising it adds rounds.
         DATABASES_BUDGET = 600.0
+        private_constant :PARTICULAR, :RPC_TRIALS, :RPC_BUDGET, :DATABASES_BUDGET
 
         private
 

@@ -12,6 +12,7 @@ module Plait
         CHUNK = 1 << 16
         LENGTH = "Q>"
         LENGTH_BYTES = 8
+        private_constant :LENGTH, :LENGTH_BYTES
 
         # @param value [Object] marshalable
         # @return [String] as {#take} expects it
@@ -56,6 +57,7 @@ module Plait
       # The child's side: runs the block, sends what came of it, and leaves without the parent's at_exit blocks.
       class Child
         SIGNALS = %w[INT TERM HUP QUIT].freeze
+        private_constant :SIGNALS
 
         # @return [Array(Array<IO>, Array<IO>)] the parent's ends and the child's, each: to read from, to write to
         def self.pipes

@@ -11,6 +11,7 @@ module Plait
     # - `drawings` a Hash of Vega-Lite specifications, each under the label that it needs when there are several
     # - `table` the same figures as a {Table}, for readers without the drawings
     Plot = Struct.new(:title, :caption, :drawings, :table, keyword_init: true)
+    private_constant :Plot
 
     module Plots
       # What the drawings of all kinds have in common. One that is a single drawing has a TITLE and a CAPTION, and says what it
@@ -25,6 +26,7 @@ module Plait
         ROOM = 1.22
         SECONDS = [[1, "seconds"], [1e-3, "milliseconds"], [1e-6, "microseconds"]].freeze
         BYTES = [[1e9, "gigabytes"], [1e6, "megabytes"], [1e3, "kilobytes"], [1, "bytes"]].freeze
+        private_constant :COLOURS, :OTHERS, :STEP, :BYTES
 
         # @param rows [Array<Row>] measured ones
         # @param unit [String] what an item is, in the plural
@@ -107,6 +109,7 @@ module Plait
         CAPTION = "Time for all items: the bar ends at the median of the rounds, the line goes from the shortest to " \
                   "the longest. Shorter is better."
         TIPS = { label: "", shown: "median", least: "min", most: "max", n: "n" }.freeze
+        private_constant :TIPS
 
         private
 
@@ -142,6 +145,7 @@ module Plait
                   "resident memory of one process, as the kernel kept it. PSS is the sum of all processes of the row, " \
                   "shared pages counted once, looked at now and then: compare it with PSS alone. Less is better."
         METERS = { resident: "RSS", sampled_processes: "PSS" }.freeze
+        private_constant :METERS
 
         private
 

@@ -17,6 +17,7 @@ module Plait
         MOST = 24
         # The whole drawing has one description: a screen reader would read one for each of a thousand bars.
         BAR = { type: "bar", aria: false, minBandSize: 1 }.freeze
+        private_constant :LANE, :HEIGHTS, :BAR
 
         def plots
           return [] if drawn.empty?

@@ -9,6 +9,7 @@ module Plait
       WANTED = 20_000
       # What macOS grants, although it says that there is no limit.
       MODEST = 10_240
+      private_constant :WANTED, :MODEST
 
       module_function
 

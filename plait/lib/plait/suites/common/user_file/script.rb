@@ -33,6 +33,8 @@ module Plait
       # nowhere else, and so that its blocks may run in ractors, which share modules but no other self.
       class Script < Module
         BLOCKS = %i[setup items body digest teardown].freeze
+        private_constant :BLOCKS
+
         EXAMPLES = { items: "items { (1..50).to_a }", body: "body { |item| work(item) }" }.freeze
 
         class << self
