@@ -21,6 +21,7 @@ class ArchitectureTest < Minitest::Test
     },
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
+      "plait/lib/plait/mechanisms/mends.rb" => "a patch is loaded on the Rubies that need it",
       "plait-db/lib/plait/db.rb" => "a driver is for programs that use its database",
       "plait-http/lib/plait/http/connections.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "plait-server/lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
@@ -37,9 +38,8 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/lab/fresh_process.rb" => "flushes before it forks, or the child prints the parent's buffers again",
       "plait/lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",
       "plait/lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
-      "plait/lib/plait/mechanisms/processes/file_buffers.rb" => "a full disk when no block is left to fail",
       "plait/lib/plait/mechanisms/scheduler/ending.rb" => "another error is under way, which alone can be raised",
-      "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does",
+      "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does; warns of a full disk at the end of a worker",
       "plait-server/lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
       "plait-server/lib/plait/server/logs.rb" => "sends them to files",
       "plait-server/lib/plait/server/stray.rb" => "a process that leaves by exit! at once says why; nobody else could",

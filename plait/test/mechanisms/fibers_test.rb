@@ -184,7 +184,7 @@ class FibersTest < Minitest::Test
   end
 
   def test_which_fiber_a_thread_began_with
-    root = Plait::Mechanisms::Compat.method(:root?)
+    root = Plait::Mechanisms::Mends.method(:root?)
     inner = ->(*) { root.call }
     assert_equal([true] * 3, [root.call, Thread.new(&inner).value, Fiber.new { Thread.new(&inner).value }.resume])
     fibers = [Fiber.new(&inner), Fiber.new(blocking: true, &inner), Fiber.new(blocking: true, &root)]
@@ -528,7 +528,7 @@ class FibersTest < Minitest::Test
     retry
   end
 
-  def with_grace(seconds, &block) = with_constant(Plait::Mechanisms::Fibers::Crew, :GRACE, seconds, &block)
+  def with_grace(seconds, &block) = with_constant(Plait::Mechanisms::Fibers::Pool, :GRACE, seconds, &block)
 
   def with_capacity(count)
     strands = Plait::Scheduler::Strands

@@ -7,7 +7,7 @@ require "support/scheduler_cases"
 class HybridTest < Minitest::Test
   include SchedulerCases
 
-  Sense = Plait::Mechanisms::Hybrid::Sense
+  Sense = Plait::Mechanisms::Hybrid::BlockingDetector
 
   # Longer than what counts as blocking, also on a clock that is read late.
   BLOCK = Sense::BLOCKING * 3

@@ -347,7 +347,7 @@ class SchedulerWaitsTest < Minitest::Test
     %w[Addrinfo.getaddrinfo("localhost",80).any? TCPSocket.new("localhost",port).close.nil?
        Socket.tcp("localhost",port).close.nil? Addrinfo.tcp("localhost",port).ip?
        IPSocket.getaddress("localhost").empty?.!].each do |call|
-      result = Support::FreshRuby.run(<<~RUBY, env: { "LD_PRELOAD" => library })
+      result = Support::FreshRuby.run(<<~RUBY, flags: ["-I#{Support::ROOT}/test"], env: { "LD_PRELOAD" => library })
         require "support/scheduler_cases"
         server = TCPServer.new("127.0.0.1", 0)
         port = server.local_address.ip_port

@@ -2,7 +2,7 @@
 
 require "plait/mechanisms"
 require "plait/mechanisms/coordinator"
-require "plait/mechanisms/executor"
+require "plait/mechanisms/mechanism"
 require "plait/mechanisms/failure"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/options"

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "attempt"
-require_relative "executor"
-require_relative "failure"
-require_relative "interruption"
-require_relative "last_will"
-require_relative "options"
 require_relative "../values/errors"
 require_relative "../values/outcome"
+require_relative "attempt"
+require_relative "failure"
+require_relative "interruption"
+require_relative "mechanism"
+require_relative "options"
 
 module Plait
   module Mechanisms
@@ -17,9 +16,8 @@ module Plait
     class Coordinator
       # Raised in a source; no time limit of anybody else's.
       class SourceOverdue < Interruption; end
-      NEVER = { Object => :never }.freeze
       OVERDUE = "the deadline passed while the source was asked for its next item"
-      private_constant :SourceOverdue, :NEVER, :OVERDUE
+      private_constant :SourceOverdue, :OVERDUE
 
       def initialize(mechanism, items, options, body)
         @mechanism = mechanism
@@ -35,8 +33,8 @@ module Plait
       def each(&consumer)
         @consumer = consumer
         # One that may have a thread already, and that nobody knows of, could not be ended.
-        Thread.handle_interrupt(NEVER) { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
-        LastWill.of(self, @executor)
+        Mechanisms.uninterruptible { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
+        Finalizer.of(self, @executor)
         @pending = 0
         complete = false
         feed
@@ -169,7 +167,7 @@ module Plait
         @executor.cancel unless complete
       ensure
         @executor&.close
-        LastWill.revoke(self)
+        Finalizer.revoke(self)
       end
 
       def all_failed(errors)
@@ -177,6 +175,36 @@ module Plait
 
         "all #{errors.size} candidates failed; the last with #{errors.last.class}: #{errors.last.message}"
       end
+
+      # Ends what a run leaves whose caller is gone: a Fiber that is garbage runs none of its `ensure` parts, and an enumerator
+      # that was begun by `next` and dropped is one.
+      class Finalizer
+        # @param run [Object] lives as long as its caller does; nothing of the executor's remains refers to it
+        # @param executor [Executor]
+        def self.of(run, executor)
+          remains = executor.remains
+          ObjectSpace.define_finalizer(run, new(remains)) if remains
+        end
+
+        # Its caller has come to the end.
+        def self.revoke(run) = ObjectSpace.undefine_finalizer(run)
+
+        # @param remains [#call]
+        def initialize(remains)
+          @remains = remains
+          @pid = Process.pid
+        end
+
+        # A finalizer runs in the middle of anything, so that it must not wait; and in a child that was forked meanwhile, which
+        # has nothing to end.
+        def call(_id)
+          Thread.new { @remains.call } if Process.pid == @pid
+        rescue ThreadError
+          nil # the system gives none, or the process ends, and all this with it
+        end
+      end
+
+      private_constant :Finalizer
     end
   end
 end

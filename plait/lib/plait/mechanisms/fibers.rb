@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "compat"
-require_relative "executor"
+require_relative "mends"
 require_relative "mechanism"
-require_relative "fibers/aside"
-require_relative "fibers/guest"
+require_relative "fibers/loop_thread"
+require_relative "fibers/pool"
 require_relative "fibers/host"
 require_relative "scheduler"
 require_relative "scope/fibered"
@@ -38,8 +37,8 @@ module Plait
 
       private
 
-      # @return [Class] of the crew that brings a loop along
-      def own = Compat.root? ? Host : Aside
+      # @return [Class] of the pool that brings a loop along
+      def own = Mends.root? ? Host : ThreadedHost
 
       def loop_options = {}
     end

@@ -5,19 +5,14 @@ module Plait
   class Scheduler; end # rubocop:disable Lint/EmptyClass
 end
 
-require_relative "compat"
+require_relative "mends"
 require_relative "../native"
 require_relative "offload"
 require_relative "scheduler/ending"
-require_relative "scheduler/errand"
-require_relative "scheduler/inbox"
-require_relative "scheduler/interrupt"
+require_relative "scheduler/wait"
 require_relative "scheduler/io_hooks"
-require_relative "scheduler/offload_blocking"
 require_relative "scheduler/strands"
 require_relative "scheduler/thread_hooks"
-require_relative "scheduler/timers"
-require_relative "scheduler/wait"
 require_relative "scheduler/waiting"
 require_relative "scheduler/watchdog"
 require_relative "../values/deadline"
@@ -61,7 +56,7 @@ module Plait
     # @param slice [Float] seconds of ready fibers in one turn
     # @param offload [Boolean] hand blocking operations that Ruby offers (3.4 and later) to a thread pool
     def initialize(blocking: nil, threshold: 0.1, slice: SLICE, offload: false)
-      Mechanisms::Compat.install
+      Mechanisms::Mends.install
       @loop = Fiber.current
       @thread = Thread.current
       @slice = slice
@@ -76,7 +71,7 @@ module Plait
       @live = 0
       @fibers = {}.compare_by_identity
       @ticks = 0
-      @rooted = Mechanisms::Compat.root?
+      @rooted = Mechanisms::Mends.root?
       @watchdog = Watchdog.for(self, blocking, threshold)
       @spinning = @watchdog.nil? && Native.available?
       extend(OffloadBlocking) if offload
@@ -239,5 +234,44 @@ module Plait
     # @return [Boolean] whether the program's own code was entered here without a fiber in between: only then does a
     #   fiber that ends return to the loop by itself
     def rooted? = @rooted
+
+    # What other threads want done on the loop's thread.
+    #
+    # It sits in the selector's own ready list, because the selector looks there with the GVL held, after its last
+    # chance to be preempted and before it sleeps: a look from Ruby just before `select` can be overtaken by a push
+    # whose wake-up then finds nobody asleep (a lost wake-up).
+    class Inbox
+      def initialize(scheduler, selector)
+        @scheduler = scheduler
+        @selector = selector
+        @entries = [] # Array#push and #shift are atomic under the GVL; always the same object
+      end
+
+      # @param entry [#dispatch]
+      def push(entry)
+        @entries << entry
+        @selector.push(self)
+        @selector.wakeup
+      end
+
+      # @!group What the selector asks of a fiber in its ready list
+
+      def alive? = true
+
+      def transfer
+        while (entry = @entries.shift)
+          @scheduler.ready(entry)
+        end
+      end
+    end
+
+    # For loops that have a thread pool beside them (:hybrid).
+    module OffloadBlocking
+      # Ruby 3.4: an operation that blocks without the GVL, such as Zlib's.
+      # @param work [Proc]
+      def blocking_operation_wait(work) = offload { work.call }
+    end
+
+    private_constant :Inbox, :OffloadBlocking
   end
 end

@@ -2,14 +2,11 @@
 
 require_relative "attempt"
 require_relative "interruption"
-require_relative "no_thread"
+require_relative "../values/errors"
 require_relative "options"
 require_relative "state"
 require_relative "time_limit"
 require_relative "scope/task"
-require_relative "scope/waiting"
-require_relative "scope/waits"
-require_relative "../values/errors"
 
 module Plait
   # Tasks that don't outlive the block that started them. When one fails, the others and the block itself are cancelled,
@@ -17,8 +14,6 @@ module Plait
   #
   # How a task is started and interrupted is up to the subclass.
   class Scope
-    include Waiting
-
     ENDED = "the thread of this task ended before the task: its block ended it (Thread.exit, Thread#kill); `next` returns " \
             "early from a block"
     private_constant :ENDED
@@ -88,6 +83,14 @@ module Plait
       return finish(task, nil, CancelledError.new) if queued
 
       interrupt(task) unless task.done?
+    end
+
+    # @api private
+    # @raise [UsageError] when that would never end
+    def wait_for(task)
+      return wait_until { task.done? } if runner.equal?(@owner) # which no task waits for
+
+      wait_among_tasks(task)
     end
 
     protected
@@ -160,7 +163,7 @@ module Plait
     rescue ThreadError => e
       return if queue_again(task)
 
-      finish(task, nil, Mechanisms::NoThread.for("a task", e))
+      finish(task, nil, UnsupportedError.no_thread("a task", e))
     end
 
     # @return [Boolean] whether there are others, at whose end it is tried again
@@ -211,6 +214,35 @@ module Plait
 
     def settle
       raise @failure if @failure
+    end
+
+    # @return [Thread, Fiber] what a task would know as its own {Task#runner} here
+    def runner = Thread.current
+
+    def wait_among_tasks(task)
+      synchronize { @waits.enter(runner, task, @running) }
+      wait_until { task.done? }
+    ensure
+      synchronize { @waits.leave(runner) }
+    end
+
+    def wait_for_all
+      wait_until { @running.empty? && @backlog.empty? }
+      synchronize { @open = false }
+    end
+
+    # Waits for something that {#announce} tells of.
+    def wait_until
+      synchronize do
+        @waiting += 1
+        @changed.wait(@lock) until yield
+      ensure
+        @waiting -= 1
+      end
+    end
+
+    def announce
+      @changed.broadcast if @waiting.positive?
     end
   end
 end

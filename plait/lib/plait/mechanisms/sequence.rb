@@ -1,11 +1,31 @@
 # frozen_string_literal: true
 
-require_relative "executor"
 require_relative "mechanism"
-require_relative "scope/inline"
+require_relative "scope"
 require_relative "state"
 
 module Plait
+  class Scope
+    # Runs each task at once, in the caller, before `async` returns.
+    class Inline < Scope
+      private
+
+      def start(task)
+        Mechanisms::State.apart { perform(task) }
+        abort_if_failed if @failure
+      end
+
+      # It was meant for the caller, in whose stead the task ran.
+      def interrupted(_task, interruption) = raise(interruption)
+
+      def interrupt(_task) = nil
+
+      def interrupt_owner = nil
+
+      def guard_owner = yield
+    end
+  end
+
   module Mechanisms
     # One item after another, in the caller: the reference that every other mechanism must agree with.
     class Sequence < Mechanism
@@ -32,6 +52,8 @@ module Plait
           State.apart { @attempt.call(index, item, 0) }
         end
       end
+
+      private_constant :OneByOne
     end
   end
 end

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "state/copy"
-require_relative "state/own"
-require_relative "state/snapshot"
 require_relative "../native"
+require_relative "interruption"
 
 module Plait
   module Mechanisms
@@ -102,6 +100,182 @@ module Plait
           Fiber.current.storage&.each_key { |name| Fiber[name] = nil unless own && name == Own::KEY }
         end
       end
+
+      # Ruby's own. Fiber#storage= warns that it is experimental; entries of the current fiber can be set one by one.
+      STORAGE = Fiber.method_defined?(:storage) && Fiber.instance_method(:storage).owner.equal?(Fiber)
+
+      # What an item keeps by itself of the thread that its fiber shares with other items: thread variables, and what
+      # ActiveSupport keeps by thread. {Mends::SharedThread} has Ruby look here. Fibers that the item begins have the same.
+      class Own
+        # In fiber storage, from Ruby 3.2 on. Before, {Mends::SharedThread} gives each Fiber an attribute.
+        KEY = :plait_own
+
+        class << self
+          # @return [Own] of the current fiber, from now on
+          def begin = self.current = new
+
+          # @return [Symbol] as Ruby makes it of the name of a thread variable
+          # @raise [TypeError]
+          def key(name)
+            return name.to_sym if name.is_a?(Symbol) || name.is_a?(String)
+
+            raise TypeError, "#{name.inspect} is not a symbol nor a string"
+          end
+
+          # @return [Own, nil] the current item's, if this is the current thread
+          def of(thread) = Thread.current.equal?(thread) ? current : nil
+
+          if STORAGE
+            # @return [Own, nil] a thread that an item begins inherits its storage, and is not shared
+            def current
+              own = Fiber[KEY]
+              own if own&.here?
+            end
+
+            def current=(own)
+              Fiber[KEY] = own
+            end
+          else
+            def current = Fiber.current.instance_variable_get(:@plait_own)
+
+            def current=(own)
+              Fiber.current.instance_variable_set(:@plait_own, own)
+            end
+          end
+        end
+
+        # @return [Hash{Symbol => Object}] thread variables
+        attr_reader :variables
+        # @return [Hash, nil] ActiveSupport's
+        attr_accessor :execution_state
+
+        def initialize
+          @thread = Thread.current
+          @variables = {}
+          @shared = false
+        end
+
+        # @return [Boolean] whether it is of the current thread
+        def here? = @thread.equal?(Thread.current)
+
+        # Another fiber has it, too, which may live longer than the item.
+        # @return [void]
+        def share = @shared = true
+
+        # @return [Boolean] whether the next item needs a new one
+        def used? = @shared || !(@variables.empty? && @execution_state.nil?)
+      end
+
+      # The state of the current fiber and its thread, before an item that runs in the fiber of its caller. The item has the
+      # caller's, so that a transaction of the caller includes it.
+      class Snapshot
+        def initialize
+          @thread = Thread.current
+          @fiber = Fiber.current
+          @own = Own.current
+          @execution_state = @own&.execution_state
+          @locals = locals
+          @variables = variables
+          @of_thread = attributes(@thread)
+          @of_fiber = attributes(@fiber)
+          @storage = storage if STORAGE
+        end
+
+        # Gives the item copies of what it could change in place.
+        # @return [void]
+        def lend
+          @own&.execution_state = Copy.of(@execution_state)
+          copies(@locals) { |name, value| @thread[name] = value }
+          copies(@variables) { |name, value| @thread.thread_variable_set(name, value) }
+          copies(@of_thread) { |name, value| assign(@thread, name, value) }
+          copies(@of_fiber) { |name, value| assign(@fiber, name, value) }
+          copies(@storage) { |name, value| Fiber[name] = value } if STORAGE
+        end
+
+        # An interrupt in the middle would lose a part of it.
+        # @return [void]
+        def restore
+          Mechanisms.uninterruptible do
+            @own&.execution_state = @execution_state
+            undo(@locals, locals) { |name, value| @thread[name] = value }
+            undo(@variables, variables) { |name, value| @thread.thread_variable_set(name, value) }
+            undo(@of_thread, attributes(@thread)) { |name, value| assign(@thread, name, value) }
+            undo(@of_fiber, attributes(@fiber)) { |name, value| assign(@fiber, name, value) }
+            undo(@storage, storage) { |name, value| Fiber[name] = value } if STORAGE
+          end
+        end
+
+        private
+
+        def locals = @thread.keys.to_h { |name| [name, @thread[name]] }
+
+        def variables = @thread.thread_variables.to_h { |name| [name, @thread.thread_variable_get(name)] }
+
+        def attributes(object) = State.others(object).to_h { |name| [name, object.instance_variable_get(name)] }
+
+        def storage = State.storage || {}
+
+        # @yieldparam name [Symbol] of what has a copy
+        # @yieldparam value [Object, nil] the copy
+        def copies(before)
+          before.each do |name, value|
+            copy = Copy.of(value)
+            yield name, copy unless copy.equal?(value)
+          end
+        end
+
+        # @yieldparam name [Symbol] of what has changed
+        # @yieldparam value [Object, nil] nil: there was none
+        def undo(before, now)
+          return if before.empty? && now.empty?
+
+          (before.keys | now.keys).each { |name| yield name, before[name] unless before[name].equal?(now[name]) }
+        end
+
+        def assign(object, name, value)
+          value.nil? ? object.remove_instance_variable(name) : object.instance_variable_set(name, value)
+        end
+      end
+
+      # Copies of values that an item could change in place, so that neither the next item nor the caller sees the change:
+      # Strings, collections with what they hold, and the configuration where I18n keeps the locale. Other objects stay the
+      # caller's: a copy of a connection would be a second owner of its socket.
+      module Copy
+        # The collections in a collection; a higher number costs each item more time.
+        DEPTH = 2
+        # Where ActiveSupport keeps CurrentAttributes; they start empty.
+        CURRENT_ATTRIBUTES = :current_attributes_instances
+        private_constant :DEPTH, :CURRENT_ATTRIBUTES
+
+        class << self
+          # @param value [Object]
+          # @return [Object] the value itself if it can't change or is no holder of state
+          def of(value, depth = DEPTH)
+            return value if value.frozen? || depth.zero?
+
+            case value
+            when Hash then of_hash(value, depth)
+            when Array then value.dup.map! { |held| of(held, depth - 1) }
+            when String then value.dup
+            else set?(value) || i18n?(value) ? value.dup : value
+            end
+          end
+
+          private
+
+          def of_hash(hash, depth)
+            copy = hash.dup
+            copy.delete(CURRENT_ATTRIBUTES)
+            copy.transform_values! { |held| of(held, depth - 1) }
+          end
+
+          def set?(value) = defined?(::Set) && value.is_a?(::Set)
+
+          def i18n?(value) = defined?(::I18n::Config) && value.is_a?(::I18n::Config)
+        end
+      end
+
+      private_constant :Snapshot, :Copy
     end
   end
 end

@@ -56,7 +56,17 @@ module Plait
 
   class UnknownMechanism < UsageError; end
 
-  class UnsupportedError < Error; end
+  class UnsupportedError < Error
+    # Where the system gives no thread at all, and not only no further one.
+    # @param purpose [String] what it was for
+    # @param error [ThreadError] Ruby's own
+    # @return [UnsupportedError]
+    # @api private
+    def self.no_thread(purpose, error)
+      new("the system gives no thread for #{purpose} (#{error.message}); see `ulimit -u`, or the limit of processes of the " \
+          "container")
+    end
+  end
 
   class UnmarshalableError < UnsupportedError; end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/mechanisms/processes/culprit"
+require "plait/mechanisms/portable"
 
 class ProcessesCulpritTest < Minitest::Test
   Box = Struct.new(:content)
@@ -9,7 +9,7 @@ class ProcessesCulpritTest < Minitest::Test
     def initialize(inside) = @inside = inside
   end
 
-  def describe(value) = Plait::Mechanisms::Processes::Culprit.describe(value, "the result")
+  def describe(value) = Plait::Mechanisms::Portable.const_get(:Obstacle).describe(value, "the result")
 
   def test_it_names_the_way_and_the_class
     proc = -> {}

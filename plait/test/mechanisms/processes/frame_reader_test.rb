@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/mechanisms/processes/frame_reader"
+require "plait/mechanisms/processes/frames"
 
 class ProcessesFrameReaderTest < Minitest::Test
   Frames = Plait::Mechanisms::Processes::Frames
@@ -20,7 +20,7 @@ class ProcessesFrameReaderTest < Minitest::Test
   end
 
   def test_the_sizes_of_the_headers
-    assert_equal(Frames::PARCEL.size, [0, 0].pack(Frames::PARCEL.format).bytesize)
+    assert_equal(Frames::BATCH.size, [0, 0].pack(Frames::BATCH.format).bytesize)
     assert_equal(Frames::ANSWER.size, [0, 0, 0, 0, 0.0, 0.0, 0].pack(Frames::ANSWER.format).bytesize)
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/mechanisms/processes/outbox"
+require "plait/mechanisms/processes/frames"
 
 class ProcessesOutboxTest < Minitest::Test
   def setup

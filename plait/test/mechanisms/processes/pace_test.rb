@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/mechanisms/processes/pace"
+require "plait/mechanisms/pace"
 
 class ProcessesPaceTest < Minitest::Test
-  Pace = Plait::Mechanisms::Processes::Pace
+  Pace = Plait::Mechanisms::Pace
 
   def after(*durations, workers: 2)
     pace = Pace.new(workers)

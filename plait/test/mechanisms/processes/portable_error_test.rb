@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/mechanisms/processes/portable_error"
+require "plait/mechanisms/portable"
 
 class ProcessesPortableErrorTest < Minitest::Test
-  PortableError = Plait::Mechanisms::Processes::PortableError
+  PortableError = Plait::Mechanisms::Portable::Error
 
   class Wordy < StandardError
     def initialize(handle)

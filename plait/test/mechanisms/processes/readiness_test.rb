@@ -3,7 +3,7 @@
 require "test_helper"
 require "minitest/mock"
 require "plait"
-require "plait/mechanisms/processes/readiness"
+require "plait/mechanisms/processes/child_process"
 require "support/needing_async"
 
 class ProcessesReadinessTest < Minitest::Test

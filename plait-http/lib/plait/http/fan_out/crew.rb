@@ -245,7 +245,7 @@ module Plait
 
         # @return [void]
         def left(member)
-          @loop.finished # first: a loop would wait for ever for who has left it without this, see {Mechanisms::Fibers::Crew}
+          @loop.finished # first: a loop would wait for ever for who has left it without this, see {Mechanisms::Fibers::Pool}
           @members.delete(member)
           @loop.nudge
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/fibers/foreign"
+require "plait/mechanisms/fibers/pool"
 require "plait/mechanisms/scheduler"
 require "plait/mechanisms/time_limit"
 require "plait/values/errors"

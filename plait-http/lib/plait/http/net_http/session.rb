@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "timeout"
-require "plait/mechanisms/compat"
+require "plait/mechanisms/mends"
 require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ours
 require "plait/protocols/http1/persistence"
 require "plait/values/errors"
@@ -247,7 +246,7 @@ module Plait
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
-        def plait_mend_waiting = Fiber.scheduler && Mechanisms::Compat.install
+        def plait_mend_waiting = Fiber.scheduler && Mechanisms::Mends.install
       end
     end
   end

@@ -4,7 +4,6 @@ require "net/http"
 require "openssl"
 require "plait/suites/common/descriptor_limit"
 require "plait/suites/common/suite"
-require "plait/suites/common/unreachable_origin"
 require "plait/values/errors"
 require_relative "origin"
 

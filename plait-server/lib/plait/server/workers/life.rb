@@ -3,7 +3,7 @@
 require_relative "../stray"
 require_relative "worker"
 require "plait/io/bell"
-require "plait/mechanisms/processes/file_buffers"
+require "plait/mechanisms/processes/forking"
 require "plait/values/deadline"
 require "plait/values/errors"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/error_description"
+require "plait/mechanisms/portable"
 require "plait/mechanisms/mechanism"
 require "plait/values/errors"
 
@@ -36,7 +36,7 @@ module Plait
           # @return [Hash{String => Object}]
           def of_error(error)
             status = error.status if error.is_a?(SystemExit)
-            { **words(ErrorDescription.of(error)), "status" => status }
+            { **words(Portable::Description.of(error)), "status" => status }
           end
 
           # @param words [Hash{String => Object}]
@@ -44,7 +44,7 @@ module Plait
           def to_error(words)
             return SystemExit.new(words["status"], words["message"]) if words["status"]
 
-            ErrorDescription.rebuild(described(words))
+            Portable::Description.rebuild(described(words))
           end
 
           private

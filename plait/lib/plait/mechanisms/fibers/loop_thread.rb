@@ -1,14 +1,85 @@
 # frozen_string_literal: true
 
 require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
 require_relative "../mechanism"
-require_relative "../no_thread"
 require_relative "../scheduler"
-require_relative "crew"
+require_relative "../time_limit"
+require_relative "pool"
 
 module Plait
   module Mechanisms
     class Fibers < Mechanism
+      # Runs the items on an event loop in a thread of its own.
+      #
+      # For a caller in a fiber that no loop turns: one of its own making, or that of an Enumerator which is asked by `next`.
+      # Such a fiber may be suspended in the middle of the run. A loop can't be suspended with it: a scheduler is the whole
+      # thread's.
+      class ThreadedHost < Pool
+        def initialize(attempt, limit, offload: false)
+          super(attempt, limit)
+          @finished = Thread::Queue.new
+          @loop_thread = LoopThread.new(@finished, @runs, offload: offload)
+          @loop = @loop_thread.loop
+        end
+
+        def ready? = !@finished.empty?
+
+        # @raise [Exception] what has broken the loop
+        def take
+          outcome = @finished.pop
+          raise outcome if outcome.is_a?(Exception)
+          raise WorkerDied, "a block ended the thread of its event loop (Thread.exit, Thread#kill)" unless outcome
+
+          @pending -= 1
+          outcome
+        end
+
+        # @raise [Exception] what has broken the loop
+        def await_rest(deadline)
+          return true if @loop.idle?
+
+          @loop_thread.report_when_idle
+          report = deadline ? TimeLimit.enforce(deadline.remaining) { @finished.pop } : @finished.pop
+          report.is_a?(Exception) ? raise(report) : true
+        rescue TimeoutError => e
+          raise if e.equal?(report)
+
+          false
+        end
+
+        def cancel
+          @settling = true
+          @loop.soon { interrupt_all }
+          settle
+          @kept.grep(Outcome)
+        end
+
+        def interrupt(...) = @loop.interrupt(...)
+
+        def remains = @loop_thread.method(:close)
+
+        def close = @loop_thread.close
+
+        private
+
+        def start(run) = @loop.soon { @loop.spawn(run) }
+
+        # One that was interrupted wakes whoever settles.
+        def deliver(outcome)
+          @finished << outcome if outcome || @settling
+        end
+
+        def settle
+          @kept = []
+          TimeLimit.enforce(GRACE) { @kept << @finished.pop until @runs.empty? || @finished.closed? }
+          @kept << @finished.pop until @finished.empty?
+        rescue TimeoutError
+          nil
+        end
+      end
+
       # A thread that turns an event loop. While no item runs it refers to nothing of the run but what it is given here.
       class LoopThread
         # @return [Scheduler]
@@ -27,7 +98,7 @@ module Plait
           @thread.report_on_exception = false
           @loop = begun.pop || @thread.value # which raises why there is none
         rescue ThreadError => e
-          raise NoThread.for("an event loop", e)
+          raise UnsupportedError.no_thread("an event loop", e)
         ensure
           @thread&.kill unless @loop
         end
@@ -79,10 +150,12 @@ module Plait
             rest(own) until @over
           rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
             @finished << e unless limit
-            retry if Deadline.now < (limit ||= Deadline.now + Crew::GRACE)
+            retry if Deadline.now < (limit ||= Deadline.now + Pool::GRACE)
           end
         end
       end
+
+      private_constant :LoopThread, :ThreadedHost
     end
   end
 end

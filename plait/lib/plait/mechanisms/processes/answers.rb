@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
+require "io/wait"
+require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../mechanism"
-require_relative "../../values/errors"
-require_relative "cargo"
+require_relative "../portable"
+require_relative "child_process"
+require_relative "forking"
 require_relative "frames"
-require_relative "portable_error"
-require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -15,7 +16,7 @@ module Plait
       #
       # Each answer is in the pipe before the next item begins. The kernel keeps it if the worker is killed, so the first
       # item without an answer is exactly the one that was being run, and no finished item is ever run again. It costs
-      # 0.55 µs an item here: the parent does not wait for this pipe but for the bell, which is rung once a batch, so
+      # 0.55 µs an item here: the parent does not wait for this pipe but for the wakeup, which is rung once a batch, so
       # nobody is woken. (Marks in an IO::Buffer shared by mmap cost 0.05 µs, but only tell that an answer is lost. With
       # pwrite to a file, 0.7 µs.)
       class Answers
@@ -23,23 +24,23 @@ module Plait
         private_constant :FRAME
 
         # @param pipe [IO]
-        # @param bell [IO] a byte in it wakes the parent
-        def initialize(pipe, bell)
+        # @param wakeup [IO] a byte in it wakes the parent
+        def initialize(pipe, wakeup)
           @pipe = pipe
-          @bell = bell
+          @wakeup = wakeup
           @lock = Thread::Mutex.new
         end
 
         # @param outcome [Outcome]
         def answer(outcome)
-          lane = outcome.worker
+          stream = outcome.worker
           error = outcome.error
-          payload = error ? PortableError.dump(error) : Cargo.dump(outcome.value, "the result")
-          write([error ? Frames::ERROR : Frames::VALUE, lane.is_a?(Integer) ? lane : 0, outcome.attempts,
+          payload = error ? Portable::Error.dump(error) : Portable::Value.dump(outcome.value, "the result")
+          write([error ? Frames::ERROR : Frames::VALUE, stream.is_a?(Integer) ? stream : 0, outcome.attempts,
                  outcome.index, outcome.started_at, outcome.finished_at], payload)
         rescue UnmarshalableError => e
           write([Frames::ERROR, 0, outcome.attempts, outcome.index, outcome.started_at, outcome.finished_at],
-                PortableError.dump(e))
+                Portable::Error.dump(e))
         end
 
         # @param total [Integer] items that have arrived so far
@@ -49,13 +50,13 @@ module Plait
         # @param clock [Float] monotonic seconds from which its time limits count; 0.0: they don't
         def attempt(index, number, clock = 0.0)
           # An interruption that strikes here would leave half a frame.
-          Thread.handle_interrupt(Interruption => :never) { write([Frames::ATTEMPT, 0, number, index, clock, 0.0], "") }
+          Interruption.hold { write([Frames::ATTEMPT, 0, number, index, clock, 0.0], "") }
         end
 
         # @param indexes [Array<Integer>] of items that were taken out of the queue
         def returned(indexes)
           write([Frames::RETURNED, 0, 0, 0, 0.0, 0.0], indexes.pack("Q*"))
-          ring
+          wake_parent
         end
 
         # @param error [Exception]
@@ -63,7 +64,7 @@ module Plait
 
         # @yield starts the threads that this process can't do without
         # @return [Boolean] false when the system gives none; the parent knows
-        def staff
+        def start_threads
           yield
           true
         rescue ThreadError => e
@@ -72,13 +73,13 @@ module Plait
         end
 
         # Wakes the parent. A full pipe means that it has not even heard the earlier rings.
-        def ring = @bell.write_nonblock("!", exception: false)
+        def wake_parent = @wakeup.write_nonblock("!", exception: false)
 
         private
 
         def last_words(kind, text)
           write([kind, 0, 0, 0, 0.0, 0.0], text.b)
-          ring
+          wake_parent
         end
 
         def write(fields, payload)
@@ -98,9 +99,101 @@ module Plait
           written = @pipe.write_nonblock(bytes, exception: false)
           return if written == bytes.bytesize
 
-          ring
+          wake_parent
           written = 0 if written == :wait_writable
           @pipe.write(bytes.byteslice(written, bytes.bytesize - written))
+        end
+      end
+
+      # In a child: a thread that listens to the parent while the main thread runs items, and sees to it that the child
+      # ends when it is told to, or when there is no parent any more.
+      #
+      # The kernel could kill it with its parent (prctl PR_SET_PDEATHSIG), but does so as soon as the *thread* that forked
+      # ends, and `ensure` blocks would not run.
+      class Guard
+        # Seconds between two looks at who the parent is: a process forked by the body of an item may hold our pipes open.
+        LOOK = 1.0
+
+        # @param lifeline [IO] a byte in it is a recall; its end is the parent's
+        # @param stop [#call] interrupts what runs, so that the main thread ends; called once, on another thread
+        # @param recall [#call]
+        # @param more [Hash{IO => #call}] others to listen to; the callable returns whether to go on
+        def initialize(lifeline, stop:, recall: nil, more: {})
+          @lifeline = lifeline
+          @stop = stop
+          @recall = recall
+          @more = more
+          @parent = Process.ppid
+        end
+
+        def stopped? = @stopped
+
+        # Ctrl-C reaches every process of the terminal: what it means is the parent's decision. A block and not "IGNORE",
+        # which programs started by the body would inherit. TERM acts on a thread of its own, because an exception raised
+        # in a trap would break through the masks of Thread.handle_interrupt. What a body forks inherits both, and gets
+        # what is Ruby's default.
+        # @return [self]
+        # @raise [ThreadError] when the system gives no thread
+        def watch
+          pid = Process.pid
+          trap("INT") { raise Interrupt if Process.pid != pid }
+          trap("TERM") { Process.pid == pid ? stop_soon : raise(SignalException, "SIGTERM") }
+          @thread = Thread.new { listen }
+          @thread.name = "plait guard"
+          self
+        end
+
+        # Ends this process as TERM would have done, if it was told to end. (Ruby's own "DEFAULT" raises.)
+        def leave
+          return unless @stopped
+
+          Interruption.hold { FileBuffers.write_out } # its cause may still be on its way
+          trap("TERM", "SYSTEM_DEFAULT")
+          Process.kill(:TERM, Process.pid)
+          sleep
+        end
+
+        private
+
+        def stop_soon
+          Thread.new { stop }
+        rescue ThreadError # the system gives none
+          @thread&.raise(IOError, "told to end")
+        end
+
+        def stop
+          return if @stopped
+
+          @stopped = true
+          @stop.call
+        end
+
+        def listen
+          loop do
+            ready, = IO.select([@lifeline, *@more.keys], nil, nil, LOOK)
+            ready ? ready.each { |io| hear(io) } : (orphaned if Process.ppid != @parent)
+          end
+        rescue IOError, SystemCallError
+          orphaned # a body has closed what is not its own
+        end
+
+        def hear(io)
+          return hear_parent if io == @lifeline
+
+          @more.delete(io) unless @more[io].call
+        end
+
+        def hear_parent
+          heard = @lifeline.read_nonblock(16, exception: false)
+          return orphaned if heard.nil?
+
+          @recall.call if @recall && heard.is_a?(String)
+        end
+
+        def orphaned
+          stop
+          sleep(ChildProcess::GRACE)
+          exit!(1)
         end
       end
     end

@@ -1,14 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../interruption"
-require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
-require_relative "descriptors"
-require_relative "file_buffers"
+require_relative "../interruption"
+require_relative "../mechanism"
 require_relative "forking"
-require_relative "readiness"
-require_relative "refusal"
 
 module Plait
   module Mechanisms
@@ -29,7 +25,7 @@ module Plait
           children.each(&:hang_up)
           await(children)
         ensure
-          Readiness.undisturbed do
+          Readiness.uninterruptible do
             children.each(&:kill)
             yield if block_given?
             children.each(&:close)
@@ -153,9 +149,9 @@ module Plait
         # interruption from skipping it.
         def live(theirs)
           status = 1
-          Thread.handle_interrupt(Interruption => :never) do
+          Interruption.hold do
             settle_in(theirs)
-            Thread.handle_interrupt(Interruption => :immediate) { yield theirs }
+            Interruption.admit { yield theirs }
             status = 0
           ensure
             leave(status)
@@ -194,6 +190,81 @@ module Plait
           nil
         end
       end
+
+      # The pipe ends that this process holds towards its children. A child closes all but its own: a copy left open in
+      # a sibling, or in a child of another pool, would hide the end of the pipe from its reader. Close-on-exec does not
+      # help here, a fork without exec keeps everything.
+      module Descriptors
+        @lock = Thread::Mutex.new
+        @open = {}.compare_by_identity
+
+        class << self
+          # Between the opening of a pipe and {.hold} nobody else may fork.
+          def exclusively(&block) = @lock.synchronize(&block)
+
+          # Only inside {.exclusively}.
+          # @param ios [Array<IO>]
+          def hold(ios) = ios.each { |io| @open[io] = true }
+
+          # @param ios [Array<IO>]
+          def close(ios)
+            @lock.synchronize do
+              ios.each do |io|
+                @open.delete(io)
+                io.close
+              end
+            end
+          end
+
+          # Only in a child, first of all: its copy of the lock is held, by the thread that forked.
+          # @param own [Array<IO>]
+          def keep_only(own)
+            foreign = @open.keys
+            @lock = Thread::Mutex.new
+            @open = {}.compare_by_identity
+            hold(own)
+            foreign.each(&:close)
+          end
+        end
+      end
+
+      # Waiting for pipes, and not waiting for them, also in a fiber that has a scheduler.
+      module Readiness
+        # IO.select that holds up only the current fiber.
+        # @param reads [Array<IO>]
+        # @param writes [Array<IO>]
+        # @param timeout [Numeric] seconds
+        # @return [Array<Array<IO>>, nil] as IO.select
+        def self.wait(reads, writes, timeout)
+          scheduler = Fiber.current_scheduler
+          return IO.select(reads, writes, nil, timeout) if scheduler.nil? || timeout.zero?
+          return scheduler.io_select(reads, writes, nil, timeout) if scheduler.respond_to?(:offload_pool)
+
+          on_a_thread(reads, writes, timeout)
+        end
+
+        # Runs a block out of the scheduler's sight: Ruby 3.1 gives read_nonblock and write_nonblock to its io_read and
+        # io_write, which wait; and Process::Status.wait with WNOHANG to its process_wait, which in Async takes a thread.
+        # @return [Object] what the block returns
+        def self.at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
+
+        # Runs a block to its end: nothing is raised in it from outside. (An Interrupt in the main thread is.)
+        # @return [Object] what the block returns
+        def self.uninterruptible(&block) = at_once { Mechanisms.uninterruptible(&block) }
+
+        # Under any scheduler that is not ours. Async has no io_select up to 2.24; later it has one that waits on a thread too,
+        # and leaves this thread behind, with the descriptors it waits for, when the wait is broken off (2.46).
+        def self.on_a_thread(reads, writes, timeout)
+          thread = Thread.new { IO.select(reads, writes, nil, timeout) }
+          thread.report_on_exception = false
+          thread.value
+        ensure
+          thread&.kill
+        end
+        private_class_method :on_a_thread
+      end
+
+      private_constant :Descriptors
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../mechanism"
+require_relative "child_process"
 
 module Plait
   module Mechanisms
@@ -12,8 +13,8 @@ module Plait
         Header = Struct.new(:format, :size)
 
         # Parent to child: number of items, length.
-        PARCEL = Header.new("LQ", 12).freeze
-        # Child to parent: kind, lane, attempts, index, started, finished, length.
+        BATCH = Header.new("LQ", 12).freeze
+        # Child to parent: kind, stream, attempts, index, started, finished, length.
         ANSWER = Header.new("LSLQEEQ", 42).freeze
 
         # The kinds of answers, from a number that hardly anything else begins with.
@@ -32,6 +33,166 @@ module Plait
 
       # Something that is no frame came through a pipe.
       class Garbage < StandardError; end
+
+      # Cuts a stream of bytes into frames. Only whole ones come out, so that a writer who died in the middle of a frame
+      # leaves nothing that looks like an answer.
+      class FrameReader
+        READ = 65_536
+        # A length is only a claim: not more than this is reserved ahead.
+        RESERVE = 1 << 30
+
+        # @param header [Frames::Header]
+        # @param kinds [Integer, nil] all but the last byte of what the first field must be
+        def initialize(header, kinds: nil)
+          @format = header.format
+          @header = header.size
+          @kinds = kinds
+        end
+
+        # @return [Boolean] whether the beginning of a frame is here and its end is not
+        def partial? = !@held.nil?
+
+        # @return [Integer] bytes to read next. A large frame is read exactly to its end: the payload then is the tail of
+        #   the buffer, which Ruby shares instead of copying it.
+        def wanted
+          missing = @held ? @needed - @held.bytesize : READ
+          @held && @needed > READ && missing < READ ? missing : READ
+        end
+
+        # @param data [String]
+        # @yieldparam fields [Array] of the header
+        # @yieldparam payload [String, nil]
+        # @raise [Garbage]
+        def push(data, &block)
+          return parse(data, &block) unless @held
+
+          @held << data
+          return if @held.bytesize < @needed
+
+          held = @held
+          @held = nil
+          parse(held, &block)
+        end
+
+        private
+
+        def parse(data)
+          offset = 0
+          size = data.bytesize
+          needed = @header
+          while size - offset >= @header
+            fields = data.unpack(@format, offset: offset)
+            raise Garbage, "something else has written into its pipe" if @kinds && fields.first >> 8 != @kinds
+
+            length = fields.last
+            needed = @header + length
+            break if size - offset < needed
+
+            yield fields, (data.byteslice(offset + @header, length) if length.positive?)
+            offset += needed
+            needed = @header
+          end
+          hold(data, offset, needed) if offset < size
+        end
+
+        def hold(data, offset, needed)
+          @needed = needed
+          @held = String.new(capacity: [needed, RESERVE].min)
+          @held << data.byteslice(offset, data.bytesize - offset)
+        end
+      end
+
+      # The items that go to a worker in one write: a header with their number; their indexes, the attempts made at them
+      # elsewhere, and their lengths; the items, each dumped by itself. One dump of them all would be 0.7 µs cheaper an
+      # item, but then items that refer to the same object would share a copy of it, or not, as the batch happens to fall.
+      class Batch
+        # Bytes from which on a batch takes no further item.
+        FULL = 262_144
+
+        # @param count [Integer] of items, from the header
+        # @param body [String]
+        # @return [Array<Array(Integer, Integer, String)>] index, attempts made, the item dumped
+        def self.open(count, body)
+          numbers = body.unpack("Q#{count}L#{count}Q#{count}")
+          offset = count * 20
+          Array.new(count) do |i|
+            length = numbers[i + count + count]
+            start = offset
+            offset += length
+            [numbers[i], numbers[i + count], body.byteslice(start, length)]
+          end
+        end
+
+        def initialize
+          @tasks = []
+          @payloads = []
+          @bytes = 0
+        end
+
+        def empty? = @tasks.empty?
+
+        def full? = @bytes >= FULL
+
+        # @param task [Task]
+        # @param payload [String] its item dumped
+        def add(task, payload)
+          @tasks << task
+          @payloads << payload
+          @bytes += payload.bytesize
+        end
+
+        # @return [Array<Task>]
+        attr_reader :tasks
+
+        # @return [Array<String>] what to write
+        def parts = @bytes < FULL ? [head + @payloads.join] : [head, *@payloads]
+
+        private
+
+        def head
+          count = @tasks.size
+          numbers = @tasks.map(&:index).concat(@tasks.map(&:made), @payloads.map(&:bytesize))
+          [count, (count * 20) + @bytes, *numbers].pack("#{Frames::BATCH.format}Q#{count}L#{count}Q#{count}")
+        end
+      end
+
+      # What is still to be written to a pipe, without ever waiting for its reader: a worker that is itself waiting for
+      # us to read its answers does not read.
+      class Outbox
+        JOIN = 65_536
+
+        def initialize(io)
+          @io = io
+          @parts = []
+        end
+
+        def empty? = @parts.empty?
+
+        # @param part [String] the box's own from now on. Small ones are joined: a write costs more than a copy.
+        def <<(part)
+          last = @parts.last
+          if last && last.bytesize + part.bytesize <= JOIN
+            last << part
+          else
+            @parts << part
+          end
+          self
+        end
+
+        # Writes what the pipe takes.
+        def flush
+          until @parts.empty?
+            part = @parts.first
+            written = Readiness.at_once { @io.write_nonblock(part, exception: false) }
+            return if written == :wait_writable
+
+            @parts.shift
+            @parts.unshift(part.byteslice(written, part.bytesize - written)) if written < part.bytesize
+          end
+        rescue Errno::EPIPE
+          @parts.clear # nobody reads any more; the end of the worker's own pipes tells the rest
+        end
+      end
     end
   end
 end

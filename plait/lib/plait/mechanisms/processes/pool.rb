@@ -1,23 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../executor"
-require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
-require_relative "cargo"
-require_relative "crew"
-require_relative "execution"
+require_relative "../mechanism"
+require_relative "../pace"
+require_relative "../portable"
+require_relative "child_process"
+require_relative "forking"
 require_relative "frames"
-require_relative "pace"
-require_relative "parcel"
-require_relative "portable_error"
-require_relative "readiness"
-require_relative "refusal"
-require_relative "stillborn"
-require_relative "supervisor"
-require_relative "task"
 require_relative "worker"
+require_relative "worker_loop"
+require_relative "workers"
 
 module Plait
   module Mechanisms
@@ -38,13 +32,13 @@ module Plait
           @width = widths.sum
           @size = widths.size
           @plain = widths.all?(1)
-          @crew = Crew.new(widths, &serve)
+          @workers = Workers.new(widths, &serve)
           @pace = Pace.new(widths.size)
-          @supervisor = Supervisor.new(self, @crew, @pace, @policy)
+          @supervisor = Supervisor.new(self, @workers, @pace, @policy)
           @backlog = []
           @ready = []
           @load = 0
-          @stillborn = Stillborn.new
+          @failed_starts = FailedStarts.new
           @hungry = true
           @looked = 0.0
         end
@@ -71,13 +65,13 @@ module Plait
 
         def cancel
           @backlog.clear
-          @crew.disband(terminate: true) { |worker| listen(worker, Float::INFINITY) }
+          @workers.disband(terminate: true) { |worker| listen(worker, Float::INFINITY) }
           @ready.slice!(0..)
         end
 
-        def remains = Crew.remains(@crew.slots)
+        def remains = Workers.remains(@workers.slots)
 
-        def close = @crew.disband(terminate: @load.positive?) { nil }
+        def close = @workers.disband(terminate: @load.positive?) { nil }
 
         # @return [Boolean] whether items wait that no worker has
         # @api private
@@ -102,14 +96,14 @@ module Plait
         # @raise [UnsupportedError] when workers die as fast as they are forked
         # @api private
         def bury(worker, errors = {})
-          @crew.dismiss(worker) { listen(worker, Float::INFINITY) }
+          @workers.dismiss(worker) { listen(worker, Float::INFINITY) }
           begun = worker.begun(announced: @announced)
           requeue(worker.tasks.values - begun)
           begun.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
           @hungry = true
-          return @crew.do_without(worker) if worker.refusal
+          return @workers.do_without(worker) if worker.refusal
 
-          @stillborn.add(worker) unless worker.fruitful || begun.any?
+          @failed_starts.add(worker) unless worker.fruitful || begun.any?
         end
 
         private
@@ -126,35 +120,35 @@ module Plait
           dispatch
           return unless @ready.empty?
 
-          readable, writable = Readiness.wait(*@crew.interests, patience)
-          writable&.each { |io| @crew.of(io)&.flush }
+          readable, writable = Readiness.wait(*@workers.interests, patience)
+          writable&.each { |io| @workers.of(io)&.flush }
           readable&.each { |io| attend(io) }
           @supervisor.look
         end
 
         def attend(io)
-          worker = @crew.of(io) or return
-          alive = io == worker.bell ? worker.hear : true
+          worker = @workers.of(io) or return
+          alive = io == worker.wakeup ? worker.hear : true
           alive && listen(worker) ? nil : bury(worker)
         end
 
         def dispatch
           return if @backlog.empty?
 
-          workers = @crew.open(@backlog.size, @pace.ahead)
+          workers = @workers.open(@backlog.size, @pace.ahead)
           workers.each_with_index { |worker, i| provide(worker, workers.size - i) }
-          @hungry = @crew.hungry?
+          @hungry = @workers.hungry?
         end
 
         def provide(worker, sharers)
           count = [(@backlog.size + sharers - 1) / sharers, worker.room(@pace.ahead)].min
-          parcel = Parcel.new
-          count.times { pack(parcel, @backlog.shift) unless parcel.full? }
-          worker.send(parcel) unless parcel.empty?
+          batch = Batch.new
+          count.times { pack(batch, @backlog.shift) unless batch.full? }
+          worker.send(batch) unless batch.empty?
         end
 
-        def pack(parcel, task)
-          parcel.add(task, Cargo.dump(task.item, "the item"))
+        def pack(batch, task)
+          batch.add(task, Portable::Value.dump(task.item, "the item"))
         rescue UnmarshalableError => e
           report(task, e, attempts: 0)
         end
@@ -180,16 +174,16 @@ module Plait
         def text(payload) = payload.to_s.dup.force_encoding(Encoding::UTF_8).scrub
 
         def settle(worker, fields, payload)
-          kind, lane, attempts, index, started, finished = fields
+          kind, stream, attempts, index, started, finished = fields
           task = worker.settle(index, started, finished) or raise Garbage, "it answers for an item that it was not given"
           succeed(worker)
           begin
-            kind == Frames::VALUE ? value = Cargo.load(payload, "the result") : error = PortableError.load(payload)
+            kind == Frames::VALUE ? value = Portable::Value.load(payload, "the result") : error = Portable::Error.load(payload)
           rescue UnmarshalableError => e
             error = e
           end
           deliver Outcome.new(index: index, item: task.item, value: value, error: error, attempts: attempts,
-                              started_at: started, finished_at: finished, worker: label(worker, lane))
+                              started_at: started, finished_at: finished, worker: label(worker, stream))
         end
 
         def deliver(outcome)
@@ -197,7 +191,7 @@ module Plait
           @ready << outcome
         end
 
-        def label(worker, lane) = @plain ? worker.slot : "#{worker.slot}.#{lane}"
+        def label(worker, stream) = @plain ? worker.slot : "#{worker.slot}.#{stream}"
 
         def begin_attempt(worker, index, number, started)
           worker.tasks[index]&.attempt(number, started)
@@ -206,7 +200,7 @@ module Plait
 
         def succeed(worker)
           worker.fruitful = true
-          @stillborn.forget
+          @failed_starts.forget
         end
 
         def lose(worker, task, error)
@@ -222,6 +216,30 @@ module Plait
                               worker: worker && label(worker, 0))
         end
       end
+
+      # Workers that have died one after the other without having begun any item: others would, too.
+      class FailedStarts
+        MOST = 3
+
+        def initialize
+          @count = 0
+        end
+
+        # One has begun something.
+        def forget = @count = 0
+
+        # @param worker [Worker]
+        # @raise [UnsupportedError] when there are too many
+        def add(worker)
+          return if (@count += 1) < MOST
+
+          raise UnsupportedError, "#{MOST} worker processes in a row ended before they began an item; the last one " \
+                                  "#{worker.obituary}. Look for what runs at every fork: hooks of libraries around " \
+                                  "Process._fork, limits of memory or processes"
+        end
+      end
+
+      private_constant :FailedStarts
     end
   end
 end

@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
+require_relative "../mechanism"
 require_relative "child_process"
-require_relative "frame_reader"
 require_relative "frames"
-require_relative "outbox"
-require_relative "readiness"
 
 module Plait
   module Mechanisms
@@ -47,7 +44,7 @@ module Plait
           @slot = slot
           @width = width
           @tasks = {}
-          @child = ChildProcess.new("plait worker #{slot}", down: %i[items lifeline], up: %i[results bell])
+          @child = ChildProcess.new("plait worker #{slot}", down: %i[items lifeline], up: %i[results wakeup])
           @reader = FrameReader.new(Frames::ANSWER, kinds: Frames::KINDS)
           @buffer = String.new(capacity: FrameReader::READ)
           @sent = @received = @answered = 0
@@ -65,18 +62,18 @@ module Plait
         end
 
         # @return [Array<IO>] our ends
-        def pipes = [@child[:items], @child[:results], @child[:bell], @child[:lifeline]]
+        def pipes = [@child[:items], @child[:results], @child[:wakeup], @child[:lifeline]]
 
         # @return [IO] readable when there is something to read, or when the worker is dead
-        def bell = @child[:bell]
+        def wakeup = @child[:wakeup]
 
-        # @return [IO, nil] of which more is known to come without a bell
+        # @return [IO, nil] of which more is known to come without a wakeup
         def results = @more || @reader.partial? ? @child[:results] : nil
 
         # @return [IO, nil] when there is something to write
         def items = @outbox.empty? ? nil : @child[:items]
 
-        # Not one by one as it answers: each write to its pipe, and each ring of its bell, wakes somebody up.
+        # Not one by one as it answers: each write to its pipe, and each ring of its wakeup, wakes somebody up.
         # @return [Integer] items it may be given now
         def room(ahead)
           return 0 if @recalled || !@outbox.empty?
@@ -91,14 +88,14 @@ module Plait
         # @return [Boolean] whether items wait at it
         def queued? = @tasks.size > @width
 
-        # @param parcel [Parcel]
-        def send(parcel)
+        # @param batch [Batch]
+        def send(batch)
           @since = Deadline.now if @tasks.empty?
-          parcel.tasks.each do |task|
+          batch.tasks.each do |task|
             task.number = (@sent += 1)
             @tasks[task.index] = task
           end
-          parcel.parts.each { |part| @outbox << part }
+          batch.parts.each { |part| @outbox << part }
           @outbox.flush
         end
 
@@ -109,7 +106,7 @@ module Plait
         def hear
           heard = nil
           Readiness.at_once do
-            true while (heard = @child[:bell].read_nonblock(256, exception: false)).is_a?(String) && heard.size == 256
+            true while (heard = @child[:wakeup].read_nonblock(256, exception: false)).is_a?(String) && heard.size == 256
           end
           !heard.nil?
         end
@@ -214,6 +211,51 @@ module Plait
           name == "KILL" && !@crash ? "was killed by SIGKILL (out of memory?)" : "was killed by SIG#{name}"
         end
       end
+
+      # An item that was submitted and has not been answered for.
+      class Task
+        # @return [Integer]
+        attr_reader :index
+        # @return [Object]
+        attr_reader :item
+        # @return [Integer] attempts that ended with the death of their worker
+        attr_reader :made
+        # @return [Integer] attempts begun, if it has been begun at all
+        attr_reader :attempts
+        # @return [Float, nil] when the block that is running began, if the worker says so
+        attr_reader :started_at
+        # @return [Integer] its place among all that its worker was sent, from 1
+        attr_accessor :number
+
+        def initialize(index, item)
+          @index = index
+          @item = item
+          @made = 0
+          reset(begun: false)
+        end
+
+        # @return [Boolean] whether the worker has said that it has begun it
+        def begun? = @begun
+
+        # @param number [Integer] of the attempt, from 1
+        # @param started_at [Float] 0.0: its block is not running
+        def attempt(number, started_at)
+          @begun = true
+          @attempts = number
+          @started_at = (started_at if started_at.positive?)
+        end
+
+        # Makes it ready for another worker.
+        # @param begun [Boolean] whether the worker that died had begun it
+        def reset(begun:)
+          @made = @attempts if begun
+          @attempts = @made + 1
+          @begun = false
+          @started_at = nil
+        end
+      end
+
+      private_constant :Worker, :Task
     end
   end
 end

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "explanation"
-require_relative "quiet"
-require_relative "../mechanism"
 require_relative "../../values/errors"
+require_relative "../mechanism"
+require_relative "explanation"
 
 module Plait
   module Mechanisms
@@ -104,6 +103,27 @@ module Plait
           @keep_self ? @block.call(*arguments) : ::Ractor.current.instance_exec(*arguments, &@block)
         end
       end
+
+      # Ruby warns at the first ractor of a process that the feature is experimental. Who says `on: :ractors` has chosen it;
+      # everything else that Ruby calls experimental is still said.
+      module Quiet
+        SWITCH = Thread::Mutex.new
+
+        # @yield makes a ractor
+        # @return [Object] what the block returns
+        def self.start
+          return yield unless Warning[:experimental]
+
+          SWITCH.synchronize do
+            Warning[:experimental] = false
+            yield
+          ensure
+            Warning[:experimental] = true
+          end
+        end
+      end
+
+      private_constant :Body, :Quiet
     end
   end
 end

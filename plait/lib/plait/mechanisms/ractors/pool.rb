@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "explanation"
-require_relative "job"
-require_relative "port"
-require_relative "staff"
-require_relative "../executor"
-require_relative "../mechanism"
-require_relative "../options"
-require_relative "../processes/pace"
-require_relative "../processes/portable_error"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../../values/outcome"
+require_relative "../mechanism"
+require_relative "../options"
+require_relative "../pace"
+require_relative "../portable"
+require_relative "explanation"
+require_relative "port"
+require_relative "worker"
 
 module Plait
   module Mechanisms
@@ -40,8 +38,8 @@ module Plait
           super()
           @policy = Options.new(timeout: policy.timeout, deadline: policy.deadline, retries: policy.retries)
           @port = Port.open
-          @staff = Staff.new(body, @policy, @port, limit)
-          @pace = Processes::Pace.new(limit)
+          @workers = Workers.new(body, @policy, @port, limit)
+          @pace = Pace.new(limit)
           @pending = 0
           @backlog = []
           @ready = []
@@ -52,7 +50,7 @@ module Plait
           raise Explanation.of_refusal(e)
         end
 
-        def room? = @pending < @staff.limit + (ahead * @staff.size)
+        def room? = @pending < @workers.limit + (ahead * @workers.size)
 
         # @param arguments [Array] for the block
         # @raise [UnshareableError] if `retries:` can't be copied
@@ -75,7 +73,7 @@ module Plait
         def cancel
           @stopping = true
           @backlog.clear
-          @staff.stop
+          @workers.stop
           outcomes = await_end
           outcomes + abandon
         end
@@ -85,7 +83,7 @@ module Plait
           @port.wake
           @courier.join
           @port.close
-          @staff.await_removal
+          @workers.await_removal
         end
 
         # (It has a copy of the block.)
@@ -108,10 +106,10 @@ module Plait
           return if @stopping
 
           until @backlog.empty?
-            worker = @staff.find(ahead) or return
+            worker = @workers.find(ahead) or return
             give(worker, @backlog.shift)
           end
-          @staff.balance { |idle, job| give(idle, job) }
+          @workers.balance { |idle, job| give(idle, job) }
         end
 
         def give(worker, job)
@@ -126,7 +124,7 @@ module Plait
           raise news if news.is_a?(Exception)
 
           number, report = news
-          worker = @staff[number] or return
+          worker = @workers[number] or return
           outcome = report.is_a?(Array) ? settle(worker, report) : bury(worker, report)
           dispatch
           outcome
@@ -136,7 +134,7 @@ module Plait
           index, value, error, attempts, started_at, finished_at = report
           job = worker.finish(index) or return
           @pace.record(finished_at - started_at, 1)
-          error &&= Explanation.of_error(Processes::PortableError.load(error), index)
+          error &&= Explanation.of_error(Portable::Error.load(error), index)
           Outcome.new(index: index, item: job.item, value: value, error: error, attempts: attempts,
                       started_at: started_at, finished_at: finished_at, worker: worker.number)
         end
@@ -144,11 +142,11 @@ module Plait
         # @param attempts [Integer, nil] see {Port}
         def bury(worker, attempts)
           waiting = worker.take_all_back unless @stopping
-          @staff.dismiss(worker)
+          @workers.dismiss(worker)
           return if @stopping
 
           @backlog.unshift(*waiting)
-          return @staff.do_without(ThreadError.new("it got no thread")) if attempts == Port::UNSTAFFED
+          return @workers.do_without(ThreadError.new("it got no thread")) if attempts == Port::NO_THREADS
 
           job = worker.jobs.first
           lose(job, worker, attempts) if job
@@ -160,7 +158,7 @@ module Plait
           return failure(job, worker, error) unless @policy.again?(error, job.made)
 
           @backlog.unshift(job)
-          @staff.balance { |idle, job| give(idle, job) }
+          @workers.balance { |idle, job| give(idle, job) }
         end
 
         def died(job)
@@ -182,7 +180,7 @@ module Plait
         # Not by a thread for the time limit: the system may have none to give.
         def news_before?(limit)
           pause = FIRST_PAUSE
-          until @staff.empty? || !@news.empty? || limit.expired?
+          until @workers.empty? || !@news.empty? || limit.expired?
             sleep(pause)
             pause = [pause * 2, LONGEST_PAUSE].min
           end
@@ -191,7 +189,7 @@ module Plait
 
         # Ruby has no way to end a ractor that doesn't listen.
         def abandon
-          @staff.abandon.reject(&:idle?).map do |worker|
+          @workers.abandon.reject(&:idle?).map do |worker|
             job = worker.jobs.first
             failure(job, worker, CancelledError.new(unstoppable(job)))
           end
@@ -202,6 +200,29 @@ module Plait
             "from outside. It was left behind after #{GRACE} s, and this process won't exit before it ends"
         end
       end
+
+      # An item that was submitted and has not been answered for.
+      class Job
+        # @return [Integer]
+        attr_reader :index
+        # @return [Object]
+        attr_reader :item
+        # @return [Array] for the block
+        attr_reader :arguments
+        # @return [Integer] attempts that ended with the death of their ractor
+        attr_accessor :made
+        # @return [Integer] of the {Tickets} of the ractor that it waits at
+        attr_accessor :ticket
+
+        def initialize(index, item, arguments)
+          @index = index
+          @item = item
+          @arguments = arguments
+          @made = 0
+        end
+      end
+
+      private_constant :Job, :Pool
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../mends"
+
 module Plait
   class Scheduler
     # One fiber's one wait. Whoever ends it first (an event, a timer, a cancellation) voids it, so that nothing that
@@ -30,5 +32,117 @@ module Plait
       # Its timer fired.
       def fire(scheduler) = @fiber && !@woken && scheduler.ready(self)
     end
+
+    # The wait of a fiber that somebody has to unblock: another fiber, or a thread.
+    class Blocked < Wait
+      # @return [Object, nil] what it waits for
+      attr_reader :blocker
+
+      def initialize(fiber, blocker)
+        super(fiber)
+        @blocker = blocker
+      end
+
+      # Another thread's word can arrive when its fiber, cancelled meanwhile, already waits for something else. Ruby names
+      # a condition variable by its mutex, and for Thread#join not the same thread to both hooks.
+      # @return [Boolean] whether a word about this blocker is meant for this wait
+      def answers?(blocker)
+        @blocker.equal?(blocker) || @blocker.nil? || (@blocker.is_a?(Thread) && blocker.is_a?(Thread))
+      end
+    end
+
+    # Another thread's word that a fiber may go on.
+    class Unblock
+      def initialize(blocker, fiber)
+        @blocker = blocker
+        @fiber = fiber
+      end
+
+      def dispatch(scheduler) = scheduler.unblocked(@blocker, @fiber)
+    end
+
+    # Something that the loop does between two fibers.
+    class Errand
+      def initialize(work)
+        @work = work
+      end
+
+      def dispatch(_scheduler) = @work.call
+    end
+
+    # A block that the loop itself calls at a time; see {Waiting#after}.
+    class Alarm
+      # @return [Float, nil] monotonic seconds
+      attr_accessor :at
+      # @return [Proc, nil] what the timers ask for: nil once it has rung or was cancelled
+      attr_reader :fiber
+
+      def initialize(scheduler, block)
+        @scheduler = scheduler
+        @fiber = block
+      end
+
+      # @return [void]
+      def cancel = @scheduler.disarm(self)
+
+      def void = @fiber = nil
+
+      def fire(_scheduler)
+        block = @fiber
+        @fiber = nil
+        block&.call
+      end
+    end
+
+    # An exception on its way to a fiber. The loop delivers it, so that it arrives where the fiber waits.
+    class Interrupt
+      # A fiber that runs another one inside itself (an Enumerator, say) can't be raised into until that one is done.
+      RETRY_AFTER = 0.01
+
+      # @return [Fiber, nil] nil once it was delivered or withdrawn
+      attr_reader :fiber
+      # @return [Float, nil] monotonic seconds, for one that is a timer
+      attr_accessor :at
+
+      # @yieldreturn [Boolean] whether it still concerns the fiber, asked at the last moment
+      def initialize(fiber, exception, message = nil, &valid)
+        @fiber = fiber
+        @arguments = [exception, message].compact
+        @valid = valid
+      end
+
+      def void = @fiber = nil
+
+      def fire(scheduler) = @fiber && scheduler.ready(self)
+
+      # @param scheduler [Scheduler]
+      def dispatch(scheduler)
+        return unless @fiber&.alive?
+        return scheduler.ready(self) if outrun?(scheduler)
+
+        deliver(scheduler) if @valid.nil? || @valid.call
+      end
+
+      private
+
+      # A wake-up that came first wins, once: what it was for (an entry in a queue, a mutex) would else be nobody's.
+      def outrun?(scheduler) = !@outrun && (@outrun = scheduler.woken?(@fiber))
+
+      def deliver(scheduler)
+        fiber = @fiber
+        @fiber = nil
+        Mechanisms::Mends.innermost(fiber).raise(*@arguments)
+      rescue FiberError => e
+        raise unless fiber.alive? && refused?(e)
+
+        @fiber = fiber
+        scheduler.arm(self, RETRY_AFTER)
+      end
+
+      # @return [Boolean] whether the error is of Fiber#raise above, and not one that the fiber has died of
+      def refused?(error) = error.backtrace_locations&.first&.path == __FILE__
+    end
+
+    private_constant :Wait, :Blocked, :Errand, :Interrupt
   end
 end

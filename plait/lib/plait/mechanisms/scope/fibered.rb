@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../values/errors"
-require_relative "../fibers/foreign"
+require_relative "../fibers/pool"
 require_relative "../interruption"
 require_relative "../scope"
 

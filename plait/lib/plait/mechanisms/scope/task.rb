@@ -73,5 +73,55 @@ module Plait
         @done = true
       end
     end
+
+    # Who waits for which task, so that a wait that could never end is an error instead.
+    class Waits
+      # So many tasks that wait for one another are looked through: a chain of thousands must not cost its square.
+      FARTHEST = 64
+
+      RING = "a task can't wait for its own end, nor for that of one that waits for it"
+      STARVED = "every running task of this scope waits for others, and the limit: leaves these no room to run; raise it, or " \
+                "wait for them outside of the tasks"
+      private_constant :RING, :STARVED
+
+      def initialize
+        @tasks = {}.compare_by_identity
+      end
+
+      # @param runner [Thread, Fiber] who is about to wait
+      # @param task [Task] for what
+      # @param running [Hash{Task => true}]
+      # @raise [UsageError] when that would never end
+      def enter(runner, task, running)
+        last = last_of_chain(runner, task)
+        raise UsageError, RING unless last
+        raise UsageError, STARVED if !last.done? && !running.key?(last) && starved?(runner, running)
+
+        @tasks[runner] = task
+      end
+
+      def leave(runner) = @tasks.delete(runner)
+
+      private
+
+      # @return [Task, nil] what everything hinges on; nil when that is the runner itself
+      def last_of_chain(runner, task)
+        FARTHEST.times do
+          return task if task.done?
+          return if task.runner.equal?(runner)
+
+          task = @tasks[task.runner] || (return task)
+        end
+        task
+      end
+
+      def starved?(runner, running)
+        running.each_key.all? { |task| task.runner.equal?(runner) || waiting?(task.runner) } && running.any?
+      end
+
+      def waiting?(runner) = @tasks.key?(runner) && !@tasks[runner].done?
+    end
+
+    private_constant :Waits
   end
 end

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
+require_relative "."
 require_relative "../../values/errors"
+require_relative "../mends"
+require_relative "../fibers/pool"
 require_relative "../interruption"
-require_relative "../scope"
 require_relative "../state"
-require_relative "body"
 
 module Plait
   class Scope
@@ -14,10 +15,9 @@ module Plait
       Interruption = Mechanisms::Interruption
       # Seconds between two looks at which threads there are, when all shall end.
       LOOK = 0.05
-      NEVER = { Object => :never }.freeze
       # A thread inherits the mask of whoever starts it.
       IN_TASKS = { Object => :immediate, Interruption => :never }.freeze
-      private_constant :LOOK, :NEVER, :IN_TASKS
+      private_constant :LOOK, :IN_TASKS
 
       # @param isolate [#call, nil] called with (block, arguments) in the task's thread; yields when the system gives it
       #   nothing to run the block in
@@ -40,11 +40,11 @@ module Plait
       def isolated(block, arguments) = @isolate.call(block, arguments) { postpone }
 
       # One that was admitted and is not begun would be waited for, for ever.
-      def take_on(task) = Thread.handle_interrupt(NEVER) { super }
+      def take_on(task) = Mechanisms.uninterruptible { super }
 
       # Masked except in the block, so that an interruption can't hit the bookkeeping.
       def start(task)
-        Thread.handle_interrupt(Interruption => :never) do
+        Interruption.hold do
           thread = Thread.new { Thread.handle_interrupt(IN_TASKS) { run(task) } }
           thread.report_on_exception = false
           thread.name = "plait task"
@@ -57,13 +57,13 @@ module Plait
         synchronize { task.runner = Thread.current unless task.withdrawn? }
         return finish(task, nil, CancelledError.new) unless task.runner
 
-        Thread.handle_interrupt(Interruption => :immediate) { perform(task) }
+        Interruption.admit { perform(task) }
       rescue Interruption
         finish(task, nil, CancelledError.new) unless task.done?
       end
 
       def finish(task, value, error)
-        Thread.handle_interrupt(Interruption => :never) do
+        Interruption.hold do
           next if @postponed.delete(Thread.current)
 
           synchronize { task.runner = nil }
@@ -117,5 +117,74 @@ module Plait
 
       def guard_owner(&block) = @body.run(&block)
     end
+
+    # The block of a scope whose tasks run in threads, as they can end it when one of them has failed.
+    #
+    # This one, in a fiber that no loop turns, they can't: an exception in its thread might reach another fiber, while its
+    # own is suspended. It meets the failure when it waits for a task, or at its end.
+    class Body
+      # @return [Body] for a block that is to run in the current fiber
+      def self.here
+        return InFiber.new if Fiber.respond_to?(:current_scheduler) && Fiber.current_scheduler
+
+        RUBY_ENGINE != "ruby" || Mechanisms::Mends.root? ? InThread.new : new
+      end
+
+      def run = yield
+
+      # In the thread of a task.
+      # @return [void]
+      def interrupt = nil
+
+      # In the fiber that its thread began with.
+      class InThread < Body
+        Interruption = Mechanisms::Interruption
+
+        def initialize
+          super
+          @thread = Thread.current
+          @lock = Mutex.new
+        end
+
+        # It may be interrupted only in here, and not when it is itself the one who reports.
+        def run(&block)
+          Interruption.hold do
+            @lock.synchronize { @running = true }
+            Interruption.admit(&block)
+          ensure
+            @lock.synchronize { @running = false }
+          end
+        end
+
+        def interrupt = @lock.synchronize { @thread.raise(Interruption.new) if @running }
+      end
+
+      # In a fiber of a loop, where another fiber has to raise it.
+      class InFiber < Body
+        def initialize
+          super
+          @loop = Mechanisms::Fibers::Foreign.adapt(Fiber.current_scheduler)
+          @fiber = Fiber.current
+          @calls = Thread::Queue.new
+        end
+
+        def run
+          @running = true
+          Fiber.schedule { @loop.interrupt(@fiber, Mechanisms::Interruption.new) { @running } if @calls.pop }
+          yield
+        ensure
+          @running = false
+          @calls.close
+        end
+
+        def interrupt
+          @calls << true
+        rescue ClosedQueueError
+          nil # it is over
+        end
+      end
+    end
+
+    private_constant :Body
   end
 end

@@ -1,0 +1,216 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+require_relative "../attempt"
+require_relative "../mends"
+require_relative "../interruption"
+require_relative "../mechanism"
+require_relative "../options"
+require_relative "../scheduler"
+require_relative "../state"
+require_relative "../time_limit"
+
+module Plait
+  module Mechanisms
+    class Fibers < Mechanism
+      # What the executors on one's own and on somebody else's loop have in common.
+      class Pool < Executor
+        # Seconds that cancelled bodies have for their `ensure` blocks before they are abandoned.
+        GRACE = 2.0
+
+        # Runs a block in a fiber on a loop of its own, for {Plait.run}. What ends the wait for it ends the block.
+        # @param deadline [Deadline, nil] for fibers that the block leaves behind
+        # @return [Object] what the block returns
+        def self.run(deadline: nil, **options)
+          pool = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
+          pool.submit(0, nil)
+          outcome = pool.take
+          value = outcome.value!
+          raise DeadlineExceeded, LEFT_BEHIND unless pool.await_rest(deadline)
+
+          value
+        rescue UncaughtThrowError => e
+          throw(e.tag, e.value) # to a `catch` around the run, which its fiber can't see
+        ensure
+          pool&.cancel unless outcome
+          pool&.close
+        end
+
+        def initialize(attempt, limit)
+          super()
+          @attempt = attempt
+          @limit = limit
+          @pending = 0
+          @runs = {}.compare_by_identity
+          @free = []
+          @slots = 0
+        end
+
+        def room? = @pending < @limit
+
+        def submit(index, item)
+          @pending += 1
+          run = Run.new(self, @attempt, index, item, @free.pop || ((@slots += 1) - 1))
+          @runs[run] = true
+          start(run)
+        end
+
+        # Called by a run when it is over.
+        # @param outcome [Outcome, nil] nil: it was interrupted
+        def finish(run, outcome)
+          # Who is interrupted here (Ruby looks for that where a method in C returns) and is no run any more would be waited
+          # for by the loop for ever; one that still is a run is given up after a while.
+          @loop.finished
+          @runs.delete(run)
+          @free << run.slot
+          deliver(outcome)
+        end
+
+        # Called by a run that was interrupted, but not by its pool: somebody outside of the loop has interrupted the thread
+        # (a time limit around the whole, a cancelled worker), and means whoever waits for the loop.
+        def escalate(interruption) = @loop.escalate(interruption)
+
+        def cancel
+          interrupt_all
+          settle
+          leftovers
+        end
+
+        private
+
+        # Async interrupts at once: runs leave meanwhile.
+        def interrupt_all = @runs.keys.each(&:interrupt) # rubocop:disable Style/HashEachMethods
+      end
+
+      # One item on its way through a fiber.
+      class Run
+        # @return [Integer] the place in the pool that it holds
+        attr_reader :slot
+
+        def initialize(pool, attempt, index, item, slot)
+          @pool = pool
+          @attempt = attempt
+          @index = index
+          @item = item
+          @slot = slot
+        end
+
+        # In a fiber; never raises.
+        def run
+          return if @interrupted
+
+          @fiber = Fiber.current
+          outcome = @attempt.call(@index, @item, @slot)
+        rescue Interruption => e
+          @pool.escalate(e) unless @interrupted
+        ensure
+          @fiber = nil
+          @pool.finish(self, outcome)
+          @pool = @attempt = @item = nil # the loop, which is used again, may still refer to this
+        end
+
+        # One that has not begun never will.
+        def interrupt
+          @interrupted = true
+          return unless @fiber
+
+          @pool.interrupt(@fiber, Interruption.new) { @fiber }
+        end
+      end
+
+      # Runs the items on the loop that the calling fiber already lives on, whoever's it is.
+      class Guest < Pool
+        def initialize(attempt, limit)
+          super
+          @loop = Foreign.adapt(Fiber.current_scheduler)
+          @finished = Thread::Queue.new
+        end
+
+        def ready? = !@finished.empty?
+
+        def take
+          outcome = @finished.pop
+          @pending -= 1
+          outcome
+        end
+
+        def interrupt(...) = @loop.interrupt(...)
+
+        private
+
+        def start(run) = @loop.spawn(run)
+
+        # An interrupted run delivers nil, which wakes whoever settles.
+        def deliver(outcome)
+          @finished << outcome
+        end
+
+        def settle
+          @kept = []
+          TimeLimit.enforce(GRACE) { @kept << @finished.pop until @runs.empty? }
+        rescue TimeoutError
+          nil
+        end
+
+        def leftovers
+          @kept << @finished.pop until @finished.empty?
+          @kept.compact
+        end
+      end
+
+      # Somebody else's Fiber::Scheduler, with the few verbs of ours that a pool needs.
+      class Foreign
+        # @return [Scheduler, Foreign]
+        def self.adapt(scheduler)
+          Mends.install
+          scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
+        end
+
+        def initialize(scheduler)
+          @scheduler = scheduler
+        end
+
+        def spawn(job)
+          Fiber.schedule do
+            State.begin_fiber
+            job.run
+          end
+        end
+
+        def finished; end
+
+        # @raise [UsageError] its threads have no other way in than to wake a fiber
+        def soon
+          raise UsageError, "a task on the loop of #{@scheduler.class} can be cancelled in its own thread only"
+        end
+
+        # The loop's owner decides what becomes of it.
+        def escalate(exception) = raise(exception)
+
+        # Suspends the current fiber until it is woken.
+        # @yieldparam fiber [Fiber] for {#wake}
+        def park
+          yield Fiber.current
+          @scheduler.block(self, nil)
+        end
+
+        def wake(fiber) = @scheduler.unblock(self, fiber)
+
+        # Ruby's own hook came with 4.0; Async has had a public `raise` of the same meaning for longer.
+        def interrupt(fiber, exception)
+          return unless yield
+
+          if @scheduler.respond_to?(:fiber_interrupt)
+            @scheduler.fiber_interrupt(fiber, exception)
+          elsif @scheduler.respond_to?(:raise)
+            @scheduler.raise(fiber, exception)
+          else
+            fiber.raise(exception)
+          end
+        end
+      end
+
+      private_constant :Run, :Guest
+    end
+  end
+end

@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
+require_relative "../attempt"
+require_relative "../interruption"
+require_relative "../mechanism"
+require_relative "../portable"
+require_relative "../state"
+require_relative "answers"
+require_relative "frames"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # In a worker: runs the items one after another in the main thread.
+      class WorkerLoop
+        # @param attempt [Attempt]
+        # @param pipes [Hash{Symbol => IO}]
+        def initialize(attempt, pipes)
+          @answers = Answers.new(pipes[:results], pipes[:wakeup])
+          @intake = Intake.new(pipes[:items], @answers)
+          @attempt = attempt
+          @execution = Execution.new(attempt, @answers)
+          main = Thread.current
+          @guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) }, recall: method(:recall))
+        end
+
+        # @return [void] when the parent has no more items, or wants this process to end
+        def run
+          work if @answers.start_threads { prepare }
+        rescue Interruption, Errno::EPIPE
+          nil # EPIPE: the parent is gone
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the parent tells it to the caller
+          @answers.crash(e)
+          raise
+        ensure
+          @guard.leave
+        end
+
+        private
+
+        def prepare
+          @guard.watch
+          @attempt.prepare
+        end
+
+        def work
+          while (index, made, payload = @intake.next)
+            outcome = @execution.call(index, made, payload, 0)
+            State.clear
+            break if @guard.stopped?
+
+            @answers.answer(outcome)
+          end
+        end
+
+        def recall = @answers.returned(@intake.recall)
+      end
+
+      # In a worker: the items that have arrived and wait for their turn.
+      class Intake
+        # @param pipe [IO]
+        # @param answers [Answers]
+        def initialize(pipe, answers)
+          @pipe = pipe
+          @answers = answers
+          @reader = FrameReader.new(Frames::BATCH)
+          @buffer = String.new(capacity: FrameReader::READ)
+          @queue = []
+          @total = 0
+          @lock = Thread::Mutex.new
+        end
+
+        # Waits for the next item.
+        # @return [Array(Integer, Integer, String), nil] index, attempts made elsewhere, the item dumped; nil: there will
+        #   be no more
+        def next
+          until (task = shift)
+            return if @over
+
+            @answers.wake_parent
+            @lock.synchronize { wait }
+          end
+          task
+        end
+
+        # @return [Array, nil] as {#next}, but does not wait: nil when none is here
+        def shift
+          task = @queue.shift
+          # Half of them are left: time for the parent to send more, before this process has nothing to do.
+          @answers.wake_parent if @queue.size == @half
+          task
+        end
+
+        def empty? = @queue.empty?
+
+        # @return [Boolean] whether the parent has closed its end
+        def over? = @over
+
+        # Reads what is there, without waiting.
+        # @return [Boolean] whether anything was
+        def read
+          data = @pipe.read_nonblock(@reader.wanted, @buffer, exception: false)
+          return false if data == :wait_readable
+
+          data ? take(data) : @over = true
+          true
+        end
+
+        # Takes out all that have not been begun, also those still in the pipe. Another thread calls it, while the main
+        # thread runs an item; when that waits for items itself, there is nothing to take.
+        # @return [Array<Integer>] their indexes
+        def recall
+          return [] unless @lock.try_lock
+
+          begin
+            nil while read && !@over
+            @queue.slice!(0..).map(&:first)
+          ensure
+            @lock.unlock
+          end
+        end
+
+        private
+
+        def wait
+          @pipe.wait_readable until read || @over
+        end
+
+        # The parent must know that items may have been begun before they can be: what it takes for unbegun when this
+        # process is killed, it gives to another.
+        def take(data)
+          arrived = []
+          @reader.push(data) { |(count, _), body| arrived.concat(Batch.open(count, body)) }
+          return if arrived.empty?
+
+          @answers.received(@total += arrived.size)
+          @queue.concat(arrived)
+          @half = @queue.size / 2 if @queue.size > 1
+        end
+      end
+
+      # In a worker: runs one item.
+      class Execution
+        # @param policy [Options]
+        # @return [Boolean] whether the parent is told when each attempt begins: it then ends those that don't let
+        #   themselves be interrupted, and counts them when the worker dies
+        def self.announced?(policy) = policy.timed? || policy.retries.count.positive?
+
+        # @param attempt [Attempt]
+        # @param answers [Answers]
+        def initialize(attempt, answers)
+          @attempt = attempt
+          @answers = answers
+          @announced = Execution.announced?(attempt.policy)
+          @timed = attempt.policy.timed?
+        end
+
+        # @param made [Integer] attempts made by workers that died
+        # @param payload [String] the item dumped
+        # @yield as {Attempt#call}
+        # @return [Outcome]
+        def call(index, made, payload, worker, &note)
+          return announced(index, made, payload, worker, &note) if @announced
+
+          @attempt.call(index, load(payload), worker, &note)
+        rescue UnmarshalableError => e
+          now = Deadline.now
+          Outcome.new(index: index, item: nil, error: e, attempts: made, started_at: now, finished_at: now, worker: worker)
+        end
+
+        private
+
+        def load(payload) = Portable::Value.load(payload, "the item")
+
+        # To load an item runs code of its class, and may need much memory: whoever dies of that has begun it. Its time is
+        # limited, too; for the block the clock begins anew.
+        def announced(index, made, payload, worker)
+          @answers.attempt(index, made + 1, @timed ? Deadline.now : 0.0)
+          @attempt.call(index, load(payload), worker, made: made) do |number, running|
+            @answers.attempt(index, number, running ? Deadline.now : 0.0) if @timed || number > made + 1
+            yield number, running if block_given?
+          end
+        end
+      end
+    end
+  end
+end

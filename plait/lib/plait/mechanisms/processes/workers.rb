@@ -1,0 +1,228 @@
+# frozen_string_literal: true
+
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../mechanism"
+require_relative "child_process"
+require_relative "forking"
+require_relative "worker"
+
+module Plait
+  module Mechanisms
+    class Processes < Mechanism
+      # The alive of a pool: forked when items find none idle, each in its slot, and told apart by their pipes.
+      class Workers
+        # Seconds to do with the alive there are, after the system has refused another one: at first, and at most.
+        REFUSED = 0.5
+        LONGEST = 8.0
+        # Seconds to go on trying meanwhile: they get nothing.
+        PATIENCE = 0.05
+
+        # @param slots [Array<Worker, nil>] of a crew that is gone
+        # @return [Proc] ends them
+        def self.remains(slots) = -> { ChildProcess.stop(slots.compact.map(&:child)) }
+
+        # @return [Array<Worker, nil>] always the same object
+        attr_reader :slots
+
+        # @param widths [Array<Integer>] items at once, of the worker of each slot
+        # @yieldparam pipes [Hash{Symbol => IO}] in the child
+        # @yieldparam width [Integer]
+        def initialize(widths, &serve)
+          @widths = widths
+          @serve = serve
+          @slots = Array.new(widths.size)
+          @by_io = {}.compare_by_identity
+          @no_fork_before = 0.0
+          @pause = REFUSED
+        end
+
+        # @return [Array<Worker>]
+        def alive = @slots.compact
+
+        # @return [Integer] slots
+        def size = @slots.size
+
+        # @return [Worker]
+        def of(io) = @by_io[io]
+
+        # @return [Array(Array<IO>, Array<IO>)] what to wait for: to read, to write
+        def interests
+          all = alive
+          [all.map(&:wakeup).concat(all.filter_map(&:results)), all.filter_map(&:items)]
+        end
+
+        # @return [Boolean] whether a worker has less to do than it can
+        def hungry? = @slots.any? { |worker| worker ? worker.hungry? : may_fork? }
+
+        # Whom to give items to, least loaded first. Forks when more are wanted than are idle.
+        # @param wanted [Integer] items
+        # @param ahead [Integer] items that may wait at each
+        # @return [Array<Worker>]
+        # @raise [UnsupportedError] when not even one can be forked
+        def open(wanted, ahead)
+          vacancies = @slots.each_index.select { |slot| @slots[slot].nil? }
+          hire(vacancies.first([wanted - idle, 0].max)) unless vacancies.empty?
+          alive.select { |worker| worker.room(ahead).positive? }.sort_by { |worker| worker.tasks.size }
+        end
+
+        # Goes on without a worker that got no threads. Several at once may have taken them from each other, so from now on
+        # they begin one after another.
+        # @raise [UnsupportedError] when not even one gets them
+        def do_without(worker)
+          raise worker.refusal if alive.empty? && worker.alone
+
+          @one_by_one = true
+          hold_back unless alive.empty?
+        end
+
+        # @return [void] after its end, or to end it
+        def dismiss(worker)
+          Readiness.uninterruptible do
+            worker.child.kill
+            yield
+          ensure
+            @slots[worker.slot] = nil
+            @by_io.delete_if { |_, owner| owner.equal?(worker) }
+            worker.child.close
+          end
+        end
+
+        # Ends all.
+        # @yieldparam worker [Worker] dead, but its last answers may still be read
+        def disband(terminate:, &last_words)
+          all = alive
+          ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each(&last_words) }
+        ensure
+          @slots.fill(nil)
+          @by_io.clear
+        end
+
+        private
+
+        def idle = alive.count { |worker| worker.tasks.empty? }
+
+        def may_fork? = Deadline.now >= @no_fork_before && !(@one_by_one && alive.any? { |worker| !worker.fruitful })
+
+        def hold_back
+          @no_fork_before = Deadline.now + @pause
+          @pause = [@pause * 2, LONGEST].min
+        end
+
+        def hire(slots)
+          slots.each { |slot| start(slot) if may_fork? }
+        rescue UnsupportedError => e
+          raise if alive.empty? || Refusal::FILES.any? { |kind| e.cause.is_a?(kind) }
+
+          hold_back
+        end
+
+        # Noted before it is forked, so that an Interrupt in between finds it.
+        def start(slot)
+          width = @widths[slot]
+          patience = alive.empty? ? Forking::PATIENCE : PATIENCE
+          worker = @slots[slot] = Worker.new(slot, width)
+          worker.alone = @one_by_one
+          worker.start(patience: patience) { |pipes| @serve.call(pipes, width) }
+          worker.pipes.each { |io| @by_io[io] = worker }
+        ensure
+          @slots[slot] = nil unless worker&.child&.pid
+        end
+      end
+
+      # Looks after the workers of a pool in between: who is dead, whose time is over, who keeps items that others could
+      # run by now.
+      class Supervisor
+        # Seconds between two looks while items wait at workers: their answers may not be announced by a wakeup.
+        POLL = 0.005
+        # Seconds between two looks while attempts have a time limit.
+        TICK = 0.1
+        # Seconds between two looks at whether the workers live: a process forked by a body may hold their pipes open.
+        LOOK = 0.5
+        # Seconds without an answer after which a worker has to give back what it has not begun.
+        SILENCE = 0.02
+        # Seconds of work waiting at one worker that are worth a way back when another one is idle.
+        WORTH = 0.002
+        # Seconds beyond its time that an attempt has to end by itself before its worker is killed.
+        GRACE = 1.0
+
+        def initialize(pool, workers, pace, policy)
+          @pool = pool
+          @workers = workers
+          @pace = pace
+          @policy = policy
+          @timed = policy.timed?
+          @looked = @checked = Deadline.now
+        end
+
+        # @return [Float] seconds to wait for a wakeup at most
+        def patience
+          return POLL if @workers.alive.any?(&:queued?)
+
+          @timed ? TICK : LOOK
+        end
+
+        # Called often; looks when it is time to.
+        def look
+          now = Deadline.now
+          return if now - @looked < POLL
+
+          @looked = now
+          busy.each { |worker| look_at(worker, now) }
+          check(now)
+        end
+
+        private
+
+        def busy = @workers.alive.reject { |worker| worker.tasks.empty? }
+
+        def look_at(worker, now)
+          return @pool.bury(worker) unless @pool.listen(worker)
+
+          overdue = @timed ? overdue(worker, now) : {}
+          return expire(worker, overdue) if overdue.any?
+
+          worker.recall if worker.queued? && (now - worker.since > SILENCE || wanted_elsewhere?(worker))
+        end
+
+        def wanted_elsewhere?(worker)
+          @pace.seconds(worker.tasks.size) > WORTH && !@pool.backlog? && @workers.hungry?
+        end
+
+        def overdue(worker, now)
+          worker.tasks.each_value.filter_map do |task|
+            error = task.started_at && verdict(task.started_at, now - GRACE)
+            [task, error] if error && now - GRACE > worker.choked_at
+          end.to_h
+        end
+
+        def verdict(started_at, moment)
+          timeout = @policy.timeout
+          return overtime(TimeoutError, timeout) if timeout && moment > started_at + timeout
+
+          deadline = @policy.deadline
+          overtime(DeadlineExceeded, deadline.at - started_at) if deadline && moment > deadline.at
+        end
+
+        def overtime(kind, seconds)
+          kind.new("#{Deadline.overrun(seconds)}; it did not let itself be interrupted, " \
+                   "so its worker process was killed")
+        end
+
+        def expire(worker, errors)
+          worker.crash = "item #{errors.keys.first.index} did not end in time there"
+          @pool.bury(worker, errors)
+        end
+
+        def check(now)
+          return if now - @checked < LOOK
+
+          @checked = now
+          busy.each { |worker| @pool.bury(worker) if worker.child.over? }
+        end
+      end
+
+      private_constant :Workers, :Supervisor
+    end
+  end
+end
