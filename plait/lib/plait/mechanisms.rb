@@ -19,6 +19,9 @@ module Plait
     # Sidekiq's processes name the class of its jobs.
     autoload :Sidekiq, File.expand_path("siblings/sidekiq", __dir__)
 
+    # A process of Sidekiq finds the class of its job by this name, also where the program has required "plait" only.
+    autoload :Sidekiq, "plait/mechanisms/sidekiq"
+
     @all = {}.freeze
 
     class << self

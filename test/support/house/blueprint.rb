@@ -80,7 +80,7 @@ module Support
       end
 
       # Elsewhere than in the face: Sidekiq finds what it runs by its name, and that needs its gem.
-      LAZY = %w[plait/lib/plait/mechanisms.rb plait-sidekiq/lib/plait/mechanisms/sidekiq.rb].freeze
+      LAZY = %w[plait-sidekiq/lib/plait/mechanisms/sidekiq.rb plait/lib/plait/mechanisms.rb].freeze
       private_constant :LAZY
 
       # @return [Array<String>] other autoloads than those of the face

@@ -17,6 +17,15 @@ module Jobs
     def call(number) = number * 2
   end
 
+  # Fails always.
+  class Fails
+    def call(_item) = raise(ArgumentError, "no good")
+  end
+
+  class Sleeps
+    def call(seconds) = sleep(seconds)
+  end
+
   # A module that does it itself.
   module Echo
     def self.call(item) = item
