@@ -21,4 +21,12 @@ module Contracts
 
     def on = %i[processes fibers]
   end
+
+  class ProcessesOfHybridTest < Minitest::Test
+    include MechanismContract
+    include ScopeContract
+    include StateContract
+
+    def on = %i[processes hybrid]
+  end
 end
