@@ -48,10 +48,12 @@ class SchedulerCancellationTest < Minitest::Test
   kind("condition variable with a timeout", prepare: -> { [Mutex.new, ConditionVariable.new] },
                                             wait: ->((mutex, changed)) { mutex.synchronize { changed.wait(mutex, 60) } },
                                             wake: ->((mutex, changed)) { mutex.synchronize { changed.signal } })
-  kind("thread", prepare: -> { Thread.new { sleep } }, wait: :join.to_proc, wake: :run.to_proc, clean: :join.to_proc)
-  kind("thread with a timeout", prepare: -> { Thread.new { sleep } }, wait: ->(thread) { thread.join(60) },
+  # Thread#run wakes only a thread that has begun to sleep.
+  ASLEEP = -> { Thread.new { sleep }.tap { |thread| Thread.pass until thread.stop? } }
+  kind("thread", prepare: ASLEEP, wait: :join.to_proc, wake: :run.to_proc, clean: :join.to_proc)
+  kind("thread with a timeout", prepare: ASLEEP, wait: ->(thread) { thread.join(60) },
                                 wake: :run.to_proc, clean: :join.to_proc)
-  kind("value of a thread", prepare: -> { Thread.new { sleep } }, wait: :value.to_proc, wake: :run.to_proc,
+  kind("value of a thread", prepare: ASLEEP, wait: :value.to_proc, wake: :run.to_proc,
                             clean: :join.to_proc)
   kind("read", prepare: -> { IO.pipe }, wait: ->((reader, _)) { reader.read(1) }, wake: ->((_, writer)) { writer << "x" },
                clean: close_all)
