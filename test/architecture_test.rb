@@ -39,7 +39,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",
       "plait/lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
       "plait/lib/plait/mechanisms/scheduler/ending.rb" => "another error is under way, which alone can be raised",
-      "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks, as Ruby does; warns of a full disk at the end of a worker",
+      "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks; warns of a full disk at a worker's end",
       "plait-server/lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
       "plait-server/lib/plait/server/logs.rb" => "sends them to files",
       "plait-server/lib/plait/server/stray.rb" => "a process that leaves by exit! at once says why; nobody else could",
@@ -111,6 +111,7 @@ class ArchitectureTest < Minitest::Test
     assert_empty(rooms.uniq - %w[face version native sibling values mechanisms ext])
     heavy = features.grep(%r{/(optparse|openssl|net/http|json|tmpdir|memory_profiler|vega)(\.rb|\.so|/)})
     assert_empty(heavy, "require \"plait\" is for programs that want none of these")
+    assert_operator(features.size, :<=, 90, "files that require \"plait\" loads")
   end
 
   private
