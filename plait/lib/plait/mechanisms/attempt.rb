@@ -30,7 +30,7 @@ module Plait
       # @raise [ThreadError] when the system gives no thread
       def prepare = (TimeLimit.prepare if @timed)
 
-      # @param made [Integer] attempts that ended with the death of who made them
+      # @param made [Integer] attempts that ended with the death of their worker
       # @yieldparam number [Integer] of an attempt, from 1
       # @yieldparam running [Boolean] whether it begins now; else it has failed, and there is a pause before the next
       # @return [Outcome] with the error of the body, if there was one; only an {Interruption} passes through

@@ -14,7 +14,7 @@ module Plait
     # Drives one run, the same for every mechanism: pulls items while there is room, hands outcomes over in the order in
     # which they finish, applies the error policy, and leaves nothing running, however the run ends.
     class Coordinator
-      # Raised in a source; no time limit of anybody else's.
+      # Raised in a source; not to be confused with other time limits.
       class SourceOverdue < Interruption; end
       OVERDUE = "the deadline passed while the source was asked for its next item"
       private_constant :SourceOverdue, :OVERDUE
@@ -32,7 +32,7 @@ module Plait
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
       def each(&consumer)
         @consumer = consumer
-        # One that may have a thread already, and that nobody knows of, could not be ended.
+        # An executor may have a thread already: one that was never assigned could not be ended.
         Mechanisms.uninterruptible { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
         Finalizer.of(self, @executor)
         @pending = 0
@@ -82,7 +82,7 @@ module Plait
         cut_off if supply.overdue?
       end
 
-      # (Not inside somebody's event loop, where an interruption can't be held back while an outcome is handed over.)
+      # (Not inside an event loop, where an interruption can't be held back while an outcome is handed over.)
       def pull_in_time(deadline)
         ended = OVERDUE.dup
         Timeout.timeout(deadline.remaining, SourceOverdue, ended) { pull(source) { |&block| undisturbed(&block) } }
@@ -176,8 +176,8 @@ module Plait
         "all #{errors.size} candidates failed; the last with #{errors.last.class}: #{errors.last.message}"
       end
 
-      # Ends what a run leaves whose caller is gone: a Fiber that is garbage runs none of its `ensure` parts, and an enumerator
-      # that was begun by `next` and dropped is one.
+      # Ends what a run leaves when its caller is gone: a Fiber that is garbage runs none of its `ensure` parts, and an
+      # enumerator that was started by `next` and dropped is one.
       class Finalizer
         # @param run [Object] lives as long as its caller does; nothing of the executor's remains refers to it
         # @param executor [Executor]

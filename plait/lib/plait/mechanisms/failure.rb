@@ -84,7 +84,7 @@ module Plait
 
     private
 
-    # Else it is an object that somebody keeps and raises again: what it belonged to then says nothing now.
+    # Else it is an object that a program keeps and raises again: what it belonged to then says nothing now.
     # @return [Boolean] whether a run inside of this item has marked it
     def passing?(outcome) = @placed_at && outcome.started_at && @placed_at >= outcome.started_at
 

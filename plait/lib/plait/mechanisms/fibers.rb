@@ -11,7 +11,7 @@ require_relative "../values/errors"
 
 module Plait
   module Mechanisms
-    # N fibers of one thread: waiting overlaps, computing does not. Inside a fiber of somebody's scheduler (Async, Falcon,
+    # N fibers of one thread: waiting overlaps, computing does not. Inside a fiber of another scheduler (Async, Falcon,
     # a {Scheduler} set by hand) they run there; else on a loop of their own, in the calling thread unless that is in a
     # fiber that may be suspended.
     class Fibers < Mechanism

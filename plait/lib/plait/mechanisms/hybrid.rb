@@ -52,7 +52,7 @@ module Plait
 
         def await_turn
           loop do
-            return_to_fibers if @trying # it has let go of the loop, or nobody else could come here
+            return_to_fibers if @trying # it has let go of the loop, or no other fiber could come here
             break if @pool.nil? || @offloaded < @pool.size * AHEAD || due?
 
             @turns.pop

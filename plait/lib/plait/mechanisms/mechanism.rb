@@ -91,7 +91,7 @@ module Plait
       # @return [Array<Outcome>] what had finished and was not taken
       def cancel = []
 
-      # @return [#call, nil] what ends everything in place of {#cancel} and {#close}, once nobody refers to the run any more.
+      # @return [#call, nil] what ends everything in place of {#cancel} and {#close}, once nothing refers to the run any more.
       #   It refers to nothing that could lead back to the run: not to the block, which may see the very variable that holds
       #   the enumerator.
       def remains = nil

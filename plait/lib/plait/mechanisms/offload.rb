@@ -31,7 +31,7 @@ module Plait
       end
 
       # A bounded pool of threads. It grows by the jobs outstanding, not by whether a thread is idle just now: a thread
-      # that was told of a job but has not woken up yet still counts as idle. Threads leave when they have been idle.
+      # that was given a job but has not woken up yet still counts as idle. Threads leave when they have been idle.
       class Pool
         DEFAULT_SIZE = [Etc.nprocessors * 4, 16].max
         # Seconds without a job after which a thread ends.
@@ -147,7 +147,7 @@ module Plait
 
         def drop_exceptions
           Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
-        rescue Exception # rubocop:disable Lint/RescueException -- whatever it is, it was meant for a job that is over
+        rescue Exception # rubocop:disable Lint/RescueException -- it was meant for a job that is over
           retry
         end
       end

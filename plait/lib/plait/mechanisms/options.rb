@@ -35,7 +35,7 @@ module Plait
       # @return [Boolean] whether an attempt needs a clock over it
       def timed? = !(@timeout.nil? && @deadline.nil?)
 
-      # @param error [Exception] that ended who ran an item
+      # @param error [Exception] that ended the worker of an item
       # @param attempts [Integer] made so far
       # @return [Boolean] whether another one is to run it again
       def again?(error, attempts)

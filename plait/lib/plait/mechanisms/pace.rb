@@ -2,9 +2,9 @@
 
 module Plait
   module Mechanisms
-    # How many items a worker may have waiting besides those it runs: enough for a few milliseconds, so that the way
+    # How many items may wait at a worker behind the running ones: enough for a few milliseconds, so that the way
     # through the pipes costs a tiny item next to nothing, and none where an item takes long, so that it goes to
-    # whoever is free first.
+    # the worker that is free first.
     class Pace
       # Seconds of work that may wait at a worker. Items of 1 ms take 5 % longer than in a loop by hand with 0.004, 3 %
       # with 0.010, no less with more.

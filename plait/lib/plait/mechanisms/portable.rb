@@ -7,7 +7,7 @@ module Plait
     # Takes values and exceptions through Marshal, between processes, ractors and machines.
     # @api private
     module Portable
-      # Takes items and results through Marshal, and says in a person's words what can't go.
+      # Takes items and results through Marshal, and says in plain words what can't go.
       module Value
         ADVICE = "Only plain data can: numbers, Strings, Symbols, Arrays, Hashes, Structs and objects made of them. " \
                  "Pass such, or use on: :threads, which shares memory."
@@ -120,7 +120,7 @@ module Plait
         end
       end
 
-      # An exception as plain data, for who does not know its class, or can't be given it as it is.
+      # An exception as plain data, for a reader that does not know its class.
       module Description
         # Causes of causes that are described.
         DEPTH = 10

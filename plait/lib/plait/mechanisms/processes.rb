@@ -53,7 +53,7 @@ module Plait
         # @param block [Proc]
         # @param arguments [Array] passed by fork: they need not be marshalable
         # @return [Object] what the block returns
-        # @yield before {UnsupportedError} is raised: the block has not begun
+        # @yield before {UnsupportedError} is raised: the block has not started
         # @raise [Exception] what it raises
         # @raise [WorkerDied]
         # @raise [UnmarshalableError]
@@ -66,7 +66,7 @@ module Plait
           @buffer = String.new
         end
 
-        # Whatever interrupts the wait interrupts the block too, and ends the child.
+        # What interrupts the wait interrupts the block too, and ends the child.
         def call(block, arguments, &refused)
           start(refused) { |pipes| perform(pipes, block, arguments) }
           kind, payload = await

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Plait
-  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it there.
   class Scheduler; end # rubocop:disable Lint/EmptyClass
 end
 
@@ -35,8 +35,8 @@ module Plait
     # 117 ms with 100 ActiveRecord fibers, bounded ones for 7 ms.
     SLICE = 0.004
 
-    # Slices that jobs which have not begun get in a turn. With less, a fan-out never has in flight what it was asked for:
-    # answers to the first requests come in as fast as further ones are begun.
+    # Slices for jobs that have not started, in each turn. With less, a fan-out never has in flight what it was asked for:
+    # answers to the first requests come in as fast as further ones start.
     START_SLICES = 3
 
     LOADING = Mutex.new
@@ -123,7 +123,7 @@ module Plait
     # @api private
     def fibers_to_spare? = @strands.idle?
 
-    # Ends those that wait for a job.
+    # Ends the fibers that wait for a job.
     # @api private
     def end_spare_fibers = @strands.close(finish: true)
 
@@ -138,7 +138,7 @@ module Plait
     # @api private
     def look_again = @changed = true
 
-    # Called by one of its fibers: raises the exception in whoever turns the loop.
+    # Called by one of its fibers: raises the exception in the fiber that turns the loop.
     # @api private
     def escalate(exception)
       @failure ||= exception unless @ending
@@ -239,7 +239,7 @@ module Plait
     #
     # It sits in the selector's own ready list, because the selector looks there with the GVL held, after its last
     # chance to be preempted and before it sleeps: a look from Ruby just before `select` can be overtaken by a push
-    # whose wake-up then finds nobody asleep (a lost wake-up).
+    # whose wake-up then finds no sleeping thread (a lost wake-up).
     class Inbox
       def initialize(scheduler, selector)
         @scheduler = scheduler

@@ -68,7 +68,7 @@ module Plait
       settle
       finished = true
       value
-    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever ends the block ends its tasks
+    rescue Exception => e # rubocop:disable Lint/RescueException -- what ends the block ends its tasks
       finished = true
       end_tasks
       settle
@@ -114,7 +114,7 @@ module Plait
     def clear
       @lock = Mutex.new
       @changed = ConditionVariable.new
-      @running = {}.compare_by_identity # task => the thread that begins it, or has begun for it
+      @running = {}.compare_by_identity # task => the thread that begins it, or has started for it
       @backlog = []
       @waits = Waits.new
       @waiting = 0

@@ -78,7 +78,7 @@ module Plait
           end
         end
 
-        # Ruby keeps the names of those that are nil.
+        # Ruby keeps the names of variables that are nil.
         def no_variables?(thread) = thread.thread_variables.all? { |name| thread.thread_variable_get(name).nil? }
 
         def wipe(own)
@@ -95,7 +95,7 @@ module Plait
 
         def forget_variables(object) = others(object).each { |name| object.remove_instance_variable(name) }
 
-        # A thread that an item has begun has inherited the item's {Own}, which is none of its own.
+        # A thread that an item has started has inherited the item's {Own}, which is none of its own.
         def forget_storage(own)
           Fiber.current.storage&.each_key { |name| Fiber[name] = nil unless own && name == Own::KEY }
         end

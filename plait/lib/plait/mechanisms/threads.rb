@@ -21,7 +21,7 @@ module Plait
 
       # Starts a worker only when an item finds none idle, so that few items start few threads.
       class Workers < Executor
-        # @return [Proc] ends workers that nobody waits for
+        # @return [Proc] ends workers of a run whose caller is gone
         def self.remains(queue, workers)
           lambda do
             queue.clear

@@ -64,7 +64,7 @@ module Plait
 
     private
 
-    # At once: whoever finds out when something has failed has lost what it was.
+    # At once: an error of this kind, raised only after a failure, would hide that failure.
     def check(name, value, most: Float::INFINITY)
       return value if value.is_a?(Numeric) && value.real? && value >= 0 && value <= most
 

@@ -20,10 +20,10 @@
 #   │   ├── ConnectError *       it could not be made; nothing was sent
 #   │   │   └── ResolveError *   the name has no address
 #   │   ├── TLSError *           the handshake failed; nothing was sent
-#   │   │   └── CertificateError *   the peer is not who it should be: its #reason is :expired, :wrong_name …
+#   │   │   └── CertificateError *   the peer's certificate is not the right one: its #reason is :expired, :wrong_name …
 #   │   ├── ConnectionClosed *   it ended, from either side, before all was received or sent
-#   │   └── ListenError *        nobody can connect to us there
-#   ├── CancelledError           somebody no longer needs the result
+#   │   └── ListenError *        no peer can connect to us there
+#   ├── CancelledError           the result is no longer needed
 #   ├── Unrepeatable             what was asked for is done, or may be: no retries: of Plait's asks again
 #   ├── WorkerDied               a worker process ended before it answered
 #   ├── OffloadRefused           the offload pool is closed
@@ -76,7 +76,7 @@ module Plait
 
   class DeadlineExceeded < TimeoutError; end
 
-  # What an error of a connection tells besides its message.
+  # What an error of a connection says in addition to its message.
   module ConnectionFailure
     # @return [String, nil] with whom: "tcp://example.org:80", "unix:///run/app.sock"
     attr_reader :endpoint
@@ -160,7 +160,7 @@ module Plait
     def unsent? = true
   end
 
-  # The peer is not who it should be.
+  # The certificate of the peer is not the right one.
   class CertificateError < TLSError
     # @return [Symbol, nil] :expired, :not_yet_valid, :self_signed, :unknown_issuer, :wrong_name, :revoked or :rejected
     attr_reader :reason
@@ -273,7 +273,7 @@ module Plait
   end
 
   # The peer of a remote call has run it, or refused to, and has answered with an error. What it sent is kept as it is; what
-  # peers commonly send (a String; [code, message, data]; a Hash with these keys) is also told in parts.
+  # peers commonly send (a String; [code, message, data]; a Hash with these keys) is also given in parts.
   class RemoteError < Error
     # @return [Object] what the peer sent
     attr_reader :error
@@ -297,14 +297,14 @@ module Plait
     # @return [Object, nil] a number or a name
     def code = part(0, "code")
 
-    # @return [Object, nil] whatever else was sent
+    # @return [Object, nil] what else was sent
     def data = part(2, "data") || @about
 
     # @return [false] it may have run
     def retry_safe? = false
 
-    # @return [Array(Object, Object)] the error, and what goes in the place of the result, as they are passed on to who has
-    #   called us
+    # @return [Array(Object, Object)] the error, and what goes in the place of the result, as they are passed on to
+    #   our own caller
     def to_rpc_error = [@error, @about]
 
     private

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Plait
-  # What became of one item: a value or an error, when, and by whom.
+  # What became of one item: a value or an error, when, and on which worker.
   class Outcome
     # @return [Integer] the item's place in the input, from 0
     attr_reader :index
@@ -15,7 +15,7 @@ module Plait
     attr_reader :attempts
     # @return [Float, nil] monotonic seconds
     attr_reader :started_at, :finished_at
-    # @return [Integer, String, nil] who ran it
+    # @return [Integer, String, nil] the worker that ran it
     attr_reader :worker
 
     def initialize(index:, item:, value: nil, error: nil, attempts: 1, started_at: nil, finished_at: nil, worker: nil)

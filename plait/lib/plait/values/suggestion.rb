@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Plait
-  # "did you mean …", for whatever was mistyped.
+  # "did you mean …", for a mistyped word.
   module Suggestion
     class << self
       # The end of a sentence that names what was mistyped.

@@ -66,7 +66,7 @@ module Plait
 
         def start(run) = @loop.soon { @loop.spawn(run) }
 
-        # One that was interrupted wakes whoever settles.
+        # An interrupted run wakes {#settle}.
         def deliver(outcome)
           @finished << outcome if outcome || @settling
         end
@@ -92,7 +92,7 @@ module Plait
           @finished = finished
           @runs = runs
           begun = Thread::Queue.new
-          # What holds interrupts back from whoever starts it holds for it, too.
+          # A thread inherits the mask of the thread that starts it.
           @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { work(begun, offload) } }
           @thread.name = "plait event loop"
           @thread.report_on_exception = false
@@ -111,7 +111,7 @@ module Plait
           end
         end
 
-        # Ends it, and whatever may still be in flight.
+        # Ends it, and what is still in flight.
         def close
           @runs.empty? ? @loop.soon { @over = true } : @thread.kill
           @thread.join
@@ -131,7 +131,7 @@ module Plait
           Fiber.set_scheduler(nil)
         end
 
-        # The stacks of idle fibers hold what they last ran: the block sees the enumerator, whose end nobody would notice.
+        # The stacks of idle fibers hold what they last ran: the block sees the enumerator, which could then not be collected.
         def rest(own)
           own.run_until { @over || (@runs.empty? && own.fibers_to_spare?) || (@reporting && own.idle?) }
           own.end_spare_fibers if @runs.empty?

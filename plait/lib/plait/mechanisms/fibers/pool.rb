@@ -13,7 +13,7 @@ require_relative "../time_limit"
 module Plait
   module Mechanisms
     class Fibers < Mechanism
-      # What the executors on one's own and on somebody else's loop have in common.
+      # A pool of fibers: what the executors on a loop of their own and on the caller's loop have in common.
       class Pool < Executor
         # Seconds that cancelled bodies have for their `ensure` blocks before they are abandoned.
         GRACE = 2.0
@@ -58,16 +58,16 @@ module Plait
         # Called by a run when it is over.
         # @param outcome [Outcome, nil] nil: it was interrupted
         def finish(run, outcome)
-          # Who is interrupted here (Ruby looks for that where a method in C returns) and is no run any more would be waited
-          # for by the loop for ever; one that still is a run is given up after a while.
+          # An interrupt may arrive here, where a method in C returns. The loop would wait without end for a job that has left
+          # @runs first; a job that is still there is given up after {GRACE}.
           @loop.finished
           @runs.delete(run)
           @free << run.slot
           deliver(outcome)
         end
 
-        # Called by a run that was interrupted, but not by its pool: somebody outside of the loop has interrupted the thread
-        # (a time limit around the whole, a cancelled worker), and means whoever waits for the loop.
+        # Called by a run that was interrupted, but not by its pool: code outside of the loop has interrupted the thread
+        # (a time limit around the whole, a cancelled worker), and means the caller, which waits for the loop.
         def escalate(interruption) = @loop.escalate(interruption)
 
         def cancel
@@ -109,7 +109,7 @@ module Plait
           @pool = @attempt = @item = nil # the loop, which is used again, may still refer to this
         end
 
-        # One that has not begun never will.
+        # A run that has not started never does.
         def interrupt
           @interrupted = true
           return unless @fiber
@@ -118,7 +118,7 @@ module Plait
         end
       end
 
-      # Runs the items on the loop that the calling fiber already lives on, whoever's it is.
+      # Runs the items on the loop that the calling fiber already lives on: ours or another library's.
       class Guest < Pool
         def initialize(attempt, limit)
           super
@@ -140,7 +140,7 @@ module Plait
 
         def start(run) = @loop.spawn(run)
 
-        # An interrupted run delivers nil, which wakes whoever settles.
+        # An interrupted run delivers nil, which wakes {#settle}.
         def deliver(outcome)
           @finished << outcome
         end
@@ -158,7 +158,7 @@ module Plait
         end
       end
 
-      # Somebody else's Fiber::Scheduler, with the few verbs of ours that a pool needs.
+      # The Fiber::Scheduler of another library, with the few methods of ours that a pool needs.
       class Foreign
         # @return [Scheduler, Foreign]
         def self.adapt(scheduler)

@@ -7,8 +7,8 @@ module Plait
       module EnumeratorPatches
         def self.install = [External].each(&:install)
 
-        # Ruby 3.1: Enumerator#next runs the enumerator in a fiber that blocks, so whatever that waits for stops the loop.
-        # Here it gets one that does not. An enumerator that was begun elsewhere stays with Ruby's own.
+        # Ruby 3.1: Enumerator#next runs the enumerator in a fiber that blocks, so each of its waits stops the loop.
+        # Here it gets one that does not. An enumerator that was started elsewhere stays with Ruby's own.
         module External
           def self.install
             Enumerator.prepend(self) if Enumerator.new { |values| values << Fiber.current.blocking? }.next

@@ -7,7 +7,7 @@ module Plait
       module FiberPatches
         def self.install = [Resume, Fork].each(&:install)
 
-        # Before Ruby 3.3 a fiber that has resumed another one can't be raised into: who waits inside of whom, then.
+        # Before Ruby 3.3 a fiber that has resumed another one can't be raised into: this notes which fiber waits inside of which.
         module Resume
           def self.install
             Fiber.prepend(self) unless Fiber.method_defined?(:kill)

@@ -95,7 +95,7 @@ module Plait
           TRIES = 20
           PAUSE = 0.002
 
-          # On a thread of its own: it may wait for ever, and a pool's thread could not be had back by a kill alone.
+          # On a thread of its own: it may wait without end, and a pool's thread could not be had back by a kill alone.
           # @param arguments as File.new takes them
           # @yieldparam descriptor [Integer] which is the block's, unless that raises
           # @return [Object] what the block returns
@@ -117,7 +117,7 @@ module Plait
             @file.fileno
           end
 
-          # The descriptor is somebody else's from now on.
+          # The descriptor belongs to the caller from now on.
           def keep
             @file.autoclose = false
             @file = nil

@@ -50,7 +50,7 @@ module Plait
               nil
             ensure
               super
-              scheduler.turn_away(self) # who has rescued it, and waits again
+              scheduler.turn_away(self) # a fiber that has rescued it waits again
             end
           end
         end

@@ -175,7 +175,7 @@ module Plait
           end
         end
 
-        # A fiber that leaves by an exception may be the one a signal has chosen; then the others would wait for ever. Ruby
+        # A fiber that leaves by an exception may be the one a signal has chosen; then the others would wait without end. Ruby
         # tells the scheduler about the mutex only.
         module ConditionWait
           def self.install = ConditionVariable.prepend(self)

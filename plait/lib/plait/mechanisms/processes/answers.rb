@@ -17,7 +17,7 @@ module Plait
       # Each answer is in the pipe before the next item begins. The kernel keeps it if the worker is killed, so the first
       # item without an answer is exactly the one that was being run, and no finished item is ever run again. It costs
       # 0.55 µs an item here: the parent does not wait for this pipe but for the wakeup, which is rung once a batch, so
-      # nobody is woken. (Marks in an IO::Buffer shared by mmap cost 0.05 µs, but only tell that an answer is lost. With
+      # no process is woken. (Marks in an IO::Buffer shared by mmap cost 0.05 µs, but only tell that an answer is lost. With
       # pwrite to a file, 0.7 µs.)
       class Answers
         FRAME = "#{Frames::ANSWER.format}a*".freeze
@@ -72,7 +72,7 @@ module Plait
           false
         end
 
-        # Wakes the parent. A full pipe means that it has not even heard the earlier rings.
+        # Wakes the parent. A full pipe means that it has not read the earlier bytes.
         def wake_parent = @wakeup.write_nonblock("!", exception: false)
 
         private
@@ -106,12 +106,12 @@ module Plait
       end
 
       # In a child: a thread that listens to the parent while the main thread runs items, and sees to it that the child
-      # ends when it is told to, or when there is no parent any more.
+      # ends when the parent says so, or when there is no parent any more.
       #
       # The kernel could kill it with its parent (prctl PR_SET_PDEATHSIG), but does so as soon as the *thread* that forked
       # ends, and `ensure` blocks would not run.
       class Guard
-        # Seconds between two looks at who the parent is: a process forked by the body of an item may hold our pipes open.
+        # Seconds between two looks at the parent's pid: a process forked by the body of an item may hold our pipes open.
         LOOK = 1.0
 
         # @param lifeline [IO] a byte in it is a recall; its end is the parent's
@@ -143,7 +143,7 @@ module Plait
           self
         end
 
-        # Ends this process as TERM would have done, if it was told to end. (Ruby's own "DEFAULT" raises.)
+        # Ends this process as TERM would have done, if the parent has ended it. (Ruby's own "DEFAULT" raises.)
         def leave
           return unless @stopped
 

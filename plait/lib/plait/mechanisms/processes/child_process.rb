@@ -16,7 +16,7 @@ module Plait
         FIRST_PAUSE = 0.0005
         LONGEST_PAUSE = 0.02
 
-        # Ends several children at once and waits for them together; in the end none is left, whatever happens meanwhile.
+        # Ends several children at once and waits for them together; in the end none is left, also after an interrupt.
         # @param children [Array<ChildProcess>]
         # @param terminate [Boolean] interrupt what they run; else they end because their pipes do
         # @yield when all are dead and before their pipes are closed: the last words may be read
@@ -44,7 +44,7 @@ module Plait
 
         # @return [Integer, nil]
         attr_reader :pid
-        # @return [Process::Status, nil] nil too when somebody else has waited for it
+        # @return [Process::Status, nil] nil too when other code has waited for it
         attr_reader :status
 
         # @param title [String] what the process list calls it
@@ -115,7 +115,7 @@ module Plait
         def launch(patience, asked_at, copied, &body)
           Descriptors.exclusively do
             return if @called_off
-            raise Errno::EAGAIN, "fork(2)" if Forking.refused_since?(asked_at) # to one who stood before us in this line
+            raise Errno::EAGAIN, "fork(2)" if Forking.refused_since?(asked_at) # to a thread that held the lock before
 
             theirs = open_pipes
             @pid = fork_with(theirs, patience, copied, &body)
@@ -180,7 +180,7 @@ module Plait
           return false if status.nil?
 
           @over = true
-          @status = status if status.pid == @pid # else -1: SIGCHLD is ignored, or somebody else has waited
+          @status = status if status.pid == @pid # else -1: SIGCHLD is ignored, or other code has waited
           true
         end
 
@@ -199,7 +199,7 @@ module Plait
         @open = {}.compare_by_identity
 
         class << self
-          # Between the opening of a pipe and {.hold} nobody else may fork.
+          # Between the opening of a pipe and {.hold} no other thread may fork.
           def exclusively(&block) = @lock.synchronize(&block)
 
           # Only inside {.exclusively}.

@@ -10,7 +10,7 @@ module Plait
   module Mechanisms
     class Processes < Mechanism
       # Process.fork that comes back when the system gives no process (`ulimit -u`, the pids.max of a container). Ruby's own
-      # sleeps for a second inside of Process._fork and tries again, for ever (handle_fork_error in process.c).
+      # sleeps for a second inside of Process._fork and tries again without end (handle_fork_error in process.c).
       module Forking
         # Raised in the forking thread.
         class Refused < Interruption; end

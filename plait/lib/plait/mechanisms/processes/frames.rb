@@ -34,7 +34,7 @@ module Plait
       # Something that is no frame came through a pipe.
       class Garbage < StandardError; end
 
-      # Cuts a stream of bytes into frames. Only whole ones come out, so that a writer who died in the middle of a frame
+      # Cuts a stream of bytes into frames. Only whole ones come out, so that a writer that died in the middle of a frame
       # leaves nothing that looks like an answer.
       class FrameReader
         READ = 65_536
@@ -190,7 +190,7 @@ module Plait
             @parts.unshift(part.byteslice(written, part.bytesize - written)) if written < part.bytesize
           end
         rescue Errno::EPIPE
-          @parts.clear # nobody reads any more; the end of the worker's own pipes tells the rest
+          @parts.clear # the reader is gone; the end of the worker's own pipes says the rest
         end
       end
     end

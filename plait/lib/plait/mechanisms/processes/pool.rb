@@ -217,7 +217,7 @@ module Plait
         end
       end
 
-      # Workers that have died one after the other without having begun any item: others would, too.
+      # Counts workers that die one after the other before they start an item: further ones would die, too.
       class FailedStarts
         MOST = 3
 
@@ -225,7 +225,7 @@ module Plait
           @count = 0
         end
 
-        # One has begun something.
+        # A worker has started an item.
         def forget = @count = 0
 
         # @param worker [Worker]

@@ -33,9 +33,9 @@ module Plait
         attr_accessor :received
         # @return [String, nil] its last words
         attr_accessor :crash
-        # @return [Boolean] whether it has ever begun or answered for an item
+        # @return [Boolean] whether it has ever started or answered for an item
         attr_accessor :fruitful
-        # @return [Boolean] whether no other one began together with it
+        # @return [Boolean] whether no other worker started together with it
         attr_accessor :alone
         # @return [UnsupportedError, nil] that the system gives it no threads
         attr_accessor :refusal
@@ -73,7 +73,7 @@ module Plait
         # @return [IO, nil] when there is something to write
         def items = @outbox.empty? ? nil : @child[:items]
 
-        # Not one by one as it answers: each write to its pipe, and each ring of its wakeup, wakes somebody up.
+        # Not one by one as it answers: each write to its pipe, and each wake-up, wakes a process.
         # @return [Integer] items it may be given now
         def room(ahead)
           return 0 if @recalled || !@outbox.empty?
@@ -183,9 +183,9 @@ module Plait
           @answered = 0
         end
 
-        # @param announced [Boolean] whether it has told of each attempt
-        # @return [Array<Task>] those it was running. Where attempts are not announced: the first without an answer of
-        #   those that have reached it. (One who is killed just between two items passes for running the second.)
+        # @param announced [Boolean] whether it announces each attempt
+        # @return [Array<Task>] the tasks it was running. Where attempts are not announced: the first ones that have reached it
+        #   and have no answer. (A worker killed just between two items passes for running the second.)
         def begun(announced:)
           return [] if @refusal
           return @tasks.each_value.select(&:begun?) if announced
@@ -220,7 +220,7 @@ module Plait
         attr_reader :item
         # @return [Integer] attempts that ended with the death of their worker
         attr_reader :made
-        # @return [Integer] attempts begun, if it has been begun at all
+        # @return [Integer] attempts started, if there are any
         attr_reader :attempts
         # @return [Float, nil] when the block that is running began, if the worker says so
         attr_reader :started_at
@@ -234,7 +234,7 @@ module Plait
           reset(begun: false)
         end
 
-        # @return [Boolean] whether the worker has said that it has begun it
+        # @return [Boolean] whether the worker has said that it runs
         def begun? = @begun
 
         # @param number [Integer] of the attempt, from 1
@@ -246,7 +246,7 @@ module Plait
         end
 
         # Makes it ready for another worker.
-        # @param begun [Boolean] whether the worker that died had begun it
+        # @param begun [Boolean] whether the dead worker had started it
         def reset(begun:)
           @made = @attempts if begun
           @attempts = @made + 1

@@ -109,7 +109,7 @@ module Plait
           true
         end
 
-        # Takes out all that have not been begun, also those still in the pipe. Another thread calls it, while the main
+        # Takes out all items that have not started, also from the pipe. Another thread calls it, while the main
         # thread runs an item; when that waits for items itself, there is nothing to take.
         # @return [Array<Integer>] their indexes
         def recall
@@ -129,7 +129,7 @@ module Plait
           @pipe.wait_readable until read || @over
         end
 
-        # The parent must know that items may have been begun before they can be: what it takes for unbegun when this
+        # The parent must know that items may run before they can run: what it takes for not started when this
         # process is killed, it gives to another.
         def take(data)
           arrived = []
@@ -145,7 +145,7 @@ module Plait
       # In a worker: runs one item.
       class Execution
         # @param policy [Options]
-        # @return [Boolean] whether the parent is told when each attempt begins: it then ends those that don't let
+        # @return [Boolean] whether the parent learns when each attempt starts: it then ends attempts that don't let
         #   themselves be interrupted, and counts them when the worker dies
         def self.announced?(policy) = policy.timed? || policy.retries.count.positive?
 
@@ -175,8 +175,8 @@ module Plait
 
         def load(payload) = Portable::Value.load(payload, "the item")
 
-        # To load an item runs code of its class, and may need much memory: whoever dies of that has begun it. Its time is
-        # limited, too; for the block the clock begins anew.
+        # To load an item runs code of its class, and may need much memory: a worker that dies of that has started it. Its time is
+        # limited, too; for the block the clock starts again.
         def announced(index, made, payload, worker)
           @answers.attempt(index, made + 1, @timed ? Deadline.now : 0.0)
           @attempt.call(index, load(payload), worker, made: made) do |number, running|

@@ -10,15 +10,15 @@ require_relative "worker"
 module Plait
   module Mechanisms
     class Processes < Mechanism
-      # The alive of a pool: forked when items find none idle, each in its slot, and told apart by their pipes.
+      # The worker processes of a pool: forked when items find none idle, each in its slot, known by their pipes.
       class Workers
-        # Seconds to do with the alive there are, after the system has refused another one: at first, and at most.
+        # Seconds without a further fork after the system has refused one: at first, and at most.
         REFUSED = 0.5
         LONGEST = 8.0
         # Seconds to go on trying meanwhile: they get nothing.
         PATIENCE = 0.05
 
-        # @param slots [Array<Worker, nil>] of a crew that is gone
+        # @param slots [Array<Worker, nil>] of a pool that is gone
         # @return [Proc] ends them
         def self.remains(slots) = -> { ChildProcess.stop(slots.compact.map(&:child)) }
 
@@ -55,7 +55,7 @@ module Plait
         # @return [Boolean] whether a worker has less to do than it can
         def hungry? = @slots.any? { |worker| worker ? worker.hungry? : may_fork? }
 
-        # Whom to give items to, least loaded first. Forks when more are wanted than are idle.
+        # The workers that get items, least loaded first. Forks when more are wanted than are idle.
         # @param wanted [Integer] items
         # @param ahead [Integer] items that may wait at each
         # @return [Array<Worker>]
@@ -130,7 +130,7 @@ module Plait
         end
       end
 
-      # Looks after the workers of a pool in between: who is dead, whose time is over, who keeps items that others could
+      # Looks after the workers of a pool: which is dead, which has used up its time, which keeps items that others could
       # run by now.
       class Supervisor
         # Seconds between two looks while items wait at workers: their answers may not be announced by a wakeup.
@@ -139,7 +139,7 @@ module Plait
         TICK = 0.1
         # Seconds between two looks at whether the workers live: a process forked by a body may hold their pipes open.
         LOOK = 0.5
-        # Seconds without an answer after which a worker has to give back what it has not begun.
+        # Seconds without an answer after which a worker has to give back what it has not started.
         SILENCE = 0.02
         # Seconds of work waiting at one worker that are worth a way back when another one is idle.
         WORTH = 0.002

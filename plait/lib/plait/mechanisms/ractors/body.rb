@@ -11,7 +11,7 @@ module Plait
       #
       # `Ractor.make_shareable(block)` takes only a block whose `self` is shareable, which the main object, a controller
       # or a test is not. `Ractor.new(&block)` takes it, because there the ractor becomes `self`; but it runs the block
-      # once, as the whole life of that ractor: each item would cost the start of one, and nobody could time the block,
+      # once, as the whole life of that ractor: each item would cost the start of one, and the pool could not time the block,
       # retry it or cancel it from inside. So the block is isolated by `Ractor.new`, with all its rules, and then called
       # again and again with a ractor as `self`, as it would be there.
       class Body
@@ -32,7 +32,7 @@ module Plait
 
           def written_in_ruby?(block) = !RubyVM::InstructionSequence.of(block).nil?
 
-          # Ruby would declare any Proc shareable that isn't Ruby code, whatever it holds: `&list.method(:push)` would
+          # Ruby declares any Proc shareable that isn't Ruby code, without a look inside: `&list.method(:push)` would
           # change one list from all ractors at once.
           def of_method(block)
             raise UnshareableError, Explanation::OPAQUE_BLOCK unless of_symbol?(block) || fixed_receiver?(block)
@@ -104,7 +104,7 @@ module Plait
         end
       end
 
-      # Ruby warns at the first ractor of a process that the feature is experimental. Who says `on: :ractors` has chosen it;
+      # Ruby warns at the first ractor of a process that the feature is experimental. The caller of `on: :ractors` has chosen it;
       # everything else that Ruby calls experimental is still said.
       module Quiet
         SWITCH = Thread::Mutex.new

@@ -48,7 +48,7 @@ module Plait
 
         # What a body meets at run time in a ractor, and nowhere else. Without a match its error stays as it is.
         AT_RUN_TIME = /non-main ractor|not main ractor|un-?shareable proc|for (?:#<ractor:#\d|an instance of ractor)/i
-        # A file that a ractor may not load fails at whatever its first lines touch.
+        # A file that a ractor may not load fails at what its first lines touch.
         LOADING = /in [`'](?:Kernel#)?require(?:_relative)?'/
 
         class << self

@@ -44,7 +44,7 @@ module Plait
           @backlog = []
           @ready = []
           @news = Thread::Queue.new
-          @courier = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # whatever its caller holds back
+          @courier = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # the caller may mask interrupts
         rescue ThreadError, SystemCallError => e
           @port&.close
           raise Explanation.of_refusal(e)

@@ -36,7 +36,7 @@ module Plait
         def empty? = @live.empty?
 
         # @param ahead [Integer] items that may wait at each
-        # @return [Worker, nil] who gets the next item
+        # @return [Worker, nil] the one that gets the next item
         # @raise [UnsupportedError] when there is none, and the system gives none
         def find(ahead)
           free = open.min_by { |worker| worker.jobs.size }
@@ -45,7 +45,7 @@ module Plait
           (hire if size < @limit) || (free if free && free.jobs.size <= ahead)
         end
 
-        # Lets those that have nothing to do have what waits at others.
+        # Gives idle ractors what waits at others.
         # @yieldparam idle [Worker]
         # @yieldparam job [Job]
         def balance
@@ -68,7 +68,7 @@ module Plait
         # Asks all to end; does not wait.
         def stop = @live.each_value(&:stop)
 
-        # @return [Array<Worker>] those that have not ended; nobody waits for them any more
+        # @return [Array<Worker>] ractors that have not ended; the pool no longer waits for them
         def abandon = @live.values.tap { @live.clear }
 
         # Goes on with the ractors there are.
@@ -145,7 +145,7 @@ module Plait
         # @raise [StandardError] if an argument can't be copied
         def give(job)
           job.ticket = @tickets.issue
-          @jobs << job # first: whatever interrupts this, an answer finds its job
+          @jobs << job # first: an answer finds its job even if this is interrupted
           @ractor.send([job.ticket, job.index, job.arguments, job.made])
           true
         rescue ::Ractor::ClosedError
@@ -164,7 +164,7 @@ module Plait
           @jobs.delete(job)
         end
 
-        # @return [Job, nil] the oldest that it has not begun; it never will
+        # @return [Job, nil] the oldest that it has not started; it never does
         def take_back
           while (ticket = @tickets.take)
             job = @jobs.find { |waiting| waiting.ticket == ticket } # none: it could not be sent
@@ -172,7 +172,7 @@ module Plait
           end
         end
 
-        # @return [Array<Job>] all that it has not begun
+        # @return [Array<Job>] all that it has not started
         def take_all_back
           jobs = []
           while (job = take_back)

@@ -13,7 +13,7 @@ require_relative "port"
 module Plait
   module Mechanisms
     class Ractors < Mechanism
-      # The life of one ractor of a pool, from inside: takes jobs, runs the block, puts reports, until it is told to stop.
+      # The life of one ractor of a pool, from inside: takes jobs, runs the block, puts reports, until the pool stops it.
       # Nothing here may touch what isn't shareable: no variables of classes, no autoload.
       class WorkerLoop
         # Seconds between looks at threads that are ending.
@@ -69,14 +69,14 @@ module Plait
           while (_, index, arguments, made = interruptible { next_job })
             State.clear
             report = report_of(interruptible { attempt(index, arguments, made) })
-            break if @told # and the block has swallowed it: nobody waits for its report any more
+            break if @told # and the block has swallowed it: the pool no longer waits for its report
 
             interruptible { @port.put(report) { |reason| refusal(report, reason) } }
           end
           @leaving = true
         end
 
-        # @return [Array, nil] of those that wait here, the next one that the pool has not taken back
+        # @return [Array, nil] the next waiting job that the pool has not taken back
         def next_job
           job = ::Ractor.receive
           job = ::Ractor.receive until job.nil? || @tickets.valid?(job.first)
@@ -207,8 +207,9 @@ module Plait
         end
       end
 
-      # Who may begin the jobs that wait at a ractor. A message can't be taken back out of its mailbox, so a ticket for each
-      # lies in a pipe: whoever takes it first, the ractor to begin the job or the pool to give it to another, has the job.
+      # Decides which side starts a job that waits at a ractor. A message can't be taken back out of its mailbox, so a ticket
+      # for each lies in a pipe: the side that takes it first has the job, the ractor to start it or the pool to give it to
+      # another.
       class Tickets
         FORMAT = "L"
         SIZE = 4
@@ -248,7 +249,7 @@ module Plait
           end
 
           # @param number [Integer] of a job; they come in order
-          # @return [Boolean] whether it may be begun
+          # @return [Boolean] whether it may start
           def valid?(number)
             while @held < number
               ticket = Tickets.take(@pipe) or return false

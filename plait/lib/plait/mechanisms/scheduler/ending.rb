@@ -14,7 +14,7 @@ module Plait
       # `Fiber.set_scheduler(nil)`.
       #
       # When an error is under way (also `exit` and signals), or comes up meanwhile, what is left is cancelled: it might wait
-      # for ever. What has broken out of the loop before (an interrupt of its thread) may have taken a fiber or a job with it,
+      # without end. What has broken out of the loop before (an interrupt of its thread) may have taken a fiber or a job with it,
       # which would be waited for: the others then have {GRACE} seconds.
       # @param error [Exception, nil] the one under way
       # @return [void]

@@ -41,8 +41,8 @@ module Plait
         bounded(io) { @selector.io_write(Fiber.current, io, buffer, at_least_one(length, buffer, offset), offset) }
       end
 
-      # The native part has the same for those who wait by its hooks.
-      # @return [Array<Fiber>] who waits for the IO now, by the hooks above
+      # The native part has the same for fibers that wait by its hooks.
+      # @return [Array<Fiber>] fibers that wait for the IO now, by the hooks above
       # @api private
       def waiting_for(io) = waiting_here(io)
 
@@ -147,7 +147,7 @@ module Plait
       MASKS = [IO::READABLE, IO::WRITABLE, IO::PRIORITY].freeze
       private_constant :NATIVE, :MASKS
 
-      # Ends a watch that nobody needs any longer.
+      # Ends a watch that is no longer needed.
       class Done < Exception; end # rubocop:disable Lint/InheritException
 
       class << self
@@ -157,7 +157,7 @@ module Plait
           Fiber.respond_to?(:blocking) ? Fiber.blocking { NATIVE.call(*lists, 0) } : NATIVE.call(*lists, 0)
         end
 
-        # For who has no time left. A look may say that nothing is ready although something is: when the thread was
+        # For a caller that has no time left. A look may say that nothing is ready although something is: when the thread was
         # interrupted just before, Ruby does not ask the kernel at all. What is always ready, beside the others, tells.
         def last_look(lists)
           File.open(File::NULL) { |always| sure_look(always, *lists) }

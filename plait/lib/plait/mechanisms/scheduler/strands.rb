@@ -43,7 +43,7 @@ module Plait
       # @return [Boolean] whether a fiber waits for a job
       def idle? = !@idle.empty?
 
-      # @return [Array<Fiber>] those that have a job
+      # @return [Array<Fiber>] fibers that have a job
       def busy = @alive.keys - @idle
 
       # @return [Boolean] whether this one has a job

@@ -139,7 +139,7 @@ module Plait
         disarm(wait)
       end
 
-      # A wake-up that came too late for its fiber was meant for one of those who wait for the same: a mutex that was
+      # A wake-up that came too late for its fiber was meant for a fiber that waits for the same: a mutex that was
       # unlocked, an entry in a queue. They look again, and at worst wait on.
       def pass_on(blocker)
         case blocker
@@ -149,7 +149,7 @@ module Plait
         end
       end
 
-      # Whoever holds a mutex in Mutex#sleep holds it again afterwards, also when it was interrupted in between.
+      # A fiber that holds a mutex in Mutex#sleep holds it again afterwards, also when it was interrupted in between.
       def lock_again(mutex)
         mutex.lock unless mutex.owned?
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised as soon as it is locked

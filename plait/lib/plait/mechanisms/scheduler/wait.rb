@@ -4,7 +4,7 @@ require_relative "../mends"
 
 module Plait
   class Scheduler
-    # One fiber's one wait. Whoever ends it first (an event, a timer, a cancellation) voids it, so that nothing that
+    # One fiber's one wait. What ends it first (an event, a timer, a cancellation) voids it, so that nothing that
     # comes later can wake the fiber out of some other wait.
     class Wait
       # @return [Fiber, nil] nil once the wait is over
@@ -33,7 +33,7 @@ module Plait
       def fire(scheduler) = @fiber && !@woken && scheduler.ready(self)
     end
 
-    # The wait of a fiber that somebody has to unblock: another fiber, or a thread.
+    # The wait of a fiber that another fiber or a thread has to unblock.
     class Blocked < Wait
       # @return [Object, nil] what it waits for
       attr_reader :blocker
@@ -125,7 +125,7 @@ module Plait
 
       private
 
-      # A wake-up that came first wins, once: what it was for (an entry in a queue, a mutex) would else be nobody's.
+      # A wake-up that came first wins, once: what it was for (an entry in a queue, a mutex) would else be lost.
       def outrun?(scheduler) = !@outrun && (@outrun = scheduler.woken?(@fiber))
 
       def deliver(scheduler)

@@ -6,7 +6,7 @@ require_relative "wait"
 
 module Plait
   class Scheduler
-    # How a fiber waits: its {Wait} lies with whoever will end it, and perhaps in the timers.
+    # How a fiber waits: its {Wait} lies with what will end it, and perhaps in the timers.
     module Waiting
       # Calls the block on the loop, between two fibers: it must not wait. One alarm for many deadlines costs less than a
       # timer for each. It does not keep the loop running when nothing else is left to do; what it raises ends the loop.

@@ -79,7 +79,7 @@ module Plait
       # The loop waits for events, or does not turn at all: standing still is right now.
       def idle = @resting = true
 
-      # A fiber, or the loop, has just begun to run.
+      # A fiber, or the loop, has just started to run.
       def busy
         @since = Deadline.now
         @resting = false
@@ -108,7 +108,7 @@ module Plait
 
       private
 
-      # Looks first: a call that keeps the GVL may have begun before this thread has. On Ruby 3.1 a thread that ends by an
+      # Looks first: a call that keeps the GVL may start before this thread does. On Ruby 3.1 a thread that ends by an
       # exception does not close its scheduler.
       def watch
         pause = [@threshold.fdiv(LOOKS_A_THRESHOLD), LONGEST_PAUSE].min
@@ -224,7 +224,7 @@ module Plait
         super
       end
 
-      # Asked before each job that has not begun.
+      # Asked before each job that has not started.
       def slice_left?
         @watchdog.busy
         super

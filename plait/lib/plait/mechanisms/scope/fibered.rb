@@ -51,7 +51,7 @@ module Plait
         raise UsageError, "a scope on fibers takes tasks in the thread of its loop; start them before Plait.offload or Thread.new"
       end
 
-      # The queue is there before the task is looked at, and told after it is done.
+      # The queue is there before the first look at the task, and gets its word after the task is done.
       def wait_outside(task)
         @outsiders << (told = Thread::Queue.new)
         told.pop until task.done?
@@ -89,7 +89,7 @@ module Plait
         @loop.interrupt(fiber, Mechanisms::Interruption.new) { task.runner }
       end
 
-      # One that nobody here has asked for is meant for whoever waits for the loop.
+      # An interruption that this scope has not asked for is meant for the caller, which waits for the loop.
       def interrupted(task, interruption)
         @loop.escalate(interruption) unless task.withdrawn? || interruption.is_a?(Aborted)
       end

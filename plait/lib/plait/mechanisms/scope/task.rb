@@ -38,7 +38,7 @@ module Plait
         @value
       end
 
-      # Waits for the end, whatever it is.
+      # Waits for the end, a value or an error.
       # @return [self]
       def wait
         @scope.wait_for(self) unless @done
@@ -55,7 +55,7 @@ module Plait
       # @return [void]
       def cancel = @scope.cancel_task(self)
 
-      # Its thread may not have begun yet: then it must not.
+      # Its thread may not have started yet: then it must not.
       # @api private
       def withdraw = @withdrawn = true
 
@@ -74,7 +74,7 @@ module Plait
       end
     end
 
-    # Who waits for which task, so that a wait that could never end is an error instead.
+    # Which task waits for which, so that a wait that could never end is an error instead.
     class Waits
       # So many tasks that wait for one another are looked through: a chain of thousands must not cost its square.
       FARTHEST = 64
@@ -88,7 +88,7 @@ module Plait
         @tasks = {}.compare_by_identity
       end
 
-      # @param runner [Thread, Fiber] who is about to wait
+      # @param runner [Thread, Fiber] the one that is about to wait
       # @param task [Task] for what
       # @param running [Hash{Task => true}]
       # @raise [UsageError] when that would never end

@@ -15,7 +15,7 @@ module Plait
       Interruption = Mechanisms::Interruption
       # Seconds between two looks at which threads there are, when all shall end.
       LOOK = 0.05
-      # A thread inherits the mask of whoever starts it.
+      # A thread inherits the mask of the thread that starts it.
       IN_TASKS = { Object => :immediate, Interruption => :never }.freeze
       private_constant :LOOK, :IN_TASKS
 
@@ -39,7 +39,7 @@ module Plait
 
       def isolated(block, arguments) = @isolate.call(block, arguments) { postpone }
 
-      # One that was admitted and is not begun would be waited for, for ever.
+      # The scope would wait without end for a task that was admitted and never starts.
       def take_on(task) = Mechanisms.uninterruptible { super }
 
       # Masked except in the block, so that an interruption can't hit the bookkeeping.
@@ -75,7 +75,7 @@ module Plait
         @attempt && @options.again?(error, task.attempts) && !task.withdrawn? ? begin_task(task) : super
       end
 
-      # When the main thread ends, it kills all others: those that have not begun by then tell nobody that they have ended.
+      # When the main thread ends, it kills all others: threads that have not started by then never say that they have ended.
       def end_tasks
         @open = false
         cancel
@@ -96,7 +96,7 @@ module Plait
 
       def dead_tasks = synchronize { @running.reject { |_, thread| thread.alive? }.keys }
 
-      # Lets a task whose block has not begun wait for one of the others to end, if there are others, and gives up the
+      # Lets a task whose block has not started wait for one of the others to end, if there are others, and gives up the
       # thread, which they may need.
       def postpone
         task = synchronize { @running.each_key.find { |running| running.runner.equal?(Thread.current) } }
@@ -146,7 +146,7 @@ module Plait
           @lock = Mutex.new
         end
 
-        # It may be interrupted only in here, and not when it is itself the one who reports.
+        # It may be interrupted only in here, and not by itself.
         def run(&block)
           Interruption.hold do
             @lock.synchronize { @running = true }
