@@ -16,9 +16,9 @@ module Plait
       #
       # Each answer is in the pipe before the next item begins. The kernel keeps it if the worker is killed, so the first
       # item without an answer is exactly the one that was being run, and no finished item is ever run again. It costs
-      # 0.55 µs an item here: the parent does not wait for this pipe but for the wakeup, which is rung once a batch, so
-      # no process is woken. (Marks in an IO::Buffer shared by mmap cost 0.05 µs, but only tell that an answer is lost. With
-      # pwrite to a file, 0.7 µs.)
+      # 0.55 µs an item here: the parent does not wait for this pipe but for the wake-up pipe, which gets a byte once a
+      # batch. (Marks in an IO::Buffer shared by mmap cost 0.05 µs, but only show that an answer is lost. With pwrite to a
+      # file, 0.7 µs.)
       class Answers
         FRAME = "#{Frames::ANSWER.format}a*".freeze
         private_constant :FRAME

@@ -66,12 +66,12 @@ module Plait
         end
 
         def work
-          while (_, index, arguments, made = interruptible { next_job })
+          while (_, index, arguments, made = Interruption.admit { next_job })
             State.clear
-            report = report_of(interruptible { attempt(index, arguments, made) })
+            report = report_of(Interruption.admit { attempt(index, arguments, made) })
             break if @told # and the block has swallowed it: the pool no longer waits for its report
 
-            interruptible { @port.put(report) { |reason| refusal(report, reason) } }
+            Interruption.admit { @port.put(report) { |reason| refusal(report, reason) } }
           end
           @leaving = true
         end
@@ -87,8 +87,6 @@ module Plait
           @attempts = made + 1
           @attempt.call(index, arguments, made: made) { |number, _| @attempts = number }
         end
-
-        def interruptible(&block) = Interruption.admit(&block)
 
         def report_of(outcome)
           error = outcome.error && Portable::Error.dump(outcome.error).freeze
