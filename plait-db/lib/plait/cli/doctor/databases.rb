@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/cli/command"
-require_relative "../../db/matrix"
+require "plait/cli/doctor/examiner"
 require "plait/cli/doctor/examiner"
 require "plait/cli/doctor/optional_gems"
 

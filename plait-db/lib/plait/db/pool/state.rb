@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/io/pool/claim"
+require "plait/io/pool"
 
 module Plait
   class Pool

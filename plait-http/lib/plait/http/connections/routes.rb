@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/persistence"
+require "plait/protocols/http1/syntax"
 require "plait/protocols/http1/serializer"
 require_relative "../request"
 require_relative "../codings"

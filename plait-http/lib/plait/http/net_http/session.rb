@@ -3,7 +3,7 @@
 require "net/http"
 require "plait/mechanisms/mends"
 require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ours
-require "plait/protocols/http1/persistence"
+require "plait/protocols/http1/syntax"
 require "plait/values/errors"
 require_relative "connection"
 require_relative "pool"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/io/connector/phases"
+require "plait/io/connector"
 require "plait/io/stream"
 require "plait/protocols/http1"
 require "plait/values/errors"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "ipaddr"
-require "plait/io/connector/phases"
+require "plait/io/connector"
 require "plait/io/endpoint"
 require "plait/values/errors"
 require_relative "http"

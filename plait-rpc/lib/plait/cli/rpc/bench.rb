@@ -6,12 +6,10 @@ require_relative "../../suites/rpc"
 require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"
+require "plait/lab"
+require "plait/values/deadline"
 require "plait/values/quantity"
 require "plait/values/text_table"
-require_relative "../../suites/rpc/peer"
-require_relative "bench/load"
-require_relative "connecting"
-require_relative "values"
 
 module Plait
   module CLI
@@ -130,14 +128,15 @@ module Plait
 
         def show(title, figures)
           lines = figures.map { |name, found| line(name, found) }
-          table = TextTable.new(COLUMNS, lines, alignments: [:left] + ([:right] * (COLUMNS.size - 1)), width: @terminal.width)
-          @terminal.say(title, *table.head, *table.body.flatten)
+          grid = TextTable.new(COLUMNS, lines, alignments: [:left] + ([:right] * (COLUMNS.size - 1)), width: @terminal.width)
+          @terminal.say(title, *grid.head, *grid.body.flatten)
           @terminal.data("#{JSON.generate(record(title, figures))}\n") if options["json"]
         end
 
         def line(name, found)
-          [name, Quantity.count(found.calls), Quantity.number(found.rate),
-           *PERCENTILES.each_value.map { |percent| Quantity.seconds(found.latencies.percentile(percent)) }]
+          quantity = Quantity
+          [name, quantity.count(found.calls), quantity.number(found.rate),
+           *PERCENTILES.each_value.map { |percent| quantity.seconds(found.latencies.percentile(percent)) }]
         end
 
         def record(title, figures)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/io/native"
-require "plait/protocols/broken"
+require "plait/protocols/rulebook"
 require_relative "codec"
 require_relative "rules"
 

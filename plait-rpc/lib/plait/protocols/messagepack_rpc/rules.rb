@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/limits"
 require "plait/protocols/rulebook"
 require "plait/values/errors"
 
