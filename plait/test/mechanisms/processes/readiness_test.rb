@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "support/fresh_ruby"
-require "minitest/mock"
 require "plait"
 require "plait/mechanisms/processes/child_process"
 require "support/needing_async"
