@@ -31,9 +31,10 @@ module Plait
       @files ||= [*Dir[@own], *found].reverse.to_h { |path| [File.basename(path, ".rb"), path] }
     end
 
-    # With Bundler only those of the bundle; of several versions the newest, as RubyGems would take it.
+    # Plait's own folder is on the load path only where a gem or a program put it there.
     def found
-      defined?(Gem) ? Gem.find_latest_files(@pattern) : $LOAD_PATH.flat_map { |folder| Dir[File.join(folder, @pattern)] }
+      others = defined?(Gem) ? Gem.find_latest_files(@pattern) : $LOAD_PATH.flat_map { |folder| Dir[File.join(folder, @pattern)] }
+      [*Dir[File.expand_path("../#{@pattern}", __dir__)], *others]
     end
 
     def load_one(name, file)
