@@ -22,7 +22,6 @@ class ArchitectureTest < Minitest::Test
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
       "plait/lib/plait/mechanisms/mends.rb" => "a patch is loaded on the Rubies that need it",
-      "plait-db/lib/plait/db.rb" => "a driver is for programs that use its database",
       "plait-http/lib/plait/http/connections.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "plait-server/lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
       "plait-http/lib/plait/commands/" => "a command is loaded when it is run: `plait --help` answers at once",
@@ -47,7 +46,7 @@ class ArchitectureTest < Minitest::Test
       "plait-server/lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",
       "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port",
       "plait-rpc/lib/plait/suites/rpc/peer.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-shard/lib/plait/suites/shard/program.rb" => "a process of its own; its standard output is the pipe that tells the port"
+      "plait-shard/lib/plait/suites/shard/redis_servers.rb" => "a process of its own; its standard output is the pipe that tells the port"
     }
   }.freeze
 

@@ -12,7 +12,7 @@ module Support
     CLOCKS = %w[Time Date DateTime Timeout Process].freeze
     DESCRIPTORS = %w[IO File Dir].freeze
     # Of the standard library; neither reads a clock nor a descriptor nor starts anything.
-    PLAIN = %w[digest etc fcntl json rbconfig securerandom strscan stringio zlib].freeze
+    PLAIN = %w[digest etc fcntl json rbconfig securerandom stringio zlib].freeze
     WAITING = %w[io/wait io/nonblock monitor timeout].freeze
     PLACES = %w[fileutils tempfile tmpdir time].freeze
     NETWORK = %w[socket openssl net/http uri io/console ipaddr].freeze
