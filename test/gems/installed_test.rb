@@ -47,7 +47,7 @@ class InstalledGemsTest < Minitest::Test
       thread = server.start
       socket = TCPSocket.new("127.0.0.1", port)
       socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-      puts socket.gets
+      puts socket.gets.chomp
       server.stop
       thread.join
     RUBY

@@ -226,6 +226,7 @@ class HTTPCookieJarTest < Minitest::Test
   end
 
   def test_threads_share_one
+    jar # made before them, or two of them make one each
     threads = Array.new(8) do |number|
       Thread.new { 200.times { |i| jar.add("http://h#{number}.test/", "a=#{i}") && jar.header_for("http://h#{number}.test/") } }
     end

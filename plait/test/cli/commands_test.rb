@@ -9,7 +9,7 @@ require "plait/cli"
 class CommandsTest < Minitest::Test
   Options = Plait::CLI::Commands.const_get(:Options)
   DECLARED = { json: { lazy: "-" }, out: { default: "here", alias: "-o" }, directory: { alias: "--dir" }, count: {},
-               quiet: { type: :boolean, alias: "-q" }, "per-host": {} }.freeze
+               quiet: { type: :boolean, alias: "-q" }, "per-host": {}, header: { alias: "-H", repeatable: true } }.freeze
 
   def test_words_and_options_in_any_order
     assert_equal [%w[a b], { "count" => "3", "quiet" => true }], split("a --count 3 b --quiet")
@@ -27,6 +27,11 @@ class CommandsTest < Minitest::Test
     assert_equal [[], { "json" => "-", "count" => "" }], split("--json --count")
     assert_equal [[], { "out" => nil, "quiet" => false }], split("--no-out --no-quiet")
     assert_equal [%w[x], { "quiet" => true, "out" => "f" }], split("-qof x")
+  end
+
+  def test_an_option_that_may_be_given_several_times
+    assert_equal [[], { "header" => %w[a] }], split("-H a")
+    assert_equal [[], { "header" => %w[a b c] }], split("-H a --header=b --header c")
   end
 
   def test_what_is_refused

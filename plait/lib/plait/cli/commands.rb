@@ -52,7 +52,8 @@ module Plait
 
         def declare(name, settings)
           on(*settings[:alias], "--#{name}#{" [VALUE]" if valued?(name)}") do |value|
-            @values[name] = value.nil? ? settings.fetch(:lazy, "") : value
+            value = settings.fetch(:lazy, "") if value.nil?
+            @values[name] = settings[:repeatable] ? [*@values[name], value] : value
           end
           on("--no-#{name}") { @values[name] = valued?(name) ? nil : false }
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "rbconfig" # of which the resolv of JRuby, which net/http loads, needs a constant
 require "net/http"
 require "plait/suites/common/companion"
 
