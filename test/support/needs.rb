@@ -44,13 +44,19 @@ module Support
         next if found.include?(file) || !File.file?(file)
 
         found << file
-        waiting.concat(File.read(file).scan(/^\s*require_relative "([^"]+)"$/).flatten.map { |name| resolve(name, file) })
+        waiting.concat(required(file))
       end
       found
     end
 
-    def self.resolve(name, file) = "#{File.expand_path(name, File.dirname(file)).delete_suffix(".rb")}.rb"
-    private_class_method :closure, :resolve
+    # Of the tests' own files: those beside it, and what all gems share.
+    def self.required(file)
+      text = File.read(file)
+      beside = text.scan(/^\s*require_relative "([^"]+)"$/).flatten.map { |name| File.expand_path(name, File.dirname(file)) }
+      shared = text.scan(%r{^\s*require "(support/[^"]+)"$}).flatten.map { |name| File.expand_path("../#{name}", __dir__) }
+      (beside + shared).map { |path| "#{path.delete_suffix(".rb")}.rb" }
+    end
+    private_class_method :closure, :required
 
     def initialize(groups, packages)
       @groups = groups

@@ -8,10 +8,10 @@ require_relative "signatures/signed_module"
 module Support
   # The signatures in sig/, read by RBS, ready to be compared with the loaded code.
   class Signatures
-    # @param folders [Array<String>]
+    # @param folders [String, Array<String>]
     def self.read(folders)
       loader = RBS::EnvironmentLoader.new(core_root: nil)
-      folders.each { |folder| loader.add(path: Pathname(folder)) }
+      Array(folders).each { |folder| loader.add(path: Pathname(folder)) }
       new(RBS::Environment.from_loader(loader))
     end
 
@@ -22,7 +22,7 @@ module Support
     # @return [Array<String>] of modules, classes and other constants
     def constants = [*@environment.class_decls.keys, *@environment.constant_decls.keys].map { |name| plain(name) }
 
-    # @param libs [Array<String>] the folders of the code, whose comments say which methods are `@api private`
+    # @param libs [String, Array<String>] the folders of the code, whose comments say which methods are `@api private`
     # @return [Array<SignedModule>]
     def modules(libs)
       internal = internal_methods(libs)
@@ -38,7 +38,7 @@ module Support
     # @return [Array<String>] "Plait::Scheduler#ready"
     def internal_methods(libs)
       YARD::Logger.instance.level = YARD::Logger::ERROR
-      YARD.parse(libs.map { |folder| File.join(folder, "**/*.rb") })
+      YARD.parse(Array(libs).map { |folder| File.join(folder, "**/*.rb") })
       YARD::Registry.all(:method).select { |method| internal?(method) }.map(&:path)
     ensure
       YARD::Registry.clear
