@@ -44,18 +44,20 @@ class ArchitectureTest < Minitest::Test
       "plait-server/lib/plait/server/stray.rb" => "a process that leaves by exit! at once says why; nobody else could",
       "plait-server/lib/plait/server/workers/life.rb" => "a worker that ends by an error says so, when its master does not",
       "plait-server/lib/plait/server/workers/plan.rb" => "where nobody else wants to know what happens to workers",
-      "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-rpc/lib/plait/suites/rpc/peer.rb" => "a process of its own; its standard output is the pipe that tells the port",
-      "plait-shard/lib/plait/suites/shard/redis_servers.rb" => "a process of its own; its standard output is the pipe that tells the port"
+      "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; it prints its port",
+      "plait-rpc/lib/plait/suites/rpc/peer.rb" => "a process of its own; it prints its port",
+      "plait-shard/lib/plait/suites/shard/redis_servers.rb" => "a process of its own; it prints its port"
     }
   }.freeze
 
   # They join Plait to a gem that the application brings.
   JOINTS = %w[
-    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb
-    plait-db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-db/lib/plait/db/sqlite plait-db/lib/plait/db/redis
-    plait-db/lib/plait/db/mongo plait-db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid
-    plait-rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-sidekiq/lib/plait/mechanisms/sidekiq/ plait/lib/plait/siblings/
+    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb plait-
+    db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-
+    db/lib/plait/db/sqlite plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo plait-
+    db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid plait-
+    rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-sidekiq/lib/plait/mechanisms/sidekiq/
+    plait/lib/plait/siblings/
   ].freeze
 
   %i[

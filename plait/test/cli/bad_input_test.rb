@@ -62,7 +62,9 @@ class BadInputTest < Minitest::Test
       "--bind nowhere" => "--bind nowhere: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
       "--metrics nowhere" => "--metrics nowhere: \"nowhere\" has no port; there are tcp://HOST:PORT, unix:///PATH or ssl:",
       "--bind tcp://127.0.0.1:0?backlog=few" => "backlog=few is no number" }
-      .each { |options, sentence| refused_here(["serve", *options.split], sentence) }
+      .each do |options, sentence|
+      refused_here(["serve", *options.split], sentence)
+    end
   end
 
   def test_mechanisms

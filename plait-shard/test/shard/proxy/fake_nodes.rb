@@ -45,6 +45,8 @@ module FakeNodes
       ensure
         socket.close
       end
+    rescue Errno::EMFILE # a test has taken all descriptors for a while
+      sleep(0.01)
     end
   end
 

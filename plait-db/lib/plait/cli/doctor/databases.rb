@@ -2,7 +2,6 @@
 
 require "plait/cli/command"
 require "plait/cli/doctor/examiner"
-require "plait/cli/doctor/examiner"
 require "plait/cli/doctor/optional_gems"
 
 module Plait
