@@ -52,7 +52,8 @@ class BadInputTest < Minitest::Test
   end
 
   def test_options_of_servers
-    { "--workers -1" => "--workers -1: workers takes a number from 0 on", "--limit 0" => "--limit 0: limit takes a number from 1 on",
+    { "--workers -1" => "--workers -1: workers takes a number from 0 on",
+      "--limit 0" => "--limit 0: limit takes a number from 1 on",
       "--workers 40000" => "workers: a number from 0 to 1024, or auto, not 40000",
       "--queue 99999999999999999999" => "queue: is 1073741824 at most, not 99999999999999999999",
       "--drain soon" => "--drain soon: drain takes seconds", "--grace -1" => "--grace -1: grace takes seconds",
