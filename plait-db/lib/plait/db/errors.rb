@@ -48,6 +48,7 @@ module Plait
     end
 
     # The error of a transaction whose end was interrupted.
+    # @api private
     module Commit
       # Of a timeout or a cancellation. The others (Interrupt, SystemExit) end the program, and stay what they are.
       INTERRUPTS = [Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze

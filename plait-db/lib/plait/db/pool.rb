@@ -54,6 +54,7 @@ module Plait
 
     # The child of a fork has its parent's connections too, and would say goodbye on them when it ends, or when they are
     # collected: the server would close what the parent goes on using. So they are given up in the child, silently and at once.
+    # @api private
     module Forks
       @watched = ObjectSpace::WeakMap.new
 

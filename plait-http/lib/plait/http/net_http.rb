@@ -21,6 +21,7 @@ module Plait
     module NetHTTP
       # The last TLS session with each origin, so that a new connection costs one round trip less. Sessions are kept by
       # {Key}: what was verified for one set of TLS settings counts for no other.
+      # @api private
       class TLSSessions
         LIMIT = 512
 
@@ -61,6 +62,7 @@ module Plait
 
       # An OpenSSL::X509::Store can't be asked what is in it, and open-uri and others make one for each request. It
       # remembers what it was made of, so that {Key} can tell that two of them trust the same.
+      # @api private
       module StoreHistory
         CHANGES = %i[add_cert add_crl add_file add_path set_default_paths flags= purpose= time= trust= verify_callback=].freeze
 

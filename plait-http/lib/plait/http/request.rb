@@ -12,6 +12,7 @@ require_relative "url"
 module Plait
   module HTTP
     # What the Authorization field says (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), or words of one's own.
+    # @api private
     module Auth
       FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, the value of the field as a String, or something " \
               "to call that returns one of these"

@@ -7,6 +7,7 @@ require "plait/values/secrets"
 module Plait
   module HTTP
     # What a wire says when something fails: exceptions, for the wire to raise.
+    # @api private
     module WireComplaints
       MISUSES = {
         in_use: "is in use: one exchange at a time, and its answer isn't there yet",

@@ -19,6 +19,7 @@ module Plait
     # - anything with `call(error)`, for an Exception or a {Refusal}: it returns [error, result].
     #
     # An exception may know better: what its `to_rpc_error` returns, [error, result], is sent as it is.
+    # @api private
     module ErrorFormat
       # Characters of a message.
       LONGEST = 16 * 1024

@@ -42,6 +42,7 @@ module Plait
     # that die, and serves nobody itself. Its signals are its own business; however it ends, the workers end too.
     class Server
       # What a server tells of itself, by methods whose names no other ones should have: they begin with "rpc.".
+      # @api private
       class Introspection
         METHODS = { "rpc.methods" => :list, "rpc.ping" => :ping, "rpc.stats" => :statistics }.freeze
 
@@ -74,6 +75,7 @@ module Plait
                            :idle_timeout, :message_timeout, :write_timeout, :handshake_timeout, :workers, keyword_init: true)
 
       # See {Server#initialize}.
+      # @api private
       class Options
         include ServerOptions
 

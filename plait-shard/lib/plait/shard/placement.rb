@@ -114,6 +114,7 @@ module Plait
       end
 
       # The table from which a hash is led to a node: an Array of [value, index of the node].
+      # @api private
       module Tables
         SLOTS = 16_384
         POINTS_PER_NODE = 160

@@ -47,6 +47,7 @@ module Plait
     Allocations = Struct.new(:items, :bytes, :objects, :strings, :retained_bytes, :retained_objects, :retained_strings,
                              :scope, keyword_init: true)
 
+    # @api private
     module Meters
       # How long each item took, from its start to its end.
       module Latency
@@ -66,6 +67,7 @@ module Plait
       end
 
       # What each worker did when, small enough to be drawn.
+      # @api private
       module Timeline
         # Workers that are kept, evenly spaced, and bars of all of them together.
         LANES = 32

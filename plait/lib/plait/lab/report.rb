@@ -16,6 +16,7 @@ require_relative "verdict"
 module Plait
   module Lab
     # Where and with what the figures were measured.
+    # @api private
     class Environment
       GEMS = %w[io-event memory_profiler concurrent-ruby async].freeze
 
@@ -166,10 +167,12 @@ module Plait
 
       # The same for a terminal.
       # @param width [Integer, nil] columns; nil: tables as wide as needed
-      # @param environment [Boolean] whether the first line tells where it was measured
+      # @param environment [Boolean] whether the first line says where it was measured
       # @param paint [#call] gives a text in styles: (text, *styles) => String
       # @return [Array<String>]
-      def lines(...) = TextReport.new(self, ...).lines
+      def lines(width: nil, environment: true, paint: ->(text, *) { text })
+        TextReport.new(self, width: width, environment: environment, paint: paint).lines
+      end
 
       # @return [String] one line
       def inspect = "#<#{self.class} #{@workload.name}: #{@rows.map(&:summary).join(", ")}>"

@@ -43,6 +43,7 @@ module Plait
     # - `:steps_skipped`: a cell that can't be run (any more) was passed over
     # - `:rounds_reduced` with `:rounds`: the budget is used up
     # - `:session_finished`
+    # @api private
     class Progress
       # @param listener [#call, nil]
       # @param total [Integer] steps

@@ -240,6 +240,7 @@ module Plait
     # It sits in the selector's own ready list, because the selector looks there with the GVL held, after its last
     # chance to be preempted and before it sleeps: a look from Ruby just before `select` can be overtaken by a push
     # whose wake-up then finds no sleeping thread (a lost wake-up).
+    # @api private
     class Inbox
       def initialize(scheduler, selector)
         @scheduler = scheduler

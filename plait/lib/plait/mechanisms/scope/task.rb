@@ -75,6 +75,7 @@ module Plait
     end
 
     # Which task waits for which, so that a wait that could never end is an error instead.
+    # @api private
     class Waits
       # So many tasks that wait for one another are looked through: a chain of thousands must not cost its square.
       FARTHEST = 64
