@@ -40,8 +40,9 @@ class NeedsTest < Minitest::Test
   private
 
   def of(path)
-    path = File.join(Support::ROOT, path)
-    files = Dir.glob("{test,plait*/test,.}/**/*_test.rb", base: path).map { |file| File.expand_path(file, path) }
-    Needs.of(File.directory?(path) ? files.uniq.reject { |file| file.include?("/vendor/") || file.include?("/tmp/") } : [path])
+    return Needs.of([File.join(Support::ROOT, path)]) if path.end_with?(".rb")
+
+    trees = path.empty? ? "{test,plait*/test}" : path
+    Needs.of(Dir.glob("#{trees}/**/*_test.rb", base: Support::ROOT).map { |file| File.join(Support::ROOT, file) })
   end
 end
