@@ -26,8 +26,6 @@ module Plait
   autoload :RPC, File.expand_path("plait/siblings/rpc", __dir__)
   autoload :Server, File.expand_path("plait/siblings/server", __dir__)
   autoload :Shard, File.expand_path("plait/siblings/shard", __dir__)
-  # In a process of Sidekiq, which finds the class of a job by its name.
-  Mechanisms.autoload :Sidekiq, File.expand_path("plait/siblings/sidekiq", __dir__)
 
   class << self
     # Runs the block for each item.

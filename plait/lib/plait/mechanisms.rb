@@ -16,11 +16,8 @@ module Plait
     # The gems that bring further ones, as a file plait/mechanisms/NAME.rb that calls {register}.
     GEMS = { sidekiq: "plait-sidekiq" }.freeze
     private_constant :GEMS
-    # Sidekiq's processes name the class of its jobs.
+    # A Sidekiq process names the class of its jobs, also where the program has required "plait" only.
     autoload :Sidekiq, File.expand_path("siblings/sidekiq", __dir__)
-
-    # A process of Sidekiq finds the class of its job by this name, also where the program has required "plait" only.
-    autoload :Sidekiq, "plait/mechanisms/sidekiq"
 
     @all = {}.freeze
 
@@ -40,7 +37,7 @@ module Plait
       def names = all.reject { |_, mechanism| mechanism.jobs_only? }.keys
 
       # @return [Array<Symbol>] of these, and of those that run nothing but jobs
-      def names_for_jobs = [*names, *GEMS.keys]
+      def names_for_jobs = all.keys | GEMS.keys
 
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
       # @return [Mechanism]
