@@ -254,12 +254,6 @@ static VALUE reason_of(VALUE self, VALUE status) {
     return rb_str_new_cstr(server_reason(NUM2INT(status)));
 }
 
-/* NativeServer.triplet(response): see Server::Triplet */
-static VALUE triplet_of(VALUE self, VALUE response) {
-    (void)self;
-    return plait_server_triplet(response);
-}
-
 /*
  * NativeServer.redirect(descriptor, to): from one moment to the next. IO#reopen, which does this too, raises in the threads that
  * are about to print, and forgets for a moment that the stream is not to be buffered.
@@ -282,7 +276,6 @@ void plait_init_server(VALUE plait) {
     rb_define_singleton_method(native, "define_core", define_core, 1);
     rb_define_singleton_method(native, "reason", reason_of, 1);
     rb_define_singleton_method(native, "redirect", redirect, 2);
-    rb_define_singleton_method(native, "triplet", triplet_of, 1);
     plait_server_init_exchange(native);
 }
 

@@ -198,9 +198,6 @@ void plait_server_respond(struct exchange *exchange, VALUE response);
 /* What is still to be sent of a body, an Array of Strings: they may be changed by who has made them. */
 struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE body);
 
-/* [status, headers, body], the status as a number; raises what is wrong with it. */
-VALUE plait_server_triplet(VALUE response);
-
 VALUE plait_server_handle(const struct exchange *exchange);
 
 #endif

@@ -313,11 +313,6 @@ static int status_of(VALUE value) {
     rb_raise(rb_eArgError, "a status is 101, or a whole number from 200 to 999, not %" PRIsVALUE, rb_inspect(value));
 }
 
-VALUE plait_server_triplet(VALUE response) {
-    VALUE array = triplet(response);
-    return rb_ary_new_from_args(3, INT2FIX(status_of(RARRAY_AREF(array, 0))), RARRAY_AREF(array, 1), RARRAY_AREF(array, 2));
-}
-
 /* A plain Array has nothing to close. */
 static bool is_plain(VALUE body) {
     return RB_TYPE_P(body, T_ARRAY) && RBASIC_CLASS(body) == rb_cArray;
