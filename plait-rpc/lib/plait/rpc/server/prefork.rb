@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
+require "tempfile"
 require_relative "prefork/control"
 require_relative "shift"
 require "plait/io/bell"
-require "plait/io/shared_numbers"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -13,6 +13,41 @@ module Plait
       # A server on several processes. The master serves nobody: it has opened the listening sockets, from which its workers
       # accept, starts them, replaces those who die, and ends them. They end with it, however it ends.
       class Prefork
+        # Numbers from 0 to 2^32 - 1 that a process and its forks share: each process writes its own and reads all. They are in
+        # a file without a name, which is gone with its last owner. A number is read and written whole.
+        class SharedNumbers
+          SIZE = 4
+          FORMAT = "L*"
+          private_constant :SIZE, :FORMAT
+
+          # @param count [Integer]
+          # @param initial [Integer] what each of them is
+          def initialize(count, initial = 0)
+            @count = count
+            @file = Tempfile.create(binmode: true)
+            File.unlink(@file.path)
+            @file.pwrite(([initial] * count).pack(FORMAT), 0)
+          end
+
+          # @param index [Integer]
+          # @param number [Integer]
+          def []=(index, number)
+            at_once { @file.pwrite([number].pack(FORMAT), index * SIZE) }
+          end
+
+          # @return [Array<Integer>]
+          def to_a = at_once { @file.pread(@count * SIZE, 0) }.unpack(FORMAT)
+
+          # In this process.
+          # @return [void]
+          def close = @file.close
+
+          private
+
+          # It is in memory: from Ruby 3.3 on a scheduler would have a thread of its own do it, and the fiber wait.
+          def at_once(&access) = Fiber.respond_to?(:blocking) ? Fiber.blocking(&access) : yield
+        end
+
         # How many connections each worker has, as all of them see it. The kernel gives a connection to whoever asks first, and
         # who is awake is always first: so those with more than others leave these a moment.
         class Scores
@@ -20,7 +55,7 @@ module Plait
           NOBODY = (1 << 32) - 1
 
           def initialize(workers)
-            @numbers = Io::SharedNumbers.new(workers, NOBODY)
+            @numbers = SharedNumbers.new(workers, NOBODY)
           end
 
           # In a worker: from now on it has that place.
@@ -85,7 +120,7 @@ module Plait
 
           def told = @shift ? @shift.statistics.transform_keys(&:name) : {}
         end
-        private_constant :Scores, :Assignment
+        private_constant :SharedNumbers, :Scores, :Assignment
 
         # Seconds between two looks at who has died.
         LOOK = 0.1

@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/io/shared_numbers"
+require "plait/rpc"
+require "plait/rpc/server/prefork"
 
 class SharedNumbersTest < Minitest::Test
-  def setup = @numbers = Plait::Io::SharedNumbers.new(3, 7)
+  Numbers = Plait::RPC::Server.const_get(:Prefork).const_get(:SharedNumbers)
+
+  def setup = @numbers = Numbers.new(3, 7)
 
   def teardown = @numbers.close
 
@@ -18,6 +21,6 @@ class SharedNumbersTest < Minitest::Test
   end
 
   def test_nothing_is_left_behind
-    assert_no_leaks { Plait::Io::SharedNumbers.new(1).close }
+    assert_no_leaks { Numbers.new(1).close }
   end
 end
