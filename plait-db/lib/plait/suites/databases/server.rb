@@ -23,9 +23,11 @@ module Plait
         HOST = "127.0.0.1"
         # Seconds for a server to start; raising it helps a slow disk.
         START = 60
+        # Seconds for a server to stop; raising it spares a slow disk a recovery.
+        STOP = 15
         FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin
                      /usr/local/opt/postgresql*/bin].freeze
-        private_constant :RANGE, :HOST, :START, :FOLDERS
+        private_constant :RANGE, :HOST, :START, :STOP, :FOLDERS
 
         # @param url [String, nil] of a user's own server
         def initialize(url = nil)
@@ -136,9 +138,12 @@ module Plait
           false
         end
 
+        # A server that does not stop in time is killed.
         def stop
           Process.kill(self.class::SIGNAL, @pid)
-          Process.wait(@pid)
+          deadline = Deadline.after(STOP)
+          sleep(0.02) until (ended = Process.waitpid(@pid, Process::WNOHANG)) || deadline.expired?
+          Process.kill(:KILL, @pid) && Process.wait(@pid) unless ended
         rescue SystemCallError
           nil # it has ended by itself
         ensure
