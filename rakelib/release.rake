@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../test/support/root"
+
 # Pushes the gems of the family in the order of their dependencies. A release that broke off is taken up where it was: a gem
 # that the registry has in this version is left out.
 class Release
-  ORDER = %w[plait plait-io plait-http plait-server plait-rpc plait-shard plait-db plait-sidekiq].freeze
-
   # @param specs [Array<Gem::Specification>]
   # @yieldparam command [Array<String>] runs it, and returns what it has printed
   def initialize(specs, &run)
-    @specs = specs.sort_by { |spec| ORDER.index(spec.name) || raise("#{spec.name} is not in the order of a release") }
+    @specs = specs.sort_by { |spec| Support::FAMILY.index(spec.name) }
     @run = run
   end
 
