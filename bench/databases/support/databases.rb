@@ -30,8 +30,7 @@ module Bench
       paths = Harness::GemPaths.new(ROOT)
       $LOAD_PATH.unshift(*paths.resolve(GEMS - paths.missing(GEMS)))
       require "plait"
-      require "plait/suites"
-      Plait::Suites.fetch("databases")
+      require "plait/suites/databases"
     end
 
     def with(server)
