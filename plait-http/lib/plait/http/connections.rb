@@ -104,14 +104,14 @@ module Plait
       end
       private_constant :Dialer
 
-      # Connections of one route, between two requests, at hand without the pool's lock: 64 threads that pass it on to each
-      # other for every request cost more than their requests. In the pool's books they are busy; so whoever waits for a
-      # connection first has them brought back, and as long as somebody waits nothing is put here.
+      # Idle connections of one route, taken and given back without the pool's lock: 64 threads that pass the lock on for every
+      # request cost more than their requests. The pool counts these connections as busy. A call that waits for a connection
+      # first returns them to the pool, and while a call waits none is put here.
       class Shelf
         # Whether Array#pop and #push are one step for other threads.
         SAFE = RUBY_ENGINE == "ruby"
 
-        # A connection, and since when nobody uses it (monotonic seconds).
+        # A connection, and since when it is idle (monotonic seconds).
         Place = Struct.new(:wire, :since)
 
         # @return [Array<Place>] the newest last

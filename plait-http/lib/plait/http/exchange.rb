@@ -8,8 +8,8 @@ require_relative "timeouts"
 
 module Plait
   module HTTP
-    # Somebody who is asked before each request goes out, and may answer in the server's place: what test libraries hook
-    # into. There is one for all clients of the process, or none.
+    # A hook for test libraries: a callable that gets each request before it goes out, and may answer in the server's place.
+    # A process has one for all its clients, or none.
     module Interception
       class << self
         # @return [#call, nil] called with a {Request}, the {Headers} that go out with it, and a block that sends it and
@@ -23,8 +23,8 @@ module Plait
     class Exchange
       # How often a message was sent, and whether it may be sent again.
       class Attempts
-        # How often a message of which the peer has done nothing goes to another connection, at once and uncounted. A server
-        # of HTTP/2 may turn away at any time whoever waits.
+        # Times a message that the peer refused unprocessed goes to another connection at once, uncounted as a retry. An HTTP/2
+        # server may refuse waiting requests at any time; raising it tries more connections before the call fails.
         TURNED_AWAY = 100
         private_constant :TURNED_AWAY
 

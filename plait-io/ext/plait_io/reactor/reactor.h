@@ -2,7 +2,7 @@
  * Connections that wait for their peer: an epoll(7) instance, 40 bytes each, and queues by the time since when they wait.
  *
  * One that is armed is told once, when something has come on it, and is nobody's business until it is armed again
- * (EPOLLONESHOT): so whoever is told has it for himself. Until then it costs nothing but its bytes.
+ * (EPOLLONESHOT): one thread alone gets the event. Until then it costs nothing but its bytes.
  *
  * A queue holds those that wait for the same reason, the oldest first, so that those that wait too long are found without
  * a look at the others. One that is told keeps its place: armed again with `keep`, its time goes on.

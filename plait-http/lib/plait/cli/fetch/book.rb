@@ -152,7 +152,7 @@ module Plait
 
         def resume
           state = @journal.load
-          return save if @output.offset.zero? # removed or never begun, whatever the journal tells
+          return save if @output.offset.zero? # an empty output makes the journal worthless
 
           check(state)
           @done = LineSet.new(state.done)

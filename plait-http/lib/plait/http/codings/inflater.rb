@@ -160,7 +160,7 @@ module Plait
       end
       private_constant :Deflate
 
-      # What a step found wrong; its decoder says where. Nobody else sees it.
+      # An inflating step found broken bytes. The decoder turns this error into one that says where.
       # @api private
       class Fault < StandardError; end
       private_constant :Fault

@@ -14,8 +14,8 @@ module Plait
     # The heads of a client's requests: what it sends with all of them, then what a request says itself.
     class Heads
       BODY_EXPECTED = %w[POST PUT PATCH].freeze
-      # What says where a request ends or whom it is for is looked at with each request: it must not be sent as somebody has
-      # given it, or the peer would take the next request for a part of this one.
+      # Fields that say where a request ends, or which host it is for. Each request checks them: a wrong one would let the
+      # peer take the next request for a part of this one.
       DELICATE = %w[host content-length transfer-encoding expect upgrade].freeze
       private_constant :BODY_EXPECTED, :DELICATE
 
@@ -73,7 +73,7 @@ module Plait
         trusted ? fields.merge(authorization(request.origin)) : fields
       end
 
-      # Of a body that is coded for the way it would be a part of the coded bytes, which nobody can decode.
+      # A request for a range asks for no content coding: a part of coded bytes can't be decoded.
       def part?(headers) = headers.key?("range")
 
       # With a base URL the client's credentials are for its origin, without one for all.
@@ -83,8 +83,8 @@ module Plait
         { "Authorization" => Auth.header(@options.auth) }
       end
 
-      # How long the body is, is not for callers to say: the next request would begin somewhere else. Where a body could be,
-      # the peer is told that there is none (RFC 9110 §8.6).
+      # The client computes the length of the body; a caller's wrong length would break the next request. A request without the
+      # body that its method allows says so by a length of 0 (RFC 9110 §8.6).
       def frame(fields, request, upload)
         fields.delete("Content-Length").delete("Transfer-Encoding")
         return fields.add("Transfer-Encoding", "chunked") if upload&.chunked?

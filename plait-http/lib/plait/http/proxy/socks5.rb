@@ -15,7 +15,7 @@ module Plait
         # What is said on one connection to a SOCKS5 proxy. Reads exactly what the proxy owes us: the next byte is the
         # origin's.
         class Talk
-          # The proxy works, and has not reached this address. Nobody else sees it.
+          # The proxy works and has not reached this address. Its message becomes that of a ConnectError.
           class Unreachable < StandardError; end
 
           VERSION = 5
