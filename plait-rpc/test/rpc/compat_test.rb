@@ -36,6 +36,13 @@ class RPCCompatTest < Minitest::Test
     assert_includes(result.err, "take out the other require")
   end
 
+  def test_it_loads_behind_plait_as_before_it
+    [%w[plait plait/rpc/compat], %w[plait/rpc/compat plait], %w[plait/rpc plait/rpc/compat]].each do |paths|
+      result = Support::FreshRuby.run("ARGV.each { |path| require path }; print MessagePack::RPC::Server", *paths)
+      assert_equal(["MessagePack::RPC::Server", ""], [result.out, result.err], paths)
+    end
+  end
+
   def test_no_method_of_ruby_can_be_called
     result = script(<<~RUBY)
       class Base; def inherited_one = 1; end

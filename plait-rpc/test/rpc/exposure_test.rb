@@ -201,6 +201,7 @@ class RPCExposureTest < Minitest::Test
     plain = Class.new(BasicObject) { def answer = 42 }
     assert_equal(42, Exposure.of(plain.new)["answer"].call([]))
     assert_equal(%w[answer], names(plain.new))
+    assert_instance_of(Plait::RPC::Server, Plait::RPC::Server.new(plain.new))
   end
 
   def test_blocks

@@ -1,11 +1,7 @@
 # frozen_string_literal: true
 
 require "msgpack"
-require "plait/values/errors"
-require_relative "client"
-require_relative "handler"
-require_relative "incoming"
-require_relative "server"
+require_relative "../rpc"
 
 MessagePack.const_defined?(:RPC, false) &&
   raise(Plait::UsageError, "msgpack-rpc is loaded already; plait/rpc/compat takes its place: take out the other require")
@@ -196,7 +192,7 @@ module Plait
         def serve(object, accept = nil) = tap { @served = [object, accept] }
 
         def listen(host, port, object = nil, accept = nil)
-          serve(object, accept) unless object.nil?
+          serve(object, accept) unless nil.equal?(object) # a BasicObject has no nil?
           object, accept = @served || raise("this server serves nothing yet: call serve first")
           @server = @over = @ran = nil if @over
           @server ||= RPC::Server.new(object, methods: accept, errors: ERRORS, introspection: false, **MANNER)

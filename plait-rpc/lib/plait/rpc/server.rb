@@ -164,7 +164,7 @@ module Plait
       def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
         @options = Options.build(options)
         extra = introspection ? Introspection.of(self) : {}
-        @handler = handler if handler.is_a?(Handler)
+        @handler = handler if Handler === handler # rubocop:disable Style/CaseEquality -- a BasicObject has no is_a?
         @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
         @listeners = []
         @bell = Io::Bell.new
