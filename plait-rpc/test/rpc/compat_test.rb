@@ -55,7 +55,7 @@ class RPCCompatTest < Minitest::Test
       end
       with(Service.new) do |client|
         puts(%i[inherited_one mixed_in own].map { |name| client.call(name) }.inspect)
-        %i[instance_eval send method_missing initialize system].each do |name|
+        %i[instance_eval send method_missing initialize system rpc.ping].each do |name|
           client.call(name, "1")
           puts("\#{name} was called")
         rescue MessagePack::RPC::RemoteError => e
@@ -63,7 +63,7 @@ class RPCCompatTest < Minitest::Test
         end
       end
     RUBY
-    refused = %w[instance_eval send method_missing initialize system].map { |name| "method `#{name}' is not accepted" }
+    refused = %w[instance_eval send method_missing initialize system rpc.ping].map { |name| "method `#{name}' is not accepted" }
     assert_equal(["[1, 2, 3]", *refused], result.lines.map(&:chomp))
   end
 
@@ -165,6 +165,71 @@ class RPCCompatTest < Minitest::Test
       assert_equal([".TransportError.StreamClosedError", "Plait::ConnectionClosed", "true"], [code, cause, kind])
       assert_match(/closed the connection.*hello/, message)
     end
+  end
+
+  def test_names_of_errors_are_compared_as_a_whole
+    result = script(<<~RUBY)
+      puts(%w[.CallError.Busy .CallError.Busy.Really .CallError.Busybody].map { |code|
+        MessagePack::RPC::RPCError.new(code).is?(".CallError.Busy")
+      }.inspect)
+    RUBY
+    assert_equal("[true, true, false]\n", result)
+  end
+
+  def test_a_result_that_is_not_there_yet_is_nil_and_a_closed_client_connects_again
+    skip_without_fibers
+    result = script(<<~RUBY)
+      class Service
+        def initialize = @go = Queue.new
+        def wait = @go.pop
+        def go(word) = @go.push(word) && word
+      end
+      with(Service.new) do |client|
+        future = client.call_async(:wait)
+        puts(future.result.inspect, future.error.inspect)
+        client.call(:go, "gone")
+        puts(future.get)
+        client.close
+        puts(client.call(:go, "again"))
+      end
+    RUBY
+    assert_equal("nil\nnil\ngone\nagain\n", result)
+  end
+
+  def test_what_closes_a_client
+    result = script(<<~RUBY)
+      require "timeout"
+      listener = TCPServer.new("127.0.0.1", 0)
+      ended = -> { Timeout.timeout(60) { listener.accept.read.empty? } }
+      MessagePack::RPC::Client.open("127.0.0.1", listener.addr[1]) { |client| client.notify(:hello) }
+      puts(ended.call)
+      pool = MessagePack::RPC::SessionPool.new
+      pool.get_session("127.0.0.1", listener.addr[1]).notify(:hello)
+      pool.close
+      puts(ended.call)
+    RUBY
+    assert_equal("false\nfalse\n", result)
+  end
+
+  # A client of Plait's waits 5 s for a server that was there.
+  def test_a_server_that_is_gone_is_an_error_at_once
+    result = script(<<~RUBY)
+      port = free_port
+      client = MessagePack::RPC::Client.new("127.0.0.1", port)
+      server = MessagePack::RPC::Server.new
+      server.listen("127.0.0.1", port, [1], %w[size])
+      serving = Thread.new { server.run }
+      puts(client.call(:size))
+      server.stop
+      serving.join
+      client.timeout = 4
+      begin
+        client.call(:size)
+      rescue MessagePack::RPC::RPCError => e
+        puts(e.class)
+      end
+    RUBY
+    assert_equal("1\nMessagePack::RPC::ConnectionTimeoutError\n", result)
   end
 
   def test_a_server_can_run_again_after_a_stop
