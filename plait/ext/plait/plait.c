@@ -45,6 +45,12 @@ static const struct plait_core core = {
     .native_end_wait = plait_native_end_wait,
 };
 
+/* fork_generation */
+static VALUE fork_generation(VALUE self) {
+    (void)self;
+    return UINT2NUM(generation);
+}
+
 static const rb_data_type_t core_type = {.wrap_struct_name = "plait_core", .flags = RUBY_TYPED_FREE_IMMEDIATELY};
 
 static void offer_core(VALUE plait) {
@@ -55,6 +61,9 @@ static void offer_core(VALUE plait) {
 RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
     pthread_atfork(NULL, NULL, count_fork);
+    rb_ext_ractor_safe(true); /* ractors ask, as they may ask for Process.pid */
+    rb_define_singleton_method(rb_define_module_under(plait, "Native"), "fork_generation", fork_generation, 0);
+    rb_ext_ractor_safe(false);
     plait_init_rulebook();
     plait_init_deadlines();
     plait_init_malloc(plait);

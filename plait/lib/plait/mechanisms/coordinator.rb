@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "timeout"
+require_relative "../native"
 require_relative "../values/errors"
 require_relative "../values/outcome"
+require_relative "../values/uninterruptible"
 require_relative "attempt"
 require_relative "failure"
 require_relative "interruption"
@@ -33,7 +35,7 @@ module Plait
       def each(&consumer)
         @consumer = consumer
         # An executor may have a thread already: one that was never assigned could not be ended.
-        Mechanisms.uninterruptible { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
+        Uninterruptible.run { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
         Finalizer.of(self, @executor)
         @pending = 0
         complete = false
@@ -192,13 +194,13 @@ module Plait
         # @param remains [#call]
         def initialize(remains)
           @remains = remains
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         # A finalizer runs in the middle of anything, so that it must not wait; and in a child that was forked meanwhile, which
         # has nothing to end.
         def call(_id)
-          Thread.new { @remains.call } if Process.pid == @pid
+          Thread.new { @remains.call } if Native.fork_generation == @generation
         rescue ThreadError
           nil # the system gives none, or the process ends, and all this with it
         end

@@ -4,15 +4,6 @@ require_relative "../values/errors"
 
 module Plait
   module Mechanisms
-    # Frozen constants, here and below: a literal makes a Hash at each call, and Ruby looks for interrupts there.
-    NEVER = { Object => :never }.freeze
-    private_constant :NEVER
-
-    # Runs the block to its end: no other thread raises into it, and no kill ends it.
-    # @return [Object] what the block returns
-    # @api private
-    def self.uninterruptible(&block) = Thread.handle_interrupt(NEVER, &block)
-
     # What ends a body from outside: raised at a point where it waits, so that its `ensure` blocks run. It is no
     # StandardError: a body's own `rescue => e` must not swallow it. It never reaches the caller, which sees a
     # {TimeoutError} or a {CancelledError} instead.

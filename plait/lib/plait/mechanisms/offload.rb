@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require_relative "../native"
 require_relative "../values/errors"
 require_relative "interruption"
 require_relative "state"
@@ -48,7 +49,7 @@ module Plait
           @jobs = []
           @threads = []
           @outstanding = 0
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         # @param stop [#call, nil] see {Plait.offload}
@@ -62,7 +63,7 @@ module Plait
         end
 
         # @return [Boolean] whether it is closed, or its threads stayed behind in the parent of a fork
-        def stale? = @closed || @pid != Process.pid
+        def stale? = @closed || @generation != Native.fork_generation
 
         # Ends the idle threads now and the busy ones after their job.
         def close
@@ -88,7 +89,7 @@ module Plait
 
         # Where the system gives no further thread, those that are there do the work.
         def start_thread
-          thread = Thread.handle_interrupt(Exception => :never) { Thread.new { work } }
+          thread = Thread.handle_interrupt(Exception => :never) { Thread.new { work } } # a kill gets in
           thread.name = "plait offload"
           thread.report_on_exception = false
           @threads << thread

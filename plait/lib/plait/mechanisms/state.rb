@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
-require_relative "interruption"
+require_relative "../values/uninterruptible"
 
 module Plait
   module Mechanisms
@@ -195,7 +195,7 @@ module Plait
         # An interrupt in the middle would lose a part of it.
         # @return [void]
         def restore
-          Mechanisms.uninterruptible do
+          Uninterruptible.run do
             @own&.execution_state = @execution_state
             undo(@locals, locals) { |name, value| @thread[name] = value }
             undo(@variables, variables) { |name, value| @thread.thread_variable_set(name, value) }

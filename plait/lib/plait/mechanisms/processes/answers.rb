@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../../native"
 require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../mechanism"
@@ -135,9 +136,9 @@ module Plait
         # @return [self]
         # @raise [ThreadError] when the system gives no thread
         def watch
-          pid = Process.pid
-          trap("INT") { raise Interrupt if Process.pid != pid }
-          trap("TERM") { Process.pid == pid ? stop_soon : raise(SignalException, "SIGTERM") }
+          parent = Native.fork_generation
+          trap("INT") { raise Interrupt if Native.fork_generation != parent }
+          trap("TERM") { Native.fork_generation == parent ? stop_soon : raise(SignalException, "SIGTERM") }
           @thread = Thread.new { listen }
           @thread.name = "plait guard"
           self

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../../values/deadline"
+require_relative "../../native"
 require_relative "../../values/errors"
+require_relative "../../values/uninterruptible"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "forking"
@@ -139,10 +141,10 @@ module Plait
 
         # A hook of a library around Process._fork may raise in the child, outside of the block.
         def fork_with(theirs, patience, copied, &body)
-          parent = Process.pid
+          parent = Native.fork_generation
           Forking.call(patience: patience, copied: copied) { live(theirs, &body) }
         ensure
-          exit!(1) if parent && Process.pid != parent
+          exit!(1) if parent && Native.fork_generation != parent
         end
 
         # In the child. `exit!`: the at_exit handlers and finalizers are the parent's. The mask outside keeps a late
@@ -250,7 +252,7 @@ module Plait
 
         # Runs a block to its end: nothing is raised in it from outside. (An Interrupt in the main thread is.)
         # @return [Object] what the block returns
-        def self.uninterruptible(&block) = at_once { Mechanisms.uninterruptible(&block) }
+        def self.uninterruptible(&block) = at_once { Uninterruptible.run(&block) }
 
         # Under any scheduler that is not ours. Async has no io_select up to 2.24; later it has one that waits on a thread too,
         # and leaves this thread behind, with the descriptors it waits for, when the wait is broken off (2.46).

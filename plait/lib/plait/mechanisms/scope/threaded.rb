@@ -2,6 +2,7 @@
 
 require_relative "."
 require_relative "../../values/errors"
+require_relative "../../values/uninterruptible"
 require_relative "../mends"
 require_relative "../fibers/pool"
 require_relative "../interruption"
@@ -40,7 +41,7 @@ module Plait
       def isolated(block, arguments) = @isolate.call(block, arguments) { postpone }
 
       # The scope would wait without end for a task that was admitted and never starts.
-      def take_on(task) = Mechanisms.uninterruptible { super }
+      def take_on(task) = Uninterruptible.run { super }
 
       # Masked except in the block, so that an interruption can't hit the bookkeeping.
       def start(task)

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+module Plait
+  # Blocks that run to their end: no other thread raises into them, and no kill ends them.
+  # @api private
+  module Uninterruptible
+    # A constant: a literal makes a Hash at each call, and Ruby looks for interrupts there.
+    NEVER = { Object => :never }.freeze
+    private_constant :NEVER
+
+    # @return [Object] what the block returns
+    def self.run(&block) = Thread.handle_interrupt(NEVER, &block)
+  end
+  private_constant :Uninterruptible
+end
