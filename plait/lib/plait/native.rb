@@ -21,8 +21,11 @@ module Plait
 
     # Tells the child of a fork from its parent: connections, threads and locks of the parent are no use to the child.
     # The extension counts forks, which costs no system call.
-    # @return [Integer] the same until this process is forked, and another one in the child
-    def self.fork_generation = Process.pid unless available?
+    # @!method self.fork_generation
+    #   @return [Integer] the same until this process is forked, and another one in the child
+    unless available?
+      def self.fork_generation = Process.pid
+    end
 
     # @param name [String] of an extension: "plait", or that of another gem, such as "plait_io"
     # @return [String, nil] its file, once it is loaded
