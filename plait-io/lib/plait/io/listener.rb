@@ -9,6 +9,7 @@ require_relative "stream"
 require_relative "native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module Io
@@ -30,8 +31,6 @@ module Plait
       # Seconds until it is asked again then: the first time, and at most.
       FIRST_PAUSE = 0.02
       LONGEST_PAUSE = 1.0
-      NEVER = { Object => :never }.freeze
-      private_constant :NEVER
 
       class << self
         # @param endpoint [Endpoint] with port 0 for any that is free; `tls://` needs tls:
@@ -222,7 +221,7 @@ module Plait
 
       # It does not ask for the peer's address, which {#stream} does.
       def accept_natively
-        Thread.handle_interrupt(NEVER) do # an interrupt here would leak the descriptor
+        Uninterruptible.run do # an interrupt here would leak the descriptor
           descriptor = NativeConnect.accept(@io, !@endpoint.unix?)
           ::Socket.for_fd(descriptor) if descriptor
         end
@@ -251,15 +250,15 @@ module Plait
       # A pipe that wakes the waiting thread: a close(2) would not (epoll forgets the socket), and a shutdown(2) would stop the
       # socket for all processes that have it.
       def open_wake
-        return if @wake && @pid == Process.pid
+        return if @wake && @generation == Native.fork_generation
 
-        @pid = Process.pid
+        @generation = Native.fork_generation
         @wake = IO.pipe
       end
 
       def release
         @io.close
-        @wake&.each(&:close) if @pid == Process.pid
+        @wake&.each(&:close) if @generation == Native.fork_generation
         @file&.remove
       end
     end

@@ -2,6 +2,7 @@
 
 require_relative "pool/checkout"
 require_relative "pool/state"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -39,7 +40,7 @@ module Plait
         @check_after = check_after
         @lock = Mutex.new
         @state = State.new(@limits)
-        @pid = Process.pid
+        @generation = Native.fork_generation
       end
 
       # Gives the block a connection, and takes it back when the block comes to its end; any other end of the block (an
@@ -185,7 +186,7 @@ module Plait
 
       def synchronized
         @lock.synchronize do
-          start_anew if @pid != Process.pid
+          start_anew if @generation != Native.fork_generation
           yield
         end
       end
@@ -194,7 +195,7 @@ module Plait
       def start_anew
         inherited = @state
         @state = State.new(@limits)
-        @pid = Process.pid
+        @generation = Native.fork_generation
         @inherited = inherited.busy.to_h { |connection| [connection, true] }.compare_by_identity
         inherited.idle.each { |connection| abandon(connection) }
       end

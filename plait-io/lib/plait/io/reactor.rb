@@ -98,7 +98,7 @@ module Plait
       private
 
       def start
-        @pid = Process.pid
+        @generation = Native.fork_generation
         @closed = false
         @woken = false
         @waiters = 0
@@ -108,7 +108,7 @@ module Plait
 
       # The child of a fork starts empty, and with a wake-up pipe of its own.
       def settle_in
-        return if @pid == Process.pid || @closed
+        return if @generation == Native.fork_generation || @closed
 
         @lock = Mutex.new
         @wake.each(&:close)

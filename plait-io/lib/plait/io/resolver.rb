@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -110,7 +111,7 @@ module Plait
           # @param deadline [Deadline, nil]
           # @return [Lookup, nil] the one under way, or a new one; nil when there was no thread for it by then
           def join(host, port, deadline = nil)
-            key = [Process.pid, host, port]
+            key = [Native.fork_generation, host, port]
             @lock.synchronize do
               until @running.key?(key) || room?
                 return if deadline&.expired?
@@ -130,7 +131,7 @@ module Plait
           def room?
             return true if @running.size < MOST
 
-            @running.delete_if { |(pid, _), _| pid != Process.pid }
+            @running.delete_if { |(generation, _), _| generation != Native.fork_generation }
             @running.size < MOST
           end
 

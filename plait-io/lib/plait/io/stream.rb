@@ -3,6 +3,7 @@
 require "io/wait"
 require "socket"
 require_relative "gather"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -47,7 +48,7 @@ module Plait
         @io = io
         @endpoint = endpoint
         @buffer = String.new(encoding: Encoding::BINARY)
-        @pid = Process.pid
+        @generation = Native.fork_generation
       end
 
       # @return [Boolean]
@@ -171,7 +172,7 @@ module Plait
         return if @closed
 
         @closed = true
-        return abandon if @pid != Process.pid # the connection is the parent's: a shutdown would end it for both
+        return abandon if @generation != Native.fork_generation # the connection is the parent's: a shutdown would end it for both
 
         @reading || @writing ? wake : release
       end

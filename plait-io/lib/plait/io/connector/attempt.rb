@@ -6,6 +6,7 @@ require_relative "../native"
 require_relative "../readiness"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module Io
@@ -93,8 +94,6 @@ module Plait
       class Attempt
         # Seconds until a UNIX socket whose backlog is full is asked again: there is nothing to wait for.
         PAUSE = 0.005
-        NEVER = { Object => :never }.freeze
-        private_constant :NEVER
 
         # @return [Socket, nil] nil once it was taken or closed
         attr_reader :socket
@@ -111,7 +110,7 @@ module Plait
         # @return [Boolean] whether it is connected already
         # @raise [SystemCallError]
         def start
-          Thread.handle_interrupt(NEVER) { @socket = Socket.new(@family, Socket::SOCK_STREAM, 0) }
+          Uninterruptible.run { @socket = Socket.new(@family, Socket::SOCK_STREAM, 0) }
           @options.apply(@socket, @family)
           Native.available? ? begin_natively : proceed
         end
@@ -143,7 +142,7 @@ module Plait
         # @param phases [Phases] the new owner
         # @return [Socket]
         def take(phases)
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             phases.socket = @socket
             @socket = nil
           end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "plait/native"
 require "plait/values/errors"
 
 module Plait
@@ -94,13 +95,13 @@ module Plait
         # @param path [String]
         def initialize(path)
           @path = path
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @identity = identity
         end
 
         # @return [void]
         def remove
-          File.unlink(@path) if @pid == Process.pid && ours?
+          File.unlink(@path) if @generation == Native.fork_generation && ours?
         rescue SystemCallError
           nil # it is gone
         end
