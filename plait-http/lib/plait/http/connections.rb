@@ -4,6 +4,7 @@ require "plait/io/connector"
 require "plait/io/native"
 require "plait/io/pool"
 require "plait/values/deadline"
+require "plait/values/uninterruptible"
 require_relative "connections/routes"
 require_relative "native_wire"
 require_relative "pure_wire"
@@ -19,9 +20,6 @@ module Plait
     class Connections
       # Makes connections: by way of a proxy, with TLS, with HTTP/2, where route and options want that.
       class Dialer
-        NEVER = { Object => :never }.freeze
-        private_constant :NEVER
-
         # @param options [Options]
         def initialize(options)
           @options = options
@@ -53,7 +51,7 @@ module Plait
         private
 
         def hand_over(wire, phases)
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             phases.socket = nil
             yield wire if block_given?
           end
@@ -87,7 +85,7 @@ module Plait
 
         # OpenSSL takes longer to load than all the rest.
         def tls
-          Thread.handle_interrupt(NEVER) { require "plait/io/tls" }
+          Uninterruptible.run { require "plait/io/tls" }
           return @options.tls unless @options.tls.is_a?(Hash)
 
           protocols = @options.http2 ? { alpn: http2::PROTOCOLS } : {}
@@ -98,7 +96,7 @@ module Plait
 
         # By a gem that not everybody has.
         def http2
-          Thread.handle_interrupt(NEVER) { require_relative "http2" }
+          Uninterruptible.run { require_relative "http2" }
           HTTP2
         end
       end
@@ -146,7 +144,7 @@ module Plait
         @shelf = Shelf.new
         @on_shelf = @limits[:max_idle] || @limits[:max]
         @waiting = @streak = @reused = 0
-        @pid = Process.pid
+        @generation = Native.fork_generation
       end
 
       # Gives the block a connection and takes it back; one whose exchange did not come to its end is closed.
@@ -160,7 +158,7 @@ module Plait
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
       def with(route, timeouts, deadline, anew: false)
         shelf = @shelf
-        unless shelf.for?(route) && @pid == Process.pid && !anew
+        unless shelf.for?(route) && @generation == Native.fork_generation && !anew
           return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
         end
 
@@ -237,7 +235,7 @@ module Plait
         checkout(route, timeouts, deadline, anew: anew) { |taken| wire = taken }
         yield wire
       ensure # (one whose exchange was broken off has closed itself)
-        Thread.handle_interrupt(NEVER) { checkin(wire) if wire }
+        Uninterruptible.run { checkin(wire) if wire }
       end
 
       def put_back(place, shelf, whole)
@@ -251,11 +249,11 @@ module Plait
 
       # In the child of a fork all connections are the parent's.
       def promote(route)
-        start_anew if @pid != Process.pid
+        start_anew if @generation != Native.fork_generation
         return @streak = 0 unless route.equal?(@last) || (@last = route).nil?
         return if (@streak += 1) < HOT || @closed || !Shelf::SAFE
 
-        Thread.handle_interrupt(NEVER) { change_shelf(Shelf.new(route)) }
+        Uninterruptible.run { change_shelf(Shelf.new(route)) }
       end
 
       def change_shelf(shelf)
@@ -266,7 +264,7 @@ module Plait
       end
 
       def start_anew
-        @pid = Process.pid
+        @generation = Native.fork_generation
         @waiting = 0
         clear(@shelf)
       end
@@ -282,7 +280,7 @@ module Plait
       def clear(shelf)
         return if shelf.places.empty?
 
-        Thread.handle_interrupt(NEVER) do
+        Uninterruptible.run do
           while (place = shelf.places.pop)
             checkin(place.wire)
           end

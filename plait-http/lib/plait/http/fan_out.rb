@@ -9,6 +9,7 @@ require "plait/mechanisms/options"
 require "plait/mechanisms/threads"
 require "plait/values/errors"
 require "plait/values/outcome"
+require "plait/values/uninterruptible"
 require_relative "fan_out/crew"
 require_relative "fan_out/feed"
 require_relative "fan_out/lane"
@@ -25,8 +26,6 @@ module Plait
       class Gang
         # Answers that wait for the caller, for each thread; then the threads wait too.
         BACKLOG = 8
-        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
-        private_constant :NEVER
 
         # @param items [Array]
         # @param limit [Integer] threads at most
@@ -49,7 +48,7 @@ module Plait
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
-          Thread.handle_interrupt(NEVER) { shut(complete) }
+          Uninterruptible.run { shut(complete) }
         end
 
         # Ends what is in flight.

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "http2/connection"
 require_relative "http2/engine"
 require_relative "http2/call"
@@ -168,8 +170,7 @@ module Plait
       class Sharing
         # Keys of which is known that their peer does not speak HTTP/2.
         KNOWN = 1024
-        NEVER = { Object => :never }.freeze
-        private_constant :KNOWN, :NEVER
+        private_constant :KNOWN
 
         # @param limits [Protocols::HTTP1::Limits, nil]
         def initialize(limits: nil)
@@ -180,7 +181,7 @@ module Plait
           @places = Hash.new(0).compare_by_identity
           @connecting = {}
           @others = {}
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         # @param key [Object] of a Hash
@@ -210,7 +211,7 @@ module Plait
 
         # @return [Wire, nil] nil: the caller is the one to connect
         def find(key, origin, deadline, take)
-          start_anew if @pid != Process.pid
+          start_anew if @generation != Native.fork_generation
           loop do
             connection = @connections[key]
             return place(connection, origin, take) if connection&.usable?
@@ -233,9 +234,9 @@ module Plait
           return other(key, [socket, phases]) unless socket.respond_to?(:alpn_protocol) && socket.alpn_protocol == "h2"
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
-          Thread.handle_interrupt(NEVER) { @lock.synchronize { place(@connections[key] = connection, origin, take) } }
+          Uninterruptible.run { @lock.synchronize { place(@connections[key] = connection, origin, take) } }
         ensure
-          Thread.handle_interrupt(NEVER) { @lock.synchronize { @connecting.delete(key) && @changed.broadcast } }
+          Uninterruptible.run { @lock.synchronize { @connecting.delete(key) && @changed.broadcast } }
         end
 
         def other(key, answer)
@@ -248,7 +249,7 @@ module Plait
 
         # A connection is closed with its last place.
         def place(connection, origin, take)
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             @places[connection] += 1
             Wire.new(connection, origin) { give_back(connection) }.tap { |wire| take&.call(wire) }
           end
@@ -269,7 +270,7 @@ module Plait
         def start_anew
           @connections.each_value(&:abandon)
           [@connections, @places, @connecting].each(&:clear)
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         def too_late(origin)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/io/stream"
+require "plait/native"
 require "plait/protocols/http1"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -84,7 +85,7 @@ module Plait
         @uses_left = @kept_for = @kept_until = Float::INFINITY
         @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if @stream.tls?)]
         @guard = Mutex.new
-        @pid = Process.pid
+        @generation = Native.fork_generation
       end
 
       # @return [BasicSocket, Io::TLS::Socket]
@@ -233,7 +234,7 @@ module Plait
 
       private
 
-      def ours? = @pid == Process.pid
+      def ours? = @generation == Native.fork_generation
 
       def exchange(state)
         locked = @guard.try_lock or misuse!(:in_use)

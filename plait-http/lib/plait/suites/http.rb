@@ -4,6 +4,7 @@ require "etc"
 require "net/http"
 require "socket"
 require "plait/lab"
+require "plait/native"
 require "plait/suites/common/suite"
 require_relative "../http"
 require_relative "http/embedded_target"
@@ -46,7 +47,7 @@ module Plait
         def initialize(row)
           @row = row
           @idle = []
-          @owner = Process.pid
+          @generation = Native.fork_generation
           @lock = Mutex.new
         end
 
@@ -68,7 +69,7 @@ module Plait
         # A connection that was opened before a fork is the parent's.
         def take
           @lock.synchronize do
-            @idle.clear.then { @owner = Process.pid } unless @owner == Process.pid
+            @idle.clear.then { @generation = Native.fork_generation } unless @generation == Native.fork_generation
             @idle.pop
           end
         end

@@ -5,6 +5,7 @@ require_relative "../native_wire"
 require_relative "../request"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module HTTP
@@ -12,9 +13,6 @@ module Plait
       # What one member of a crew sends its requests on. It keeps its connection as long as the next request is to the same
       # origin: then neither the pool is asked, nor anything made but the response.
       class Lane
-        NEVER = { Object => :never }.freeze
-        private_constant :NEVER
-
         # One request, on a lane of its own.
         # @return [Response]
         def self.once(client, timeouts, deadline, item)
@@ -100,7 +98,7 @@ module Plait
         def release
           return unless @wire
 
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             wire = @wire
             @wire = nil
             @used = false
@@ -159,7 +157,7 @@ module Plait
         def give_up
           return false unless @wire
 
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             wire = @wire
             @wire = nil
             stale = @connections.stale?(wire, used: @used)

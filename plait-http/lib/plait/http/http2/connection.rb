@@ -2,6 +2,7 @@
 
 require_relative "call"
 require "plait/io/channel"
+require "plait/native"
 require_relative "crew"
 require_relative "session"
 require_relative "../headers"
@@ -36,7 +37,7 @@ module Plait
           @limits = limits || Protocols::HTTP1::Limits.new
           @session = Session.new
           @crew = Crew.new(@channel, @session) { |call, reason| complaint(call, reason) }
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         # @return [Io::TLS::Socket, BasicSocket]
@@ -132,7 +133,7 @@ module Plait
 
         private
 
-        def foreign? = @pid != Process.pid
+        def foreign? = @generation != Native.fork_generation
 
         # A call that is left early is reset; one that is streamed goes on.
         def exchange(fields, timeouts, deadline, streamed: false)

@@ -2,6 +2,7 @@
 
 require "net/http"
 require "socket"
+require "plait/native"
 require "plait/values/deadline"
 
 module Plait
@@ -125,7 +126,7 @@ module Plait
         # @param io [Socket, OpenSSL::SSL::SSLSocket] connected
         def initialize(io)
           @io = io
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @idle_since = Deadline.now
           @kept_for = @uses_left = Float::INFINITY
         end
@@ -134,7 +135,7 @@ module Plait
         def used? = @used
 
         # @return [Boolean] whether a fork got it from its parent, who still uses it
-        def foreign? = @pid != Process.pid
+        def foreign? = @generation != Native.fork_generation
 
         # Notes that an exchange on it is over.
         # @param kept_for [Numeric, nil] seconds for which the peer has said it keeps it

@@ -2,8 +2,10 @@
 
 require "net/http"
 require "timeout"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "stock"
 
 module Plait
@@ -110,11 +112,11 @@ module Plait
           @key = key
           @patience = patience
           @state = :new
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         # @return [Boolean] whether a fork got it from its parent
-        def foreign? = @pid != Process.pid
+        def foreign? = @generation != Native.fork_generation
 
         # @return [Boolean] whether it stands for a connection, or for the right to open one
         def valid? = (@state == :held || @state == :resting) && !foreign?
@@ -216,12 +218,11 @@ module Plait
       # scheduler, which Ruby before 3.3 does not survive when threads want the same one.
       class Pool
         COUNTED = %i[opened reused stale evicted discarded waited].freeze
-        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
 
         # @param settings [Settings]
         def initialize(settings = Settings.new)
           @lock = Thread::Mutex.new
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @stock = Stock.new(settings)
         end
 
@@ -280,7 +281,7 @@ module Plait
 
         # Connections are closed when the lock is free again: with TLS that writes.
         def exclusively(&block)
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             Thread.pass until @lock.try_lock
             begin
               with_stock(&block)
@@ -293,7 +294,7 @@ module Plait
         end
 
         def with_stock
-          doomed = begin_anew if @pid != Process.pid
+          doomed = begin_anew if @generation != Native.fork_generation
           @stock.settle_lost
           yield(@stock)
         ensure
@@ -303,7 +304,7 @@ module Plait
         # In a fork all connections are its parent's.
         # @return [Array<Connection>]
         def begin_anew
-          @pid = Process.pid
+          @generation = Native.fork_generation
           inherited = @stock.shelves.flat_map(&:idle)
           @stock = Stock.new(settings)
           inherited

@@ -5,6 +5,7 @@ require "plait/mechanisms/mends"
 require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ours
 require "plait/protocols/http1/syntax"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "connection"
 require_relative "pool"
 
@@ -167,7 +168,7 @@ module Plait
         def start
           super
         ensure
-          Thread.handle_interrupt(Pool::NEVER) { do_finish if block_given? && @socket.is_a?(PooledSocket) }
+          Uninterruptible.run { do_finish if block_given? && @socket.is_a?(PooledSocket) }
         end
 
         # In mid-exchange, how often Net::HTTP may try. See {Exchange#retries}.
@@ -188,13 +189,13 @@ module Plait
           @last_communicated = nil
           kept = true
         ensure
-          Thread.handle_interrupt(Pool::NEVER) { plait_give_up(pool, lease) unless kept }
+          Uninterruptible.run { plait_give_up(pool, lease) unless kept }
         end
 
         def do_finish
           return super unless @socket.is_a?(PooledSocket)
 
-          Thread.handle_interrupt(Pool::NEVER) do
+          Uninterruptible.run do
             @started = false
             socket, @socket = @socket, nil
             socket.release
