@@ -5,6 +5,7 @@ require_relative "pure_wire"
 require_relative "../protocols/messagepack_rpc"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module RPC
@@ -358,7 +359,7 @@ module Plait
       # (Not under the lock, nor to be interrupted: who has begun hands on what he takes.) One at a time, so that what came
       # first is handed on first.
       def hand_on_arrived
-        Thread.handle_interrupt(Object => :never) do
+        Uninterruptible.run do
           next unless exclusively { !@handing_on && (@handing_on = true) }
 
           hand_on_in_order

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "plait/io/gather"
+require "plait/native"
 require "plait/values/deadline"
 
 module Plait
@@ -42,7 +43,7 @@ module Plait
         @parser = parser
         @pieces = []
         @pushed = @sent = @received = 0
-        @pid = Process.pid
+        @generation = Native.fork_generation
         @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if io.respond_to?(:alpn_protocol))]
       end
 
@@ -100,7 +101,7 @@ module Plait
       end
 
       # @return [Boolean] whether it is another process's: of the parent of a fork
-      def foreign? = @pid != Process.pid
+      def foreign? = @generation != Native.fork_generation
 
       # Ends every wait, and leaves the descriptor to who waits.
       def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) unless foreign? }

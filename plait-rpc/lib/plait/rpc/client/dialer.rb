@@ -7,6 +7,7 @@ require_relative "../../protocols/messagepack_rpc"
 require "plait/io/connector"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module RPC
@@ -90,9 +91,6 @@ module Plait
 
       # Makes the connections of a client.
       class Dialer
-        NEVER = { Object => :never }.freeze
-        private_constant :NEVER
-
         def initialize(endpoint, options)
           @endpoint = endpoint
           @options = options
@@ -111,13 +109,13 @@ module Plait
           connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, **@options.for_connection)
           introduce(connection, deadline)
           reside(connection) if dispatcher
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             yield connection if block_given?
             done = true
           end
           connection
         ensure
-          Thread.handle_interrupt(NEVER) { (connection || socket || phases)&.close unless done }
+          Uninterruptible.run { (connection || socket || phases)&.close unless done }
         end
 
         private

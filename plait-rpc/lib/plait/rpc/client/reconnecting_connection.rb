@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module RPC
@@ -16,8 +18,6 @@ module Plait
         # Seconds between two attempts: the first pause, and the longest.
         FIRST_PAUSE = 0.05
         LONGEST_PAUSE = 1.0
-        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
-        private_constant :NEVER
 
         # @param patience [Numeric] seconds for which a server that is gone is waited for
         # @yieldparam deadline [Deadline, nil]
@@ -54,14 +54,14 @@ module Plait
         private_constant :Attempt
 
         def start_anew
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @lock = Mutex.new
           @changed = ConditionVariable.new
           @attempt = @gone = @failure = nil
         end
 
         def find(limit)
-          start_anew if @pid != Process.pid
+          start_anew if @generation != Native.fork_generation
           @lock.synchronize { find_or_begin(limit) } || run(limit)
         end
 
@@ -94,7 +94,7 @@ module Plait
           failure = e unless limit && Deadline.now >= limit # others may have more time: one of them tries itself
           raise
         ensure
-          Thread.handle_interrupt(NEVER) { @lock.synchronize { conclude(connection, failure) } }
+          Uninterruptible.run { @lock.synchronize { conclude(connection, failure) } }
         end
 
         def conclude(connection, failure)
