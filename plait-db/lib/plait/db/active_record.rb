@@ -5,6 +5,7 @@ require_relative "detached_call"
 require_relative "driver"
 require_relative "errors"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 Plait::DB::Driver.load("activerecord", ">= 7.1", "< 9", feature: "active_record") { require "active_record" }
 
@@ -36,10 +37,9 @@ module Plait
         end
       end
 
-      NEVER = { Object => :never }.freeze
       # The fiber's variable with the connection that it has got, and its block has not, or no longer.
       KEY = :plait_active_record_leased
-      private_constant :NEVER, :KEY
+      private_constant :KEY
 
       # Throws away what was cut, and what an interrupt has parted from its user.
       module Discarding
@@ -56,20 +56,20 @@ module Plait
               Thread.current[KEY] = connection
             end
           ensure
-            Thread.handle_interrupt(NEVER) { recover }
+            Uninterruptible.run { recover }
           end
         end
 
         # As ActiveRecord's own, which an interrupt would leave half done: nothing in here waits for a server.
-        def checkin(...) = Thread.handle_interrupt(NEVER) { super }
+        def checkin(...) = Uninterruptible.run { super }
 
         # As {checkin}.
-        def remove(...) = Thread.handle_interrupt(NEVER) { super }
+        def remove(...) = Uninterruptible.run { super }
 
         private
 
         # As {checkin}: a connection connects when it is first used.
-        def try_to_checkout_new_connection(...) = Thread.handle_interrupt(NEVER) { super }
+        def try_to_checkout_new_connection(...) = Uninterruptible.run { super }
 
         def recover
           connection = Thread.current[KEY]
@@ -94,7 +94,7 @@ module Plait
       # Of a connection.
       module Leasing
         # As ActiveRecord's own.
-        def lease = Thread.handle_interrupt(NEVER) { super.tap { Thread.current[KEY] = self } }
+        def lease = Uninterruptible.run { super.tap { Thread.current[KEY] = self } }
       end
 
       # Of the queue for connections. ActiveRecord counts an interrupted fiber as waiting to the end, and lets the

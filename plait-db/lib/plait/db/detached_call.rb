@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "plait/native"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module DB
@@ -10,9 +12,7 @@ module Plait
     class DetachedCall
       # Threads at once; raising it lets more callers connect together. A later call waits for one of them to end, as fibers can.
       MOST = 64
-      # Around changes of the state alone, and never a wait: this mask would go before the caller's.
-      NEVER = { Object => :never }.freeze
-      private_constant :MOST, :NEVER
+      private_constant :MOST
 
       # Counts the threads, and keeps the calls that wait for one, in the order of asking.
       class Line
@@ -69,8 +69,8 @@ module Plait
         # @api private
         def line
           @lock.synchronize do
-            @line = Line.new if @pid != Process.pid
-            @pid = Process.pid
+            @line = Line.new if @generation != Native.fork_generation
+            @generation = Native.fork_generation
             @line
           end
         end
@@ -89,7 +89,7 @@ module Plait
       # Does not wait for the block.
       # @return [self]
       def start
-        Thread.handle_interrupt(NEVER) { self.class.line.enter(self) }
+        Uninterruptible.run { self.class.line.enter(self) }
         self
       end
 
@@ -102,13 +102,13 @@ module Plait
         wait
         raise @error if @error
 
-        Thread.handle_interrupt(NEVER) do
+        Uninterruptible.run do
           take.call(@value)
           @taken = true
           @value
         end
       ensure
-        Thread.handle_interrupt(NEVER) { leave }
+        Uninterruptible.run { leave }
       end
 
       # @return [void]

@@ -3,7 +3,9 @@
 require_relative "cut"
 require_relative "driver"
 require_relative "errors"
+require "plait/native"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 Plait::DB::Driver.load("mongo", "~> 2.20") { require "mongo" }
 
@@ -95,7 +97,7 @@ module Plait
       end
 
       # @return [void]
-      def close = @lock.synchronize { @client&.close if @pid == Process.pid }
+      def close = @lock.synchronize { @client&.close if @generation == Native.fork_generation }
 
       # @return [String] without the password
       def inspect = "#<#{self.class} #{@address}>"
@@ -112,11 +114,11 @@ module Plait
 
       # The threads that watch the servers, and the connections, are the parent's after a fork.
       def client
-        return @client if @pid == Process.pid
+        return @client if @generation == Native.fork_generation
 
         @lock.synchronize do
-          @client = ::Mongo::Client.new(@address.url, @options) if @pid != Process.pid
-          @pid = Process.pid
+          @client = ::Mongo::Client.new(@address.url, @options) if @generation != Native.fork_generation
+          @generation = Native.fork_generation
           @client
         end
       end
@@ -130,7 +132,6 @@ module Plait
       # An interrupt (a timeout, a kill) leaves the driver's counts wrong, which is put right here: a caller that waits for a
       # place, or has just been given one, would take it along, and in the end no caller would get a connection.
       module Discarding
-        NEVER = { Object => :never }.freeze
         # The fiber's variable, and the connection's, that names the call that asks for it or has it.
         KEY = :plait_mongo_claim
         OWNER = :@plait_mongo_claim
@@ -138,11 +139,11 @@ module Plait
         Claim = Struct.new(:served, :connection)
         # Of the driver's versions not each counts there.
         COUNTS = ::Mongo::Server::ConnectionPool.private_method_defined?(:wait_for_connection)
-        private_constant :NEVER, :KEY, :OWNER, :Claim, :COUNTS
+        private_constant :KEY, :OWNER, :Claim, :COUNTS
 
         # As the driver's own. A thread that is interrupted in the middle of it would take a place of the pool along.
         def check_in(connection)
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             super
             connection.instance_variable_get(OWNER)&.connection = nil
           end
@@ -157,7 +158,7 @@ module Plait
             Cut.watch(->(_) { connection.disconnect!(reason: :error) }) { yield connection }
           end
         ensure
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             Thread.current[KEY] = before
             settle(claim) if claim
           end
@@ -174,7 +175,7 @@ module Plait
         end
 
         def get_connection(...)
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             super.tap { |connection| own(connection) if connection }
           end
         end

@@ -13,6 +13,7 @@ require "plait/io/pool/checkout"
 require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "pool/state"
 require_relative "pool/upkeep"
 
@@ -144,7 +145,7 @@ module Plait
       begin
         use(obtain(claim, timeout), &block)
       ensure
-        Thread.handle_interrupt(NEVER) { settle(claim) }
+        Uninterruptible.run { settle(claim) }
       end
     end
 
@@ -160,13 +161,13 @@ module Plait
       claim = Io::Pool::Checkout.new(nil)
       taken = nil
       entry = obtain(claim, timeout)
-      Thread.handle_interrupt(NEVER) do
+      Uninterruptible.run do
         take&.call(entry.connection)
         taken = @out[entry.connection] = entry
       end
       entry.connection
     ensure
-      Thread.handle_interrupt(NEVER) { settle(claim) if claim && !taken }
+      Uninterruptible.run { settle(claim) if claim && !taken }
     end
 
     # @return [void]
@@ -183,7 +184,7 @@ module Plait
     def sweep
       now = Deadline.now
       @sweep_at = @upkeep.next_sweep(now)
-      Thread.handle_interrupt(NEVER) { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
+      Uninterruptible.run { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
     end
 
     # Closes what is idle.
@@ -202,7 +203,7 @@ module Plait
 
     # In the child of a fork, before anything else is done there.
     # @api private
-    def abandon = @pid == Process.pid || start_anew
+    def abandon = @generation == Native.fork_generation || start_anew
 
     # @return [Boolean]
     def closed? = @closed
@@ -218,7 +219,7 @@ module Plait
     private
 
     def open
-      @pid = Process.pid
+      @generation = Native.fork_generation
       @state = State.new(@options.size)
       @idle = @state.idle
       @waiting = @state.waiting
@@ -237,7 +238,7 @@ module Plait
       error = e
       raise
     ensure
-      Thread.handle_interrupt(NEVER) do
+      Uninterruptible.run do
         Thread.current[@key] = nil
         take_back(entry, finished, error)
       end
@@ -276,7 +277,7 @@ module Plait
       nil
     end
 
-    def connect(claim) = @upkeep.connect(@pid) { |entry| synchronized { @state.enter(claim, entry) } }
+    def connect(claim) = @upkeep.connect(@generation) { |entry| synchronized { @state.enter(claim, entry) } }
 
     # A claim is over: a connection or place that it still has goes back.
     def settle(claim)
@@ -289,7 +290,7 @@ module Plait
     # @param finished [Boolean] whether the block came to its end
     # @param error [StandardError, nil] what has ended it
     def take_back(entry, finished, error)
-      Thread.handle_interrupt(NEVER) do
+      Uninterruptible.run do
         next if inherited?(entry)
 
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
@@ -304,20 +305,20 @@ module Plait
 
     def lingers?(entry, state = @state) = @options.linger&.call(entry.connection, -> { locked { state.depart } })
 
-    def bring_back(connection, whole) = Thread.handle_interrupt(NEVER) { take_back(checked_out(connection), whole, nil) }
+    def bring_back(connection, whole) = Uninterruptible.run { take_back(checked_out(connection), whole, nil) }
 
     def checked_out(connection)
       @out.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
     end
 
-    def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+    def locked(&block) = Uninterruptible.run { synchronized(&block) }
 
     # @yieldreturn [Array<Entry>] what is to be closed; the pool's lock is held
-    def close_all(&block) = Thread.handle_interrupt(NEVER) { @upkeep.close(synchronized(&block)) }
+    def close_all(&block) = Uninterruptible.run { @upkeep.close(synchronized(&block)) }
 
     def synchronized
       @lock.synchronize do
-        start_anew if @pid != Process.pid
+        start_anew if @generation != Native.fork_generation
         yield
       end
     end
@@ -328,7 +329,7 @@ module Plait
       @upkeep.abandon_all
     end
 
-    def inherited?(entry) = entry.pid != Process.pid
+    def inherited?(entry) = entry.generation != Native.fork_generation
 
     def too_late
       @options.too_late(@state.waiting.size).tap { @upkeep.statistics.count(:timeouts) }

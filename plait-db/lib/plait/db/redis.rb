@@ -4,6 +4,7 @@ require_relative "driver"
 require_relative "errors"
 require_relative "session"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 Plait::DB::Driver.load("redis-client", "~> 0.22", feature: "redis_client") { require "redis_client" }
 
@@ -134,7 +135,7 @@ module Plait
       end
 
       # The driver connects at the first command.
-      def begin_anew = Thread.handle_interrupt(Object => :never) { @driver = connect }
+      def begin_anew = Uninterruptible.run { @driver = connect }
 
       def connect
         middlewares = [Client::Noting, *@options[:middlewares]]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/io/pool"
+require "plait/native"
 
 module Plait
   class Pool
@@ -12,18 +13,18 @@ module Plait
       attr_reader :made_at
       # @return [Float] monotonic seconds after which it has to be looked at before it is used again
       attr_reader :good_until
-      # @return [Integer] the process that made it
-      attr_reader :pid
+      # @return [Integer] of the process that made it, by forks
+      attr_reader :generation
       # @return [Io::Pool::Claim, nil] that has it
       attr_accessor :holder
 
       # @param retire_at [Float] monotonic seconds
-      def initialize(connection, made_at, retire_at, pid)
+      def initialize(connection, made_at, retire_at, generation)
         @connection = connection
         @made_at = made_at
         @retire_at = retire_at
         @good_until = made_at
-        @pid = pid
+        @generation = generation
         @holder = nil
       end
 

@@ -1,15 +1,13 @@
 # frozen_string_literal: true
 
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "state"
 
 module Plait
   class Pool
-    # A mask around changes of the state alone.
-    NEVER = { Object => :never }.freeze
-    private_constant :NEVER
-
     # `Timeout.timeout` without a class raises a StandardError where the one of Ruby 3.1 limits a fiber, and so does Async.
     OUTSIDE = %w[Timeout::Error Async::TimeoutError].freeze
     private_constant :OUTSIDE
@@ -105,7 +103,7 @@ module Plait
 
       private
 
-      def exclusively(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
+      def exclusively(&block) = Uninterruptible.run { @lock.synchronize(&block) }
     end
 
     # Makes connections, looks after them and closes them, as the options say; knows nothing of their users.
@@ -127,14 +125,14 @@ module Plait
       def begin = @statistics = Statistics.new
 
       # An interrupt that the caller has masked does not come while a connection is made: a mask here goes before the caller's.
-      # @param pid [Integer]
+      # @param generation [Integer]
       # @yieldparam entry [Entry] which has a user behind the block; if the block raises, its connection is closed
       # @return [Entry]
-      def connect(pid)
+      def connect(generation)
         entry = taken = nil
         connection = @connect.call
-        Thread.handle_interrupt(NEVER) do
-          entry = entry_of(connection, pid)
+        Uninterruptible.run do
+          entry = entry_of(connection, generation)
           yield entry
           taken = entry
         ensure
@@ -196,10 +194,10 @@ module Plait
 
       private
 
-      def entry_of(connection, pid)
+      def entry_of(connection, generation)
         now = Deadline.now
         @statistics.count(:connected)
-        Entry.new(connection, now, now + lifetime, pid).tap { |entry| @lock.synchronize { @entries[entry] = true } }
+        Entry.new(connection, now, now + lifetime, generation).tap { |entry| @lock.synchronize { @entries[entry] = true } }
       end
 
       # @return [StandardError, nil] which came meanwhile, and is the caller's
