@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "plait/native"
 require "plait/values/errors"
 require "plait/values/system_reason"
 
@@ -49,7 +50,7 @@ module Plait
       def add(env, status, seconds)
         return @lost += 1 if @lines.size >= MOST
 
-        begin_anew if @pid != Process.pid
+        begin_anew if @generation != Native.fork_generation
         @lines << @format.line(env, status, seconds)
         @writer = Thread.new { write_always } unless @writer&.alive?
       end
@@ -69,7 +70,7 @@ module Plait
       # Writes what is left.
       # @return [void]
       def close
-        return unless @pid == Process.pid
+        return unless @generation == Native.fork_generation
 
         @closing = true
         @lines.close
@@ -86,7 +87,7 @@ module Plait
 
       # A fork has its parent's lines, which are none of its own, and not its thread.
       def begin_anew
-        @pid = Process.pid
+        @generation = Native.fork_generation
         @writer = @writing = nil
         @lines = Thread::Queue.new
       end

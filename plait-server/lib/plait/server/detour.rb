@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "stray"
+require "plait/native"
 require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
@@ -67,10 +68,10 @@ module Plait
         end
 
         def answer(env)
-          process = Process.pid
+          generation = Native.fork_generation
           with_whole_body(@app.call(env))
         ensure
-          Stray.end unless process == Process.pid
+          Stray.end unless generation == Native.fork_generation
         end
 
         # The body is read and closed on the thread that called the app, since it may hold locks or connections of that thread.

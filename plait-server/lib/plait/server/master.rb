@@ -15,6 +15,7 @@ require_relative "stray"
 require_relative "surroundings"
 require_relative "workers"
 require "plait/io/bell"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/system_reason"
@@ -63,7 +64,7 @@ module Plait
       # @return [void]
       # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
       def run(&on_ready)
-        @process = Process.pid
+        @generation = Native.fork_generation
         @handover = Handover.new(Surroundings.current_folder)
         @directory = Surroundings.enter(@configuration)
         open_files
@@ -71,11 +72,11 @@ module Plait
         warn_of_certificates
         handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
       rescue StandardError
-        raise if @process == Process.pid
+        raise if @generation == Native.fork_generation
 
         raise UsageError, Stray::MESSAGE
       ensure
-        clear_up if @process == Process.pid
+        clear_up if @generation == Native.fork_generation
       end
 
       private

@@ -4,6 +4,7 @@ require_relative "../stray"
 require_relative "worker"
 require "plait/io/bell"
 require "plait/mechanisms/processes/forking"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -41,6 +42,7 @@ module Plait
         def live
           status = 1
           @process = Process.pid
+          @generation = Native.fork_generation
           heed_signals
           follow
           @plan.on_boot.each { |hook| hook.call(@index) }
@@ -67,7 +69,7 @@ module Plait
 
         private
 
-        def ours? = @process == Process.pid
+        def ours? = @generation == Native.fork_generation
 
         def heed_signals
           IGNORED.each { |name| trap(name, "IGNORE") }
