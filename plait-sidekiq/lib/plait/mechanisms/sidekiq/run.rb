@@ -7,6 +7,7 @@ require_relative "plain"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
 require "plait/mechanisms/time_limit"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/outcome"
@@ -36,7 +37,7 @@ module Plait
           @job = job
           @policy = Options.new(timeout: policy.timeout, deadline: policy.deadline, retries: policy.retries)
           @limit = limit
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @redis = Redis.pool(POOL)
           @channel = Channel.new(@redis)
           @client = ::Sidekiq::Client.new(pool: @redis)
@@ -104,7 +105,7 @@ module Plait
         end
 
         # In a child that was forked in the middle of the run: that is its parent's.
-        def forked? = Process.pid != @pid
+        def forked? = Native.fork_generation != @generation
 
         # A Redis that is silent (a machine that is gone, a firewall) keeps its caller for the client's own timeouts, tried again.
         def in_time(seconds = @policy.deadline&.remaining, &block)
