@@ -90,7 +90,7 @@ module Plait
       raise UsageError, "Plait.timeout needs a block" unless block
       raise UsageError, "Plait.timeout takes seconds, not #{seconds.inspect}" unless seconds?(seconds)
 
-      Mechanisms::TimeLimit.enforce(seconds, &block)
+      TimeLimit.enforce(seconds, &block)
     end
 
     # A block with a name, for `on: :sidekiq`; all other mechanisms run it as well.

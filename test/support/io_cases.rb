@@ -61,8 +61,8 @@ module IoCases
     # On Ruby 3.1 Async needs IO#timeout, which Plait's mends bring.
     def call(&block)
       require "async"
-      require "plait/mechanisms/mends"
-      Plait::Mechanisms::Mends.install
+      require "plait/mechanisms/patches"
+      Plait::Patches.install
       InFibers.unwrap { Async { InFibers.capture(&block) }.wait }
     end
 

@@ -171,7 +171,7 @@ class CompatFilesTest < Minitest::Test
       require "plait"
       Plait.map([1], on: :threads) { |x| x }
       mended = [IO, IO.singleton_class, File, Kernel, Kernel.singleton_class, Thread, Mutex, Enumerator, Fiber].select do |m|
-        m.ancestors.any? { |a| a.to_s.include?("Mends") }
+        m.ancestors.any? { |a| a.to_s.include?("Patches") }
       end
       print mended
     RUBY

@@ -9,12 +9,12 @@ class CompatInstallTest < Minitest::Test
   HELD = <<~RUBY
     require "plait"
     require "plait/mechanisms/scheduler"
-    Mends = Plait::Mechanisms::Mends
-    class << Mends::MENDS.first
+    Patches = Plait::Patches
+    class << Patches::ALL.first
       prepend(Module.new { def install = (HELD[:begun] << true) && HELD[:let_go].pop && super })
     end
     HELD = { begun: Queue.new, let_go: Queue.new }
-    def mended? = Thread < Mends::ThreadPatches::SharedThread::Variables && Process.singleton_class < Mends::FiberPatches::Fork && Mutex < Mends::ThreadPatches::MutexSleep == Mends.mutex_sleep?
+    def mended? = Thread < Patches::ThreadPatches::SharedThread::Variables && Process.singleton_class < Patches::FiberPatches::Fork && Mutex < Patches::ThreadPatches::MutexSleep == Patches.mutex_sleep?
   RUBY
 
   def assert_prints(expected, code)
@@ -76,7 +76,7 @@ class CompatInstallTest < Minitest::Test
   def test_every_mend_can_be_installed_twice
     assert_prints("[true, 3]", <<~RUBY)
       HELD[:let_go] << true << true
-      2.times { Mends::MENDS.each(&:install) }
+      2.times { Patches::ALL.each(&:install) }
       Thread.current.priority = 3
       print [mended?, Thread.current.priority]
     RUBY

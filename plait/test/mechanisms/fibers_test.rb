@@ -184,7 +184,7 @@ class FibersTest < Minitest::Test
   end
 
   def test_which_fiber_a_thread_began_with
-    root = Plait::Mechanisms::Mends.method(:root?)
+    root = Plait::Patches.method(:root?)
     inner = ->(*) { root.call }
     assert_equal([true] * 3, [root.call, Thread.new(&inner).value, Fiber.new { Thread.new(&inner).value }.resume])
     fibers = [Fiber.new(&inner), Fiber.new(blocking: true, &inner), Fiber.new(blocking: true, &root)]

@@ -2,7 +2,7 @@
 
 require_relative "exposure"
 require_relative "incoming"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/mechanisms/state"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -197,7 +197,7 @@ module Plait
       end
 
       def invoke(incoming, callable, arguments)
-        Mechanisms::Shield.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
+        ThreadGuard.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
       end
 
       # The method alone: what it takes to send a large answer is no reason to take it for a slow one.

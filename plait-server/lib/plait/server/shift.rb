@@ -12,7 +12,7 @@ require_relative "options"
 require_relative "reply"
 require_relative "standstill"
 require "plait/io/listener"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -75,7 +75,7 @@ module Plait
         @over = true
         @scope.cancel
         @standstill&.end
-        Mechanisms::Shield.end_over(Thread.current, method(:drop_raised)) unless @options.on == :threads
+        ThreadGuard.end_over(Thread.current, method(:drop_raised)) unless @options.on == :threads
       end
 
       # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
@@ -125,19 +125,19 @@ module Plait
       end
 
       def look_after_loop
-        Mechanisms::Shield.over(Thread.current, method(:drop_raised))
+        ThreadGuard.over(Thread.current, method(:drop_raised))
         @standstill = Standstill.of(@core, @options)&.begin
       end
 
       def work
-        Mechanisms::Shield.over(Thread.current, method(:raise_into)) if @options.on == :threads
+        ThreadGuard.over(Thread.current, method(:raise_into)) if @options.on == :threads
         @core.work
       end
 
       def raise_into(thread, exception) = @core.raise_into(thread, exception) || drop_raised(thread, exception, IDLE)
 
       def drop_raised(thread, exception, reason = LOOP)
-        @options.plan.notice.call(Mechanisms::Shield.dropped(thread, exception, reason))
+        @options.plan.notice.call(ThreadGuard.dropped(thread, exception, reason))
       end
 
       def sweep

@@ -25,7 +25,7 @@ struct native {
     unsigned long waits;     /* part of Scheduler#ticks */
     int written;             /* 1 + the descriptor to which io_write has just written all that it was given; else 0 */
     struct deadlines deadlines;
-    bool sleeps;             /* what asks for kernel_sleep is nothing but sleep, see Mends.mutex_sleep? */
+    bool sleeps;             /* what asks for kernel_sleep is nothing but sleep, see Patches.mutex_sleep? */
     struct sleepers sleepers;
 };
 

@@ -78,7 +78,7 @@ module Plait
         raise refused(e.message)
       end
 
-      def fork_child(&) = Mechanisms::Processes::Forking.call(&)
+      def fork_child(&) = Forking.call(&)
 
       def refused(reason)
         ForkRefused.new("the system refuses a new process (#{reason}); look at `ulimit -u`, at the container's limit of " \

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "mends"
+require_relative "patches"
 require_relative "mechanism"
 require_relative "fibers/loop_thread"
 require_relative "fibers/pool"
@@ -38,7 +38,7 @@ module Plait
       private
 
       # @return [Class] of the pool that brings a loop along
-      def own = Mends.root? ? Host : ThreadedHost
+      def own = Patches.root? ? Host : ThreadedHost
 
       def loop_options = {}
     end

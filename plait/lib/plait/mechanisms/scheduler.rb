@@ -5,7 +5,7 @@ module Plait
   class Scheduler; end # rubocop:disable Lint/EmptyClass
 end
 
-require_relative "mends"
+require_relative "patches"
 require_relative "../native"
 require_relative "offload"
 require_relative "scheduler/ending"
@@ -56,7 +56,7 @@ module Plait
     # @param slice [Float] seconds of ready fibers in one turn
     # @param offload [Boolean] hand blocking operations that Ruby offers (3.4 and later) to a thread pool
     def initialize(blocking: nil, threshold: 0.1, slice: SLICE, offload: false)
-      Mechanisms::Mends.install
+      Patches.install
       @loop = Fiber.current
       @thread = Thread.current
       @slice = slice
@@ -71,7 +71,7 @@ module Plait
       @live = 0
       @fibers = {}.compare_by_identity
       @ticks = 0
-      @rooted = Mechanisms::Mends.root?
+      @rooted = Patches.root?
       @watchdog = Watchdog.for(self, blocking, threshold)
       @spinning = @watchdog.nil? && Native.available?
       extend(OffloadBlocking) if offload

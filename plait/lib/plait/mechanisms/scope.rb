@@ -30,7 +30,7 @@ module Plait
       seconds = options.deadline&.remaining
       return scope.supervise(&body) unless seconds
 
-      Mechanisms::TimeLimit.enforce(seconds, DeadlineExceeded) { scope.supervise(&body) }
+      TimeLimit.enforce(seconds, DeadlineExceeded) { scope.supervise(&body) }
     end
 
     def initialize(options)

@@ -6,33 +6,32 @@ require_relative "../values/deadline"
 require_relative "../values/errors"
 
 module Plait
-  module Mechanisms
-    # Ends a block that lasts too long. In a fiber it uses the scheduler's timers, elsewhere the `timeout` gem's one
-    # watching thread.
-    module TimeLimit
-      # Raised inside the block; the token tells nested limits apart.
-      class Expired < Interruption; end
+  # Ends a block that lasts too long. In a fiber it uses the scheduler's timers, elsewhere the `timeout` gem's one
+  # watching thread.
+  module TimeLimit
+    # Raised inside the block; the token tells nested limits apart.
+    class Expired < Mechanisms::Interruption; end
 
-      # Lets the `timeout` gem start its thread. (The one that comes with Ruby 3.1 starts one at each call.)
-      # @raise [ThreadError] when the system gives none
-      def self.prepare = ::Timeout.timeout(60) { nil }
+    # Lets the `timeout` gem start its thread. (The one that comes with Ruby 3.1 starts one at each call.)
+    # @raise [ThreadError] when the system gives none
+    def self.prepare = ::Timeout.timeout(60) { nil }
 
-      # @param seconds [Numeric]
-      # @param error [Class<TimeoutError>]
-      # @return [Object] what the block returns
-      # @raise [TimeoutError] of the given class
-      def self.enforce(seconds, error = TimeoutError, &block)
-        token = Deadline.overrun(seconds)
-        raise error, token unless seconds.positive?
+    # @param seconds [Numeric]
+    # @param error [Class<TimeoutError>]
+    # @return [Object] what the block returns
+    # @raise [TimeoutError] of the given class
+    def self.enforce(seconds, error = TimeoutError, &block)
+      token = Deadline.overrun(seconds)
+      raise error, token unless seconds.positive?
 
-        begin
-          ::Timeout.timeout(seconds, Expired, token, &block)
-        rescue Expired => e
-          raise unless e.message.equal?(token)
+      begin
+        ::Timeout.timeout(seconds, Expired, token, &block)
+      rescue Expired => e
+        raise unless e.message.equal?(token)
 
-          raise e.instead || error, e.instead&.message || token, e.backtrace
-        end
+        raise e.instead || error, e.instead&.message || token, e.backtrace
       end
     end
   end
+  private_constant :TimeLimit
 end

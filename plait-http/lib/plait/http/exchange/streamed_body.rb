@@ -108,7 +108,7 @@ module Plait
         end
 
         def drain
-          Mechanisms::TimeLimit.enforce(PATIENCE) { skip(SMALL) }
+          TimeLimit.enforce(PATIENCE) { skip(SMALL) }
         rescue Error
           nil # a body that nobody wanted
         end

@@ -104,7 +104,7 @@ module Plait
           end
 
           def wait_briefly(seconds, &condition)
-            Mechanisms::TimeLimit.enforce(seconds) { wait(&condition) }
+            TimeLimit.enforce(seconds) { wait(&condition) }
           rescue TimeoutError
             nil
           end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "plait/mechanisms/mends"
+require "plait/mechanisms/patches"
 require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ours
 require "plait/protocols/http1/syntax"
 require "plait/values/errors"
@@ -247,7 +247,7 @@ module Plait
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
-        def plait_mend_waiting = Fiber.scheduler && Mechanisms::Mends.install
+        def plait_mend_waiting = Fiber.scheduler && Patches.install
       end
     end
   end

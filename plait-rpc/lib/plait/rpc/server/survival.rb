@@ -2,7 +2,7 @@
 
 require_relative "../lock"
 require "plait/mechanisms/interruption"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/values/errors"
 
 module Plait
@@ -28,14 +28,14 @@ module Plait
             return yield unless Lock.scheduler
 
             guard = ->(thread, exception) { drop(handler, thread, exception, LOOP) }
-            Mechanisms::Shield.over(Thread.current, guard)
+            ThreadGuard.over(Thread.current, guard)
             yield
           ensure
-            Mechanisms::Shield.end_over(Thread.current, guard) if guard
+            ThreadGuard.end_over(Thread.current, guard) if guard
           end
 
           def drop(handler, thread, exception, reason)
-            handler.report(Error.new(Mechanisms::Shield.dropped(thread, exception, reason)))
+            handler.report(Error.new(ThreadGuard.dropped(thread, exception, reason)))
           end
 
           # Of one worker: Thread#raise into its thread reaches what it runs by {of}, and nothing else.
@@ -43,15 +43,15 @@ module Plait
           def shielded(handler, &block)
             return yield if Lock.scheduler
 
-            Mechanisms::Shield.over(Thread.current, Window.new(handler))
-            Mechanisms::Shield.mask(&block)
+            ThreadGuard.over(Thread.current, Window.new(handler))
+            ThreadGuard.mask(&block)
           end
 
-          # Runs methods, which {Mechanisms::Shield.lowered} opens for exceptions.
+          # Runs methods, which {ThreadGuard.lowered} opens for exceptions.
           # @return [Object, nil] the block's value
           # @raise [Exception] what the block raises
           def of(&block)
-            Lock.scheduler ? of_fiber(&block) : Mechanisms::Shield.guards(Thread.current).last.open(&block)
+            Lock.scheduler ? of_fiber(&block) : ThreadGuard.guards(Thread.current).last.open(&block)
           end
 
           private
@@ -80,7 +80,7 @@ module Plait
 
           # By the thread that raises.
           def call(thread, exception)
-            raised = @lock.synchronize { @open && (Mechanisms::Shield.raise_into(thread, exception) || true) }
+            raised = @lock.synchronize { @open && (ThreadGuard.raise_into(thread, exception) || true) }
             Survival.drop(@handler, thread, exception, IDLE) unless raised
           end
 

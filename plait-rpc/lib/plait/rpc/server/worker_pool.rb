@@ -5,7 +5,7 @@ require_relative "survival"
 require_relative "../incoming"
 require_relative "../lock"
 require_relative "../native_line"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/values/deadline"
 
 module Plait
@@ -273,7 +273,7 @@ module Plait
         # An exception that comes behind what was left must not lose it.
         def begin_with(batch)
           left = nil
-          survive { Mechanisms::Shield.lowered { left = batch.run(@handler) } }
+          survive { ThreadGuard.lowered { left = batch.run(@handler) } }
           left
         end
 

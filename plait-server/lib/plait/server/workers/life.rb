@@ -53,7 +53,7 @@ module Plait
           ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{Stray::MESSAGE}")
         ensure
           report if ours?
-          Mechanisms::Processes::FileBuffers.write_out # exit! would not
+          FileBuffers.write_out # exit! would not
           Process.exit!(status)
         end
 

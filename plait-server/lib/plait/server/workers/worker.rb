@@ -73,7 +73,7 @@ module Plait
         # @raise [SystemCallError] when the system gives no process
         def self.begin(links)
           ours, theirs = Link.pair
-          pid = Mechanisms::Processes::Forking.call do
+          pid = Forking.call do
             [ours, *links].each(&:close)
             yield theirs
           end

@@ -125,7 +125,7 @@ module Plait
 
         # The parent kills the process once it has the answer.
         def finish(answer)
-          Mechanisms::Processes::FileBuffers.write_out if Process.pid == @pid
+          FileBuffers.write_out if Process.pid == @pid
           send_message(answer)
         end
 

@@ -2,7 +2,7 @@
 
 require_relative "../../values/errors"
 require_relative "../attempt"
-require_relative "../mends"
+require_relative "../patches"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../options"
@@ -162,7 +162,7 @@ module Plait
       class Foreign
         # @return [Scheduler, Foreign]
         def self.adapt(scheduler)
-          Mends.install
+          Patches.install
           scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
         end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "../mends"
+require_relative "../patches"
 require_relative "wait"
 require_relative "../../values/errors"
 
@@ -67,7 +67,7 @@ module Plait
 
         check_interval(duration)
         if duration.zero? then self.yield
-        elsif Mechanisms::Mends.mutex_sleep? then park(duration)
+        elsif Patches.mutex_sleep? then park(duration)
         else block(nil, duration) # of Mutex#sleep, maybe, and then to be unblocked
         end
         true

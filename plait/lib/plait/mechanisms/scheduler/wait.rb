@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../mends"
+require_relative "../patches"
 
 module Plait
   class Scheduler
@@ -131,7 +131,7 @@ module Plait
       def deliver(scheduler)
         fiber = @fiber
         @fiber = nil
-        Mechanisms::Mends.innermost(fiber).raise(*@arguments)
+        Patches.innermost(fiber).raise(*@arguments)
       rescue FiberError => e
         raise unless fiber.alive? && refused?(e)
 

@@ -3,7 +3,7 @@
 require_relative "."
 require_relative "../../values/errors"
 require_relative "../../values/uninterruptible"
-require_relative "../mends"
+require_relative "../patches"
 require_relative "../fibers/pool"
 require_relative "../interruption"
 require_relative "../state"
@@ -128,7 +128,7 @@ module Plait
       def self.here
         return InFiber.new if Fiber.respond_to?(:current_scheduler) && Fiber.current_scheduler
 
-        RUBY_ENGINE != "ruby" || Mechanisms::Mends.root? ? InThread.new : new
+        RUBY_ENGINE != "ruby" || Patches.root? ? InThread.new : new
       end
 
       def run = yield

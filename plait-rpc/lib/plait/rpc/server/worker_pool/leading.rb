@@ -2,7 +2,7 @@
 
 require_relative "../../lock"
 require_relative "../../native_line"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/values/deadline"
 
 module Plait
@@ -206,7 +206,7 @@ module Plait
 
           def pay_visit(stint)
             stay_awake
-            survive { Mechanisms::Shield.lowered { stint.peer.connection.visit(stint, @board.sweep) { stay_awake } } }
+            survive { ThreadGuard.lowered { stint.peer.connection.visit(stint, @board.sweep) { stay_awake } } }
           end
 
           # All of these are under the lock.
