@@ -153,7 +153,7 @@ module Plait
 
     def offloaded(stop, &block)
       require_relative "plait/mechanisms/offload"
-      Mechanisms::Offload.call(stop: stop, &block)
+      Offload.call(stop: stop, &block)
     end
   end
 end

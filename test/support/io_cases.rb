@@ -62,7 +62,7 @@ module IoCases
     def call(&block)
       require "async"
       require "plait/mechanisms/patches"
-      Plait::Patches.install
+      Plait.const_get(:Patches).install
       InFibers.unwrap { Async { InFibers.capture(&block) }.wait }
     end
 

@@ -23,7 +23,7 @@ class NetHTTPFibersTest < Minitest::Test
 
   # Async 2.24 calls IO#timeout of every IO, of the test's own too; Ruby 3.1 does not have it.
   def under_async(count, &block)
-    Plait::Patches.install
+    Plait.const_get(:Patches).install
     Sync { |task| Array.new(count) { |n| task.async { block.call(n) } }.map(&:wait) }
   end
 

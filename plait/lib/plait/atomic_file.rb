@@ -71,4 +71,5 @@ module Plait
 
     private_class_method :check_folder, :refusal, :replace, :special?, :target
   end
+  private_constant :AtomicFile
 end

@@ -74,5 +74,6 @@ module Plait
     end
 
     [Sequence, Threads, Fibers, Hybrid, Processes, Ractors].each { |kind| register(kind.new) }
+    private_constant :Composite, :Hybrid, :Pace, :Portable, :Processes, :Ractors, :Sequence
   end
 end

@@ -228,7 +228,7 @@ class CompatCloseTest < Minitest::Test
 
   private
 
-  def loops = Plait::Patches::IOPatches::Loops.instance_variable_get(:@loops)
+  def loops = Plait.const_get(:Patches)::IOPatches::Loops.instance_variable_get(:@loops)
 
   # @param ios [Array<IO>] the first is waited for, then closed
   # @param by [Proc] is given what closes it

@@ -184,7 +184,7 @@ class FibersTest < Minitest::Test
   end
 
   def test_which_fiber_a_thread_began_with
-    root = Plait::Patches.method(:root?)
+    root = Plait.const_get(:Patches).method(:root?)
     inner = ->(*) { root.call }
     assert_equal([true] * 3, [root.call, Thread.new(&inner).value, Fiber.new { Thread.new(&inner).value }.resume])
     fibers = [Fiber.new(&inner), Fiber.new(blocking: true, &inner), Fiber.new(blocking: true, &root)]
@@ -356,7 +356,7 @@ class FibersTest < Minitest::Test
     path = "/proc/sys/vm/max_map_count"
     skip("only Linux tells a limit: #{path}") unless File.exist?(path)
 
-    strands = Plait::Scheduler::Strands
+    strands = Plait::Scheduler.const_get(:Strands)
     assert_operator(strands.capacity * strands::MAPS_PER_FIBER, :<=, [File.read(path).to_i, 2 * 1_024].max)
   end
 
@@ -528,10 +528,10 @@ class FibersTest < Minitest::Test
     retry
   end
 
-  def with_grace(seconds, &block) = with_constant(Plait::Mechanisms::Fibers::Pool, :GRACE, seconds, &block)
+  def with_grace(seconds, &block) = with_constant(Plait::Mechanisms::Fibers.const_get(:Pool), :GRACE, seconds, &block)
 
   def with_capacity(count)
-    strands = Plait::Scheduler::Strands
+    strands = Plait::Scheduler.const_get(:Strands)
     strands.capacity
     was = strands.instance_variable_get(:@capacity)
     strands.instance_variable_set(:@capacity, count)
@@ -551,9 +551,9 @@ class FibersTest < Minitest::Test
     refusing.define_singleton_method(:new) do |**options, &block|
       (made += 1) > after ? Refused.new : ::Fiber.new(**options, &block)
     end
-    Plait::Scheduler::Strands.const_set(:Fiber, refusing)
+    Plait::Scheduler.const_get(:Strands).const_set(:Fiber, refusing)
     yield
   ensure
-    Plait::Scheduler::Strands.send(:remove_const, :Fiber)
+    Plait::Scheduler.const_get(:Strands).send(:remove_const, :Fiber)
   end
 end

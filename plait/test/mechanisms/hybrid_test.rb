@@ -7,10 +7,10 @@ require "support/scheduler_cases"
 class HybridTest < Minitest::Test
   include SchedulerCases
 
-  Sense = Plait::Mechanisms::Hybrid::BlockingDetector
+  Detector = Plait::Mechanisms.const_get(:Hybrid)::BlockingDetector
 
   # Longer than what counts as blocking, also on a clock that is read late.
-  BLOCK = Sense::BLOCKING * 3
+  BLOCK = Detector::BLOCKING * 3
 
   # --- The loop stays free
 
@@ -21,7 +21,7 @@ class HybridTest < Minitest::Test
 
   def test_blocking_items_wait_together
     best = (1..TRIES).lazy.map { Support::RunQueue.seconds { Plait.map([ONE] * 10, on: :hybrid, limit: 10) { |s| block_for(s) } } }
-                     .find { |seconds| seconds <= (Sense::ENOUGH * ONE) + TOGETHER }
+                     .find { |seconds| seconds <= (Detector::ENOUGH * ONE) + TOGETHER }
     assert(best, "items that block never ran together")
   end
 
@@ -71,9 +71,9 @@ class HybridTest < Minitest::Test
   end
 
   def test_short_ones_do_not_count
-    sense = Sense.new(->(*) { outcome(Sense::BLOCKING / 2) })
+    sense = Detector.new(->(*) { outcome(Detector::BLOCKING / 2) })
     in_fiber { 5.times { assert_same(Thread.current, thread_of(sense)) } }
-    sense = Sense.new(->(*) { outcome(Sense::BLOCKING * 2) })
+    sense = Detector.new(->(*) { outcome(Detector::BLOCKING * 2) })
     in_fiber do
       2.times { assert_same(Thread.current, thread_of(sense)) }
       refute_same(Thread.current, thread_of(sense))
@@ -136,7 +136,7 @@ class HybridTest < Minitest::Test
       sleep(ONE)
       lock.synchronize { under_way -= 1 }
     end
-    assert_operator(peak, :>, Plait::Mechanisms::Offload::Pool::DEFAULT_SIZE * Sense::AHEAD)
+    assert_operator(peak, :>, Plait.const_get(:Offload)::Pool::DEFAULT_SIZE * Detector::AHEAD)
   end
 
   def test_those_that_wait_for_a_place_on_the_pool_are_cancelled_too
@@ -148,7 +148,7 @@ class HybridTest < Minitest::Test
 
           begun << n
           sleep if n > 3
-          wait_until { begun.size >= Plait::Mechanisms::Offload::Pool::DEFAULT_SIZE }
+          wait_until { begun.size >= Plait.const_get(:Offload)::Pool::DEFAULT_SIZE }
           raise IOError
         end
       end
@@ -253,7 +253,7 @@ class HybridTest < Minitest::Test
     true
   end
 
-  def with_patience(items, &block) = with_constant(Sense, :PATIENCE, items, &block)
+  def with_patience(items, &block) = with_constant(Detector, :PATIENCE, items, &block)
 
   # Runs items that block first, so that those given meet the pool. They have the numbers from 3 on.
   def on_the_pool(items, limit: 2, **options)

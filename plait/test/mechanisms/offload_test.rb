@@ -8,7 +8,7 @@ require "support/fresh_ruby"
 class OffloadTest < Minitest::Test
   include SchedulerCases
 
-  Pool = Plait::Mechanisms::Offload::Pool
+  Pool = Plait.const_get(:Offload)::Pool
 
   class Cancelled < Exception; end # rubocop:disable Lint/InheritException
 
@@ -195,7 +195,7 @@ class OffloadTest < Minitest::Test
 
   # Ruby 3.1 crashes when it is asked for the class of what is pending: see Pool#work.
   def test_one_that_comes_after_its_block
-    pool = Plait::Mechanisms::Offload::Pool.new(size: 1)
+    pool = Plait.const_get(:Offload)::Pool.new(size: 1)
     late = Object.new
     def late.run = Thread.current.raise(Plait::Mechanisms::Interruption.new)
     1_000.times { pool.send(:enqueue, late) }
@@ -491,7 +491,7 @@ class OffloadTest < Minitest::Test
   end
 
   def with_grace(seconds)
-    job = Plait::Mechanisms::Offload::Job
+    job = Plait.const_get(:Offload)::Job
     was = job::GRACE
     job.send(:remove_const, :GRACE)
     job.const_set(:GRACE, seconds)

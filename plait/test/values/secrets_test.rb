@@ -15,21 +15,21 @@ class SecretsTest < Minitest::Test
   }.freeze
 
   def test_passwords_are_hidden
-    HIDDEN.each { |text, shown| assert_equal(shown, Plait::Secrets.hide(text)) }
-    assert_equal("//...@h \xFF".b, Plait::Secrets.hide("//u:s3cret@h \xFF"))
-    assert_kind_of(String, Plait::Secrets.hide("wide".encode("UTF-16LE")))
+    HIDDEN.each { |text, shown| assert_equal(shown, Plait.const_get(:Secrets).hide(text)) }
+    assert_equal("//...@h \xFF".b, Plait.const_get(:Secrets).hide("//u:s3cret@h \xFF"))
+    assert_kind_of(String, Plait.const_get(:Secrets).hide("wide".encode("UTF-16LE")))
   end
 
   def test_other_text_stays
     ["http://host:80/a@b?c=d", "a@b.example", "the token was wrong", "12:30", ""].each do |text|
-      assert_equal(text, Plait::Secrets.hide(text))
+      assert_equal(text, Plait.const_get(:Secrets).hide(text))
     end
   end
 
   def test_text_made_to_take_long
     ["//a:b", "password", "//", "token ", "secret-="].each do |part|
       text = part * 20_000
-      assert_kind_of(String, Plait::Secrets.hide(text))
+      assert_kind_of(String, Plait.const_get(:Secrets).hide(text))
     end
   end
 end

@@ -39,7 +39,14 @@ module Support
 
       def constant = @constant ||= Object.const_get(@name)
 
-      def internal?(name) = @internal.include?("#{@name}#{name}")
+      def internal?(name) = [constant, *parts].any? { |part| @internal.include?("#{part}#{name}") }
+
+      # @return [Array<Module>] private modules that are cut out of this class
+      def parts
+        names = constant.constants(false)
+        own = constant.included_modules.select { |part| part.to_s.start_with?("#{@name}::") }
+        own.reject { |part| names.include?(part.to_s.delete_prefix("#{@name}::").to_sym) }
+      end
 
       # @return [Hash{String => Method, UnboundMethod}]
       def coded
@@ -47,7 +54,8 @@ module Support
       end
 
       def own_instance_methods
-        constant.public_instance_methods(false).to_h { |name| ["##{name}", constant.instance_method(name)] }
+        [constant, *parts].flat_map { |part| part.public_instance_methods(false) }
+                          .to_h { |name| ["##{name}", constant.instance_method(name)] }
       end
 
       # It takes anything, and hands on to its twin in Ruby what is not for it.

@@ -9,83 +9,82 @@ require_relative "../values/errors"
 require_relative "../values/outcome"
 
 module Plait
-  module Mechanisms
-    # Runs the user's block for one item, with its timeout, the deadline and the retries. It is the same under every
-    # mechanism, and runs where the mechanism runs the item.
-    class Attempt
-      # @return [Proc]
-      attr_reader :body
-      # @return [Options]
-      attr_reader :policy
+  # Runs the user's block for one item, with its timeout, the deadline and the retries. It is the same under every
+  # mechanism, and runs where the mechanism runs the item.
+  class Attempt
+    # @return [Proc]
+    attr_reader :body
+    # @return [Mechanisms::Options]
+    attr_reader :policy
 
-      def initialize(body, policy)
-        @body = body
-        @policy = policy
-        @timed = policy.timed?
-        @retrying = policy.retries.count.positive?
-        @storage = State.storage
-      end
+    def initialize(body, policy)
+      @body = body
+      @policy = policy
+      @timed = policy.timed?
+      @retrying = policy.retries.count.positive?
+      @storage = Mechanisms::State.storage
+    end
 
-      # Starts what a first call would.
-      # @raise [ThreadError] when the system gives no thread
-      def prepare = (TimeLimit.prepare if @timed)
+    # Starts what a first call would.
+    # @raise [ThreadError] when the system gives no thread
+    def prepare = (TimeLimit.prepare if @timed)
 
-      # @param made [Integer] attempts that ended with the death of their worker
-      # @yieldparam number [Integer] of an attempt, from 1
-      # @yieldparam running [Boolean] whether it begins now; else it has failed, and there is a pause before the next
-      # @return [Outcome] with the error of the body, if there was one; only an {Interruption} passes through
-      def call(index, item, worker = nil, made: 0)
-        hold(made) if made.positive?
-        State.inherit(@storage) if @storage
-        started = Deadline.now
-        attempts = made
-        begin
-          attempts += 1
-          yield attempts, true if block_given?
-          value = @timed ? timed(item) : @body.call(item)
-        rescue Interruption
-          raise
-        rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
-          if @retrying && (pause = pause_after(e, attempts))
-            yield attempts, false if block_given?
-            sleep(pause)
-            retry
-          end
-          error = e
+    # @param made [Integer] attempts that ended with the death of their worker
+    # @yieldparam number [Integer] of an attempt, from 1
+    # @yieldparam running [Boolean] whether it begins now; else it has failed, and there is a pause before the next
+    # @return [Outcome] with the error of the body, if there was one; only an {Mechanisms::Interruption} passes through
+    def call(index, item, worker = nil, made: 0)
+      hold(made) if made.positive?
+      Mechanisms::State.inherit(@storage) if @storage
+      started = Deadline.now
+      attempts = made
+      begin
+        attempts += 1
+        yield attempts, true if block_given?
+        value = @timed ? timed(item) : @body.call(item)
+      rescue Mechanisms::Interruption
+        raise
+      rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
+        if @retrying && (pause = pause_after(e, attempts))
+          yield attempts, false if block_given?
+          sleep(pause)
+          retry
         end
-        Outcome.new(index: index, item: item, value: value, error: error, attempts: attempts,
-                    started_at: started, finished_at: Deadline.now, worker: worker)
+        error = e
       end
+      Outcome.new(index: index, item: item, value: value, error: error, attempts: attempts,
+                  started_at: started, finished_at: Deadline.now, worker: worker)
+    end
 
-      # @return [Outcome] of an item that the deadline left no time for
-      def refuse(index, item)
-        error = DeadlineExceeded.new("the deadline passed before this item was started")
-        Outcome.new(index: index, item: item, error: error, attempts: 0)
-      end
+    # @return [Outcome] of an item that the deadline left no time for
+    def refuse(index, item)
+      error = DeadlineExceeded.new("the deadline passed before this item was started")
+      Outcome.new(index: index, item: item, error: error, attempts: 0)
+    end
 
-      private
+    private
 
-      def timed(item)
-        seconds, error = allowance
-        TimeLimit.enforce(seconds, error) { @body.call(item) }
-      end
+    def timed(item)
+      seconds, error = allowance
+      TimeLimit.enforce(seconds, error) { @body.call(item) }
+    end
 
-      def allowance
-        left = @policy.deadline&.remaining
-        timeout = @policy.timeout
-        timeout && (left.nil? || timeout < left) ? [timeout, TimeoutError] : [left, DeadlineExceeded]
-      end
+    def allowance
+      left = @policy.deadline&.remaining
+      timeout = @policy.timeout
+      timeout && (left.nil? || timeout < left) ? [timeout, TimeoutError] : [left, DeadlineExceeded]
+    end
 
-      # Waits as long as before any other attempt.
-      def hold(made) = sleep([@policy.retries.pause(made), *@policy.deadline&.remaining].min.clamp(0, nil))
+    # Waits as long as before any other attempt.
+    def hold(made) = sleep([@policy.retries.pause(made), *@policy.deadline&.remaining].min.clamp(0, nil))
 
-      # @return [Float, nil] seconds until the next attempt, if there is to be one
-      def pause_after(error, attempts)
-        return if error.is_a?(DeadlineExceeded) || !@policy.retries.again?(error, attempts)
+    # @return [Float, nil] seconds until the next attempt, if there is to be one
+    def pause_after(error, attempts)
+      return if error.is_a?(DeadlineExceeded) || !@policy.retries.again?(error, attempts)
 
-        pause = @policy.retries.pause(attempts)
-        pause unless @policy.deadline && @policy.deadline.remaining <= pause
-      end
+      pause = @policy.retries.pause(attempts)
+      pause unless @policy.deadline && @policy.deadline.remaining <= pause
     end
   end
+  private_constant :Attempt
 end

@@ -5,8 +5,8 @@ require_relative "mechanism"
 require_relative "fibers/loop_thread"
 require_relative "fibers/pool"
 require_relative "fibers/host"
+require_relative "fibers/task_scope"
 require_relative "scheduler"
-require_relative "scope/fibered"
 require_relative "../values/errors"
 
 module Plait
@@ -30,9 +30,9 @@ module Plait
       end
 
       def scope(options:, &block)
-        return Scope::Fibered.open(options: options, &block) if Fiber.current_scheduler
+        return TaskScope.open(options: options, &block) if Fiber.current_scheduler
 
-        own.run(deadline: options.deadline, **loop_options) { Scope::Fibered.open(options: options, &block) }
+        own.run(deadline: options.deadline, **loop_options) { TaskScope.open(options: options, &block) }
       end
 
       private

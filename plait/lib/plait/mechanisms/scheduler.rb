@@ -173,9 +173,9 @@ module Plait
     # @return [Object] what the block returns
     def offload(&block) = offload_pool.call(&block)
 
-    # @return [Mechanisms::Offload::Pool]
+    # @return [Offload::Pool]
     # @api private
-    def offload_pool = @offload_pool ||= Mechanisms::Offload::Pool.new
+    def offload_pool = @offload_pool ||= Offload::Pool.new
 
     private
 

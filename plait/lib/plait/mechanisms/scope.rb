@@ -37,7 +37,7 @@ module Plait
       @options = options
       @storage = Mechanisms::State.storage
       @limit = Array(options.limit).reduce(:*)
-      @attempt = Mechanisms::Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
+      @attempt = Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
       clear
     end
 

@@ -5,33 +5,12 @@ require_relative "scope"
 require_relative "state"
 
 module Plait
-  class Scope
-    # Runs each task at once, in the caller, before `async` returns.
-    class Inline < Scope
-      private
-
-      def start(task)
-        Mechanisms::State.apart { perform(task) }
-        abort_if_failed if @failure
-      end
-
-      # It was meant for the caller, in whose stead the task ran.
-      def interrupted(_task, interruption) = raise(interruption)
-
-      def interrupt(_task) = nil
-
-      def interrupt_owner = nil
-
-      def guard_owner = yield
-    end
-  end
-
   module Mechanisms
     # One item after another, in the caller: the reference that every other mechanism must agree with.
     class Sequence < Mechanism
       def executor(attempt, **) = OneByOne.new(attempt)
 
-      def scope(options:, &block) = Scope::Inline.open(options: options, &block)
+      def scope(options:, &block) = TaskScope.open(options: options, &block)
 
       # Runs the submitted item when its outcome is asked for.
       class OneByOne < Executor
@@ -53,7 +32,26 @@ module Plait
         end
       end
 
-      private_constant :OneByOne
+      # Runs each task at once, in the caller, before `async` returns.
+      class TaskScope < Scope
+        private
+
+        def start(task)
+          State.apart { perform(task) }
+          abort_if_failed if @failure
+        end
+
+        # It was meant for the caller, in whose stead the task ran.
+        def interrupted(_task, interruption) = raise(interruption)
+
+        def interrupt(_task) = nil
+
+        def interrupt_owner = nil
+
+        def guard_owner = yield
+      end
+
+      private_constant :OneByOne, :TaskScope
     end
   end
 end

@@ -71,4 +71,5 @@ module Plait
       raise UsageError, "retries: #{name} must be a number from 0#{" to #{most}" if most == 1}, not #{value.inspect}"
     end
   end
+  private_constant :Backoff
 end

@@ -185,6 +185,7 @@ module Plait
     # @return [Error, nil] that error, where the block knows better: a COMMIT that was cut may be done
     attr_accessor :instead
   end
+  private_constant :Replaceable
 
   # What was asked for is done, or may be done: to ask again could do it twice.
   class Unrepeatable < Error

@@ -21,4 +21,5 @@ module Plait
       text.gsub(USERINFO) { "//#{mask}@" }.sub(BARE) { "#{mask}@" }.gsub(NAMED) { "#{Regexp.last_match(1)}#{mask}" }
     end
   end
+  private_constant :Secrets
 end

@@ -9,7 +9,7 @@ class ProcessesCulpritTest < Minitest::Test
     def initialize(inside) = @inside = inside
   end
 
-  def describe(value) = Plait::Mechanisms::Portable.const_get(:Obstacle).describe(value, "the result")
+  def describe(value) = Plait::Mechanisms.const_get(:Portable).const_get(:Obstacle).describe(value, "the result")
 
   def test_it_names_the_way_and_the_class
     proc = -> {}

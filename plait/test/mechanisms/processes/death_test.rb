@@ -159,7 +159,7 @@ class ProcessesDeathTest < Minitest::Test
   def test_workers_that_die_before_they_begin_what_they_got
     result = Support::FreshRuby.run(<<~RUBY)
       require "plait"
-      Plait::Mechanisms::Processes::Execution.prepend(Module.new { def call(*) = exit!(6) })
+      Plait::Mechanisms.const_get(:Processes)::Execution.prepend(Module.new { def call(*) = exit!(6) })
       begin
         Plait.map(1..10, on: :processes, limit: 2, timeout: 60) { |x| x }
       rescue Plait::UnsupportedError => e

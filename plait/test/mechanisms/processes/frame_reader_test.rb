@@ -4,8 +4,8 @@ require "test_helper"
 require "plait/mechanisms/processes/frames"
 
 class ProcessesFrameReaderTest < Minitest::Test
-  Frames = Plait::Mechanisms::Processes::Frames
-  FrameReader = Plait::Mechanisms::Processes::FrameReader
+  Frames = Plait::Mechanisms.const_get(:Processes)::Frames
+  FrameReader = Plait::Mechanisms.const_get(:Processes)::FrameReader
 
   def frame(index, payload, kind: Frames::VALUE)
     [kind, 0, 1, index, 0.5, 1.5, payload.bytesize].pack(Frames::ANSWER.format) + payload
@@ -78,8 +78,8 @@ class ProcessesFrameReaderTest < Minitest::Test
   end
 
   def test_garbage
-    assert_raises(Plait::Mechanisms::Processes::Garbage) { push("hello world " * 10) }
-    assert_raises(Plait::Mechanisms::Processes::Garbage) { push("hello" + frame(1, "one")) }
+    assert_raises(Plait::Mechanisms.const_get(:Processes)::Garbage) { push("hello world " * 10) }
+    assert_raises(Plait::Mechanisms.const_get(:Processes)::Garbage) { push("hello" + frame(1, "one")) }
   end
 
   def test_an_absurd_length_reserves_no_memory

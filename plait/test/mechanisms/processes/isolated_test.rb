@@ -8,7 +8,7 @@ require "tempfile"
 class ProcessesIsolatedTest < Minitest::Test
   def run_tasks(**options, &block) = Plait.run(on: :processes, **options, &block)
 
-  def call(*arguments, &block) = Plait::Mechanisms::Processes::Isolated.call(block, arguments)
+  def call(*arguments, &block) = Plait::Mechanisms.const_get(:Processes)::Isolated.call(block, arguments)
 
   def test_a_value
     assert_no_leaks { assert_equal([3, true], call(1, 2) { |a, b| [a + b, Process.pid != Process.ppid] }) }

@@ -6,7 +6,7 @@ require "plait/mechanisms/processes/frames"
 class ProcessesOutboxTest < Minitest::Test
   def setup
     @reader, @writer = IO.pipe(binmode: true)
-    @outbox = Plait::Mechanisms::Processes::Outbox.new(@writer)
+    @outbox = Plait::Mechanisms.const_get(:Processes)::Outbox.new(@writer)
   end
 
   def teardown = [@reader, @writer].each(&:close)

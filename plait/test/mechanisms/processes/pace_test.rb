@@ -4,7 +4,7 @@ require "test_helper"
 require "plait/mechanisms/pace"
 
 class ProcessesPaceTest < Minitest::Test
-  Pace = Plait::Mechanisms::Pace
+  Pace = Plait::Mechanisms.const_get(:Pace)
 
   def after(*durations, workers: 2)
     pace = Pace.new(workers)

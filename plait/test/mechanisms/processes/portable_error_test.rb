@@ -4,7 +4,7 @@ require "test_helper"
 require "plait/mechanisms/portable"
 
 class ProcessesPortableErrorTest < Minitest::Test
-  PortableError = Plait::Mechanisms::Portable::Error
+  PortableError = Plait::Mechanisms.const_get(:Portable)::Error
 
   class Wordy < StandardError
     def initialize(handle)

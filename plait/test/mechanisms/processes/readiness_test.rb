@@ -9,7 +9,7 @@ require "support/needing_async"
 class ProcessesReadinessTest < Minitest::Test
   include Support::NeedingAsync
 
-  Readiness = Plait::Mechanisms::Processes::Readiness
+  Readiness = Plait::Mechanisms.const_get(:Processes)::Readiness
 
   def setup
     @reader, @writer = IO.pipe
@@ -38,7 +38,7 @@ class ProcessesReadinessTest < Minitest::Test
       require "plait"
       Thread.singleton_class.prepend(Module.new { def new(*) = raise(ThreadError, "can't create Thread") })
       begin
-        Plait::Mechanisms::Processes::Readiness.send(:on_a_thread, [], [], 0)
+        Plait::Mechanisms.const_get(:Processes)::Readiness.send(:on_a_thread, [], [], 0)
       rescue ThreadError => e
         print e.message
       end

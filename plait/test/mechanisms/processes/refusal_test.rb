@@ -93,7 +93,7 @@ class ProcessesRefusalTest < Minitest::Test
 
   # --- Where there is no limit
 
-  Forking = Plait::Forking
+  Forking = Plait.const_get(:Forking)
 
   def test_only_rubys_own_sleep_is_interrupted
     gate = Thread::Queue.new

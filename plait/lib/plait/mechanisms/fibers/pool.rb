@@ -210,7 +210,7 @@ module Plait
         end
       end
 
-      private_constant :Run, :Guest
+      private_constant :Pool, :Run, :Guest
     end
   end
 end

@@ -109,5 +109,6 @@ module Plait
         selector.close
       end
     end
+    private_constant :Ending
   end
 end

@@ -224,5 +224,6 @@ module Plait
         end
       end
     end
+    private_constant :IoHooks, :Select
   end
 end

@@ -113,5 +113,6 @@ module Plait
         @reenter.call
       end
     end
+    private_constant :Strands
   end
 end

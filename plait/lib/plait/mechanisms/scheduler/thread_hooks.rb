@@ -179,5 +179,6 @@ module Plait
         @loop.transfer unless rooted?
       end
     end
+    private_constant :ThreadHooks
   end
 end

@@ -143,6 +143,6 @@ module Plait
       def refused?(error) = error.backtrace_locations&.first&.path == __FILE__
     end
 
-    private_constant :Wait, :Blocked, :Errand, :Interrupt
+    private_constant :Wait, :Blocked, :Unblock, :Errand, :Interrupt
   end
 end

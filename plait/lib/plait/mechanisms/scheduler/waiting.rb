@@ -179,5 +179,6 @@ module Plait
         heap[index] = item
       end
     end
+    private_constant :Waiting, :Timers
   end
 end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require_relative "../../values/errors"
+require_relative "../interruption"
+require_relative "../mechanism"
+require_relative "../scope"
+require_relative "pool"
+
+module Plait
+  module Mechanisms
+    class Fibers < Mechanism
+      # A fiber for each task, on the loop that the caller lives on.
+      class TaskScope < Scope
+        def initialize(options)
+          super
+          @loop = Foreign.adapt(Fiber.current_scheduler)
+          @owner = Fiber.current
+          @thread = Thread.current
+          @waiters = {}.compare_by_identity
+          @outsiders = []
+        end
+
+        # Also from another thread.
+        def cancel = here? ? super : @loop.soon { super() }
+
+        # @api private
+        def cancel_task(task) = here? ? super : @loop.soon { super(task) }
+
+        # @api private
+        def wait_for(task) = here? ? super : wait_outside(task)
+
+        # @api private
+        def run(task)
+          return if task.done?
+
+          task.runner = Fiber.current
+          perform(task)
+        ensure
+          task.runner = nil
+          @loop.finished
+        end
+
+        private
+
+        def here? = Thread.current.equal?(@thread)
+
+        def runner = Fiber.current
+
+        # @raise [UsageError] in another thread than that of the loop
+        def admit(task)
+          return super if Thread.current.equal?(@thread) # here?, for each of a hundred thousand
+
+          raise UsageError, "a scope on fibers takes tasks in the thread of its loop; start them before Plait.offload or Thread.new"
+        end
+
+        # The queue is there before the first look at the task, and gets its word after the task is done.
+        def wait_outside(task)
+          @outsiders << (told = Thread::Queue.new)
+          told.pop until task.done?
+        ensure
+          @outsiders.delete(told)
+        end
+
+        def start(task) = @loop.spawn(task)
+
+        def wait_until(&condition)
+          return if yield
+
+          @loop.park do |wait|
+            @waiters[wait] = condition
+          end
+        ensure
+          @waiters.delete_if { |_, held| held.equal?(condition) }
+        end
+
+        def announce
+          @outsiders.dup.each { |told| told << true } unless @outsiders.empty?
+          return if @waiters.empty?
+
+          @waiters.each { |wait, condition| @loop.wake(wait) if condition.call }
+        end
+
+        # All of a loop's fibers share its thread, and none is preempted: there is nothing to lock.
+        def synchronize = yield
+
+        def interrupt(task)
+          task.withdraw
+          fiber = task.runner
+          return finish(task, nil, CancelledError.new) unless fiber
+
+          @loop.interrupt(fiber, Interruption.new) { task.runner }
+        end
+
+        # An interruption that this scope has not asked for is meant for the caller, which waits for the loop.
+        def interrupted(task, interruption)
+          @loop.escalate(interruption) unless task.withdrawn? || interruption.is_a?(Aborted)
+        end
+
+        def interrupt_owner
+          return if Fiber.current.equal?(@owner)
+
+          @loop.interrupt(@owner, Interruption.new) { @in_body }
+        end
+
+        def guard_owner
+          @in_body = true
+          yield
+        ensure
+          @in_body = false
+        end
+      end
+      private_constant :TaskScope
+    end
+  end
+end
