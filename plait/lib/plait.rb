@@ -42,7 +42,7 @@ module Plait
     #   (the result is an Array of {Outcome}) or :skip (failed items are left out)
     # @option options [#call, nil] :progress called with (done, total or nil) after each item
     # @yieldparam item [Object]
-    # @return [Array] what the block returned, in the order of the items
+    # @return [Array] the block's values, in the order of the items
     # @raise [UsageError] for a wrong option; nothing was run
     # @raise [UnsupportedError] where the mechanism can't be used
     def map(items, on:, **options, &block) = coordinate(items, on, options, block).map
@@ -50,13 +50,12 @@ module Plait
     # As {map}, but hands over each {Outcome} as soon as it is there. Items are pulled only as room becomes free, so that
     # an endless source is fine. It is asked in the calling thread (on fibers in one of their own, with the caller's
     # fiber-locals): while it waits for its next item, the others go on, and nothing is handed over, since the source may be
-    # in the middle of something that the caller uses too. What is to be handed over at once although further items come
-    # late, such as those of a queue, belongs into tasks of {run}. An enumeration that was begun by `next` and dropped
-    # ends when Ruby collects it.
+    # in the middle of something that the caller uses too. Items of a source that is late, such as a queue, belong into tasks
+    # of {run}. An enumeration that was started by `next` and dropped ends when Ruby collects it.
     # @yieldparam item [Object]
     # @return [Enumerator<Outcome>] in the order in which they finish; leaving it early cancels the rest
     def each_result(items, on:, **options, &block)
-      coordinate(items, on, options, block) # what is wrong is said now
+      coordinate(items, on, options, block) # wrong arguments are errors now, not at the first outcome
       Enumerator.new { |outcomes| coordinate(items, on, options, block).each { |outcome| outcomes << outcome } }
     end
 
@@ -73,7 +72,7 @@ module Plait
     # @option options [Numeric, nil] :timeout seconds for each attempt at a task
     # @option options [Numeric, nil] :deadline seconds for all
     # @yieldparam scope [Scope]
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     # @raise [Exception] the first error of a task; the other tasks and the block are cancelled first
     def run(on:, **options, &block)
       raise UsageError, "Plait.run needs a block" unless block
@@ -83,7 +82,7 @@ module Plait
     end
 
     # @param seconds [Numeric] 0 and below: there is no time left
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     # @raise [TimeoutError] when it takes longer; it was ended at a point where it waited
     # @raise [UsageError]
     def timeout(seconds, &block)
@@ -105,7 +104,7 @@ module Plait
     # Runs a blocking call on a thread while the calling fiber waits; outside of fibers it is a plain call.
     # @param stop [#call, nil] called when the fiber no longer waits (a timeout, a cancellation) and the block still runs: ends
     #   a call in C that no interruption of its thread reaches, by closing what it waits for
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     # @raise [UsageError]
     def offload(stop: nil, &block)
       raise UsageError, "Plait.offload needs a block" unless block

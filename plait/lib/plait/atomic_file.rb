@@ -22,8 +22,6 @@ module Plait
     module_function
 
     # @param path [String] a symbolic link is followed; a device or a pipe is written to as it is
-    # @param content [String]
-    # @return [void]
     # @raise [WriteError] says where and why; the file is as it was before
     def write(path, content)
       raise Errno::EISDIR if File.directory?(path)
@@ -35,7 +33,6 @@ module Plait
 
     # Looks whether a file can come to be there, before there is anything to write.
     # @param path [String]
-    # @return [void]
     # @raise [WriteError]
     def check(path)
       raise Errno::EISDIR if File.directory?(path)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Plait
-  # The C extension of this gem, where it was compiled; those of the other gems stand and fall with it. Without it, or with
+  # The C extension of this gem, where it was compiled; the other gems' extensions need it. Without it, or with
   # PLAIT_PURE=1 in the environment, everything works on the Ruby twins of its parts, more slowly.
   module Native
     # @return [String, nil] why the extension isn't there; nil when it is
@@ -16,7 +16,6 @@ module Plait
         e.message
       end
 
-    # @return [Boolean]
     def self.available? = REASON.nil?
 
     # Tells the child of a fork from its parent: connections, threads and locks of the parent are no use to the child.

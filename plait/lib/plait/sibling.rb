@@ -8,8 +8,7 @@ module Plait
   module Sibling
     class << self
       # @param gem [String]
-      # @param feature [String] what is required of it
-      # @return [void]
+      # @param feature [String] a file of it, as for `require`
       # @raise [UnsupportedError] where the gem is missing, or is of another version than this one
       def load(gem, feature)
         require feature

@@ -25,7 +25,7 @@ module Plait
       @storage = Mechanisms::State.storage
     end
 
-    # Starts what a first call would.
+    # Starts the threads that a first call would start.
     # @raise [ThreadError] when the system gives no thread
     def prepare = (TimeLimit.prepare if @timed)
 

@@ -27,7 +27,6 @@ module Plait
 
         # @param inner [Mechanism]
         # @param width [Integer] items at once
-        # @param attempt [Attempt]
         # @param pipes [Hash{Symbol => IO}]
         def initialize(inner, width, attempt, pipes)
           @inner = inner
@@ -55,7 +54,7 @@ module Plait
           @guard.leave
         end
 
-        # What the inner executor takes for an {Attempt}.
+        # The inner executor calls it in place of an {Attempt}.
         # @return [Outcome]
         def call(index, task, worker, made: 0, &note)
           return arrivals if index == PORTER
@@ -136,12 +135,12 @@ module Plait
       end
     end
 
-    # Several processes, each running several items at once on another mechanism: cores for what computes, many in flight
-    # for what waits. The model of web servers.
+    # Several processes, each running several items at once on another mechanism: cores for computing, many in flight
+    # for waiting. Web servers work like this.
     class Composite < Mechanism
       INNER = { threads: Threads, fibers: Fibers, hybrid: Hybrid }.freeze
 
-      # @param names [Array<Symbol>] :processes, and what runs inside of them
+      # @param names [Array<Symbol>] :processes, and the mechanism inside of them
       # @raise [UsageError] for any other combination
       def initialize(*names)
         super()

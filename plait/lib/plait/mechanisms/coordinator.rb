@@ -30,7 +30,6 @@ module Plait
       end
 
       # @yieldparam outcome [Outcome] in finish order
-      # @return [void]
       # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
       def each(&consumer)
         @consumer = consumer
@@ -47,7 +46,7 @@ module Plait
         shut(complete)
       end
 
-      # @return [Array] values in input order; with `on_error: :collect` outcomes; with :skip only what succeeded
+      # @return [Array] values in input order; with `on_error: :collect` outcomes; with :skip the values of successful items only
       def map
         results = []
         each { |outcome| results[outcome.index] = outcome }
@@ -178,11 +177,10 @@ module Plait
         "all #{errors.size} candidates failed; the last with #{errors.last.class}: #{errors.last.message}"
       end
 
-      # Ends what a run leaves when its caller is gone: a Fiber that is garbage runs none of its `ensure` parts, and an
-      # enumerator that was started by `next` and dropped is one.
+      # Ends the threads and processes of a run whose caller is gone: a Fiber that is garbage runs none of its `ensure` parts,
+      # and an enumerator that was started by `next` and dropped is one.
       class Finalizer
         # @param run [Object] lives as long as its caller does; nothing of the executor's remains refers to it
-        # @param executor [Executor]
         def self.of(run, executor)
           remains = executor.remains
           ObjectSpace.define_finalizer(run, new(remains)) if remains

@@ -23,7 +23,7 @@ module Plait
     attr_reader :index
     # @return [Integer] how often the block was run for it
     attr_reader :attempts
-    # @return [Array<Exception>] what other items raised before everything stood still
+    # @return [Array<Exception>] the errors of other items, until all had stopped
     attr_reader :suppressed
 
     # @param outcome [Outcome] a failed one
@@ -84,7 +84,7 @@ module Plait
 
     private
 
-    # Else it is an object that a program keeps and raises again: what it belonged to then says nothing now.
+    # Otherwise the program keeps one error object and raises it again: its old item means nothing now.
     # @return [Boolean] whether a run inside of this item has marked it
     def passing?(outcome) = @placed_at && outcome.started_at && @placed_at >= outcome.started_at
 

@@ -4,7 +4,7 @@ require_relative "../values/errors"
 
 module Plait
   module Mechanisms
-    # What the coordinator asks of a mechanism. One object each, without state: the state of a run is in its executor.
+    # A mechanism, as the coordinator sees it. One object each, without state: the state of a run is in its executor.
     class Mechanism
       # @return [Symbol]
       def name = self.class.name[/\w+\z/].downcase.to_sym
@@ -15,10 +15,10 @@ module Plait
       # @return [Boolean] whether it runs jobs, which have a name, and no blocks
       def jobs_only? = false
 
-      # @return [String, nil] why it can't be used here and what to do instead; nil where it can
+      # @return [String, nil] why it can't be used here, and an alternative; nil where it can
       def unavailable = nil
 
-      # @param limit [Integer, Array(Integer, Integer), nil] what the caller asks for
+      # @param limit [Integer, Array(Integer, Integer), nil] the caller's
       # @return [Integer, Array(Integer, Integer)]
       # @raise [UsageError] for a pair, unless the mechanism is one
       def limit_for(limit)
@@ -35,12 +35,12 @@ module Plait
       # Opens a scope, yields it, and returns when the scope and all its tasks are over.
       # @param options [Options] its limit is the number of tasks running at once; nil: no limit
       # @yieldparam scope [Scope]
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def scope(options:, &block) = raise(NotImplementedError, "#{self.class}#scope")
 
       private
 
-      # @param task [String] what it would begin with
+      # @param task [String] its first step
       # @return [String, nil] nil in the main ractor
       def beyond_this_ractor(task)
         return if !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
@@ -54,7 +54,7 @@ module Plait
     class Executor
       LEFT_BEHIND = "the deadline passed while fibers still ran that blocks had left behind; they were cancelled"
 
-      # Takes from the system what that many items at once need.
+      # Takes threads or processes for that many items from the system.
       # @raise [ThreadError] when it does not give it
       def prepare(_count) = nil
 
@@ -64,7 +64,7 @@ module Plait
       # @return [void]
       def submit(index, item) = raise(NotImplementedError)
 
-      # Lets what was submitted begin and go on, without waiting, where that is up to the calling thread.
+      # Runs submitted items for a moment, without waiting, where the calling thread has to run them.
       # @return [void]
       def turn; end
 
@@ -82,21 +82,21 @@ module Plait
       # @return [Outcome]
       def take = raise(NotImplementedError)
 
-      # Waits for what the bodies have started and left behind; called once all items are over, and none was cancelled.
+      # Waits for fibers that bodies have left behind; called once all items are over, and none was cancelled.
       # @param deadline [Deadline, nil]
       # @return [Boolean] false when the deadline has passed meanwhile
       def await_rest(_deadline) = true
 
-      # Ends what is in flight: `ensure` blocks run, and are waited for.
-      # @return [Array<Outcome>] what had finished and was not taken
+      # Ends the items in flight: `ensure` blocks run, and are waited for.
+      # @return [Array<Outcome>] finished and not taken
       def cancel = []
 
-      # @return [#call, nil] what ends everything in place of {#cancel} and {#close}, once nothing refers to the run any more.
+      # @return [#call, nil] ends everything in place of {#cancel} and {#close}, once nothing refers to the run any more.
       #   It refers to nothing that could lead back to the run: not to the block, which may see the very variable that holds
       #   the enumerator.
       def remains = nil
 
-      # Frees everything, and cancels what the bodies have left behind; called last, once, however the run ended.
+      # Frees everything, and cancels fibers that bodies have left behind; called last, once, however the run ended.
       # @return [void]
       def close; end
     end

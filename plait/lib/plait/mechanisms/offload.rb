@@ -13,7 +13,7 @@ module Plait
     private_constant :SHARING
 
     # @param stop [#call, nil] see {Plait.offload}
-    # @return [Object] what the block returns; outside of a fiber scheduler it just runs
+    # @return [Object] the block's value; outside of a fiber scheduler it just runs
     def self.call(stop: nil, &block)
       scheduler = Fiber.current_scheduler
       return yield unless scheduler
@@ -52,8 +52,8 @@ module Plait
       end
 
       # @param stop [#call, nil] see {Plait.offload}
-      # @return [Object] what the block returns
-      # @raise [Exception] what it raises
+      # @return [Object] the block's value
+      # @raise [Exception] the block's error
       # @raise [OffloadRefused] when the pool is closed
       def call(stop: nil, &block)
         job = Job.new(block, stop)
@@ -86,7 +86,7 @@ module Plait
         end
       end
 
-      # Where the system gives no further thread, those that are there do the work.
+      # Where the system gives no further thread, the existing threads do the work.
       def start_thread
         thread = Thread.handle_interrupt(Exception => :never) { Thread.new { work } } # a kill gets in
         thread.name = "plait offload"
@@ -190,7 +190,7 @@ module Plait
 
       # In the fiber.
       # @return [Object] the block's value
-      # @raise [Exception] what the block raised, or what interrupted the wait, after the block has ended
+      # @raise [Exception] the block's error, or the exception that interrupted the wait, after the block has ended
       # @raise [WorkerDied] when the block has ended its thread
       def wait
         await_end

@@ -75,7 +75,7 @@ module Plait
     class Retries < Backoff
       KEYS = [*Backoff::KEYS, :on].freeze
 
-      # @return [Array<Class>] what is tried again
+      # @return [Array<Class>] errors after which an item is tried again
       attr_reader :on
 
       # @param count [Integer] attempts after the first one

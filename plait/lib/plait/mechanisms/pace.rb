@@ -14,7 +14,7 @@ module Plait
       SLOW = 0.02
       # Items that wait at most. TUNED
       MOST = 256
-      # What the average keeps of itself at each further item.
+      # Weight of the old average at each further item.
       KEEP = 0.9
 
       # @return [Integer] items per worker
@@ -28,7 +28,6 @@ module Plait
       end
 
       # @param seconds [Float] that a worker was busy with them
-      # @param items [Integer]
       def record(seconds, items)
         mean = seconds / items
         @average = @average ? mean + ((@average - mean) * (KEEP**items)) : mean
@@ -36,7 +35,6 @@ module Plait
         adapt
       end
 
-      # @param items [Integer]
       # @return [Float] seconds that they take
       def seconds(items) = items * (@average || 0.0)
 

@@ -54,7 +54,7 @@ module Plait
 
     # Which fiber is the one that its thread began with.
     module Root
-      # What Ruby 3.1 to 4.0 say of a fiber. Where another one says it differently, none passes for its thread's first: a
+      # `Fiber#inspect` of Ruby 3.1 to 4.0. Where another one says it differently, none passes for its thread's first: a
       # run then brings a loop along in a thread of its own.
       WITHOUT_LINE = /\A#<Fiber:0x\h+ \(\w+\)>\z/
       RESUMING = "resuming fiber"

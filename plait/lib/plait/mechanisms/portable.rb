@@ -7,7 +7,7 @@ module Plait
     # Takes values and exceptions through Marshal, between processes, ractors and machines.
     # @api private
     module Portable
-      # Takes items and results through Marshal, and says in plain words what can't go.
+      # Takes items and results through Marshal, and says in plain words which part can't go.
       module Value
         ADVICE = "Only plain data can: numbers, Strings, Symbols, Arrays, Hashes, Structs and objects made of them. " \
                  "Pass such, or use on: :threads, which shares memory."
@@ -15,7 +15,7 @@ module Plait
 
         class << self
           # @param value [Object]
-          # @param name [String] what it is, such as "the result"
+          # @param name [String] its name in messages, such as "the result"
           # @return [String]
           # @raise [UnmarshalableError]
           def dump(value, name)
@@ -25,7 +25,6 @@ module Plait
                                       "(#{e.message}). #{ADVICE}"
           end
 
-          # @param data [String]
           # @return [Object]
           # @raise [UnmarshalableError]
           def load(data, name)
@@ -37,16 +36,15 @@ module Plait
         end
       end
 
-      # Finds what inside a value Marshal can't dump.
+      # Finds the part of a value that Marshal can't dump.
       class Obstacle
         DEPTH = 20
 
         # @param value [Object]
-        # @param name [String] what to call the value itself
+        # @param name [String] the value's name in messages
         # @return [String] such as "the result[3].@callback is a Proc"
         def self.describe(value, name) = new.describe(value, name, DEPTH)
 
-        # @return [Boolean]
         def self.dumps?(value)
           Marshal.dump(value)
           true
@@ -84,14 +82,12 @@ module Plait
       # dumped, or whose class the reader does not know (required only in the worker), is rebuilt from its description.
       module Error
         class << self
-          # @param error [Exception]
           # @return [String]
           def dump(error)
             description = Description.of(error) { |one| { variables: variables(one) } }
             Marshal.dump([try { Marshal.dump(error) }, description])
           end
 
-          # @param data [String]
           # @return [Exception]
           def load(data)
             whole, description = Marshal.load(data)
@@ -126,9 +122,8 @@ module Plait
         DEPTH = 10
 
         class << self
-          # @param error [Exception]
           # @yieldparam error [Exception] it, and each cause
-          # @yieldreturn [Hash] what else to tell of it
+          # @yieldreturn [Hash] further data about it
           # @return [Hash] :classes (names, its own first), :message, :backtrace, :cause (another one, or nil)
           def of(error, depth = DEPTH, &more)
             cause = of(error.cause, depth - 1, &more) if error.cause && depth.positive?

@@ -23,7 +23,7 @@ module Plait
     # fork, which copies nothing until it is written to; items and results travel by Marshal through pipes.
     #
     # An item is run at most once, unless there are retries. When a worker dies, only the item that it was running is
-    # reported as {WorkerDied} (or run again); what waited at it goes to others, and a new worker takes its place.
+    # reported as {WorkerDied} (or run again); its waiting items go to others, and a new worker takes its place.
     class Processes < Mechanism
       # Workers at most, whatever the limit: each has a place that is looked at for each item, and no machine runs as many.
       MOST = 10_000
@@ -52,9 +52,9 @@ module Plait
 
         # @param block [Proc]
         # @param arguments [Array] passed by fork: they need not be marshalable
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         # @yield before {UnsupportedError} is raised: the block has not started
-        # @raise [Exception] what it raises
+        # @raise [Exception] the block's error
         # @raise [WorkerDied]
         # @raise [UnmarshalableError]
         # @raise [UnsupportedError] when the system does not allow another process
@@ -66,7 +66,7 @@ module Plait
           @buffer = String.new
         end
 
-        # What interrupts the wait interrupts the block too, and ends the child.
+        # An interruption of the wait interrupts the block too, and ends the child.
         def call(block, arguments, &refused)
           start(refused) { |pipes| perform(pipes, block, arguments) }
           kind, payload = await

@@ -37,13 +37,13 @@ module Plait
 
       def can_fork? = Process.respond_to?(:fork)
 
-      # Runs one block in a ractor of its own: what a task of a scope does under :ractors.
+      # Runs the block of a scope's task in a ractor of its own.
       class Isolated
         # Waits. Whatever interrupts the wait ends the ractor, too.
         # @param block [Proc]
         # @param arguments [Array] of the block; copied
-        # @return [Object] what the block returns, copied
-        # @raise [Exception] what the block raised
+        # @return [Object] a copy of the block's value
+        # @raise [Exception] the block's error
         # @raise [UnshareableError] if the block can't be isolated, an argument or the result can't be copied
         def call(block, arguments)
           pool = Pool.new(Body.of(block), Options.new, 1)

@@ -35,7 +35,7 @@ module Plait
     # 117 ms with 100 ActiveRecord fibers, bounded ones for 7 ms.
     SLICE = 0.004
 
-    # Slices for jobs that have not started, in each turn. With less, a fan-out never has in flight what it was asked for:
+    # Slices for jobs that have not started, in each turn. With less, a fan-out never reaches its limit of requests in flight:
     # answers to the first requests come in as fast as further ones start.
     START_SLICES = 3
 
@@ -51,7 +51,7 @@ module Plait
       scheduler if scheduler.is_a?(Scheduler)
     end
 
-    # @param blocking [nil, :warn, :raise, :record, #call] what to do about a call that blocks the loop
+    # @param blocking [nil, :warn, :raise, :record, #call] the reaction to a call that blocks the loop
     # @param threshold [Float] seconds after which it counts as blocked
     # @param slice [Float] seconds of ready fibers in one turn
     # @param offload [Boolean] hand blocking operations that Ruby offers (3.4 and later) to a thread pool
@@ -88,7 +88,7 @@ module Plait
     # @!group Running
 
     # Runs until nothing is left to do.
-    # @raise [Exception] what a fiber started by Fiber.schedule raised
+    # @raise [Exception] the error of a fiber started by Fiber.schedule
     def run = run_until { idle? }
 
     # @param bound [Numeric, nil] seconds that one turn may wait for an event
@@ -170,7 +170,7 @@ module Plait
     def slice_left? = Deadline.now < @slice_end
 
     # Runs the block on the thread pool of this loop; the current fiber waits for it.
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     def offload(&block) = offload_pool.call(&block)
 
     # @return [Offload::Pool]
@@ -235,7 +235,7 @@ module Plait
     #   fiber that ends return to the loop by itself
     def rooted? = @rooted
 
-    # What other threads want done on the loop's thread.
+    # Entries of other threads for the loop's thread.
     #
     # It sits in the selector's own ready list, because the selector looks there with the GVL held, after its last
     # chance to be preempted and before it sleeps: a look from Ruby just before `select` can be overtaken by a push
@@ -255,7 +255,7 @@ module Plait
         @selector.wakeup
       end
 
-      # @!group What the selector asks of a fiber in its ready list
+      # @!group Methods of a Fiber that the selector calls on its ready list
 
       def alive? = true
 

@@ -24,7 +24,7 @@ module Plait
 
     # @param options [Mechanisms::Options]
     # @yieldparam scope [Scope]
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     def self.open(options: Mechanisms::Options.new, **settings, &body)
       scope = new(options, **settings)
       seconds = options.deadline&.remaining
@@ -68,7 +68,7 @@ module Plait
       settle
       finished = true
       value
-    rescue Exception => e # rubocop:disable Lint/RescueException -- what ends the block ends its tasks
+    rescue Exception => e # rubocop:disable Lint/RescueException -- an exception that ends the block ends its tasks
       finished = true
       end_tasks
       settle
@@ -157,7 +157,7 @@ module Plait
 
     def launch(task) = (begin_task(task) if @running.key?(task))
 
-    # Where the system gives no further thread or process, those that are there do the work.
+    # Where the system gives no further thread or process, the existing ones do the work.
     def begin_task(task)
       start(task)
     rescue ThreadError => e
@@ -216,7 +216,7 @@ module Plait
       raise @failure if @failure
     end
 
-    # @return [Thread, Fiber] what a task would know as its own {Task#runner} here
+    # @return [Thread, Fiber] the {Task#runner} of a task that runs here
     def runner = Thread.current
 
     def wait_among_tasks(task)

@@ -13,7 +13,7 @@ module Plait
     module State
       # Where the gem fiber-storage keeps the same on Ruby 3.1.
       STORAGE_OF_GEM = :@storage
-      # What begins the names of instance variables that stay.
+      # Prefix of the instance variables that stay.
       OURS = "@plait_"
 
       extend NativeState if Native.available?
@@ -30,14 +30,14 @@ module Plait
           own
         end
 
-        # Removes what the last item has left. In a thread that runs one item at a time `own` is nil.
+        # Removes the state that the last item has left. In a thread that runs one item at a time `own` is nil.
         # @param own [Own, nil] of the current fiber
         # @return [Own, nil] for the next call
         def clear(own = nil)
           left?(own) ? wipe(own) : own
         end
 
-        # @return [Hash, nil] what items of the current fiber inherit of its storage; nil: nothing
+        # @return [Hash, nil] entries of the current fiber's storage that its items inherit; nil: none
         def storage
           return unless Fiber.respond_to?(:[])
 
@@ -51,7 +51,7 @@ module Plait
         def inherit(storage) = storage&.each { |name, value| Fiber[name] = Copy.of(value) }
 
         # Runs an item in the fiber of its caller, whose state is the same afterwards.
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def apart
           bare? ? bare = true : before = Snapshot.new
           before&.lend
@@ -159,7 +159,6 @@ module Plait
         def here? = @thread.equal?(Thread.current)
 
         # Another fiber has it, too, which may live longer than the item.
-        # @return [void]
         def share = @shared = true
 
         # @return [Boolean] whether the next item needs a new one
@@ -181,8 +180,7 @@ module Plait
           @storage = storage if STORAGE
         end
 
-        # Gives the item copies of what it could change in place.
-        # @return [void]
+        # Gives the item copies of values that it could change in place.
         def lend
           @own&.execution_state = Copy.of(@execution_state)
           copies(@locals) { |name, value| @thread[name] = value }
@@ -193,7 +191,6 @@ module Plait
         end
 
         # An interrupt in the middle would lose a part of it.
-        # @return [void]
         def restore
           Uninterruptible.run do
             @own&.execution_state = @execution_state
@@ -215,7 +212,7 @@ module Plait
 
         def storage = State.storage || {}
 
-        # @yieldparam name [Symbol] of what has a copy
+        # @yieldparam name [Symbol] of a value that has a copy
         # @yieldparam value [Object, nil] the copy
         def copies(before)
           before.each do |name, value|
@@ -224,7 +221,7 @@ module Plait
           end
         end
 
-        # @yieldparam name [Symbol] of what has changed
+        # @yieldparam name [Symbol] of a value that has changed
         # @yieldparam value [Object, nil] nil: there was none
         def undo(before, now)
           return if before.empty? && now.empty?

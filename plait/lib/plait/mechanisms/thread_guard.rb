@@ -12,24 +12,19 @@ module Plait
     LOWERED = { Exception => :immediate }.freeze
 
     class << self
-      # @param thread [Thread]
       # @param guard [#call] called with the thread and the exception; it raises the exception there, or drops it
-      # @return [void]
       def over(thread, guard)
         thread.extend(self)
         thread.instance_variable_set(:@plait_guards, [*guards(thread), guard])
       end
 
-      # @param thread [Thread]
       # @param guard [#call]
-      # @return [void]
       def end_over(thread, guard) = thread.instance_variable_set(:@plait_guards, guards(thread) - [guard])
 
-      # @param thread [Thread]
       # @return [Array<#call>, nil]
       def guards(thread) = thread.instance_variable_get(:@plait_guards)
 
-      # Holds exceptions of other threads back from the block, but for what runs in {lowered}.
+      # Holds exceptions of other threads back from the block, except in {lowered}.
       # @return [Object] the block's value
       def mask(&block)
         Thread.current.instance_variable_set(:@plait_masked, true)
@@ -53,7 +48,7 @@ module Plait
       end
 
       # @api private
-      # @return [Boolean] also for what is no exception, which Ruby refuses
+      # @return [Boolean] also for an object that is no exception, which Ruby refuses
       def ours?(error)
         kind = error.is_a?(Class) ? error : error.class
         kind <= Mechanisms::Interruption || !(error.respond_to?(:exception) || error.is_a?(String))

@@ -79,7 +79,7 @@ module Plait
 
         private
 
-        # Where the system gives no further thread, those that are there do the work.
+        # Where the system gives no further thread, the existing threads do the work.
         def start_worker(number = @workers.size)
           hire(number)
         rescue ThreadError => e

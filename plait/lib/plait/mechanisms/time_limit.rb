@@ -16,9 +16,8 @@ module Plait
     # @raise [ThreadError] when the system gives none
     def self.prepare = ::Timeout.timeout(60) { nil }
 
-    # @param seconds [Numeric]
     # @param error [Class<TimeoutError>]
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     # @raise [TimeoutError] of the given class
     def self.enforce(seconds, error = TimeoutError, &block)
       token = Deadline.overrun(seconds)

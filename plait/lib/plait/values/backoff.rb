@@ -3,8 +3,8 @@
 require_relative "errors"
 
 module Plait
-  # How often something that failed is tried again, and after what pause: exponential, with jitter, so that what failed
-  # together does not come back together. What is worth another attempt, its subclasses know.
+  # How often something that failed is tried again, and after what pause: exponential, with jitter, so that requests that failed
+  # together do not come back together. Its subclasses know which errors are worth another attempt.
   class Backoff
     # @return [Array<Symbol>] options that are taken
     KEYS = %i[count base factor max jitter].freeze
@@ -52,7 +52,7 @@ module Plait
       @jitter = check(:jitter, jitter, most: 1)
     end
 
-    # @return [Hash{Symbol => Object}] what makes another one like it
+    # @return [Hash{Symbol => Object}] options that make an equal one
     def to_h = self.class::KEYS.to_h { |key| [key, instance_variable_get(:"@#{key}")] }
 
     # @param attempts [Integer] made so far

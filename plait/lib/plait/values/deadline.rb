@@ -11,7 +11,7 @@ module Plait
     # @return [Deadline, nil]
     def self.after(seconds) = seconds && new(now + seconds)
 
-    # @param seconds [Numeric] that were allowed; what is left of a deadline is a little less than what the caller asked for
+    # @param seconds [Numeric] that were allowed; the rest of a deadline is a little less than the caller's number
     # @return [String] for the message of an error
     def self.overrun(seconds) = "no end after #{format("%g", seconds > 0.01 ? seconds.to_f.round(3) : seconds)} s"
 

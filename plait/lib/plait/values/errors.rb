@@ -6,7 +6,7 @@
 #   ├── UsageError               the call itself is wrong; nothing was run
 #   │   ├── UnknownMechanism
 #   │   └── DB::ConnectionInUse   a second fiber or thread on a connection that is in the middle of a call
-#   ├── UnsupportedError         this machine, Ruby or mechanism can't; the message says why and what to do
+#   ├── UnsupportedError         this machine, Ruby or mechanism can't; the message says why, and a way out
 #   │   ├── UnmarshalableError   a value can't travel between processes
 #   │   ├── UnshareableError     a block or a value can't be shared with a ractor
 #   │   └── Lab::FreshProcess::ForkRefused   the system gives no new process
@@ -24,22 +24,22 @@
 #   │   ├── ConnectionClosed *   it ended, from either side, before all was received or sent
 #   │   └── ListenError *        no peer can connect to us there
 #   ├── CancelledError           the result is no longer needed
-#   ├── Unrepeatable             what was asked for is done, or may be: no retries: of Plait's asks again
+#   ├── Unrepeatable             the operation is done, or may be: no retries: of Plait's repeats it
 #   ├── WorkerDied               a worker process ended before it answered
 #   ├── OffloadRefused           the offload pool is closed
 #   ├── BlockingError            a call blocked the event loop (Scheduler.new(blocking: :raise))
-#   ├── LocalProtocolError       what we were about to send breaks the protocol; nothing of it was sent
-#   ├── RemoteProtocolError      what the peer sent breaks the protocol; the connection is of no more use
+#   ├── LocalProtocolError       our message would break the protocol; nothing of it was sent
+#   ├── RemoteProtocolError      the peer's message breaks the protocol; the connection is of no more use
 #   │   ├── LimitExceeded        it is larger than an option allows; the message names the option
 #   │   └── TruncatedError       it ended before it was complete
 #   ├── AllFailed                Plait.first: no candidate succeeded
-#   ├── RemoteError              the peer of a call has answered with an error: its #error is what it sent
+#   ├── RemoteError              the peer of a call has answered with an error: its #error is the peer's
 #   ├── HTTPError                the server answered that it has no success for us: its #response is the answer
 #   ├── RedirectError            a redirect can't be followed: its #response is the redirect
 #   │   └── TooManyRedirects     there are more of them than the option redirects: allows
-#   ├── WriteError               a report can't be written; what was measured is still there
+#   ├── WriteError               a report can't be written; the measurements are still there
 #   │
-#   │   Those of one room stand in its files:
+#   │   Errors of one room stand in its files:
 #   ├── DB::RolledBack                          a transaction that no longer exists was used; nothing of it was done
 #   ├── DB::CommitUnknown                       (Unrepeatable) COMMIT was sent, and no answer came: done or not
 #   ├── DB::CommittedLate                       (Unrepeatable) a transaction is done, and an interrupt came with its answer
@@ -48,7 +48,7 @@
 #   ├── Suites::UnreachableOrigin               the site of --url does not answer with a success
 #   └── Suites::Http::EmbeddedTarget::WrongAnswer   the embedded origin gave an answer that is not the request's
 #
-# Those with a * are {ConnectionFailure}s: they name the endpoint and say whether a retry is safe.
+# Errors with a * are {ConnectionFailure}s: they name the endpoint and say whether a retry is safe.
 module Plait
   class Error < StandardError; end
 
@@ -58,7 +58,7 @@ module Plait
 
   class UnsupportedError < Error
     # Where the system gives no thread at all, and not only no further one.
-    # @param purpose [String] what it was for
+    # @param purpose [String] for the message
     # @param error [ThreadError] Ruby's own
     # @return [UnsupportedError]
     # @api private
@@ -76,12 +76,12 @@ module Plait
 
   class DeadlineExceeded < TimeoutError; end
 
-  # What an error of a connection says in addition to its message.
+  # Data of a connection's error, in addition to its message.
   module ConnectionFailure
-    # @return [String, nil] with whom: "tcp://example.org:80", "unix:///run/app.sock"
+    # @return [String, nil] the peer: "tcp://example.org:80", "unix:///run/app.sock"
     attr_reader :endpoint
 
-    # @param retry_safe [Boolean, nil] nil: what is true of the class when nothing more is known
+    # @param retry_safe [Boolean, nil] nil: as for the class
     def initialize(message = nil, endpoint: nil, retry_safe: nil)
       super(message)
       @endpoint = endpoint&.to_s
@@ -102,7 +102,7 @@ module Plait
   class ConnectTimeout < TimeoutError
     include ConnectionFailure
 
-    # @return [Symbol, nil] what took so long: :resolve, :connect or :tls
+    # @return [Symbol, nil] the slow step: :resolve, :connect or :tls
     attr_reader :phase
 
     def initialize(message = nil, phase: nil, **about)
@@ -179,7 +179,7 @@ module Plait
     def initialize(message = "cancelled: its result is no longer needed") = super
   end
 
-  # Of an exception that ends a block from outside, and becomes an error of the one who waits for that block.
+  # Of an exception that ends a block from outside, and becomes an error of the thread that waits for the block.
   # @api private
   module Replaceable
     # @return [Error, nil] that error, where the block knows better: a COMMIT that was cut may be done
@@ -187,7 +187,7 @@ module Plait
   end
   private_constant :Replaceable
 
-  # What was asked for is done, or may be done: to ask again could do it twice.
+  # The operation is done, or may be done: a repetition could do it twice.
   class Unrepeatable < Error
     # @return [false]
     def retry_safe? = false
@@ -208,7 +208,7 @@ module Plait
 
   class BlockingError < Error; end
 
-  # What we were about to send, or to do with a protocol's state, breaks the protocol.
+  # A message of ours, or a step in a protocol's state, would break the protocol.
   class LocalProtocolError < Error
     # @return [Symbol, nil] the rule that would be broken, where it has a name
     attr_reader :rule
@@ -219,7 +219,7 @@ module Plait
     end
   end
 
-  # What the peer has sent breaks the protocol.
+  # The peer's message breaks the protocol.
   class RemoteProtocolError < Error
     # @return [Symbol, nil] the rule that was broken, such as :bare_cr
     attr_reader :rule
@@ -245,7 +245,7 @@ module Plait
     attr_writer :retry_safe
   end
 
-  # What the peer has sent is larger than we allow.
+  # The peer's message is larger than an option allows.
   class LimitExceeded < RemoteProtocolError
     # @return [Symbol, nil] the option that raises the limit
     attr_reader :limit
@@ -259,7 +259,7 @@ module Plait
     end
   end
 
-  # What the peer has sent ended before it was complete.
+  # The peer's message ended before it was complete.
   class TruncatedError < RemoteProtocolError; end
 
   # Every candidate given to {Plait.first} failed.
@@ -276,15 +276,15 @@ module Plait
   # The peer of a remote call has run it, or refused to, and has answered with an error. What it sent is kept as it is; what
   # peers commonly send (a String; [code, message, data]; a Hash with these keys) is also given in parts.
   class RemoteError < Error
-    # @return [Object] what the peer sent
+    # @return [Object] the peer's
     attr_reader :error
-    # @return [String, Symbol, nil] what was called
+    # @return [String, Symbol, nil] of the call
     attr_reader :method_name
-    # @return [String, nil] with whom
+    # @return [String, nil] the peer
     attr_reader :endpoint
 
     # @param error [Object]
-    # @param about [Object, nil] what the peer sent in the place of the result: with a named error, more about it
+    # @param about [Object, nil] sent in the place of the result: with a named error, more about it
     # @param method_name [String, Symbol, nil]
     # @param endpoint [#to_s, nil]
     def initialize(error = nil, about = nil, method_name: nil, endpoint: nil)
@@ -298,7 +298,7 @@ module Plait
     # @return [Object, nil] a number or a name
     def code = part(0, "code")
 
-    # @return [Object, nil] what else was sent
+    # @return [Object, nil] further data
     def data = part(2, "data") || @about
 
     # @return [false] it may have run

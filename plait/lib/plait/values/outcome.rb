@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Plait
-  # What became of one item: a value or an error, when, and on which worker.
+  # The end of one item: a value or an error, when, and on which worker.
   class Outcome
     # @return [Integer] the item's place in the input, from 0
     attr_reader :index
     # @return [Object]
     attr_reader :item
-    # @return [Object, nil] what the block returned; nil after a failure
+    # @return [Object, nil] the block's value; nil after a failure
     attr_reader :value
     # @return [Exception, nil]
     attr_reader :error

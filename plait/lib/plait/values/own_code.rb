@@ -7,7 +7,6 @@ module Plait
     private_constant :FILE
 
     # @param path [String] of a file, or a line of a backtrace
-    # @return [Boolean]
     def self.file?(path) = FILE.match?(path)
   end
   private_constant :OwnCode

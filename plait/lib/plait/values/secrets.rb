@@ -8,12 +8,11 @@ module Plait
     USERINFO = %r{//(?:[^/?\#]*|[^/?\#@:\[]+:(?!\d*(?:[/?\#]|\z))[^@]{0,1024})@}
     # The same without a scheme, as the whole text: what is given for a URL by mistake.
     BARE = %r{\A[^\s/:@]{1,1024}:(?!//)[^\s@]{1,1024}@}
-    # A value behind a name that says what it is: in a query, in JSON, in a header, in a Ruby hash.
+    # A value behind a telling name: in a query, in JSON, in a header, in a Ruby hash.
     NAMED = /((?:passw|pwd|secret|token|authorization|credential|api[_-]?key|access[_-]?key)[\w-]{0,40}
              ["']?\s{0,9}(?:=>|[:=])\s{0,9}["']?(?:(?:basic|bearer|digest|negotiate|ntlm)\s{1,9})?)[^\s"'&,;}]+/ix
     private_constant :USERINFO, :BARE, :NAMED
 
-    # @param text [String]
     # @return [String] the text without passwords, as far as their form or their name shows them
     def self.hide(text)
       text = text.b unless text.valid_encoding? && text.encoding.ascii_compatible?

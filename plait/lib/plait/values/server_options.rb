@@ -3,17 +3,17 @@
 require_relative "errors"
 
 module Plait
-  # What the options of all servers have in common, Structs with their defaults in `DEFAULTS`: each name is known, and each
+  # The common part of all servers' options, Structs with their defaults in `DEFAULTS`: each name is known, and each
   # number is one above 0. They are checked at once, so that a typing error is not found out under load.
   module ServerOptions
-    # What a number of connections, requests or processes may be at most: they are kept in 31 bits.
+    # The largest number of connections, requests or processes: they are kept in 31 bits.
     MOST = 1 << 30
     # Likewise of bytes: in 63.
     MOST_BYTES = 1 << 62
 
     # The class's side.
     module Building
-      # @param given [Hash] what differs from the defaults
+      # @param given [Hash] differences from the defaults
       # @return [Struct] frozen
       # @raise [UsageError]
       def build(given)
@@ -29,7 +29,7 @@ module Plait
 
     private
 
-    # @param counts [Array<Symbol>] those that are whole; where the default is nil, nil is one, too
+    # @param counts [Array<Symbol>] options that are whole numbers; where the default is nil, nil is one, too
     # @param most [Integer]
     # @raise [UsageError]
     def check_counts(*counts, most: MOST)
@@ -42,11 +42,11 @@ module Plait
       end
     end
 
-    # @param names [Array<Symbol>] those that are bytes
+    # @param names [Array<Symbol>] options in bytes
     # @raise [UsageError]
     def check_bytes(*names) = check_counts(*names, most: MOST_BYTES)
 
-    # @param times [Array<Symbol>] those that are seconds; nil: without end
+    # @param times [Array<Symbol>] options in seconds; nil: without end
     # @raise [UsageError]
     def check_seconds(*times)
       times.each do |name|
@@ -56,7 +56,7 @@ module Plait
       end
     end
 
-    # @param kind [Class] of the limits of what is received
+    # @param kind [Class] of limits for received messages
     # @return [Object] one of them
     # @raise [UsageError]
     def limits_as(kind)

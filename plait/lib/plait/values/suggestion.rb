@@ -4,9 +4,9 @@ module Plait
   # "did you mean …", for a mistyped word.
   module Suggestion
     class << self
-      # The end of a sentence that names what was mistyped.
-      # @param word [String] what was typed
-      # @param known [Array<#to_s>] what would have been right
+      # The end of a sentence that names a mistyped word.
+      # @param word [String] as typed
+      # @param known [Array<#to_s>] the right words
       # @return [String] `; did you mean "lab"?`, or a full stop when no known word is near
       def ending(word, known)
         near = nearest(word.to_s, known.map(&:to_s))

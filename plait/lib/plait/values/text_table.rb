@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Plait
-  # A table as lines of text: columns aligned by what they show on the screen. Where the terminal is too narrow, prose
+  # A table as lines of text: columns aligned by their width on the screen. Where the terminal is too narrow, prose
   # in the last column is wrapped, then the least important columns are left out, then the labels are shortened.
   # @api private
   class TextTable
@@ -30,7 +30,6 @@ module Plait
         end
       end
 
-      # @param text [String]
       # @return [Integer] columns that it takes on a terminal
       def columns(text) = text.ascii_only? ? text.size : text.size + text.scan(WIDE).size - text.scan(COMBINING).size
     end

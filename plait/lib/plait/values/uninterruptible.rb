@@ -8,7 +8,7 @@ module Plait
     NEVER = { Object => :never }.freeze
     private_constant :NEVER
 
-    # @return [Object] what the block returns
+    # @return [Object] the block's value
     def self.run(&block) = Thread.handle_interrupt(NEVER, &block)
   end
   private_constant :Uninterruptible

@@ -112,8 +112,7 @@ module Plait
 
         # In the fiber of the caller.
         # @yieldparam item [Object]
-        # @return [void]
-        # @raise [Exception] what the source raises
+        # @raise [Exception] the source's error
         def each_entry
           alarm = @loop.after(@deadline.remaining) { @overdue = !@over } if @deadline
           yield @item while advance

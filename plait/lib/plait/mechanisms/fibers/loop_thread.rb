@@ -26,7 +26,7 @@ module Plait
 
         def ready? = !@finished.empty?
 
-        # @raise [Exception] what has broken the loop
+        # @raise [Exception] the error that has broken the loop
         def take
           outcome = @finished.pop
           raise outcome if outcome.is_a?(Exception)
@@ -36,7 +36,7 @@ module Plait
           outcome
         end
 
-        # @raise [Exception] what has broken the loop
+        # @raise [Exception] the error that has broken the loop
         def await_rest(deadline)
           return true if @loop.idle?
 
@@ -85,8 +85,8 @@ module Plait
         # @return [Scheduler]
         attr_reader :loop
 
-        # @param finished [Thread::Queue] gets what breaks the loop; closed at its end
-        # @param runs [Hash{Run => true}] what is in flight
+        # @param finished [Thread::Queue] gets the error that breaks the loop; closed at its end
+        # @param runs [Hash{Run => true}] in flight
         # @raise [UnsupportedError] when the system gives no thread
         def initialize(finished, runs, offload:)
           @finished = finished
@@ -111,7 +111,7 @@ module Plait
           end
         end
 
-        # Ends it, and what is still in flight.
+        # Ends it, and the items in flight.
         def close
           @runs.empty? ? @loop.soon { @over = true } : @thread.kill
           @thread.join
@@ -131,7 +131,7 @@ module Plait
           Fiber.set_scheduler(nil)
         end
 
-        # The stacks of idle fibers hold what they last ran: the block sees the enumerator, which could then not be collected.
+        # The stacks of idle fibers hold their last job: the block sees the enumerator, which could then not be collected.
         def rest(own)
           own.run_until { @over || (@runs.empty? && own.fibers_to_spare?) || (@reporting && own.idle?) }
           own.end_spare_fibers if @runs.empty?
@@ -143,7 +143,7 @@ module Plait
           @finished << true
         end
 
-        # What breaks the loop ends the run, whose fibers then want the loop for their `ensure` parts.
+        # An error that breaks the loop ends the run, whose fibers then want the loop for their `ensure` parts.
         def turn_over(own)
           limit = nil
           begin

@@ -13,14 +13,14 @@ require_relative "../time_limit"
 module Plait
   module Mechanisms
     class Fibers < Mechanism
-      # A pool of fibers: what the executors on a loop of their own and on the caller's loop have in common.
+      # A pool of fibers: the common part of the executors on a loop of their own and on the caller's loop.
       class Pool < Executor
         # Seconds that cancelled bodies have for their `ensure` blocks before they are abandoned.
         GRACE = 2.0
 
-        # Runs a block in a fiber on a loop of its own, for {Plait.run}. What ends the wait for it ends the block.
+        # Runs a block in a fiber on a loop of its own, for {Plait.run}. An exception that ends the wait ends the block.
         # @param deadline [Deadline, nil] for fibers that the block leaves behind
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def self.run(deadline: nil, **options)
           pool = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
           pool.submit(0, nil)
@@ -184,7 +184,7 @@ module Plait
           raise UsageError, "a task on the loop of #{@scheduler.class} can be cancelled in its own thread only"
         end
 
-        # The loop's owner decides what becomes of it.
+        # The loop's owner handles it.
         def escalate(exception) = raise(exception)
 
         # Suspends the current fiber until it is woken.

@@ -50,7 +50,8 @@ module Plait
         def admit(task)
           return super if Thread.current.equal?(@thread) # here?, for each of a hundred thousand
 
-          raise UsageError, "a scope on fibers takes tasks in the thread of its loop; start them before Plait.offload or Thread.new"
+          raise UsageError,
+                "a scope on fibers takes tasks in the thread of its loop; start them before Plait.offload or Thread.new"
         end
 
         # The queue is there before the first look at the task, and gets its word after the task is done.

@@ -20,7 +20,7 @@ module Plait
           true
         end
 
-        # @return [Object] what Enumerator#next makes of several values, or none
+        # @return [Object] the value that Enumerator#next returns for several values, or none
         def self.one(values) = values.size > 1 ? values : values.first
 
         def next_values = (cursor = plait_cursor) ? cursor.take : super

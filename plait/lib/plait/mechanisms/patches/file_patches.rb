@@ -97,7 +97,7 @@ module Plait
         # On a thread of its own: it may wait without end, and a pool's thread could not be had back by a kill alone.
         # @param arguments as File.new takes them
         # @yieldparam descriptor [Integer] which is the block's, unless that raises
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def self.aside(*arguments, **options)
           opening = new(*arguments, **options)
           yield(opening.descriptor).tap { opening.keep }

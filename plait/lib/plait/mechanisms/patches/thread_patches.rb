@@ -17,7 +17,7 @@ module Plait
         Own = State::Own
         private_constant :State, :Own
 
-        # Of the current thread; those of other threads are Ruby's.
+        # Of the current thread; the variables of other threads are Ruby's.
         module Variables
           def thread_variable_get(name)
             (own = Own.of(self)) ? own.variables[Own.key(name)] : super
@@ -34,7 +34,7 @@ module Plait
           def thread_variables = (own = Own.of(self)) ? own.variables.keys : super
         end
 
-        # Fibers that an item begins have what is the item's: by fiber storage, or on Ruby 3.1 by this.
+        # Fibers that an item starts have the item's variables: by fiber storage, or on Ruby 3.1 by this.
         module Inheritance
           def initialize(...)
             super
@@ -44,7 +44,7 @@ module Plait
           end
         end
 
-        # What ActiveSupport keeps at the thread where its isolation level is :thread.
+        # ActiveSupport's state of the thread, where its isolation level is :thread.
         module ExecutionState
           def [](name) = (own = plait_own) ? own.execution_state&.[](name) : super
 
@@ -126,8 +126,8 @@ module Plait
         end
       end
 
-      # A thread inherits its priority, and must not inherit what is meant for an instant. (As with all methods here, no
-      # define_method: ractors can't call what that has made.)
+      # A thread inherits its priority, and must not inherit a priority that is meant for an instant. (No method here
+      # is made by define_method: ractors can't call such methods.)
       module InheritedPriority
         def self.lower
           thread = Thread.current

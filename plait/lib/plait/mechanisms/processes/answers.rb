@@ -24,7 +24,6 @@ module Plait
         FRAME = "#{Frames::ANSWER.format}a*".freeze
         private_constant :FRAME
 
-        # @param pipe [IO]
         # @param wakeup [IO] a byte in it wakes the parent
         def initialize(pipe, wakeup)
           @pipe = pipe
@@ -32,7 +31,6 @@ module Plait
           @lock = Thread::Mutex.new
         end
 
-        # @param outcome [Outcome]
         def answer(outcome)
           stream = outcome.worker
           error = outcome.error
@@ -60,7 +58,6 @@ module Plait
           wake_parent
         end
 
-        # @param error [Exception]
         def crash(error) = last_words(Frames::CRASH, "#{error.class}: #{error.message}")
 
         # @yield starts the threads that this process can't do without
@@ -133,7 +130,6 @@ module Plait
         # which programs started by the body would inherit. TERM acts on a thread of its own, because an exception raised
         # in a trap would break through the masks of Thread.handle_interrupt. What a body forks inherits both, and gets
         # what is Ruby's default.
-        # @return [self]
         # @raise [ThreadError] when the system gives no thread
         def watch
           parent = Native.fork_generation
@@ -175,7 +171,7 @@ module Plait
             ready ? ready.each { |io| hear(io) } : (orphaned if Process.ppid != @parent)
           end
         rescue IOError, SystemCallError
-          orphaned # a body has closed what is not its own
+          orphaned # a body has closed a pipe of ours
         end
 
         def hear(io)

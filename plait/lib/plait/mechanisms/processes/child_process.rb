@@ -20,7 +20,7 @@ module Plait
 
         # Ends several children at once and waits for them together; in the end none is left, also after an interrupt.
         # @param children [Array<ChildProcess>]
-        # @param terminate [Boolean] interrupt what they run; else they end because their pipes do
+        # @param terminate [Boolean] interrupt their items; else they end because their pipes do
         # @yield when all are dead and before their pipes are closed: the last words may be read
         def self.stop(children, terminate: true)
           children.each(&:terminate) if terminate
@@ -49,7 +49,7 @@ module Plait
         # @return [Process::Status, nil] nil too when other code has waited for it
         attr_reader :status
 
-        # @param title [String] what the process list calls it
+        # @param title [String] its name in the list of processes
         # @param down [Array<Symbol>] names of the pipes from us to the child
         # @param up [Array<Symbol>] names of the pipes from the child to us
         def initialize(title, down:, up:)
@@ -65,7 +65,6 @@ module Plait
         # scheduler nor the thread-locals nor the stack of the caller.
         # @param patience [Numeric] seconds to go on trying while the system refuses
         # @yieldparam pipes [Hash{Symbol => IO}] in the child: its ends
-        # @return [self]
         # @raise [UnsupportedError] when the system does not allow another process
         def start(patience: Forking::PATIENCE, &body)
           asked_at = Deadline.now
@@ -247,11 +246,11 @@ module Plait
 
         # Runs a block out of the scheduler's sight: Ruby 3.1 gives read_nonblock and write_nonblock to its io_read and
         # io_write, which wait; and Process::Status.wait with WNOHANG to its process_wait, which in Async takes a thread.
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def self.at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
 
         # Runs a block to its end: nothing is raised in it from outside. (An Interrupt in the main thread is.)
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def self.uninterruptible(&block) = at_once { Uninterruptible.run(&block) }
 
         # Under any scheduler that is not ours. Async has no io_select up to 2.24; later it has one that waits on a thread too,

@@ -41,8 +41,7 @@ module Plait
         # A length is only a claim: not more than this is reserved ahead.
         RESERVE = 1 << 30
 
-        # @param header [Frames::Header]
-        # @param kinds [Integer, nil] all but the last byte of what the first field must be
+        # @param kinds [Integer, nil] the value of the first field without its last byte
         def initialize(header, kinds: nil)
           @format = header.format
           @header = header.size
@@ -59,7 +58,6 @@ module Plait
           @held && @needed > READ && missing < READ ? missing : READ
         end
 
-        # @param data [String]
         # @yieldparam fields [Array] of the header
         # @yieldparam payload [String, nil]
         # @raise [Garbage]
@@ -133,7 +131,6 @@ module Plait
 
         def full? = @bytes >= FULL
 
-        # @param task [Task]
         # @param payload [String] its item dumped
         def add(task, payload)
           @tasks << task
@@ -144,7 +141,7 @@ module Plait
         # @return [Array<Task>]
         attr_reader :tasks
 
-        # @return [Array<String>] what to write
+        # @return [Array<String>] to be written
         def parts = @bytes < FULL ? [head + @payloads.join] : [head, *@payloads]
 
         private
@@ -156,7 +153,7 @@ module Plait
         end
       end
 
-      # What is still to be written to a pipe, without ever waiting for its reader: a worker that is itself waiting for
+      # Bytes to be written to a pipe, without ever waiting for its reader: a worker that is itself waiting for
       # us to read its answers does not read.
       class Outbox
         JOIN = 65_536
@@ -179,7 +176,7 @@ module Plait
           self
         end
 
-        # Writes what the pipe takes.
+        # Writes as much as the pipe takes.
         def flush
           until @parts.empty?
             part = @parts.first

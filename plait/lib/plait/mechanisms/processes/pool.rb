@@ -21,7 +21,6 @@ module Plait
         # Seconds between two looks for answers while the caller is busy with something else.
         GLANCE = 0.002
 
-        # @param attempt [Attempt]
         # @param widths [Array<Integer>] items at once, of each worker
         # @yieldparam pipes [Hash{Symbol => IO}] in each child
         # @yieldparam width [Integer]
@@ -77,9 +76,9 @@ module Plait
         # @api private
         def backlog? = !@backlog.empty?
 
-        # Reads what a worker has answered.
+        # Reads a worker's answers.
         # @param budget [Numeric] bytes
-        # @return [Boolean] false when what it says makes no sense
+        # @return [Boolean] false when its answers make no sense
         # @api private
         def listen(worker, budget = Worker::BUDGET)
           worker.read(budget) { |fields, payload| accept(worker, fields, payload) }
@@ -92,7 +91,7 @@ module Plait
         end
 
         # Sees to the items of a worker that has died or must.
-        # @param errors [Hash{Task => Exception}] what to report for items instead of the worker's death
+        # @param errors [Hash{Task => Exception}] errors of items, reported instead of the worker's death
         # @raise [UnsupportedError] when workers die as fast as they are forked
         # @api private
         def bury(worker, errors = {})
@@ -228,7 +227,6 @@ module Plait
         # A worker has started an item.
         def forget = @count = 0
 
-        # @param worker [Worker]
         # @raise [UnsupportedError] when there are too many
         def add(worker)
           return if (@count += 1) < MOST

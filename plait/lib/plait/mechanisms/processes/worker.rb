@@ -9,7 +9,7 @@ require_relative "frames"
 module Plait
   module Mechanisms
     class Processes < Mechanism
-      # The parent's side of a worker: what it was given, and the pipes.
+      # The parent's side of a worker: its items, and the pipes.
       class Worker
         # Bytes read from one worker before the others and the caller get their turn.
         BUDGET = 1 << 20
@@ -53,7 +53,6 @@ module Plait
 
         # @param patience [Numeric] seconds
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
-        # @return [self]
         # @raise [UnsupportedError]
         def start(patience:, &body)
           @child.start(patience: patience, &body)
@@ -88,7 +87,6 @@ module Plait
         # @return [Boolean] whether items wait at it
         def queued? = @tasks.size > @width
 
-        # @param batch [Batch]
         def send(batch)
           @since = Deadline.now if @tasks.empty?
           batch.tasks.each do |task|
@@ -99,7 +97,7 @@ module Plait
           @outbox.flush
         end
 
-        # Writes what its pipe takes now.
+        # Writes as much as its pipe takes now.
         def flush = @outbox.flush
 
         # @return [Boolean] false when it is dead
@@ -140,7 +138,6 @@ module Plait
           @crash = reason
         end
 
-        # @return [Boolean]
         def disowned? = @disowned
 
         # Asks for the items back that wait at it.
@@ -153,7 +150,7 @@ module Plait
           nil
         end
 
-        # Gets nothing but what it can run at once until it has answered for something.
+        # Gets no more items than it can run at once until it has answered for one.
         # @param indexes [Array<Integer>] that it gave back
         # @return [Array<Task>]
         def given_back(indexes)

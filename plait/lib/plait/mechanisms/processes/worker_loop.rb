@@ -16,7 +16,6 @@ module Plait
     class Processes < Mechanism
       # In a worker: runs the items one after another in the main thread.
       class WorkerLoop
-        # @param attempt [Attempt]
         # @param pipes [Hash{Symbol => IO}]
         def initialize(attempt, pipes)
           @answers = Answers.new(pipes[:results], pipes[:wakeup])
@@ -61,8 +60,6 @@ module Plait
 
       # In a worker: the items that have arrived and wait for their turn.
       class Intake
-        # @param pipe [IO]
-        # @param answers [Answers]
         def initialize(pipe, answers)
           @pipe = pipe
           @answers = answers
@@ -99,7 +96,7 @@ module Plait
         # @return [Boolean] whether the parent has closed its end
         def over? = @over
 
-        # Reads what is there, without waiting.
+        # Reads the bytes that are there, without waiting.
         # @return [Boolean] whether anything was
         def read
           data = @pipe.read_nonblock(@reader.wanted, @buffer, exception: false)
@@ -144,13 +141,10 @@ module Plait
 
       # In a worker: runs one item.
       class Execution
-        # @param policy [Options]
         # @return [Boolean] whether the parent learns when each attempt starts: it then ends attempts that don't let
         #   themselves be interrupted, and counts them when the worker dies
         def self.announced?(policy) = policy.timed? || policy.retries.count.positive?
 
-        # @param attempt [Attempt]
-        # @param answers [Answers]
         def initialize(attempt, answers)
           @attempt = attempt
           @answers = answers

@@ -46,7 +46,7 @@ module Plait
         # @return [Worker]
         def of(io) = @by_io[io]
 
-        # @return [Array(Array<IO>, Array<IO>)] what to wait for: to read, to write
+        # @return [Array(Array<IO>, Array<IO>)] to wait for: readable, writable
         def interests
           all = alive
           [all.map(&:wakeup).concat(all.filter_map(&:results)), all.filter_map(&:items)]
@@ -139,7 +139,7 @@ module Plait
         TICK = 0.1
         # Seconds between two looks at whether the workers live: a process forked by a body may hold their pipes open.
         LOOK = 0.5
-        # Seconds without an answer after which a worker has to give back what it has not started.
+        # Seconds without an answer after which a worker has to give back items that it has not started.
         SILENCE = 0.02
         # Seconds of work waiting at one worker that are worth a way back when another one is idle.
         WORTH = 0.002

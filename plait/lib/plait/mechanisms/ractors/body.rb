@@ -15,13 +15,13 @@ module Plait
       # retry it or cancel it from inside. So the block is isolated by `Ractor.new`, with all its rules, and then called
       # again and again with a ractor as `self`, as it would be there.
       class Body
-        # With Ractor::Error, what Ruby raises to refuse a block.
+        # With Ractor::Error, the errors by which Ruby refuses a block.
         REFUSALS = [ArgumentError, TypeError].freeze
 
         class << self
           # @param block [Proc] left as it is: a copy is made shareable
           # @return [Body] shareable
-          # @raise [UnshareableError] with Ruby's reason and what to do
+          # @raise [UnshareableError] with Ruby's reason and advice
           def of(block)
             return of_method(block) unless written_in_ruby?(block)
 
@@ -98,7 +98,7 @@ module Plait
         end
 
         # @param arguments [Array] of the block
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def call(arguments)
           @keep_self ? @block.call(*arguments) : ::Ractor.current.instance_exec(*arguments, &@block)
         end
@@ -110,7 +110,7 @@ module Plait
         SWITCH = Thread::Mutex.new
 
         # @yield makes a ractor
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def self.start
           return yield unless Warning[:experimental]
 

@@ -6,7 +6,7 @@ require_relative "../../values/errors"
 module Plait
   module Mechanisms
     class Ractors < Mechanism
-      # Ruby's reasons why something can't be shared, and what to do about each.
+      # Ruby's reasons why an object can't be shared, and advice for each.
       module Explanation
         OPAQUE_BLOCK = "this block can't be run in ractors: it was made from a method (or is composed or curried), and " \
                        "what that holds would be shared between them. Write a block that makes what it needs, " \
@@ -17,7 +17,7 @@ module Plait
                "or use on: :processes"
         LOAD = "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call"
 
-        # What Ruby says => what to do. Read from the top; the first that matches counts. Ruby has one class for all these
+        # Ruby's message => advice. Read from the top; the first that matches counts. Ruby has one class for all these
         # reasons. The texts are those of Ruby 3.1 to 4.0; without a match the advice is {OTHERWISE}.
         ADVICE = {
           /outer variables? \((?<name>.+?)\)/ =>
@@ -46,9 +46,9 @@ module Plait
             "object made in the block, or use on: :processes"
         }.freeze
 
-        # What a body meets at run time in a ractor, and nowhere else. Without a match its error stays as it is.
+        # Errors that a body meets in a ractor only. Without a match an error stays as it is.
         AT_RUN_TIME = /non-main ractor|not main ractor|un-?shareable proc|for (?:#<ractor:#\d|an instance of ractor)/i
-        # A file that a ractor may not load fails at what its first lines touch.
+        # A file that a ractor may not load fails at its first lines.
         LOADING = /in [`'](?:Kernel#)?require(?:_relative)?'/
 
         class << self
@@ -68,7 +68,7 @@ module Plait
 
           # @param error [Exception] raised in a ractor
           # @param index [Integer] of the item
-          # @return [Exception] the same, or an {UnshareableError} where the ractor is what stood in the way
+          # @return [Exception] the same, or an {UnshareableError} where the ractor was the obstacle
           def of_error(error, index)
             return error unless error.is_a?(StandardError) && AT_RUN_TIME.match?(words(error))
 

@@ -20,7 +20,7 @@ module Plait
       # timeouts reach it, and a fiber of an event loop gives way.
       #
       # Items that take little wait at the ractors, so that none is idle while its result goes one way and its next item the
-      # other (0.25 ms). One that has nothing more to do gets what waits at others.
+      # other (0.25 ms). An idle one gets items that wait at others.
       class Pool < Executor
         # Seconds that cancelled blocks have for their `ensure` parts.
         GRACE = 2.0
@@ -30,9 +30,6 @@ module Plait
         FIRST_PAUSE = 0.0001
         LONGEST_PAUSE = 0.005
 
-        # @param body [Body]
-        # @param policy [Options]
-        # @param limit [Integer]
         # @raise [UnsupportedError] when the system gives no descriptors or threads
         def initialize(body, policy, limit)
           super()
@@ -69,7 +66,7 @@ module Plait
           outcome
         end
 
-        # @return [Array<Outcome>] what was not taken, and what could not be stopped
+        # @return [Array<Outcome>] not taken, or not to be stopped
         def cancel
           @stopping = true
           @backlog.clear

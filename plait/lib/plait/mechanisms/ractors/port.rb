@@ -55,14 +55,13 @@ module Plait
 
           # @param report [Array] shareable or copied
           # @yieldparam error [StandardError] why it can't be copied
-          # @yieldreturn [Array] what to send instead
+          # @yieldreturn [Array] to be sent instead
           def put(report)
             send(report)
           rescue StandardError => e
             send(yield(e))
           end
 
-          # @param attempts [Integer]
           def gone(attempts) = send(attempts)
 
           private
@@ -107,7 +106,6 @@ module Plait
         def address = @writer
 
         # @param number [Integer] of the worker
-        # @param ractor [Ractor]
         def attach(number, ractor) = @ractors[number] = ractor
 
         # Waits. For one thread only.
@@ -134,7 +132,7 @@ module Plait
 
         private
 
-        # An interrupted ractor may end instead of offering what it has announced.
+        # An interrupted ractor may end instead of offering the report that it has announced.
         def take(ractor)
           TAKES.synchronize do
             await_offer(ractor) if ONE_PLACE
@@ -167,7 +165,7 @@ module Plait
 
           # @param report [Array] shareable or copied
           # @yieldparam error [StandardError] why it can't be copied
-          # @yieldreturn [Array] what to offer instead
+          # @yieldreturn [Array] to be offered instead
           def put(report)
             bytes = enclosed(report)
             return post(bytes) if bytes
@@ -178,7 +176,6 @@ module Plait
             ::Ractor.yield(yield(e))
           end
 
-          # @param attempts [Integer]
           def gone(attempts)
             announce(@number + GONE, attempts)
             @writer.close
@@ -204,7 +201,7 @@ module Plait
 
           # Nobody waits at the other end of the pipe until such a report is taken; in Ractor.yield the ractor would. (And on
           # Ruby 3.3.8, when a pool is closed, Ractor.yield and Ractor#take at times never meet.)
-          # @return [String, nil] of what is the same as bytes and as a copy, and small
+          # @return [String, nil] of a report that is small, and the same as bytes and as a copy
           def enclosed(report)
             _, value, error = report
             return unless plain?(error) && plain?(value)

@@ -45,7 +45,7 @@ module Plait
           (hire if size < @limit) || (free if free && free.jobs.size <= ahead)
         end
 
-        # Gives idle ractors what waits at others.
+        # Gives idle ractors items that wait at others.
         # @yieldparam idle [Worker]
         # @yieldparam job [Job]
         def balance
@@ -113,7 +113,7 @@ module Plait
       class Worker
         # @return [Integer] from 0
         attr_reader :number
-        # @return [Array<Job>] what it works on, and what waits behind that
+        # @return [Array<Job>] its running job, and waiting ones behind it
         attr_reader :jobs
 
         def initialize(number)
@@ -137,10 +137,9 @@ module Plait
 
         def idle? = @jobs.empty?
 
-        # @return [Boolean] whether it has ended: what it is sent goes nowhere
+        # @return [Boolean] whether it has ended: messages to it go nowhere
         def closed? = @closed
 
-        # @param job [Job]
         # @return [Boolean] false when it is {#closed?}
         # @raise [StandardError] if an argument can't be copied
         def give(job)
@@ -157,7 +156,7 @@ module Plait
           raise
         end
 
-        # @param index [Integer] of what it has answered
+        # @param index [Integer] of the item that it has answered
         # @return [Job, nil]
         def finish(index)
           job = @jobs.find { |given| given.index == index }
@@ -181,7 +180,7 @@ module Plait
           jobs
         end
 
-        # Ends the ractor, and what runs in it; does not wait. An idle one ends by the empty job.
+        # Ends the ractor and its job; does not wait. An idle one ends by the empty job.
         def stop
           return if @lifeline.closed?
 

@@ -14,14 +14,12 @@ module Plait
   module Mechanisms
     class Ractors < Mechanism
       # The life of one ractor of a pool, from inside: takes jobs, runs the block, puts reports, until the pool stops it.
-      # Nothing here may touch what isn't shareable: no variables of classes, no autoload.
+      # Nothing here may touch objects that aren't shareable: no variables of classes, no autoload.
       class WorkerLoop
         # Seconds between looks at threads that are ending.
         LOOK = 0.0001
 
         # @param number [Integer] of this worker
-        # @param body [Body]
-        # @param policy [Options]
         # @param pipes [Array<IO>] one that ends this ractor when it becomes readable, in the middle of a block if need be;
         #   and that of the pool's {Tickets} for it
         # @param address [Object] of the pool's {Port}
@@ -34,7 +32,6 @@ module Plait
         end
 
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
-        # @return [void]
         def run
           Thread.current.report_on_exception = false
           Interruption.hold do
@@ -145,9 +142,8 @@ module Plait
         # @raise [ThreadError] when the system gives no thread
         def prepare = @lock.synchronize { @thread ||= Thread.new { watch } }
 
-        # @param seconds [Numeric]
         # @param error [Class<TimeoutError>]
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         # @raise [TimeoutError] of the given class
         def enforce(seconds, error = TimeoutError, &block)
           token = Deadline.overrun(seconds)
@@ -240,7 +236,6 @@ module Plait
 
         # In the ractor.
         class Far
-          # @param pipe [IO]
           def initialize(pipe)
             @pipe = pipe
             @held = 0

@@ -10,14 +10,13 @@ module Plait
       # Seconds that cancelled fibers have for their `ensure` parts before they are abandoned.
       GRACE = 2.0
 
-      # Ends the loop: runs what is left, then frees the descriptors and threads. Ruby calls it when the thread ends, and in
+      # Ends the loop: runs the rest, then frees the descriptors and threads. Ruby calls it when the thread ends, and in
       # `Fiber.set_scheduler(nil)`.
       #
       # When an error is under way (also `exit` and signals), or comes up meanwhile, what is left is cancelled: it might wait
       # without end. What has broken out of the loop before (an interrupt of its thread) may have taken a fiber or a job with it,
       # which would be waited for: the others then have {GRACE} seconds.
       # @param error [Exception, nil] the one under way
-      # @return [void]
       def close(error = $!) # rubocop:disable Style/SpecialGlobalVars -- the library English is not loaded
         return if closed? || abandoned?
 
@@ -27,7 +26,7 @@ module Plait
       end
       alias scheduler_close close
 
-      # Cancels what is left, waits for that no longer than {GRACE}, and frees the descriptors and threads.
+      # Cancels the rest, waits for that no longer than {GRACE}, and frees the descriptors and threads.
       # @api private
       def stop
         cancel_all unless closed? || idle?
@@ -43,7 +42,6 @@ module Plait
         others.each { |fiber| interrupt(fiber, Mechanisms::Interruption, "its event loop ends") }
       end
 
-      # @return [Boolean]
       def closed? = @selector.nil?
 
       # Gives up without running anything: the child of a fork must not run its parent's fibers.
@@ -53,7 +51,6 @@ module Plait
         release
       end
 
-      # @return [Boolean]
       def abandoned? = @abandoned
 
       private

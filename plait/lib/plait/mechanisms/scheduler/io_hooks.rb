@@ -166,7 +166,7 @@ module Plait
         end
 
         # @param events [Integer] as for {IoHooks#io_wait}
-        # @return [Integer, false] those for which the IO is ready now
+        # @return [Integer, false] events for which the IO is ready now
         def events(io, events)
           ready = last_look(MASKS.map { |mask| [io] if events.anybits?(mask) })
           ready ? MASKS.zip(ready).sum { |mask, ios| ios.size * mask } : false
@@ -200,7 +200,7 @@ module Plait
         ready
       end
 
-      # What a watch met, such as a descriptor that was closed. Ruby's own select gets the first word about it.
+      # The error of a watch, such as a closed descriptor. Ruby's own select reports it first.
       def failed(error) = @failure = error
 
       private

@@ -25,8 +25,7 @@ module Plait
         end
       end
 
-      # @param scheduler [Scheduler]
-      # @param reenter [Proc] hands control back to the loop and returns what it is resumed with
+      # @param reenter [Proc] hands control back to the loop and returns the value that it is resumed with
       def initialize(scheduler, &reenter)
         @scheduler = scheduler
         @reenter = reenter
@@ -37,7 +36,7 @@ module Plait
 
       # @return [Integer] fibers alive
       def count = @alive.size
-      # @return [Array] what the native loop looks at; always the same object
+      # @return [Array] read by the native loop; always the same object
       attr_reader :jobs
 
       # @return [Boolean] whether a fiber waits for a job

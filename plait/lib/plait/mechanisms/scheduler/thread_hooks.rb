@@ -28,7 +28,7 @@ module Plait
         arm(wait, timeout) if timeout
         suspend
         wait.woken?
-      rescue Exception # rubocop:disable Lint/RescueException -- a cancelled fiber must not keep what it was woken for
+      rescue Exception # rubocop:disable Lint/RescueException -- a cancelled fiber must not keep its wake-up
         pass_on(blocker) if wait&.woken?
         raise
       ensure
@@ -56,7 +56,7 @@ module Plait
       # @api private
       def woken?(fiber) = @blocked[fiber]&.woken?
 
-      # What stands for no end. Before Ruby 3.3 `sleep(nil)` is an error.
+      # Stands for no end. Before Ruby 3.3 `sleep(nil)` is an error.
       FOREVER = RUBY_VERSION < "3.3" ? Object.new.freeze : nil
       private_constant :FOREVER
 
@@ -73,7 +73,7 @@ module Plait
         true
       end
 
-      # What Mutex#sleep does.
+      # Does the work of Mutex#sleep.
       # @return [Boolean] whether it was unblocked, not timed out
       # @api private
       def sleep_unlocked(mutex, timeout)
@@ -113,7 +113,7 @@ module Plait
         disarm(timer) if timer
       end
 
-      # getaddrinfo(3) on a thread, so that what the machine is configured for (hosts file, mDNS …) holds.
+      # getaddrinfo(3) on a thread, so that the machine's configuration (hosts file, mDNS …) counts.
       # @return [Array<String>] addresses
       def address_resolve(hostname)
         name = hostname.split("%", 2).first
@@ -127,7 +127,7 @@ module Plait
 
       private
 
-      # What Kernel#sleep checks of its argument is left to the scheduler.
+      # Kernel#sleep leaves the check of its argument to the scheduler.
       def check_interval(seconds)
         raise TypeError, "can't convert #{seconds.class} into time interval" unless seconds.respond_to?(:divmod)
         raise ArgumentError, "time interval must not be negative" if seconds.negative?

@@ -4,7 +4,7 @@ require_relative "../patches"
 
 module Plait
   class Scheduler
-    # One fiber's one wait. What ends it first (an event, a timer, a cancellation) voids it, so that nothing that
+    # One wait of one fiber. Its first end (an event, a timer, a cancellation) voids it, so that nothing that
     # comes later can wake the fiber out of some other wait.
     class Wait
       # @return [Fiber, nil] nil once the wait is over
@@ -35,7 +35,7 @@ module Plait
 
     # The wait of a fiber that another fiber or a thread has to unblock.
     class Blocked < Wait
-      # @return [Object, nil] what it waits for
+      # @return [Object, nil] that has to wake it
       attr_reader :blocker
 
       def initialize(fiber, blocker)
@@ -43,15 +43,15 @@ module Plait
         @blocker = blocker
       end
 
-      # Another thread's word can arrive when its fiber, cancelled meanwhile, already waits for something else. Ruby names
+      # Another thread's wake-up can arrive when its fiber, cancelled meanwhile, already waits for something else. Ruby names
       # a condition variable by its mutex, and for Thread#join not the same thread to both hooks.
-      # @return [Boolean] whether a word about this blocker is meant for this wait
+      # @return [Boolean] whether a wake-up by this blocker is meant for this wait
       def answers?(blocker)
         @blocker.equal?(blocker) || @blocker.nil? || (@blocker.is_a?(Thread) && blocker.is_a?(Thread))
       end
     end
 
-    # Another thread's word that a fiber may go on.
+    # Another thread's wake-up of a fiber.
     class Unblock
       def initialize(blocker, fiber)
         @blocker = blocker
@@ -74,7 +74,7 @@ module Plait
     class Alarm
       # @return [Float, nil] monotonic seconds
       attr_accessor :at
-      # @return [Proc, nil] what the timers ask for: nil once it has rung or was cancelled
+      # @return [Proc, nil] nil once it has rung or was cancelled, as for a timer of a fiber
       attr_reader :fiber
 
       def initialize(scheduler, block)
@@ -82,7 +82,6 @@ module Plait
         @fiber = block
       end
 
-      # @return [void]
       def cancel = @scheduler.disarm(self)
 
       def void = @fiber = nil
@@ -115,7 +114,6 @@ module Plait
 
       def fire(scheduler) = @fiber && scheduler.ready(self)
 
-      # @param scheduler [Scheduler]
       def dispatch(scheduler)
         return unless @fiber&.alive?
         return scheduler.ready(self) if outrun?(scheduler)
@@ -125,7 +123,7 @@ module Plait
 
       private
 
-      # A wake-up that came first wins, once: what it was for (an entry in a queue, a mutex) would else be lost.
+      # A wake-up that came first wins, once: its cause (an entry in a queue, a mutex) would else be lost.
       def outrun?(scheduler) = !@outrun && (@outrun = scheduler.woken?(@fiber))
 
       def deliver(scheduler)

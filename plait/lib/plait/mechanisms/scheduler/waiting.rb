@@ -6,10 +6,10 @@ require_relative "wait"
 
 module Plait
   class Scheduler
-    # How a fiber waits: its {Wait} lies with what will end it, and perhaps in the timers.
+    # How a fiber waits: its {Wait} is held by its waker, and perhaps by the timers.
     module Waiting
       # Calls the block on the loop, between two fibers: it must not wait. One alarm for many deadlines costs less than a
-      # timer for each. It does not keep the loop running when nothing else is left to do; what it raises ends the loop.
+      # timer for each. It does not keep the loop running when nothing else is left to do; its error ends the loop.
       # @param seconds [Numeric] from now
       # @return [Alarm] which can be cancelled, by the loop's own thread
       # @raise [UsageError] in another thread
@@ -46,7 +46,7 @@ module Plait
         ready(wait) if wait&.wake
       end
 
-      # What can't be compared with other times would end the loop, and all fibers with it.
+      # A time that can't be compared with others would end the loop, and all fibers with it.
       # @raise [RangeError] where Kernel#sleep would, too
       # @api private
       def arm(timer, seconds)
@@ -81,7 +81,7 @@ module Plait
       end
     end
 
-    # A binary heap of what has an `at` (monotonic seconds) and a `fiber` (nil: cancelled). A cancelled entry stays until
+    # A binary heap of timers: each has an `at` (monotonic seconds) and a `fiber` (nil: cancelled). A cancelled entry stays until
     # it surfaces or until half of the heap is dead: most timeouts never fire, and removing each from the middle of the
     # heap would cost more than the timers themselves.
     class Timers
@@ -92,7 +92,7 @@ module Plait
         @dead = 0
       end
 
-      # @return [Array] what the native loop looks at; always the same object
+      # @return [Array] read by the native loop; always the same object
       attr_reader :heap
 
       # @return [Integer] entries, dead ones included

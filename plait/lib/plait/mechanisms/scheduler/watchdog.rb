@@ -11,7 +11,7 @@ module Plait
     # thread a few times in each threshold. A call that keeps the GVL is seen when it lets go, with its backtrace still in
     # place, or at the latest when its fiber next waits.
     #
-    # What else keeps the loop's thread from running (a machine that is overloaded, other threads that compute) looks the
+    # Other delays of the loop's thread (an overloaded machine, other threads that compute) look the
     # same from here.
     class Watchdog
       # One call that blocked the loop.
@@ -33,13 +33,13 @@ module Plait
 
       LOOKS_A_THRESHOLD = 4
       KEPT = 100
-      # Seconds between two looks at most: what `sleep` takes is bounded.
+      # Seconds between two looks at most: the argument of `sleep` is bounded.
       LONGEST_PAUSE = 3_600
       RUBYS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/"].freeze
       private_constant :RUBYS
 
       # @param action [nil, :warn, :raise, :record, #call] a callable is given the {Report}, on the thread of the loop or on
-      #   another; what it raises is warned about
+      #   another; its errors become warnings
       # @param threshold [Numeric] seconds
       # @return [Watchdog, nil]
       # @raise [UsageError]
@@ -168,7 +168,7 @@ module Plait
         end
       end
 
-      # Neither the watch nor a fiber that has nothing to do with it may end by what the callable raises.
+      # Neither the watch nor a fiber that has nothing to do with it may end by the callable's error.
       def hand_over(report)
         @action.call(report)
       rescue StandardError => e

@@ -8,9 +8,9 @@ module Plait
     class Task
       # @api private
       attr_reader :block, :arguments
-      # @return [Exception, nil] what the block raised; a {CancelledError} if it was cancelled
+      # @return [Exception, nil] the block's error; a {CancelledError} if it was cancelled
       attr_reader :error
-      # What runs it: a thread or a fiber, while it does.
+      # The thread or fiber that runs it, while it does.
       # @api private
       attr_accessor :runner
 
@@ -28,8 +28,8 @@ module Plait
       end
 
       # Waits for the end.
-      # @return [Object] what the block returned
-      # @raise [Exception] what the block raised
+      # @return [Object] the block's value
+      # @raise [Exception] the block's error
       # @raise [CancelledError]
       def value
         wait unless @done
@@ -90,7 +90,7 @@ module Plait
       end
 
       # @param runner [Thread, Fiber] the one that is about to wait
-      # @param task [Task] for what
+      # @param task [Task] that it would wait for
       # @param running [Hash{Task => true}]
       # @raise [UsageError] when that would never end
       def enter(runner, task, running)
@@ -105,7 +105,7 @@ module Plait
 
       private
 
-      # @return [Task, nil] what everything hinges on; nil when that is the runner itself
+      # @return [Task, nil] the last one of the chain; nil when that is the runner's own
       def last_of_chain(runner, task)
         FARTHEST.times do
           return task if task.done?

@@ -134,7 +134,6 @@ module Plait
       def run = yield
 
       # In the thread of a task.
-      # @return [void]
       def interrupt = nil
 
       # In the fiber that its thread began with.
