@@ -15,7 +15,7 @@ namespace :shard do
 
     Support::RedisServer.start do |server|
       reply = Support::RedisConversation.open(server.port) { |redis| redis.call("COMMAND") }
-      table = Plait::Shard::CommandTable.new(Plait::Protocols::RESP::Decoder.decode(reply))
+      table = Plait::Shard::CommandTable.new(Plait.const_get(:Protocols)::RESP::Decoder.decode(reply))
       path = File.expand_path("../plait-shard/ext/plait_shard/shard/shard_commands.inc", __dir__)
       File.write(path, table.to_c)
       puts("#{path}: #{table.entries.size} commands")

@@ -20,9 +20,9 @@ class InstalledGemsTest < Minitest::Test
     "plait-io" => [<<~'RUBY', "200 true"],
       require "plait/io"
       require "plait/protocols/http1"
-      parser = Plait::Protocols::HTTP1::ResponseParser.new
+      parser = Plait.const_get(:Protocols)::HTTP1::ResponseParser.new
       parser.feed("HTTP/1.1 200 OK\r\n\r\n").next_event
-      puts "#{parser.head.status} #{Plait::Native.path("plait_io") != nil}"
+      puts "#{parser.head.status} #{Plait.const_get(:Native).path("plait_io") != nil}"
     RUBY
     "plait-http" => [<<~'RUBY', "hello hello"],
       require "plait"
@@ -63,7 +63,7 @@ class InstalledGemsTest < Minitest::Test
     "plait-shard" => [<<~'RUBY', "true Plait::Shard::Proxy"],
       require "plait"
       proxy = Plait::Shard::Proxy
-      puts "#{Plait::Native.path("plait_shard") != nil} #{proxy}"
+      puts "#{Plait.const_get(:Native).path("plait_shard") != nil} #{proxy}"
     RUBY
     "plait-db" => [<<~'RUBY', "7 Plait::UnsupportedError"],
       require "plait"

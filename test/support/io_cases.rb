@@ -104,13 +104,13 @@ module IoCases
 
   module_function
 
-  # @return [Array(Plait::Io::Stream, Socket)] two ends of one TCP connection
+  # @return [Array(Io::Stream, Socket)] two ends of one TCP connection
   def stream_and_peer
     server = TCPServer.new("127.0.0.1", 0)
     socket = Socket.tcp("127.0.0.1", server.addr[1])
     peer = server.accept
     socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
-    [Plait::Io::Stream.new(socket, endpoint: Plait::Io::Endpoint.tcp("127.0.0.1", server.addr[1])), peer]
+    [Plait.const_get(:Io)::Stream.new(socket, endpoint: Plait.const_get(:Io)::Endpoint.tcp("127.0.0.1", server.addr[1])), peer]
   ensure
     server&.close
   end

@@ -32,7 +32,7 @@ module Support
     def initialize(port, host)
       @socket = TCPSocket.new(host, port)
       @socket.setsockopt(:TCP, :NODELAY, 1)
-      @scanner = Plait::Protocols::RESP::ReplyScanner.new
+      @scanner = Plait.const_get(:Protocols)::RESP::ReplyScanner.new
     end
 
     # @return [String] the reply as it came

@@ -97,7 +97,7 @@ class DBSqliteTest < Minitest::Test
   # What the child of a fork does at its end must not undo its parent's transaction, nor delete its journal; and its own
   # connections must see its parent's locks.
   def test_a_fork_in_the_middle_of_a_transaction
-    skip("this needs the extension") unless Plait::Native.available?
+    skip("this needs the extension") unless Plait.const_get(:Native).available?
 
     result = Support::FreshRuby.run(FORK, File.join(@folder, "fork.db"))
     assert_equal("lost locked true 20000 ok", result.out, result.err)
@@ -178,7 +178,7 @@ class DBSqliteTest < Minitest::Test
   # In processor time, of which a machine under load gives less, not more: ten statements share a turn, and don't have one
   # each.
   def test_many_statements_at_once_keep_others_waiting_no_longer_than_one
-    skip("this needs the extension") unless Plait::Native.available?
+    skip("this needs the extension") unless Plait.const_get(:Native).available?
 
     connect(size: 10) do |ten|
       longest = Array.new(3) { longest_turn(ten) }.min

@@ -11,6 +11,7 @@ require "zlib"
 
 # Plait::HTTP and its Client: what a call sends, what it returns, and what it says when it can't.
 class HTTPClientTest < Minitest::Test
+  Io = Plait.const_get(:Io)
   include ClientCases
 
   HTTP = Plait::HTTP
@@ -267,8 +268,8 @@ class HTTPClientTest < Minitest::Test
   def test_it_knows_the_options_of_others
     require "plait/io/tls"
     names = ->(*classes) { classes.flat_map { |one| one.instance_method(:initialize).parameters.map(&:last) } }
-    assert_equal(names[Plait::Io::TLS::Client], HTTP::Options::TLS)
-    assert_equal(names[Plait::Io::Connector, Plait::Io::Connector.const_get(:SocketOptions)] - %i[tls options], HTTP::Options::CONNECTOR)
+    assert_equal(names[Io::TLS::Client], HTTP::Options::TLS)
+    assert_equal(names[Io::Connector, Io::Connector.const_get(:SocketOptions)] - %i[tls options], HTTP::Options::CONNECTOR)
   end
 
   def test_each_limit_can_be_raised

@@ -650,7 +650,7 @@ class HTTPFanOutTest < Minitest::Test
   # ---- what it costs ----
 
   def test_a_plain_get_makes_its_response_and_little_else
-    skip("counts the objects of the native wire") unless Plait::Native.available?
+    skip("counts the objects of the native wire") unless Plait.const_get(:Native).available?
     server = Support::NginxServer.start(server: "location /x { return 200 hello; }")
     HTTP::Client.open(timeout: { total: 60 }, **PROXY) do |client|
       few, many = [200, 1_200].map { |count| Array.new(count) { |index| "#{server.url}/x?#{index}" } }

@@ -18,6 +18,7 @@ rescue Plait::UnsupportedError
 end
 
 class HTTP2Test < Minitest::Test
+  Io = Plait.const_get(:Io)
   include IoCases
 
   H2 = Plait::HTTP.const_defined?(:HTTP2, false) ? Plait::HTTP::HTTP2 : nil
@@ -337,7 +338,7 @@ class HTTP2Test < Minitest::Test
       else request.answer("fine")
       end
     end
-    limits = Plait::Protocols::HTTP1::Limits.new(body: 1_000, head: 2_000, headers: 10)
+    limits = Plait.const_get(:Protocols)::HTTP1::Limits.new(body: 1_000, head: 2_000, headers: 10)
     connected(peer, limits: limits) do |connection, url|
       { "/body" => [:body, 1_000], "/head" => [:head, 2_000], "/fields" => [:headers, 10] }.each do |path, (name, maximum)|
         error = assert_raises(Plait::LimitExceeded) { connection.request("GET", url + path) }
@@ -636,7 +637,7 @@ class HTTP2Test < Minitest::Test
   end
 
   def test_a_peer_that_speaks_http_1_only
-    server = Plait::Io::TLS::Server.new(**LEAF.to_h, alpn: %w[http/1.1])
+    server = Io::TLS::Server.new(**LEAF.to_h, alpn: %w[http/1.1])
     serving(->(socket) { server.handshake(socket).read }) do |port|
       sharing = H2::Sharing.new
       origin = Plait::HTTP::URL.parse("https://localhost:#{port}/").origin
@@ -717,7 +718,7 @@ class HTTP2Test < Minitest::Test
 
   private
 
-  def connector = Plait::Io::Connector.new(tls: Plait::Io::TLS::Client.new(cert_store: CA.store, alpn: H2::PROTOCOLS))
+  def connector = Io::Connector.new(tls: Io::TLS::Client.new(cert_store: CA.store, alpn: H2::PROTOCOLS))
 
   # An nginx with HTTP/2, a connection to it, and its URL.
   def nginx(directives = "", http: "")
@@ -748,16 +749,16 @@ class HTTP2Test < Minitest::Test
     CONF
   end
 
-  def connect_socket(server) = connector.connect(Plait::Io::Endpoint.tls("localhost", server.secure_port), deadline: within(10))
+  def connect_socket(server) = connector.connect(Io::Endpoint.tls("localhost", server.secure_port), deadline: within(10))
 
   def connect_tls(server)
     socket = connect_socket(server)
     assert(H2.spoken?(socket))
-    H2::Connection.new(socket, endpoint: Plait::Io::Endpoint.tls("localhost", server.secure_port))
+    H2::Connection.new(socket, endpoint: Io::Endpoint.tls("localhost", server.secure_port))
   end
 
   def connect(port, **options)
-    H2::Connection.new(Socket.tcp("127.0.0.1", port), endpoint: Plait::Io::Endpoint.tcp("127.0.0.1", port), **options)
+    H2::Connection.new(Socket.tcp("127.0.0.1", port), endpoint: Io::Endpoint.tcp("127.0.0.1", port), **options)
   end
 
   # A connection to a peer of the test's own.

@@ -6,7 +6,7 @@ require "plait/http"
 require "socket"
 require_relative "response_cases"
 
-if Plait::Native.available?
+if Plait.const_get(:Native).available?
   # What NativeResponse keeps in C, besides what it has in common with its twin.
   class NativeResponseTest < Minitest::Test
     include ResponseCases

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "wire_cases"
 
-if Plait::Native.available?
+if Plait.const_get(:Native).available?
   class NativeWireTest < Minitest::Test
     include WireCases
 

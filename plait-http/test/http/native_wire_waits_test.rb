@@ -7,7 +7,7 @@ require "plait/mechanisms/scheduler"
 require "support/certificates"
 require_relative "raw_server"
 
-if Plait::Native.available?
+if Plait.const_get(:Native).available?
   # How the wire in C waits, where that differs from its twin: by the selector itself, with one alarm for all deadlines.
   class NativeWireWaitsTest < Minitest::Test
     Timeouts = Plait::HTTP::Timeouts

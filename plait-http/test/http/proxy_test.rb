@@ -10,6 +10,7 @@ require "plait/http/url"
 require "plait/io/tls"
 
 class HTTPProxyTest < Minitest::Test
+  Io = Plait.const_get(:Io)
   include IoCases
 
   Proxy = Plait::HTTP::Proxy
@@ -120,7 +121,7 @@ class HTTPProxyTest < Minitest::Test
 
   everywhere("connects by an HTTP proxy") do
     through_http do |proxy, requests|
-      socket = proxy.connect(connector, SECURE, deadline: within(10), phases: (phases = Plait::Io::Connector::Phases.new))
+      socket = proxy.connect(connector, SECURE, deadline: within(10), phases: (phases = Io::Connector::Phases.new))
       with(socket) { assert_equal(GREETING, greet(socket)) }
       assert_operator(phases.connect, :>, 0)
       assert_equal("CONNECT origin.test:8443 HTTP/1.1\r\nHost: origin.test:8443\r\n\r\n", requests.pop)
@@ -294,7 +295,7 @@ class HTTPProxyTest < Minitest::Test
 
   private
 
-  def connector(resolver: FixedResolver.new("127.0.0.2"), tls: nil) = Plait::Io::Connector.new(resolver: resolver, tls: tls)
+  def connector(resolver: FixedResolver.new("127.0.0.2"), tls: nil) = Io::Connector.new(resolver: resolver, tls: tls)
 
   def origin(host) = Plait::HTTP::URL.parse("http://#{host}/").origin
 
@@ -310,7 +311,7 @@ class HTTPProxyTest < Minitest::Test
   end
 
   # A line, of a socket that does not block.
-  def read_line(socket) = Plait::Io::Stream.new(socket).read_exactly(GREETING.bytesize, deadline: within(10))
+  def read_line(socket) = Io::Stream.new(socket).read_exactly(GREETING.bytesize, deadline: within(10))
 
   # As in TLS it is we who begin.
   def greet(socket)
@@ -337,14 +338,14 @@ class HTTPProxyTest < Minitest::Test
   end
 
   def serving_tls(&block)
-    server = Plait::Io::TLS::Server.new(**LEAF.to_h)
+    server = Io::TLS::Server.new(**LEAF.to_h)
     serving(->(socket) { server.handshake(socket).then { |tls| tls.write("secret") && tls.close } }, &block)
   end
 
   def assert_secure(proxy)
-    client = Plait::Io::TLS::Client.new(cert_store: CA.store)
+    client = Io::TLS::Client.new(cert_store: CA.store)
     socket = Proxy.parse(proxy).connect(connector, SECURE, deadline: within(10))
-    stream = Plait::Io::Stream.over(client.handshake(socket, SECURE.endpoint, deadline: within(10)))
+    stream = Io::Stream.over(client.handshake(socket, SECURE.endpoint, deadline: within(10)))
     assert_equal("secret", stream.read_exactly(6, deadline: within(10)))
   ensure
     stream&.close

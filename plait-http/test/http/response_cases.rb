@@ -27,7 +27,7 @@ module ResponseCases
     response.url = "http://h/"
     response.index = 3
     response.request = request = Plait::HTTP::Request.new(:get, "http://h/")
-    response.phases = phases = Plait::Io::Connector::Phases.new(0.1, 0.2, 0.3)
+    response.phases = phases = Plait.const_get(:Io)::Connector::Phases.new(0.1, 0.2, 0.3)
     response.redirects = earlier = [build(status: 302)]
     assert_equal(["new", "http://h/", 3], [response.body, response.url, response.index])
     assert_equal([request, phases, earlier], [response.request, response.phases, response.redirects])
@@ -125,7 +125,7 @@ module ResponseCases
   def test_timings
     response = build(status: 200)
     assert_equal([nil, nil, nil, 0.0, 0.0, 0.0], response.timings.to_a)
-    response.phases = Plait::Io::Connector::Phases.new(0.5, 0.25, nil)
+    response.phases = Plait.const_get(:Io)::Connector::Phases.new(0.5, 0.25, nil)
     timings = response.timings
     assert_equal([0.5, 0.25, nil, 0.75], [timings.dns, timings.connect, timings.tls, timings.total])
   end

@@ -24,7 +24,7 @@ class HTTP1RequestsTest < Minitest::Test
     private
 
     def entry(sample)
-      limits = Plait::Protocols::HTTP1::Limits.new(**sample.limits).to_a
+      limits = Plait.const_get(:Protocols)::HTTP1::Limits.new(**sample.limits).to_a
       "#{[sample.eof ? 1 : 0, *limits, sample.bytes.bytesize].join(" ")}\n".b << sample.bytes << "\n"
     end
   end

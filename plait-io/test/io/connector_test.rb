@@ -9,8 +9,8 @@ class IoConnectorTest < Minitest::Test
   include IoCases
   include Support::Interrupts
 
-  Endpoint = Plait::Io::Endpoint
-  Connector = Plait::Io::Connector
+  Endpoint = Plait.const_get(:Io)::Endpoint
+  Connector = Plait.const_get(:Io)::Connector
   ECHO = ->(socket) { IO.copy_stream(socket, socket) }
   # TEST-NET-1 (RFC 5737): routed nowhere.
   NOBODY = "192.0.2.1"
@@ -33,7 +33,7 @@ class IoConnectorTest < Minitest::Test
 
   # It has accepted when connect(2) returns: nobody has to wait for that.
   def test_a_peer_on_this_machine_is_connected_to_at_once
-    skip("is so with the extension") unless Plait::Native.available?
+    skip("is so with the extension") unless Plait.const_get(:Native).available?
 
     serving(ECHO) do |port|
       Addrinfo.getaddrinfo("127.0.0.1", port, nil, :STREAM).each do |address|

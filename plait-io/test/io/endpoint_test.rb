@@ -4,7 +4,7 @@ require "test_helper"
 require "plait/io/endpoint"
 
 class IoEndpointTest < Minitest::Test
-  Endpoint = Plait::Io::Endpoint
+  Endpoint = Plait.const_get(:Io)::Endpoint
 
   # text => [scheme, host, port, path, to_s]
   {

@@ -7,10 +7,11 @@ require "plait/io/tls"
 require "tmpdir"
 
 class IoListenerTest < Minitest::Test
+  Io = Plait.const_get(:Io)
   include IoCases
 
-  Endpoint = Plait::Io::Endpoint
-  Listener = Plait::Io::Listener
+  Endpoint = Io::Endpoint
+  Listener = Io::Listener
   LOCAL = Endpoint.parse("tcp://127.0.0.1:0")
 
   everywhere("accepts until it is closed") do |mechanism|
@@ -210,7 +211,7 @@ class IoListenerTest < Minitest::Test
     code = <<~RUBY
       require "plait/io"
       env = { "LISTEN_FDS" => "1", "LISTEN_PID" => Process.pid.to_s }
-      listener, = Plait::Io::Listener.from_environment(env)
+      listener, = Plait.const_get(:Io)::Listener.from_environment(env)
       abort("left") unless env.empty? && listener.io.close_on_exec?
       listener.accept.tap { |socket| socket.write(listener.endpoint.to_s) }.close
     RUBY
@@ -239,12 +240,12 @@ class IoListenerTest < Minitest::Test
 
   def test_tls
     authority = Certificates::Authority.new
-    server = Plait::Io::TLS::Server.new(**authority.issue("DNS:localhost").to_h)
+    server = Io::TLS::Server.new(**authority.issue("DNS:localhost").to_h)
     listener = Listener.open(Endpoint.tls("127.0.0.1", 0), tls: server)
     thread = Thread.new do
       listener.stream(listener.accept(deadline: within(10)), deadline: within(10)).tap { |s| s.write("hi") }.close
     end
-    client = Plait::Io::Connector.new(tls: Plait::Io::TLS::Client.new(cert_store: authority.store))
+    client = Io::Connector.new(tls: Io::TLS::Client.new(cert_store: authority.store))
     stream = client.stream(Endpoint.tls("localhost", listener.endpoint.port), deadline: within(10))
     assert_equal("hi", stream.read_exactly(2, deadline: within(10)))
     assert_equal(:tls, listener.endpoint.scheme)

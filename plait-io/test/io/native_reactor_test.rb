@@ -3,11 +3,11 @@
 require "test_helper"
 require_relative "reactor_cases"
 
-if defined?(Plait::Io::NativeReactor)
+if Plait.const_get(:Io).const_defined?(:NativeReactor)
   class IoNativeReactorTest < Minitest::Test
     include ReactorCases
 
-    def reactor_class = Plait::Io::NativeReactor
+    def reactor_class = Plait.const_get(:Io)::NativeReactor
 
     # A kilobyte and a half for a whole idle connection is the goal of the RPC server: this is its share.
     def test_an_idle_connection_costs_forty_bytes_here

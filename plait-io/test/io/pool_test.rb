@@ -8,7 +8,7 @@ class IoPoolTest < Minitest::Test
   include IoCases
   include Support::Interrupts
 
-  Pool = Plait::Io::Pool
+  Pool = Plait.const_get(:Io)::Pool
 
   # A connection that only remembers.
   class Fake
@@ -400,7 +400,7 @@ class IoPoolTest < Minitest::Test
     skip("no fork here") unless Process.respond_to?(:fork)
     pool = Pool.new
     serving(->(socket) { IO.copy_stream(socket, socket) }) do |port|
-      connector, endpoint = Plait::Io::Connector.new, Plait::Io::Endpoint.tcp("127.0.0.1", port)
+      connector, endpoint = Plait.const_get(:Io)::Connector.new, Plait.const_get(:Io)::Endpoint.tcp("127.0.0.1", port)
       pool.with(endpoint, connect: -> { connector.stream(endpoint) }) { |stream| assert_equal("a", echo(stream, "a")) }
       Process.wait(fork { pool.with(endpoint, connect: -> { connector.stream(endpoint) }) { |s| echo(s, "b") } && exit!(0) })
       pool.with(endpoint, connect: -> { flunk }) { |stream| assert_equal("c", echo(stream, "c")) }

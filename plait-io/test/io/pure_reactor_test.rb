@@ -8,5 +8,5 @@ require_relative "reactor_cases"
 class IoPureReactorTest < Minitest::Test
   include ReactorCases
 
-  def reactor_class = Plait::Io::PureReactor
+  def reactor_class = Plait.const_get(:Io)::PureReactor
 end

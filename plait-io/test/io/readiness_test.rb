@@ -9,7 +9,7 @@ require "support/needing_async"
 class IoReadinessTest < Minitest::Test
   include Support::NeedingAsync
 
-  Readiness = Plait::Io::Readiness
+  Readiness = Plait.const_get(:Io)::Readiness
 
   def setup
     @pipes = Array.new(2) { IO.pipe }

@@ -6,7 +6,7 @@ require "support/io_cases"
 class IoResolverTest < Minitest::Test
   include IoCases
 
-  Resolver = Plait::Io::Resolver
+  Resolver = Plait.const_get(:Io)::Resolver
 
   # Stands before getaddrinfo(3) for some names: the name server that doesn't answer.
   module SlowNames

@@ -6,10 +6,11 @@ require "support/io_cases"
 require "plait/io/tls"
 
 class IoTLSTest < Minitest::Test
+  Io = Plait.const_get(:Io)
   include IoCases
 
-  Endpoint = Plait::Io::Endpoint
-  TLS = Plait::Io::TLS
+  Endpoint = Io::Endpoint
+  TLS = Io::TLS
   CA = Certificates::Authority.new
   LEAF = CA.issue("DNS:localhost", "DNS:*.example.test", "IP:127.0.0.1")
   ECHO = lambda do |stream|
@@ -22,7 +23,7 @@ class IoTLSTest < Minitest::Test
   %w[localhost 127.0.0.1].each do |host|
     everywhere("speaks TLS with #{host}") do
       serving_tls do |port|
-        stream = connector.stream(Endpoint.tls(host, port), deadline: within(10), phases: (phases = Plait::Io::Connector::Phases.new))
+        stream = connector.stream(Endpoint.tls(host, port), deadline: within(10), phases: (phases = Io::Connector::Phases.new))
         assert_predicate(stream, :tls?)
         stream.exchange { stream.write("ping", deadline: within(10)) }
         assert_equal("ping", stream.exchange { stream.read_exactly(4, deadline: within(10)) })
@@ -97,7 +98,7 @@ class IoTLSTest < Minitest::Test
 
   def test_the_systems_certificates_are_the_default
     serving_tls do |port|
-      connector = Plait::Io::Connector.new(tls: TLS::Client.new)
+      connector = Io::Connector.new(tls: TLS::Client.new)
       error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(10)) }
       assert_equal(:unknown_issuer, error.reason)
     end
@@ -237,7 +238,7 @@ class IoTLSTest < Minitest::Test
     serving_tls do |port|
       endpoint = Endpoint.tls("localhost", port)
       shared = TLS::Client.new(cert_store: CA.store)
-      connector = Plait::Io::Connector.new(tls: shared)
+      connector = Io::Connector.new(tls: shared)
       2.times { ping(connector.stream(endpoint, deadline: within(10))) }
       shared.instance_variable_set(:@hostname, "other.test")
       stolen = shared.instance_variable_get(:@sessions).take("localhost #{endpoint}")
@@ -344,7 +345,7 @@ class IoTLSTest < Minitest::Test
 
   def connector(**options)
     store = options[:ca_file] ? nil : CA.store
-    Plait::Io::Connector.new(tls: TLS::Client.new(cert_store: store, **options), resolver: FixedResolver.new("127.0.0.1"))
+    Io::Connector.new(tls: TLS::Client.new(cert_store: store, **options), resolver: FixedResolver.new("127.0.0.1"))
   end
 
   def serving_tls(server = TLS::Server.new(**LEAF.to_h), handler: ECHO, failures: Queue.new, &block)

@@ -43,5 +43,5 @@ class PrometheusTest < Minitest::Test
 
   private
 
-  def prometheus = Plait::Protocols::Prometheus.new
+  def prometheus = Plait.const_get(:Protocols)::Prometheus.new
 end

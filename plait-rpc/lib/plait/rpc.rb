@@ -17,5 +17,7 @@ module Plait
   #   futures = urls.map { |url| client.call_async(:fetch, url) }
   #   futures.map(&:value)
   module RPC
+    Codec = Protocols::MessagePackRPC::Codec
+    PackError = Protocols::MessagePackRPC::PackError
   end
 end

@@ -7,7 +7,8 @@ require "plait/rpc"
 # Talks to a server and to connections in this process as no peer should, for some seconds: ruby … SECONDS SEED. Prints how many
 # conversations there were.
 class Conversations
-  ERRORS = [Plait::RemoteError, Plait::ConnectionClosed, Plait::RemoteProtocolError, Plait::Protocols::MessagePackRPC::UnpackError].freeze
+  Protocols = Plait.const_get(:Protocols)
+  ERRORS = [Plait::RemoteError, Plait::ConnectionClosed, Plait::RemoteProtocolError, Protocols::MessagePackRPC::UnpackError].freeze
   METHODS = { "add" => ->(a, b) { a + b }, "echo" => ->(*all) { all }, "nothing" => ->(*) {}, "odd" => -> { Object.new } }.freeze
   # Messages of a conversation.
   MOST = 60
@@ -51,7 +52,7 @@ class Conversations
   # Small values: as the gem has them, or not at all.
   def pack
     list = value(3).then { |one| one.is_a?(Array) ? one : [one] }
-    packed = Plait::Protocols::MessagePackRPC::NativeSmall.pack(list) or return
+    packed = Protocols::MessagePackRPC::NativeSmall.pack(list) or return
     packed == list.to_msgpack or raise "packed in another way: #{list.inspect}"
   end
 

@@ -8,6 +8,7 @@ require "tmpdir"
 require_relative "toy_server"
 
 class RPCClientTest < Minitest::Test
+  Protocols = Plait.const_get(:Protocols)
   def test_calls
     with_client do |client|
       assert_equal(3, client.call(:add, 1, 2))
@@ -132,7 +133,7 @@ class RPCClientTest < Minitest::Test
       assert_raises(TypeError) { "a" + proxy }
       assert_raises(TypeError) { [1].first(proxy) }
       assert_raises(NoMethodError) { proxy.to_ary }
-      assert_raises(Plait::Protocols::MessagePackRPC::PackError) { client.call(:add, proxy) }
+      assert_raises(Protocols::MessagePackRPC::PackError) { client.call(:add, proxy) }
       assert_raises(TypeError) { Marshal.dump(proxy) }
       assert_empty(heard)
     end
@@ -140,7 +141,7 @@ class RPCClientTest < Minitest::Test
 
   def test_a_call_that_is_too_large_is_not_sent_and_others_go_on
     gate = Queue.new
-    codec = Plait::Protocols::MessagePackRPC::Codec.new(largest: 1_000)
+    codec = Protocols::MessagePackRPC::Codec.new(largest: 1_000)
     with_client(lambda { |(_, id, _, (text)), peer|
       peer.answer(id, (text == "wait" ? gate.pop : text).to_s.size)
     }, codec: codec) do |client|
@@ -149,7 +150,7 @@ class RPCClientTest < Minitest::Test
         client.notify(:size, "x" * 2_000)
       },
        -> { client.map(:size, ["x", "x" * 2_000]) }].each do |oversized|
-        error = assert_raises(Plait::Protocols::MessagePackRPC::PackError, &oversized)
+        error = assert_raises(Protocols::MessagePackRPC::PackError, &oversized)
         assert_match(/raise limits: {message: ...} on both sides/, error.message)
       end
       assert_equal(1, client.pending)
@@ -190,7 +191,7 @@ class RPCClientTest < Minitest::Test
     factory = MessagePack::Factory.new
     factory.register_type(1, point, packer: ->(p) { [p.x, p.y].pack("CC") }, unpacker: ->(b) { point.new(*b.unpack("CC")) })
     with_client(ECHO, factory: factory) do |_, server|
-      Plait::RPC::Client.open(server.url, codec: Plait::Protocols::MessagePackRPC::Codec.new(factory: factory)) do |client|
+      Plait::RPC::Client.open(server.url, codec: Protocols::MessagePackRPC::Codec.new(factory: factory)) do |client|
         assert_equal([point.new(1, 2)], client.call(:echo, point.new(1, 2)))
       end
     end

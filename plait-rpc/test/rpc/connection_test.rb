@@ -11,7 +11,7 @@ class ConnectionOverPureLineTest < Minitest::Test
   def line = Plait::RPC.const_get(:PureLine)
 end
 
-if Plait::Native.available?
+if Plait.const_get(:Native).available?
   class ConnectionOverNativeLineTest < Minitest::Test
     include ConnectionCases
 

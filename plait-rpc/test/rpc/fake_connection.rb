@@ -4,7 +4,7 @@ require "plait/rpc"
 
 # What a request is answered through, without a socket: it keeps the answers.
 class FakeConnection
-  CODEC = Plait::Protocols::MessagePackRPC::Codec.new
+  CODEC = Plait.const_get(:Protocols)::MessagePackRPC::Codec.new
 
   # @return [Array<Array>] [id, error, result], as a peer would see them
   attr_reader :answers

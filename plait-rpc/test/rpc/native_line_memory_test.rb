@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "connection_cases/helpers"
 
-if Plait::Native.available?
+if Plait.const_get(:Native).available?
   # What the collector does to a line while it is in use.
   class NativeLineMemoryTest < Minitest::Test
     include ConnectionCases::Helpers

@@ -15,7 +15,7 @@ class RPCPureWireTest < Minitest::Test
     @socket = TCPSocket.new("127.0.0.1", server.addr[1])
     @peer = server.accept
     server.close
-    @wire = Wire.new(@socket, Plait::Protocols::MessagePackRPC::Parser.new)
+    @wire = Wire.new(@socket, Plait.const_get(:Protocols)::MessagePackRPC::Parser.new)
   end
 
   def teardown

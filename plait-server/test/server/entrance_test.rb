@@ -9,6 +9,7 @@ require "support/certificates"
 require_relative "caller"
 
 class ServerEntranceTest < Minitest::Test
+  Io = Plait.const_get(:Io)
   # Is told of each connection.
   Core = Struct.new(:tickets) do
     def bring(*) = tickets.push(tickets.size).last
@@ -122,8 +123,8 @@ class ServerEntranceTest < Minitest::Test
   def descriptors = Dir.children("/proc/self/fd").size
 
   def enter(core = Core.new([]), **options)
-    tls = Plait::Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
-    listener = Plait::Io::Listener.open(Plait::Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
+    tls = Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
+    listener = Io::Listener.open(Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
     options = Plait::Server::Options.build(options)
     [Plait::Server::Entrance::TLS.new(listener, core, [0, 1], options), listener.endpoint]
   end

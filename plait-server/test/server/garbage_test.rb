@@ -5,7 +5,7 @@ require "plait/io/native"
 require "plait/server"
 require "rbconfig"
 
-if Plait::Native.available? && Plait.const_defined?(:NativeServer)
+if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
   # What the server leaves to the garbage collector for each request: env, and what of it is each request's own.
   class ServerGarbageTest < Minitest::Test
     REQUESTS = 500

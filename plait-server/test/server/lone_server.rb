@@ -47,7 +47,7 @@ class LoneServer
     binds = { tcp: "tcp://127.0.0.1:0", ssl: ("ssl://127.0.0.1:0" if cert) }.compact
     server = Plait::Server.new(app, on: on, **options.reject { |name, _| %i[cert key].include?(name) })
     ports = binds.each_value.map do |bind|
-      tls = Plait::Io::TLS::Server.new(certificate: cert, key: key, alpn: %w[h2 http/1.1]) if bind.start_with?("ssl")
+      tls = Plait.const_get(:Io)::TLS::Server.new(certificate: cert, key: key, alpn: %w[h2 http/1.1]) if bind.start_with?("ssl")
       server.listen(bind, tls: tls).port
     end
     $stderr.reopen(File::NULL) if quiet
@@ -63,7 +63,7 @@ class LoneServer
       statistics = server.statistics # before the descriptors are counted: those of connections that it doesn't name are closed
       descriptors.rewind
       holds = { memory: memory.pread(100, 0).split[1].to_i * 4096, files: descriptors.each_child.count, threads: Thread.list.size,
-                used: Plait::NativeMalloc.used, slots: GC.stat(:heap_live_slots),
+                used: Plait.const_get(:NativeMalloc).used, slots: GC.stat(:heap_live_slots),
                 fibers: ObjectSpace.each_object(Fiber).count(&:alive?), cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
       puts(JSON.generate(statistics.merge(holds)))
       $stdout.flush

@@ -63,7 +63,7 @@ class ServerMetricsTest < Minitest::Test
       file.flush
       kernel = Plait::Server::Metrics::Kernel.new(file.path)
       status, headers, body = Plait::Server::Metrics.new(kernel) { report }.call({ "PATH_INFO" => "/metrics" })
-      assert_equal([200, Plait::Protocols::Prometheus::CONTENT_TYPE], [status, headers["content-type"]])
+      assert_equal([200, Plait.const_get(:Protocols)::Prometheus::CONTENT_TYPE], [status, headers["content-type"]])
       return body.join
     end
   end

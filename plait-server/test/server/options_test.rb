@@ -19,7 +19,7 @@ class ServerOptionsTest < Minitest::Test
 
   def test_limits_that_are_none
     error = assert_raises(Plait::UsageError) { Plait::Server.new(->(_) {}, limits: 5) }
-    assert_equal("limits: is a Hash of them, or Plait::Protocols::HTTP1::Limits, not 5", error.message)
+    assert_equal("limits: is a Hash of them, or Plait.const_get(:Protocols)::HTTP1::Limits, not 5", error.message)
   end
 
   def test_some_descriptors_are_left_to_the_app

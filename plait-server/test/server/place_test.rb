@@ -20,7 +20,7 @@ class ServerPlaceTest < Minitest::Test
 
   def test_an_inherited_socket_is_taken
     socket = Socket.tcp_server_sockets("127.0.0.1", 0).first
-    inherited = [Plait::Io::Listener.new(socket)]
+    inherited = [Plait.const_get(:Io)::Listener.new(socket)]
     listener = Plait::Server::Place.new(inherited.first.endpoint.to_s).open(inherited: inherited)
     assert_same(socket, listener.io)
     assert_empty(inherited)

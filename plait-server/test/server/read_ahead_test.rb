@@ -5,7 +5,7 @@ require "plait/io/native"
 require "minitest/mock"
 require "plait/server"
 
-if Plait::Native.available? && Plait.const_defined?(:NativeServer)
+if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
   class ServerReadAheadTest < Minitest::Test
     def test_nobody_else_waits_where_there_is_no_loop
       File.open(__FILE__) { |file| assert_equal(7, Plait::Server::ReadAhead.new(file).fetch(0, 7)) }
@@ -37,7 +37,7 @@ if Plait::Native.available? && Plait.const_defined?(:NativeServer)
 
     # In a fiber, and as if nothing of the file were in the kernel's memory.
     def absent(&block)
-      Plait::NativeServer.stub(:present?, false) { Plait.map([1], on: :fibers, &block) }
+      Plait.const_get(:NativeServer).stub(:present?, false) { Plait.map([1], on: :fibers, &block) }
     end
   end
 end

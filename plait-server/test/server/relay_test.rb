@@ -11,7 +11,7 @@ class ServerRelayTest < Minitest::Test
   def setup
     @peer, ours = UNIXSocket.pair
     @core, theirs = UNIXSocket.pair
-    @relay = Plait::Server::Relay.new(Plait::Io::Stream.new(ours), theirs, 10) { false }
+    @relay = Plait::Server::Relay.new(Plait.const_get(:Io)::Stream.new(ours), theirs, 10) { false }
     @into = String.new(capacity: PIECE.bytesize)
   end
 

@@ -5,7 +5,7 @@ require "plait/io/native"
 require "plait/server"
 require_relative "lone_server"
 
-if Plait::Native.available? && Plait.const_defined?(:NativeServer)
+if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
   # That nobody is answered late because a worker has lost his turn in the middle of the request.
   class ServerTurnsTest < Minitest::Test
     CONNECTIONS = 32

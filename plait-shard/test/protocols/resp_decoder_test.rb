@@ -6,7 +6,7 @@ require "test_helper"
 require "plait/protocols/resp"
 
 class RESPDecoderTest < Minitest::Test
-  Decoder = Plait::Protocols::RESP::Decoder
+  Decoder = Plait.const_get(:Protocols)::RESP::Decoder
 
   def test_values
     {

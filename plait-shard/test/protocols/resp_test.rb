@@ -6,7 +6,7 @@ require_relative "resp_samples"
 
 # The engine for replies as Ruby has it. What it makes of bytes is tested in test/c/resp_transcripts_test.rb.
 class RESPTest < Minitest::Test
-  RESP = Plait::Protocols::RESP
+  RESP = Plait.const_get(:Protocols)::RESP
 
   def setup
     skip("there is no extension") unless RESP.const_defined?(:ReplyScanner)

@@ -83,7 +83,7 @@ class ShardNodeSurveyTest < Minitest::Test
       socket.write(encoded("redis_version:7.0.1\r\n"))
     end
     survey = survey_of(node.port)
-    wait_until { Plait::NativeShard::Plane.keys_of(%w[mod.late k]) }
+    wait_until { Plait.const_get(:NativeShard)::Plane.keys_of(%w[mod.late k]) }
   ensure
     survey&.close
   end

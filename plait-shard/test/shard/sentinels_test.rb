@@ -118,7 +118,7 @@ class ShardSentinelsTest < Minitest::Test
   # @yieldreturn [Integer] the master's port
   def fake_sentinel
     fake_node do |socket|
-      scanner = Plait::Protocols::RESP::ReplyScanner.new
+      scanner = Plait.const_get(:Protocols)::RESP::ReplyScanner.new
       loop do
         scanner.feed(socket.readpartial(1 << 16)) until scanner.next_event
         words = decode(scanner.bytes)
@@ -134,7 +134,7 @@ class ShardSentinelsTest < Minitest::Test
     encode("127.0.0.1", port.to_s)
   end
 
-  def decode(reply) = Plait::Protocols::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
 
   # Two groups of a master and a replica, and a Sentinel.
   def with_sentinels

@@ -30,4 +30,5 @@ module Plait
     # @return [String, nil] its file, once it is loaded
     def self.path(name = "plait") = $LOADED_FEATURES.find { |file| file.match?(%r{/plait/#{name}\.(?!rb\z)\w+\z}) }
   end
+  private_constant(*constants.grep(/\ANative/))
 end

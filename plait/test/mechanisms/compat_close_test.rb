@@ -220,7 +220,7 @@ class CompatCloseTest < Minitest::Test
 
   # The same without the native part.
   def test_the_twin
-    skip("this is it") unless Plait::Native.available?
+    skip("this is it") unless Plait.const_get(:Native).available?
 
     result = Support::FreshRuby.run("load ARGV.first", __FILE__, flags: ["-w"], env: { "PLAIT_PURE" => "1" })
     assert_predicate(result, :success?, result.out + result.err)

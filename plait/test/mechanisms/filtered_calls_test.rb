@@ -60,7 +60,7 @@ class FilteredCallsTest < Minitest::Test
 
   # What is only looked at keeps its registration: to wait for it again takes no system call.
   def test_a_look_at_what_the_loop_refers_to_changes_nothing
-    skip "a selector of the extension" unless defined?(Plait::NativeSelector)
+    skip "a selector of the extension" unless Plait.const_defined?(:NativeSelector)
     assert_prints("ab", <<~RUBY)
       require "objspace"
       GC.disable

@@ -11,7 +11,7 @@ class SelectorTest < Minitest::Test
 
   class Cancelled < StandardError; end
 
-  OWN = defined?(Plait::NativeSelector)
+  OWN = Plait.const_defined?(:NativeSelector)
 
   # --- What nobody has any longer
 

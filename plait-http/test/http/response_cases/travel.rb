@@ -12,7 +12,7 @@ module ResponseCases
       original.index = 4
       original.trailers = [%w[Digest abc]]
       original.durations = [0.5, 0.25, 0.125]
-      original.phases = Plait::Io::Connector::Phases.new(nil, 0.25, 0.5)
+      original.phases = Plait.const_get(:Io)::Connector::Phases.new(nil, 0.25, 0.5)
       original.redirects = [build(status: 301, url: "http://g/")]
       copy = Marshal.load(Marshal.dump(original))
       %i[status reason version head_bytes body url index encoded? trailers durations phases].each do |name|

@@ -124,7 +124,7 @@ module WireCases
     end
 
     def test_the_first_response_tells_how_long_connecting_took
-      phases = Plait::Io::Connector::Phases.new(0.1, 0.2, nil)
+      phases = Plait.const_get(:Io)::Connector::Phases.new(0.1, 0.2, nil)
       with_wire(ANSWER[OK], phases: phases) do |wire|
         assert_same(phases, wire.phases)
         assert_equal([phases, nil], [get(wire).phases, get(wire).phases])

@@ -5,7 +5,7 @@ require "support/conformance/http1_responses"
 module WireCases
   # Each sample of a response, in one piece, byte by byte and with delays, read as a whole and piece by piece.
   module Conformance
-    HTTP1 = Plait::Protocols::HTTP1
+    HTTP1 = Plait.const_get(:Protocols)::HTTP1
     # Keeps pieces apart, so that each receive gets one.
     PACKETS = Socket.const_defined?(:SOCK_SEQPACKET) ? :SEQPACKET : :STREAM
     DELIVERIES = {

@@ -62,7 +62,7 @@ module WireCases
     # It is always ahead, because we are slow.
     everywhere("a peer that never lets us wait meets the total") do
       endless = ->(peer) { peer.head && peer.say("HTTP/1.1 200 OK\r\n\r\n") && loop { peer.say("x" * 100_000) } }
-      with_wire(endless, limits: Plait::Protocols::HTTP1::Limits.new(body: nil)) do |wire|
+      with_wire(endless, limits: Plait.const_get(:Protocols)::HTTP1::Limits.new(body: nil)) do |wire|
         assert_late(Plait::ReadTimeout, wire, 0.3, NO_REST) do
           opened(wire, timeouts: Timeouts.new(total: 0.3))
           slowly { wire.read_piece }

@@ -41,7 +41,7 @@ module WireCases
       skip("needs /proc") unless File.exist?("/proc/self/statm")
       block = ("x" * 1_000_000).freeze
       script = ->(peer) { peer.head && peer.say("HTTP/1.1 200 OK\r\n\r\n") && 200.times { peer.say(block) } }
-      with_wire(script, limits: Plait::Protocols::HTTP1::Limits.new(body: 10_000_000)) do |wire|
+      with_wire(script, limits: Plait.const_get(:Protocols)::HTTP1::Limits.new(body: 10_000_000)) do |wire|
         before = resident
         assert_raises(Plait::WriteTimeout) { post(wire, "x" * 20_000_000, timeouts: Timeouts.new(read: 0.5)) }
         assert_operator(resident - before, :<, 80_000_000)

@@ -3,7 +3,7 @@
 module WireCases
   # Answers that are too large.
   module Limits
-    SMALL = Plait::Protocols::HTTP1::Limits.new(body: 4, headers: 200, head: 10_000, interim: 3, trailer: 20)
+    SMALL = Plait.const_get(:Protocols)::HTTP1::Limits.new(body: 4, headers: 200, head: 10_000, interim: 3, trailer: 20)
     TOO_LARGE = {
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" => :body,
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" => :body,
@@ -33,7 +33,7 @@ module WireCases
     end
 
     def test_an_endless_head_and_an_endless_body
-      limits = Plait::Protocols::HTTP1::Limits.new(body: 10_000_000)
+      limits = Plait.const_get(:Protocols)::HTTP1::Limits.new(body: 10_000_000)
       {
         "HTTP/1.1 200 OK\r\n" => "X-Endless: #{"x" * 1000}\r\n",
         "HTTP/1.1 200 OK\r\n\r\n" => "y" * 100_000

@@ -8,6 +8,7 @@ require "support/io_cases"
 module WireCases
   # The same by TLS: what OpenSSL keeps in itself, session tickets, and ends that are none.
   module TLS
+    Io = Plait.const_get(:Io)
     extend IoCases::ClassMethods
 
     AUTHORITY = Certificates::Authority.new
@@ -153,8 +154,8 @@ module WireCases
     end
 
     def tls_wire(server)
-      client = Plait::Io::TLS::Client.new(cert_store: AUTHORITY.store)
-      socket = client.handshake(server.connect, Plait::Io::Endpoint.tls("localhost", server.port), deadline: Plait::Deadline.after(60))
+      client = Io::TLS::Client.new(cert_store: AUTHORITY.store)
+      socket = client.handshake(server.connect, Io::Endpoint.tls("localhost", server.port), deadline: Plait::Deadline.after(60))
       wire_class.new(socket, tls: true, endpoint: ENDPOINT)
     end
 

@@ -13,8 +13,8 @@ module Plait
     # Connects to endpoints: TCP with Happy Eyeballs (RFC 8305), UNIX sockets, TLS. One for many threads and fibers.
     #
     # @example
-    #   connector = Plait::Io::Connector.new(tls: Plait::Io::TLS::Client.new)
-    #   stream = connector.stream(Plait::Io::Endpoint.parse("tls://example.org:443"), deadline: Plait::Deadline.after(5))
+    #   connector = Io::Connector.new(tls: Io::TLS::Client.new)
+    #   stream = connector.stream(Io::Endpoint.parse("tls://example.org:443"), deadline: Plait::Deadline.after(5))
     class Connector
       # Seconds between two attempts (RFC 8305 §5).
       STAGGER = 0.25
@@ -42,7 +42,7 @@ module Plait
       # @raise [ConnectError, ResolveError, TLSError, CertificateError]
       # @raise [ConnectTimeout]
       def connect(endpoint, deadline: nil, phases: Phases.new)
-        raise UsageError, "#{endpoint} speaks TLS: give the connector a tls: Plait::Io::TLS::Client" if endpoint.tls? && !@tls
+        raise UsageError, "#{endpoint} speaks TLS: give the connector a tls: Io::TLS::Client" if endpoint.tls? && !@tls
 
         socket = tcp(endpoint, deadline: deadline, phases: phases)
         socket = timed(phases, :tls=) { @tls.handshake(socket, endpoint, deadline: deadline) } if endpoint.tls?

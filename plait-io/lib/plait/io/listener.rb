@@ -16,7 +16,7 @@ module Plait
     # A listening socket: TCP or UNIX, opened or inherited, and the loop that accepts from it.
     #
     # @example
-    #   listener = Plait::Io::Listener.open(Plait::Io::Endpoint.parse("tcp://127.0.0.1:0"))
+    #   listener = Io::Listener.open(Io::Endpoint.parse("tcp://127.0.0.1:0"))
     #   listener.each { |socket| Thread.new { serve(listener.stream(socket)) } }
     class Listener
       # Connections accepted before others get their turn.
@@ -44,7 +44,7 @@ module Plait
         # @raise [ListenError]
         def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil, http2: false, later: false)
           raise UsageError, "#{endpoint} is for datagrams; connections need tcp://, tls:// or unix://" if endpoint.udp?
-          raise UsageError, "#{endpoint} speaks TLS: give tls: a Plait::Io::TLS::Server" if endpoint.tls? && !tls
+          raise UsageError, "#{endpoint} speaks TLS: give tls: a Io::TLS::Server" if endpoint.tls? && !tls
 
           io = Binding.new(endpoint, reuse_port: reuse_port, mode: mode).listen(later ? nil : backlog)
           file = SocketFile.new(endpoint.path) if endpoint.unix?

@@ -6,7 +6,7 @@ require "test_helper"
 require "plait/protocols/http1"
 
 class HTTP1LimitsTest < Minitest::Test
-  Limits = Plait::Protocols::HTTP1::Limits
+  Limits = Plait.const_get(:Protocols)::HTTP1::Limits
 
   def test_defaults
     assert_equal([65_536, 128, 1 << 30], [Limits.new.head, Limits.new.headers, Limits.new.body])

@@ -6,7 +6,7 @@ require "test_helper"
 require "plait/protocols/http1"
 
 class HTTP1RulesTest < Minitest::Test
-  HTTP1 = Plait::Protocols::HTTP1
+  HTTP1 = Plait.const_get(:Protocols)::HTTP1
 
   def test_each_makes_an_error_that_names_it
     HTTP1::Rules::ALL.each do |name, rule|

@@ -6,7 +6,7 @@ require "test_helper"
 require_relative "transcript"
 
 class HTTP1SerializerTest < Minitest::Test
-  Serializer = Plait::Protocols::HTTP1::Serializer
+  Serializer = Plait.const_get(:Protocols)::HTTP1::Serializer
 
   def test_a_request
     head = Serializer.request("POST", "/a?b=c", [%w[Host a], ["X-Empty", ""], ["Content-Length", 5]])

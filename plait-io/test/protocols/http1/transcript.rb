@@ -4,7 +4,7 @@ require "plait/protocols/http1"
 
 # What a parser says about bytes, fed in pieces, in a form that does not depend on how they were cut.
 module Transcript
-  HTTP1 = Plait::Protocols::HTTP1
+  HTTP1 = Plait.const_get(:Protocols)::HTTP1
 
   # Both engines, by name; the extension may be missing.
   ENGINES = { "pure" => HTTP1::Pure::Parser, "native" => (HTTP1::NativeParser if HTTP1.const_defined?(:NativeParser)) }.compact

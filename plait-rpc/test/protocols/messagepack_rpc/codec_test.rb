@@ -7,7 +7,7 @@ require "support/fresh_ruby"
 require_relative "transcript"
 
 class MessagePackRPCCodecTest < Minitest::Test
-  MessagePackRPC = Plait::Protocols::MessagePackRPC
+  MessagePackRPC = Plait.const_get(:Protocols)::MessagePackRPC
   Codec = MessagePackRPC::Codec
 
   Point = Struct.new(:x, :y) do
@@ -208,7 +208,7 @@ class MessagePackRPCCodecTest < Minitest::Test
     code = <<~RUBY
       require "plait/protocols/messagepack_rpc"
       begin
-        Plait::Protocols::MessagePackRPC::Codec.new
+        Plait.const_get(:Protocols)::MessagePackRPC::Codec.new
       rescue Plait::UnsupportedError => e
         print e.message
       end

@@ -7,10 +7,10 @@ require "msgpack"
 # Small values that the extension packs and unpacks itself, held against the gem.
 class MessagePackRPCNativeSmallTest < Minitest::Test
   def setup
-    skip("the extension is not there: #{Plait::Native::REASON}") unless Plait::Native.available?
+    skip("the extension is not there: #{Plait.const_get(:Native)::REASON}") unless Plait.const_get(:Native).available?
   end
 
-  def small = Plait::Protocols::MessagePackRPC::NativeSmall
+  def small = Plait.const_get(:Protocols)::MessagePackRPC::NativeSmall
 
   # Where the forms change.
   EDGES = [0, 31, 32, 127, 128, 255, 256, 65_535, 65_536, (2**31) - 1, 2**31, (2**32) - 1, 2**32, (2**62) - 1]

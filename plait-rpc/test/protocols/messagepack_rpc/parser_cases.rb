@@ -4,7 +4,7 @@ require_relative "transcript"
 
 # The contract of a parser beyond the tables: what each engine must do.
 module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one page
-  MessagePackRPC = Plait::Protocols::MessagePackRPC
+  MessagePackRPC = Plait.const_get(:Protocols)::MessagePackRPC
   CALL = "\x94\x00\x07\xA3add\x92\x01\x02".b.freeze
   ANSWER = "\x94\x01\x07\xC0\x03".b.freeze
 

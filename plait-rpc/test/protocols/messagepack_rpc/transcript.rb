@@ -5,7 +5,7 @@ require_relative "reference"
 
 # What a parser says about bytes, fed in pieces, in a form that does not depend on how they were cut.
 module Transcript
-  MessagePackRPC = Plait::Protocols::MessagePackRPC
+  MessagePackRPC = Plait.const_get(:Protocols)::MessagePackRPC
   # By name; the extension may be missing.
   PARSERS = { "native" => (MessagePackRPC::NativeParser if MessagePackRPC.const_defined?(:NativeParser)) }.compact
 

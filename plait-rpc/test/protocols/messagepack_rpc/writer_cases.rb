@@ -5,7 +5,7 @@ require_relative "transcript"
 
 # The contract of a writer: what each engine must do.
 module WriterCases
-  MessagePackRPC = Plait::Protocols::MessagePackRPC
+  MessagePackRPC = Plait.const_get(:Protocols)::MessagePackRPC
 
   def test_each_kind
     { request: [[5, "add", "\x92\x01\x02".b], "\x94\x00\x05\xA3add\x92\x01\x02"],

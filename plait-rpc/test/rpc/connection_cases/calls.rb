@@ -3,6 +3,7 @@
 module ConnectionCases
   # Calls, and who shares the connection.
   module Calls
+    Protocols = Plait.const_get(:Protocols)
     def test_a_call
       with_peer { |connection| assert_equal(3, connection.request(:add, [1, 2])) }
     end
@@ -86,7 +87,7 @@ module ConnectionCases
 
     def test_what_cannot_be_packed_is_not_sent
       with_pair do |connection, talker|
-        assert_raises(Plait::Protocols::MessagePackRPC::PackError) { connection.call(:m, [Object.new]) }
+        assert_raises(Protocols::MessagePackRPC::PackError) { connection.call(:m, [Object.new]) }
         assert_raises(Plait::LocalProtocolError) { connection.call(7, []) }
         connection.notify(:after, [])
         assert_equal([2, "after", []], talker.hear)
@@ -95,7 +96,7 @@ module ConnectionCases
     end
 
     def test_an_answer_that_cannot_be_unpacked_is_an_error_of_that_call
-      codec = Plait::Protocols::MessagePackRPC::Codec.new { |factory| factory.register_type(1, Struct.new(:x), unpacker: ->(_) { raise "no" }) }
+      codec = Protocols::MessagePackRPC::Codec.new { |factory| factory.register_type(1, Struct.new(:x), unpacker: ->(_) { raise "no" }) }
       with_pair(codec: codec) do |connection, talker|
         bad = connection.call(:bad, [])
         good = connection.call(:good, [])

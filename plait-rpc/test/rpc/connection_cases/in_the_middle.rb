@@ -4,6 +4,7 @@ module ConnectionCases
   # Who reads does so for others as well. He is interrupted just where he calls into Ruby on their behalf: what is theirs reaches
   # them all the same.
   module InTheMiddle
+    Protocols = Plait.const_get(:Protocols)
     class Stop < Exception; end # rubocop:disable Lint/InheritException
 
     # Calls his own thread to an end from within.
@@ -18,7 +19,7 @@ module ConnectionCases
         other = Thread.new { connection.request(:m, []) }
         id = talker.hear[1]
         wait_until_asleep([other])
-        interrupted(reader, :call, :initialize, Plait::Protocols::MessagePackRPC::Skeleton) { talker.answer(id, ["x" * 500_000]) }
+        interrupted(reader, :call, :initialize, Protocols::MessagePackRPC::Skeleton) { talker.answer(id, ["x" * 500_000]) }
         assert_equal(["x" * 500_000], arrived(other))
       end
     end

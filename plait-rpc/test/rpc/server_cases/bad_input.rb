@@ -67,7 +67,7 @@ module ServerCases
 
     # The peer would end the connection, and with it all of its calls.
     def test_an_answer_that_is_too_large_is_not_sent
-      serve(codec: Plait::Protocols::MessagePackRPC::Codec.new(largest: 1_000))
+      serve(codec: Plait.const_get(:Protocols)::MessagePackRPC::Codec.new(largest: 1_000))
       talker = connect
       talker.request(1, "wait", "it")
       assert_equal([:waits, "it"], @service.notes.pop)

@@ -102,7 +102,7 @@ module Rackup
           exit(error.is_a?(::Plait::UsageError) ? MISUSED : UNAVAILABLE)
         end
 
-        # @return [Array<::Plait::Io::Listener>]
+        # @return [Array<Io::Listener>]
         def listeners(options, configuration)
           places = configuration.binds unless asked_for_place?(options)
           places = [place(options)] if places.to_a.empty?

@@ -9,7 +9,7 @@ module ServerCases
   module TLS
     def serve_tls(**options, &app)
       authority = Certificates::Authority.new
-      tls = Plait::Io::TLS::Server.new(**authority.issue("DNS:localhost", "IP:127.0.0.1").to_h)
+      tls = Plait.const_get(:Io)::TLS::Server.new(**authority.issue("DNS:localhost", "IP:127.0.0.1").to_h)
       @context = OpenSSL::SSL::SSLContext.new.tap { |context| context.cert_store = authority.store }
       @context.verify_mode = OpenSSL::SSL::VERIFY_PEER
       serve(at: "ssl://127.0.0.1:0", tls: tls, **options, &app)

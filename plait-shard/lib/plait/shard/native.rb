@@ -7,4 +7,5 @@ module Plait
     # The proxy's data plane.
     require "plait/plait_shard" if available?
   end
+  private_constant(*constants.grep(/\ANative/))
 end

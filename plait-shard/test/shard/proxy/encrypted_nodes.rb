@@ -96,7 +96,7 @@ module EncryptedNodes
 
   def setup
     super
-    skip("the extension was built without OpenSSL") unless Plait::NativeShard::Plane::TLS
+    skip("the extension was built without OpenSSL") unless Plait.const_get(:NativeShard)::Plane::TLS
   end
 
   private

@@ -19,7 +19,7 @@ module ShardNodes
 
   def setup
     super
-    skip("epoll is Linux's") unless Plait.const_defined?(:NativeShard) && Plait::NativeShard.const_defined?(:Plane)
+    skip("epoll is Linux's") unless Plait.const_defined?(:NativeShard) && Plait.const_get(:NativeShard).const_defined?(:Plane)
   end
 
   private
