@@ -7,6 +7,7 @@ Plait.autoload(:RPC, __FILE__) if Plait.autoload?(:RPC)
 require_relative "rpc/client"
 require_relative "rpc/connection"
 require_relative "rpc/server"
+require_relative "protocols/messagepack_rpc/codec"
 
 module Plait
   # MessagePack-RPC: one client for any number of threads, fibers and forks, in both directions.

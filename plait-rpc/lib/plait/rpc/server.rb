@@ -12,9 +12,9 @@ require_relative "../protocols/messagepack_rpc"
 require "plait/io/bell"
 require "plait/io/endpoint"
 require "plait/io/listener"
+require "plait/io/server_options"
 require "plait/values/deadline"
 require "plait/values/errors"
-require "plait/values/server_options"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
 
@@ -77,7 +77,7 @@ module Plait
       # See {Server#initialize}.
       # @api private
       class Options
-        include ServerOptions
+        include Io::ServerOptions
 
         # In messages.
         OWNER = "an RPC server"

@@ -2,9 +2,9 @@
 
 require "tmpdir"
 require_relative "workers/plan"
+require "plait/io/server_options"
 require "plait/protocols/http1"
 require "plait/values/errors"
-require "plait/values/server_options"
 
 module Plait
   class Server
@@ -15,7 +15,7 @@ module Plait
 
     # See {Server#initialize}.
     class Options
-      include ServerOptions
+      include Io::ServerOptions
 
       # In messages.
       OWNER = "a server"
@@ -68,5 +68,6 @@ module Plait
         check_seconds(:blocking, *DEFAULTS.keys.grep(/_timeout\z/))
       end
     end
+    private_constant :Options
   end
 end

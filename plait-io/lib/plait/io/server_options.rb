@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "plait/values/errors"
+
+module Plait
+  module Io
+    # The common part of all servers' options, Structs with their defaults in `DEFAULTS`: each name is known, and each
+    # number is one above 0. They are checked at once, so that a typing error is not found out under load.
+    module ServerOptions
+      # The largest number of connections, requests or processes: they are kept in 31 bits.
+      MOST = 1 << 30
+      # Likewise of bytes: in 63.
+      MOST_BYTES = 1 << 62
+
+      # The class's side.
+      module Building
+        # @param given [Hash] differences from the defaults
+        # @return [Struct] frozen
+        # @raise [UsageError]
+        def build(given)
+          unknown = given.keys - self::DEFAULTS.keys
+          return new(**self::DEFAULTS, **given).complete.freeze if unknown.empty?
+
+          raise UsageError, "no option #{unknown.first}: of #{self::OWNER}; there are #{self::DEFAULTS.keys.join(", ")}"
+        end
+      end
+
+      # @api private
+      def self.included(options) = options.extend(Building)
+
+      private
+
+      # @param counts [Array<Symbol>] options that are whole numbers; where the default is nil, nil is one, too
+      # @param most [Integer]
+      # @raise [UsageError]
+      def check_counts(*counts, most: MOST)
+        counts.each do |name|
+          value = self[name]
+          next if value.nil? && self.class::DEFAULTS[name].nil?
+
+          positive?(value, Integer) or raise UsageError, "#{name}: is a number above 0, not #{value.inspect}"
+          raise UsageError, "#{name}: is #{most} at most, not #{value}" if value > most
+        end
+      end
+
+      # @param names [Array<Symbol>] options in bytes
+      # @raise [UsageError]
+      def check_bytes(*names) = check_counts(*names, most: MOST_BYTES)
+
+      # @param times [Array<Symbol>] options in seconds; nil: without end
+      # @raise [UsageError]
+      def check_seconds(*times)
+        times.each do |name|
+          value = self[name]
+          value.nil? || positive?(value, Numeric) or
+            raise UsageError, "#{name}: is seconds above 0, not #{value.inspect}"
+        end
+      end
+
+      # @param kind [Class] of limits for received messages
+      # @return [Object] one of them
+      # @raise [UsageError]
+      def limits_as(kind)
+        return limits if limits.is_a?(kind)
+        raise UsageError, "limits: is a Hash of limits, not #{limits.inspect}" unless limits.is_a?(Hash)
+
+        kind.new(**limits)
+      end
+
+      def positive?(value, kind) = value.is_a?(kind) && value.positive?
+    end
+  end
+end
