@@ -43,7 +43,7 @@ class ServerEntranceTest < Minitest::Test
     jobs = Queue.new
     server = Thread.new { entrance.run { |job| jobs << job } }
     shake_hands = jobs.pop
-    sleep(Plait::Server::Entrance::PATIENCE * 1.5)
+    sleep(Plait::Server.const_get(:Entrance)::PATIENCE * 1.5)
     worker = Thread.new(&shake_hands)
     assert_equal("TLSv1.3", client.connect.ssl_version)
   ensure
@@ -125,7 +125,7 @@ class ServerEntranceTest < Minitest::Test
   def enter(core = Core.new([]), **options)
     tls = Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
     listener = Io::Listener.open(Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
-    options = Plait::Server::Options.build(options)
-    [Plait::Server::Entrance::TLS.new(listener, core, [0, 1], options), listener.endpoint]
+    options = Plait::Server.const_get(:Options).build(options)
+    [Plait::Server.const_get(:Entrance)::TLS.new(listener, core, [0, 1], options), listener.endpoint]
   end
 end

@@ -69,7 +69,7 @@ class ServerMetricsTest < Minitest::Test
   end
 
   def report
-    handling = Plait::Server::Watch::Buckets.new.tap { |buckets| [0.0005, 60].each { |seconds| buckets.add(seconds) } }
+    handling = Plait::Server.const_get(:Watch)::Buckets.new.tap { |buckets| [0.0005, 60].each { |seconds| buckets.add(seconds) } }
     { counters: { requests: 3, responses: { 200 => 2, 500 => 1 }, blocked: { "GET /\"" => 1 }, handling: handling.to_h },
       gauges: { connections: 5, memory: 4096 }, workers: [{ index: 0, pid: 7, memory: 4096 }] }
   end

@@ -7,9 +7,10 @@ require_relative "caller"
 # The core by itself, with workers of the test's own.
 class NativeCoreTest < Minitest::Test
   def setup
-    options = Plait::Server::Options.build(on: :threads, limit: 4)
+    options = Plait::Server.const_get(:Options).build(on: :threads, limit: 4)
     @threads = []
-    @core = Plait::Server::NativeCore.new(app, Plait::Server::Reply.new(options), nil, -> { spawn_worker }, options.settings)
+    core, reply = %i[NativeCore Reply].map { |name| Plait::Server.const_get(name) }
+    @core = core.new(app, reply.new(options), nil, -> { spawn_worker }, options.settings)
     @listener = TCPServer.new("127.0.0.1", 0)
     @core.listen(@listener, "http", "localhost", "80")
     @core.begin

@@ -8,7 +8,7 @@ require "plait/server"
 
 if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
   class ServerOpenFileTest < Minitest::Test
-    OPEN = Plait::Server::OpenFile
+    OPEN = Plait::Server.const_get(:OpenFile)
 
     def test_on_threads = assert_files { |path| OPEN.call(path) }
 

@@ -8,13 +8,13 @@ require "plait/server"
 if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
   class ServerReadAheadTest < Minitest::Test
     def test_nobody_else_waits_where_there_is_no_loop
-      File.open(__FILE__) { |file| assert_equal(7, Plait::Server::ReadAhead.new(file).fetch(0, 7)) }
+      File.open(__FILE__) { |file| assert_equal(7, Plait::Server.const_get(:ReadAhead).new(file).fetch(0, 7)) }
     end
 
     def test_what_was_read_ahead_is_not_read_again
       absent do
         File.open(__FILE__) do |file|
-          ahead = Plait::Server::ReadAhead.new(file)
+          ahead = Plait::Server.const_get(:ReadAhead).new(file)
           assert_equal([100, 60], [ahead.fetch(0, 100), ahead.fetch(40, 1000)])
         end
       end
@@ -26,7 +26,7 @@ if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
         absent do
           File.open(__FILE__) do |file|
             Plait.stub(:offload, refuse) do
-              assert_raises(Plait::OffloadRefused) { Plait::Server::ReadAhead.new(file).fetch(0, 100) }
+              assert_raises(Plait::OffloadRefused) { Plait::Server.const_get(:ReadAhead).new(file).fetch(0, 100) }
             end
           end
         end

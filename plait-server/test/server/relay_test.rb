@@ -5,13 +5,13 @@ require "plait/server"
 require "socket"
 
 class ServerRelayTest < Minitest::Test
-  PIECE = ("r" * Plait::Server::Relay::RECORD).freeze
+  PIECE = ("r" * Plait::Server.const_get(:Relay)::RECORD).freeze
   PIECES = 200
 
   def setup
     @peer, ours = UNIXSocket.pair
     @core, theirs = UNIXSocket.pair
-    @relay = Plait::Server::Relay.new(Plait.const_get(:Io)::Stream.new(ours), theirs, 10) { false }
+    @relay = Plait::Server.const_get(:Relay).new(Plait.const_get(:Io)::Stream.new(ours), theirs, 10) { false }
     @into = String.new(capacity: PIECE.bytesize)
   end
 

@@ -7,7 +7,7 @@ require "plait/server"
 require "support/root"
 
 class ServerSignalsTest < Minitest::Test
-  Signals = Plait::Server::Signals
+  Signals = Plait::Server.const_get(:Signals)
 
   def test_what_is_handled_was_raised_by_the_app
     before = trap(:USR2, "IGNORE")

@@ -15,7 +15,7 @@ class ServerWatchTest < Minitest::Test
 
   def setup
     @notices = []
-    @watch = Plait::Server::Watch.new(notice: ->(line) { @notices << line })
+    @watch = Plait::Server.const_get(:Watch).new(notice: ->(line) { @notices << line })
   end
 
   def test_what_is_counted
@@ -88,7 +88,7 @@ class ServerWatchTest < Minitest::Test
 
   def test_how_long_a_request_has_waited_for_the_lock
     timer = Timer.new.tap { |one| one.monotonic_time = 1_000_000_000 }
-    @watch = Plait::Server::Watch.new(gvl: Plait::Server::Watch::Gvl.new(timer))
+    @watch = Plait::Server.const_get(:Watch).new(gvl: Plait::Server.const_get(:Watch)::Gvl.new(timer))
     serving_watched(:threads, ->(_) { timer.monotonic_time += 250_000_000; [200, {}, []] }) { |caller| caller.get("/") } # rubocop:disable Style/Semicolon
     assert_in_delta(0.25, @watch.counters[:gvl_wait])
   end
@@ -101,7 +101,7 @@ class ServerWatchTest < Minitest::Test
       skip("the gem gvltools, for Ruby 3.2 or later, is not installed: bin/setup test")
     end
     GVLTools::LocalTimer.enable
-    @watch = Plait::Server::Watch.new
+    @watch = Plait::Server.const_get(:Watch).new
     block = -> { began = Plait::Deadline.now; nil until Plait::Deadline.now - began > 0.3 } # rubocop:disable Style/Semicolon
     serving_watched(:threads, ->(_) { block.call && [200, {}, []] }) do |caller|
       callers = [caller, connect, connect].each { |each| each.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
@@ -116,7 +116,7 @@ class ServerWatchTest < Minitest::Test
     { "action_dispatch.request.path_parameters" => { controller: "users", action: "show" } } => "users#show",
     { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/users/7" } => "GET /users",
     { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/" } => "GET /" }.each do |env, name|
-    define_method(:"test_route_#{name}") { assert_equal(name, Plait::Server::Watch::Route.of(env)) }
+    define_method(:"test_route_#{name}") { assert_equal(name, Plait::Server.const_get(:Watch)::Route.of(env)) }
   end
 
   private

@@ -195,5 +195,6 @@ module Plait
         end
       end
     end
+    private_constant :Entrance
   end
 end

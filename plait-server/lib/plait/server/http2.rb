@@ -31,5 +31,6 @@ module Plait
         def spoken?(io) = io.respond_to?(:alpn_protocol) && io.alpn_protocol == "h2" && available?
       end
     end
+    private_constant :HTTP2
   end
 end

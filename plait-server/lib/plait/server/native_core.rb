@@ -123,6 +123,6 @@ module Plait
 
       def inspect = "#<#{self.class}>"
     end
-    private_constant :NoInput
+    private_constant :NoInput, :Exchange, :NativeCore, *(constants & %i[Aside])
   end
 end

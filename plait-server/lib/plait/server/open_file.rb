@@ -101,5 +101,6 @@ module Plait
         file.close
       end
     end
+    private_constant :OpenFile, :ReadAhead
   end
 end

@@ -200,6 +200,6 @@ module Plait
         raise LocalProtocolError, "an answer of 101 needs somebody to take the connection: a rack.hijack, or a body with call"
       end
     end
-    private_constant :Tunnel
+    private_constant :Tunnel, :Signals, :Reply
   end
 end

@@ -207,5 +207,6 @@ module Plait
         end
       end
     end
+    private_constant :Watch
   end
 end

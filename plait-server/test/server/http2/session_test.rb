@@ -10,7 +10,7 @@ require "plait/server/http2/session"
 class HTTP2SessionTest < Minitest::Test
   include RawHTTP2
 
-  Session = Plait::Server::HTTP2::Session
+  Session = Plait::Server.const_get(:HTTP2)::Session
 
   # Keeps what it is told.
   class Host

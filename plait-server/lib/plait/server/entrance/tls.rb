@@ -158,5 +158,6 @@ module Plait
         end
       end
     end
+    private_constant :Relay
   end
 end
