@@ -13,9 +13,9 @@ require_relative "values/errors"
 module Plait
   # The ways to run a block over items, by name.
   module Mechanisms
-    # The gems that bring further ones, as a file plait/mechanisms/NAME.rb that calls {register}.
-    GEMS = { sidekiq: "plait-sidekiq" }.freeze
-    private_constant :GEMS
+    # The names of those that other gems bring, each a file plait/mechanisms/NAME.rb that calls {register}.
+    FOREIGN = Sibling.names("mechanisms").freeze
+    private_constant :FOREIGN
     # A Sidekiq process names the class of its jobs, also where the program has required "plait" only.
     autoload :Sidekiq, File.expand_path("siblings/sidekiq", __dir__)
 
@@ -37,7 +37,7 @@ module Plait
       def names = all.reject { |_, mechanism| mechanism.jobs_only? }.keys
 
       # @return [Array<Symbol>] of these, and of those that run nothing but jobs
-      def names_for_jobs = all.keys | GEMS.keys
+      def names_for_jobs = all.keys | FOREIGN
 
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
       # @return [Mechanism]
@@ -57,13 +57,13 @@ module Plait
         return on.size == 1 ? find(on.first) : Composite.new(*on) if on.is_a?(Array)
 
         name = on.respond_to?(:to_sym) ? on.to_sym : on
-        all[name] || (of_gem(name) if GEMS.key?(name)) || raise(UnknownMechanism, unknown(on))
+        all[name] || (of_gem(name) if FOREIGN.include?(name)) || raise(UnknownMechanism, unknown(on))
       end
 
       private
 
       def of_gem(name)
-        Sibling.load(GEMS.fetch(name), "plait/mechanisms/#{name}")
+        Sibling.load("mechanisms/#{name}")
         all.fetch(name)
       end
 

@@ -4,21 +4,40 @@ require_relative "values/errors"
 require_relative "version"
 
 module Plait
-  # A gem of the family that a program uses without naming it: Plait::HTTP is in plait-http.
+  # The gems of the family that a program uses without naming them: Plait::HTTP is in plait-http.
   module Sibling
+    # The gem of each file of another gem that plait asks for, by its place below plait/.
+    GEMS = {
+      "cli/doctor/databases" => "plait-db", "db" => "plait-db", "db/pool" => "plait-db", "http" => "plait-http",
+      "rpc" => "plait-rpc", "server" => "plait-server", "shard" => "plait-shard",
+      "commands/fetch" => "plait-http", "commands/rpc" => "plait-rpc", "commands/serve" => "plait-server",
+      "commands/shard" => "plait-shard", "mechanisms/sidekiq" => "plait-sidekiq"
+    }.freeze
+    private_constant :GEMS
+
     class << self
-      # @param gem [String]
-      # @param feature [String] a file of it, as for `require`
+      # @param file [String] a key of the table
+      # @return [void]
       # @raise [UnsupportedError] where the gem is missing, or is of another version than this one
-      def load(gem, feature)
+      def load(file)
+        feature = "plait/#{file}"
         require feature
-        check(gem)
+        check(gem_of(file))
       rescue LoadError => e
         raise unless e.path == feature
 
-        raise UnsupportedError, "#{feature} is in the gem #{gem}, which is not installed: gem install #{gem} -v #{VERSION}" \
-                                "#{", and gem \"#{gem}\" in the Gemfile" if defined?(Bundler)}"
+        raise UnsupportedError, "#{feature} is in the gem #{gem_of(file)}, which is not installed: " \
+                                "gem install #{gem_of(file)} -v #{VERSION}" \
+                                "#{", and gem \"#{gem_of(file)}\" in the Gemfile" if defined?(Bundler)}"
       end
+
+      # @param file [String]
+      # @return [String, nil] the gem that has it
+      def gem_of(file) = GEMS[file]
+
+      # @param folder [String] "mechanisms"
+      # @return [Array<Symbol>] names of the files there that other gems have
+      def names(folder) = GEMS.keys.grep(%r{\A#{folder}/}) { |file| File.basename(file).to_sym }
 
       private
 

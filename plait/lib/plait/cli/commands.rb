@@ -2,6 +2,7 @@
 
 require "optparse"
 require_relative "../parts"
+require_relative "../sibling"
 require_relative "../values/errors"
 require_relative "../values/suggestion"
 
@@ -11,8 +12,6 @@ module Plait
     # loaded; `plait help` and an unknown word load all of them.
     module Commands
       PARTS = Parts.new("commands")
-      # What the other gems of the family bring.
-      GEMS = { "fetch" => "plait-http", "rpc" => "plait-rpc", "serve" => "plait-server", "shard" => "plait-shard" }.freeze
       # Options that stand in the place of a command.
       SHORT = { "-v" => "version", "--version" => "version", "-h" => "help", "--help" => "help", "-?" => "help" }.freeze
 
@@ -85,7 +84,7 @@ module Plait
         end
       end
 
-      private_constant :PARTS, :GEMS, :SHORT, :Options
+      private_constant :PARTS, :SHORT, :Options
 
       class << self
         # @return [Array<Class<Command>>] in the order of their places; loads all
@@ -115,9 +114,8 @@ module Plait
           return named(name) if PARTS.load([name]).any?
 
           refuse(name, PARTS.broken[name]) if PARTS.broken.key?(name)
-          raise UsageError, "plait #{word} is in the gem #{GEMS[word]}: gem install #{GEMS[word]}" if GEMS.key?(word)
-
-          raise UsageError, unknown(word)
+          gem = Sibling.gem_of("commands/#{word}")
+          raise UsageError, gem ? "plait #{word} is in the gem #{gem}: gem install #{gem}" : unknown(word)
         end
 
         private

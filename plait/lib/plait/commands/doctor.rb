@@ -48,7 +48,7 @@ module Plait
         return connections if options["c10k"]
         return Examination::EXAMINERS unless options["databases"]
 
-        Sibling.load("plait-db", "plait/cli/doctor/databases")
+        Sibling.load("cli/doctor/databases")
         [self.class.const_get(:Databases)]
       end
 

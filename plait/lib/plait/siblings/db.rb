@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-db", "plait/db")
+  Sibling.load("db")
 end

@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-http", "plait/http")
+  Sibling.load("http")
 end

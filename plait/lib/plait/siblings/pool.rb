@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-db", "plait/db/pool")
+  Sibling.load("db/pool")
 end

@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-rpc", "plait/rpc")
+  Sibling.load("rpc")
 end

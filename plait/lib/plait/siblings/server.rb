@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-server", "plait/server")
+  Sibling.load("server")
 end

@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-shard", "plait/shard")
+  Sibling.load("shard")
 end

@@ -3,5 +3,5 @@
 require_relative "../sibling"
 
 module Plait
-  Sibling.load("plait-sidekiq", "plait/mechanisms/sidekiq")
+  Sibling.load("mechanisms/sidekiq")
 end
