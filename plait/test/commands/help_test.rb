@@ -44,6 +44,14 @@ class HelpTest < Minitest::Test
     assert_equal plait("help", "serve").out, plait("help", "serve", "status").out
   end
 
+  def test_a_suite_is_explained_with_its_own_options
+    help = plait("help", "lab", "rpc").out
+    assert_match(/^  plait lab rpc \[options\]$/, help)
+    assert_match(/^  --sizes MB.* +how large the answers are \(default: 1,2,4,8/, help)
+    refute_match(/--requests|--latency/, help)
+    assert_match(/^  --limit 1,8,64 /, plait("help", "lab", "http").out)
+  end
+
   def test_the_suites_are_called_what_they_are
     require "plait/cli/lab/suite_campaign"
     assert_equal [*Plait::Suites.names.sort, "all"], Plait::CLI::Lab::SuiteCampaign::WORDS

@@ -56,7 +56,7 @@ module Support
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event optparse tty-progressbar],
                never: []),
       # Commands: a file each, found by its place.
-      Room.new(name: "commands", uses: %w[cli sibling rpc server http shard] + BELOW,
+      Room.new(name: "commands", uses: %w[cli parts sibling suites rpc server http shard] + BELOW,
                libraries: PLAIN + PLACES, never: []),
       Room.new(name: "parts", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS),
       Room.new(name: "sibling", uses: %w[values], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),

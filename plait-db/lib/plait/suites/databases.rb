@@ -17,6 +17,10 @@ module Plait
       TITLE = "Databases"
       SUMMARY = "three queries an item over 100,000 rows, in MariaDB and PostgreSQL or a server of yours, by each driver"
       BRIEF = { requests: 200, limits: [16], latency: [0.01] }.freeze
+      BUDGET = 600.0
+      OPTIONS = { requests: "how many items (default: 2,000; with --full 10,000)", url: "measure this server",
+                  latency: "how long each query waits in the server (default: 0.01,0), a table for each",
+                  full: "more items, and more of them in flight: an hour instead of some minutes" }.freeze
 
       MECHANISMS = %i[threads fibers hybrid].freeze
       # Items in flight, each with a connection of its own.

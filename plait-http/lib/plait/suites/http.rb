@@ -199,6 +199,9 @@ module Plait
       SUMMARY = "50 requests with Net::HTTP, sockets by hand and Plait::HTTP, answered after 50 ms"
       DESCRIPTION = "Net::HTTP, sockets by hand and Plait::HTTP, on new and on kept connections"
       BRIEF = {}.freeze
+      OPTIONS = { requests: "how many requests (default: 50)", url: "ask this site instead of the built-in server",
+                  latency: "how long the server takes to answer (default: 0.05), a table for each" }.freeze
+      EXAMPLES = { "plait lab http --requests 500 --limit 10,100" => "more requests, two limits" }.freeze
 
       # More processes than this on one machine would measure how it schedules them.
       MOST_PROCESSES = 16

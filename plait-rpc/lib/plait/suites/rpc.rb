@@ -19,6 +19,11 @@ module Plait
       # Megabytes: the columns of the classic table.
       SIZES = [1, 2, 4, 8, 16, 32, 64, 128].freeze
       BRIEF = { sizes: [1, 8, 32] }.freeze
+      ROUNDS = 10
+      # Seconds: half more than ten rounds take on a slow machine with two cores.
+      BUDGET = 600.0
+      OPTIONS = { sizes: "how large the answers are (default: 1,2,4,8 … 128, the classic table)" }.freeze
+      EXAMPLES = { "plait lab rpc --sizes 1,16 --rounds 5" => "two columns of the classic table" }.freeze
       LARGEST = 512
       # Megabytes that a trial moves at least, so that it is longer than what starts it.
       LEAST = 16

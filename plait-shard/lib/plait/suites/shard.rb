@@ -19,6 +19,7 @@ module Plait
       TITLE = "Redis sharding"
       SUMMARY = "the proxy's strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB"
       BRIEF = { scale: 0.1 }.freeze
+      EXAMPLES = { "plait lab shard --scale 0.1 --rounds 1" => "the quickest look at the proxy" }.freeze
 
       SIZES = [16, 1 << 10, 32 << 10, 1 << 20, 8 << 20].freeze
       KEYS = 1_000_000

@@ -2,53 +2,66 @@
 
 require_relative "arguments"
 require_relative "exit_status"
-require_relative "experiment"
 require_relative "failure"
 require_relative "outputs"
+require_relative "progress"
+require_relative "../lab"
 require_relative "../mechanisms"
+require_relative "../values/deadline"
 require_relative "../values/errors"
 
 module Plait
   module CLI
-    # What `plait lab` and `plait compare` have in common: from options to tables, reports and an exit status. A
-    # subclass says which workloads.
+    # A run of `plait lab` or `plait compare`: from options to tables, reports and an exit status. Workloads are measured one
+    # after the other; the reports are kept when an error or Ctrl-C ends the run.
     class Campaign
+      # Rounds, where neither the command line nor a suite names a number.
+      ROUNDS = 3
+
       # @param terminal [Terminal]
-      # @param words [Array<String>] the words that are no options
       # @param options [Hash] by option name, as Strings
-      def initialize(terminal, words, options)
+      # @param mechanisms [Array<Symbol>] that --on may name
+      # @param remedy [String, nil] what to do where the results differ
+      def initialize(terminal, options, mechanisms: Mechanisms.names, remedy: nil)
         @terminal = terminal
-        @words = words
         @options = options
+        @known = mechanisms
+        @remedy = remedy
+        @reports = []
       end
 
+      # @yieldreturn [Array<Lab::Workload>]
       # @return [Integer] an exit status
       # @raise [UsageError] before anything was run
       def call
         terminal.quiet = options["quiet"]
         outputs = Outputs.new(terminal, **%w[json csv html].to_h { |name| [name.to_sym, path(name)] })
-        experiment = Experiment.new(workloads, terminal, **manner)
-        experiment.run { |report| show(report, first: experiment.reports.one?) }
-        conclude(experiment, outputs)
+        measure(yield, **manner)
+        conclude(outputs)
       end
+
+      # @return [Array<Symbol, Array<Symbol>>, nil]
+      def mechanisms = given("on") { |text| Arguments.mechanisms("--on", text, @known) }
+
+      # @return [Array<Integer>, nil]
+      def limits = given("limit") { |text| Arguments.limits("--limit", text) }
 
       private
 
-      attr_reader :terminal, :words, :options
-
-      # @return [Array<Lab::Workload>]
-      # @raise [UsageError]
-      def workloads = raise(NotImplementedError, "#{self.class}#workloads")
+      attr_reader :terminal, :options
 
       def manner
-        { rounds: Arguments.count("--rounds", options["rounds"]),
+        { rounds: given("rounds") { |text| Arguments.count("--rounds", text) } || rounds,
           seed: given("seed") { |text| Arguments.integer("--seed", text) },
           bound: Arguments.positive("--bound", options["bound"]),
-          budget: given("budget") { |text| Arguments.positive("--budget", text) } }
+          budget: given("budget") { |text| Arguments.positive("--budget", text) } || budget }
       end
 
-      # @return [String, nil] what to do where the results differ
-      def remedy = nil
+      # @return [Integer] where --rounds is missing
+      def rounds = ROUNDS
+
+      # @return [Numeric, nil] where --budget is missing
+      def budget = nil
 
       # @return [Object, nil] what the block makes of an option; nil without the option
       def given(name)
@@ -58,26 +71,59 @@ module Plait
 
       def path(name) = given(name) { |text| Arguments.text("--#{name}", text) }
 
-      def mechanisms = given("on") { |text| Arguments.mechanisms("--on", text, Mechanisms.names) }
-
-      def limits = given("limit") { |text| Arguments.limits("--limit", text) }
+      # @param budget [Numeric, nil] seconds for all workloads; what one leaves is for the next ones
+      def measure(workloads, rounds:, budget:, **manner)
+        # A step for each trial, and one for counting memory.
+        steps = workloads.map { |workload| workload.cells.size * (rounds + 1) }
+        @progress = Progress.new(terminal, steps, rounds: rounds, budget: budget)
+        deadline = Deadline.after(budget)
+        workloads.each_with_index do |workload, index|
+          share = deadline && (deadline.remaining / (workloads.size - index))
+          add(Plait::Lab::Session.new(workload, rounds: rounds, budget: share, on_event: @progress, **manner).run)
+          break if @ended_by
+        end
+      rescue Interrupt
+        @ended_by = interrupt
+      rescue StandardError => e
+        @ended_by = e
+      ensure
+        @progress&.stop
+      end
 
       # The environment stands once, on top.
-      def show(report, first:)
-        terminal.say(*report.lines(width: terminal.width, environment: first, paint: terminal.method(:paint)))
+      def add(report)
+        @reports << report
+        @ended_by = report.interrupted? ? interrupt : report.error
+        @progress.aside do
+          terminal.say(*report.lines(width: terminal.width, environment: @reports.one?, paint: terminal.method(:paint)))
+        end
+      end
+
+      def interrupt
+        found = @reports.any? { |report| report.tables.any? } ? "above is what was measured" : "nothing was measured yet"
+        Interrupt.new("interrupted after #{@progress.done} of #{@progress.total} steps; #{found}")
       end
 
       # The reports are saved also after an error; of several problems the first one gives the exit status.
-      def conclude(experiment, outputs)
-        unsaved = outputs.write(experiment.reports)
-        problems = [experiment.ended_by, failure(experiment), *unsaved].compact
+      def conclude(outputs)
+        unsaved = outputs.write(@reports)
+        problems = [@ended_by, failure, *unsaved].compact
         problems.map { |problem| Failure.new(problem).tell(terminal) }.find(&:positive?) || ExitStatus::OK
       end
 
-      def failure(experiment)
-        sentence = experiment.failure or return
-        Error.new([sentence, *(remedy if experiment.mismatch?)].join(". "))
+      # @return [Error, nil] that results differ, or which rows failed
+      def failure
+        differing = @reports.select(&:mismatch?).map { |report| report.workload.name }
+        if differing.any?
+          sentence = "the results differ between mechanisms (#{differing.join(", ")})"
+          return Error.new([sentence, *@remedy].join(". "))
+        end
+
+        failed = @reports.select(&:failed?).map { |report| "#{report.workload.name} (#{failed_rows(report)})" }
+        Error.new("failed: #{failed.join(", ")}") if failed.any?
       end
+
+      def failed_rows(report) = report.rows.select(&:failed?).map(&:label).join("; ")
     end
   end
 end

@@ -29,6 +29,11 @@ module Plait
       # @return [String] as typed
       def self.command_name = self::USAGE[/\A\w+/]
 
+      # What `plait help NAME` shows.
+      # @param _topic [String, nil] the word after the name
+      # @return [Hash{Symbol => Object}] usage, about, options and examples
+      def self.manual(_topic = nil) = { usage: self::USAGE, about: self::ABOUT, options: self::OPTIONS, examples: self::EXAMPLES }
+
       # @param terminal [Terminal]
       # @param words [Array<String>] the words that are no options
       # @param options [Hash] by option name

@@ -4,7 +4,6 @@ module Plait
   module CLI
     # The options of the commands that measure.
     module MeasuringOptions
-      ROUNDS = "3"
       BOUND = "120"
 
       # What is measured.
@@ -16,8 +15,8 @@ module Plait
 
       # How, and where the results go.
       MANNER = {
-        rounds: { banner: "N", default: ROUNDS,
-                  desc: "how often each row is measured; the tables show the median, the least and the most" },
+        rounds: { banner: "N", desc: "how often each row is measured (default: 3); the tables show the median, the least and " \
+                                     "the most" },
         budget: { banner: "SECONDS",
                   desc: "leave out rounds that would take longer than this; the first is always run" },
         bound: { banner: "SECONDS", default: BOUND,

@@ -40,11 +40,25 @@ module Plait
       }.freeze
 
       def call
-        require_relative "../cli/compare/file_campaign"
-        FileCampaign.new(terminal, words, options).call
+        require_relative "../cli/campaign"
+        require_relative "../mechanisms"
+        require_relative "../suites/common/user_file"
+        # The body may be a job.
+        campaign = Campaign.new(terminal, options, mechanisms: Mechanisms.names_for_jobs, remedy: remedy)
+        campaign.call { [workload(campaign)] }
       end
 
       private
+
+      def workload(campaign)
+        workload = Suites::UserFile.load(words.first, on: campaign.mechanisms, limits: campaign.limits)
+        return workload unless terminal.closed?
+
+        raise UsageError, "#{words.first} closes standard output or standard error; point them elsewhere with `reopen`"
+      end
+
+      # Times and random numbers are no mistake.
+      def remedy = "If they must, say in #{words.first} what has to be equal, as in digest { |results| results.size }"
 
       # An option that takes a file has perhaps taken this one.
       def missing_word

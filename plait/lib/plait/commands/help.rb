@@ -22,7 +22,7 @@ module Plait
       private_constant :INTRODUCTION
 
       def call
-        words.empty? ? overview : explain(Commands.find(words.first))
+        words.empty? ? overview : explain(**Commands.find(words.first).manual(words[1]))
         ExitStatus::OK
       end
 
@@ -36,16 +36,15 @@ module Plait
       end
 
       def beginnings
-        { "plait lab" => "every mechanism on waiting, computing, HTTP and MessagePack-RPC; a few minutes",
+        { "plait lab" => "the same work under every mechanism; a few minutes",
           "plait help lab" => "what can be measured, and how", "plait doctor" => "what this machine allows" }
       end
 
-      def explain(command)
-        terminal.say(heading("Usage:"), "  plait #{command::USAGE}#{" [options]" unless command::OPTIONS.empty?}", "",
-                     *paragraphs(command::ABOUT))
-        own = command::OPTIONS.reject { |_, settings| settings[:instead] }
+      def explain(usage:, about:, options:, examples:)
+        terminal.say(heading("Usage:"), "  plait #{usage}#{" [options]" unless options.empty?}", "", *paragraphs(about))
+        own = options.reject { |_, settings| settings[:instead] }
         section("Options:", own.to_h { |name, settings| option(name, settings) })
-        section("Examples:", command::EXAMPLES)
+        section("Examples:", examples)
       end
 
       def section(title, texts)

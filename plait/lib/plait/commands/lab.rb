@@ -2,6 +2,7 @@
 
 require_relative "../cli/command"
 require_relative "../cli/measuring_options"
+require_relative "../parts"
 
 module Plait
   module CLI
@@ -10,13 +11,11 @@ module Plait
       PLACE = 10
       USAGE = "lab [SUITE]"
       SUMMARY = "Run the same Ruby under every mechanism, side by side, and compare"
-      ABOUT = <<~TEXT
-        Measures a suite: "waiting" (functions that sleep), "computing" (compression in C, which releases Ruby's lock,
-        and pure Ruby, which holds it), "http" (requests with Net::HTTP, sockets by hand and Plait::HTTP to a server
-        that takes its time), "rpc" (big answers by MessagePack-RPC, held against a copy in memory), "databases" (three
-        queries an item, on MariaDB and PostgreSQL by each driver that is installed, or on your server), "shard"
-        (the Redis proxy: its strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB),
-        or "all": every suite but the last two, in smaller sizes, in a few minutes.
+      # Read off the names of files: no suite is loaded for them.
+      SUITES = Parts.new("suites").names.freeze
+      ABOUT = <<~TEXT.freeze
+        Measures a suite, or "all": every suite that needs no database or Redis, in smaller sizes, in a few minutes. The
+        suites are #{SUITES.join(", ")}; plait help lab SUITE tells what a suite measures and which options it takes.
 
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
@@ -27,23 +26,34 @@ module Plait
       OPTIONS = {
         **MeasuringOptions::CHOICE,
         scale: { banner: "X", desc: "the size of the work, 1 for the full one (default: 1; for \"all\" a part of it)" },
-        requests: { banner: "N", desc: "http: how many requests (default: 50); databases: 2,000, with --full 10,000" },
-        latency: { banner: "SECONDS[,…]",
-                   desc: "http: how long the server takes to answer (default: 0.05), a table for each; databases: 0.01,0" },
-        url: { banner: "URL", desc: "http: ask this site instead of the built-in server; databases: this server" },
-        full: { type: :boolean, desc: "databases: more items, and more of them in flight: an hour instead of some minutes" },
-        sizes: { banner: "MB[,…]", desc: "rpc: how large the answers are (default: 1,2,4,8 … 128, the classic table)" },
-        trials: { banner: "N", desc: "rpc: how often each row is measured (default: 10, as far as ten minutes go)" },
-        **MeasuringOptions::MANNER
+        requests: { banner: "N", desc: "how many requests or queries" },
+        latency: { banner: "SECONDS[,…]", desc: "how long the server takes to answer, a table for each" },
+        url: { banner: "URL", desc: "measure against this server instead of the suite's own" },
+        full: { type: :boolean, desc: "more items, and more of them in flight" },
+        sizes: { banner: "MB[,…]", desc: "how large the answers are" },
+        **MeasuringOptions::MANNER,
+        rounds: { banner: "N", alias: "--trials",
+                  desc: "or --trials: how often each row is measured (default: 3, or the suite's own number); the tables show the " \
+                        "median, the least and the most" }
       }.freeze
       EXAMPLES = {
         "plait lab" => "everything, a few minutes",
         "plait lab waiting --scale 0.1" => "the quickest look",
-        "plait lab http --requests 500 --limit 10,100" => "more requests, two limits",
-        "plait lab rpc --sizes 1,16 --trials 5" => "two columns of the classic table",
-        "plait lab shard --scale 0.1 --rounds 1" => "the quickest look at the proxy",
         "plait lab computing --on sequence,processes,ractors --json" => "some mechanisms; the figures for a program"
       }.freeze
+
+      # @param topic [String, nil] a suite
+      # @return [Hash{Symbol => Object}] see {Command.manual}
+      def self.manual(topic = nil)
+        return super unless SUITES.include?(topic)
+
+        require_relative "../suites"
+        suite = Suites.fetch(topic)
+        options = OPTIONS.select { |name, _| suite.takes?(name) }
+                         .to_h { |name, settings| [name, { **settings, desc: suite.options.fetch(name, settings[:desc]) }] }
+        { usage: "lab #{topic}", about: "#{suite.title}: #{suite.summary}.\n\nIts own options are below; plait help lab " \
+                                        "lists the options of every suite.", options: options, examples: suite.examples }
+      end
 
       def call
         require_relative "../cli/lab/suite_campaign"

@@ -12,7 +12,7 @@ require_relative "../../values/errors"
 module Plait
   module CLI
     class Lab < Command
-      # Measures the suites that come with Plait.
+      # Measures one suite, or all.
       class SuiteCampaign < Campaign
         # Every suite, one after the other.
         ALL = "all"
@@ -21,17 +21,22 @@ module Plait
         # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two
         # cores.
         BUDGET = 200.0
-        # Option => what a suite calls it. An option without effect is worth a word.
-        PARTICULAR = { "scale" => :scale, "requests" => :requests, "latency" => :latency, "url" => :url, "limit" => :limits,
-                       "sizes" => :sizes, "trials" => :trials, "full" => :full }.freeze
-        RPC_TRIALS = 10
-        # Seconds: what ten trials of the classic table take on such a machine, and a half more.
-        RPC_BUDGET = 600.0
-        # Seconds: a round that takes less is followed by another one; raising it adds rounds.
-        DATABASES_BUDGET = 600.0
-        private_constant :PARTICULAR, :RPC_TRIALS, :RPC_BUDGET, :DATABASES_BUDGET
+        # Options that some suites take: one without effect is worth a word.
+        PARTICULAR = %w[scale requests latency url limit sizes full].freeze
+        private_constant :PARTICULAR
+
+        # @param words [Array<String>] the suite, or nothing
+        def initialize(terminal, words, options)
+          super(terminal, options)
+          @words = words
+        end
+
+        # @return [Integer] an exit status
+        def call = super { workloads }
 
         private
+
+        attr_reader :words
 
         def workloads
           chosen = suites.flat_map { |one| chosen(one) }
@@ -63,8 +68,8 @@ module Plait
         end
 
         def mention_options_without_effect
-          PARTICULAR.each do |option, name|
-            next if options[option].nil? || suites.any? { |one| one.takes?(name) } || (name == :trials && suite == "rpc")
+          PARTICULAR.each do |option|
+            next if options[option].nil? || suites.any? { |one| one.takes?(option.to_sym) }
 
             terminal.note("plait: --#{option} has no effect on \"#{suite}\"")
           end
@@ -103,8 +108,6 @@ module Plait
           false
         end
 
-        def trials = given("trials") { |text| Arguments.count("--trials", text) } || RPC_TRIALS
-
         def sizes
           @sizes ||= {
             brief: everything?,
@@ -118,19 +121,12 @@ module Plait
           }
         end
 
-        def manner
-          settings = super
-          settings[:rounds] = trials if suite == "rpc"
-          settings[:budget] ||= default_budget
-          settings
-        end
+        def rounds = (suites.first.rounds unless everything?) || super
 
-        def default_budget
+        def budget
           return BUDGET if everything?
 
-          return RPC_BUDGET if suite == "rpc" && options["trials"].nil?
-
-          DATABASES_BUDGET if suite == "databases" && !options["full"]
+          suites.first.budget unless options["rounds"] || options["full"]
         end
       end
     end

@@ -10,9 +10,28 @@ module Plait
       PLACE = 50
       # Whether it is measured only when it is named, because it needs servers.
       APART = false
+      # Rounds, and seconds after which no further round begins, where the suite is run alone and no number of rounds is named.
+      ROUNDS = nil
+      BUDGET = nil
+      # Options of `plait lab` by name, with a text where this suite has more to say of one than its help.
+      OPTIONS = {}.freeze
+      # A command line => one line.
+      EXAMPLES = {}.freeze
 
       # @return [Integer] smaller ones are run first
       def place = self.class::PLACE
+
+      # @return [Integer, nil]
+      def rounds = self.class::ROUNDS
+
+      # @return [Numeric, nil]
+      def budget = self.class::BUDGET
+
+      # @return [Hash{Symbol => String}]
+      def options = self.class::OPTIONS
+
+      # @return [Hash{String => String}]
+      def examples = self.class::EXAMPLES
 
       # @return [Boolean]
       def apart? = self.class::APART
@@ -35,9 +54,9 @@ module Plait
         build(**sizes, **options.compact)
       end
 
-      # @param option [Symbol] of {#workloads}
+      # @param option [Symbol] of the command line: --limit gives `limits`
       # @return [Boolean] whether it has an effect on this suite: `build` names it
-      def takes?(option) = method(:build).parameters.include?([:key, option])
+      def takes?(option) = method(:build).parameters.intersect?([[:key, option], [:key, :"#{option}s"]])
 
       private
 
