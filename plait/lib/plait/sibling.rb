@@ -37,7 +37,7 @@ module Plait
 
       # @param folder [String] "mechanisms"
       # @return [Array<Symbol>] names of the files there that other gems have
-      def names(folder) = GEMS.keys.grep(%r{\A#{folder}/}) { |file| File.basename(file).to_sym }
+      def names(folder) = GEMS.keys.filter_map { |file| file[%r{\A#{folder}/(\w+)\z}, 1]&.to_sym }
 
       private
 

@@ -82,8 +82,8 @@ class SuitesOnJRubyTest < Minitest::Test
       require "plait"
       require "plait/suites/http/origin"
       Plait::Suites::Origin.open(latency: 0.01) do |origin|
-        body = Plait::Suites::Origin.body("/chunked/70000", 70_000)
-        10.times { raise "wrong" unless Net::HTTP.get(origin.uri("/chunked/70000")) == body }
+        body = Plait::Suites::Origin.body("/bytes/70000", 70_000)
+        10.times { raise "wrong" unless Net::HTTP.get(origin.uri("/bytes/70000")) == body }
         puts origin.stats.fetch(:served)
       end
     RUBY

@@ -31,35 +31,14 @@ module Plait
       # An RPC server on the loopback to measure clients against: in a process of its own, which dies with the one that started
       # it. Its methods are those of {Service}.
       class Peer
-        # The server's own process: tells its port, and serves until it is ended or its parent is gone.
-        module Program
-          # Seconds between two looks whether the parent is still there.
-          LOOK = 0.2
-
-          class << self
-            # @param parent [Integer] process id
-            # @param handshake [IO] is told the port, or what went wrong
-            def run(on:, blocks:, parent:, handshake: $stdout)
-              trap("INT", "IGNORE") # it reaches the whole group, and the parent is still measuring
-              server = RPC::Server.new(Service.new(blocks), on: on, limits: { message: 1 << 30 })
-              handshake.puts("port #{server.listen("127.0.0.1", 0).port}")
-              handshake.flush
-              leave_with(parent, server)
-              trap("TERM") { server.stop(within: 0) }
-              server.run
-            rescue Error, SystemCallError, LoadError => e
-              handshake.puts(e.message.lines.first)
-            end
-
-            private
-
-            # By asking, not by a pipe's end: every process the parent forks meanwhile would keep such a pipe open.
-            def leave_with(parent, server)
-              Thread.new do
-                sleep(LOOK) while Process.ppid == parent
-                server.stop(within: 0)
-              end
-            end
+        # The server's own process: serves until it is ended or its parent is gone.
+        # @param parent [Integer] process id
+        def self.serve(on:, blocks:, parent:)
+          server = nil
+          Companion.serve(parent, leave: ->(*) { server&.stop(within: 0) }) do |announce|
+            server = RPC::Server.new(Service.new(blocks), on: on, limits: { message: 1 << 30 })
+            announce.call(server.listen("127.0.0.1", 0).port)
+            server.run
           end
         end
 
@@ -81,7 +60,7 @@ module Plait
         def initialize(on: :threads, blocks: 1)
           call = "on: :#{on}, blocks: #{blocks}, parent: #{Process.pid}"
           @companion = Companion.launch(__FILE__,
-                                        "Plait::Suites::Rpc::Peer::Program.run(#{call})", gems: %w[msgpack io-event])
+                                        "Plait::Suites::Rpc::Peer.serve(#{call})", gems: %w[msgpack io-event])
         end
 
         # Waits until it listens.

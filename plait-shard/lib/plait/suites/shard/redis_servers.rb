@@ -2,6 +2,7 @@
 
 require "socket"
 require "tmpdir"
+require "plait/suites/common/companion"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "../../shard"
@@ -86,26 +87,18 @@ module Plait
       end
     end
 
-    # The proxy's own process: tells its port, and serves until it is ended or its parent is gone.
+    # The proxy's own process, which loads no more than it needs: its memory is measured.
     module ProxyProgram
-      # Seconds between two looks whether the parent is still there.
-      LOOK = 0.2
-
       # @param parent [Integer] process id
-      # @param handshake [IO] the port is written to it, or the error
       # @param options [Hash] as for {Plait::Shard::Proxy#initialize}
       # @return [void]
-      def self.run(parent:, handshake: $stdout, **options)
-        trap("INT", "IGNORE") # it reaches the whole group, and the parent is still measuring
-        trap("TERM", "SYSTEM_DEFAULT")
-        Plait::Shard::Proxy.open(listen: "127.0.0.1:0", **options) do |proxy|
-          handshake.puts("port #{proxy.port}")
-          handshake.flush
-          # By asking, not by a pipe's end: every process the parent forks meanwhile would keep such a pipe open.
-          sleep(LOOK) while Process.ppid == parent
+      def self.run(parent:, **options)
+        Companion.serve(parent) do |announce|
+          Plait::Shard::Proxy.open(listen: "127.0.0.1:0", **options) do |proxy|
+            announce.call(proxy.port)
+            sleep
+          end
         end
-      rescue Error => e
-        handshake.puts(e.message.lines.first)
       end
     end
   end

@@ -14,7 +14,9 @@ module Plait
       # Seconds.
       START = 60
       STOP = 2
-      private_constant :START, :STOP
+      # Seconds between two looks whether the parent is still there.
+      LOOK = 0.2
+      private_constant :START, :STOP, :LOOK
 
       # It did not come up.
       class StartError < Error; end
@@ -31,7 +33,33 @@ module Plait
                         { in: File::NULL }]))
         end
 
+        # The companion's side: serves until the process is ended or its parent is gone.
+        # @param parent [Integer] process id
+        # @param leave [#call, nil] ends the process, where the signal alone would leave something behind
+        # @yieldparam announce [Proc] to be called with the port
+        def serve(parent, leave: nil)
+          trap("INT", "IGNORE") # it reaches the whole group, and the parent is still measuring
+          trap("TERM", leave || "SYSTEM_DEFAULT")
+          leave_with(parent, leave || -> { exit!(0) })
+          yield ->(port) { tell("port #{port}") }
+        rescue Error, SystemCallError, LoadError => e
+          tell(e.message.lines.first)
+        end
+
         private
+
+        def tell(line)
+          $stdout.puts(line)
+          $stdout.flush
+        end
+
+        # By asking, not by a pipe's end: every process the parent forks meanwhile would keep such a pipe open.
+        def leave_with(parent, leave)
+          Thread.new do
+            sleep(LOOK) while Process.ppid == parent
+            leave.call
+          end
+        end
 
         def ruby = RUBY_ENGINE == "jruby" ? JRuby.current.command : [RbConfig.ruby]
 

@@ -2,23 +2,23 @@
 
 require "net/http"
 require "openssl"
-require "plait/suites/common/descriptor_limit"
-require "plait/suites/common/suite"
-require "plait/values/errors"
 require_relative "origin"
+require_relative "../common/descriptor_limit"
+require_relative "../common/suite"
+require_relative "../../values/errors"
 
 module Plait
   module Suites
     class Http < Suite
-      # Somebody's real site as what is asked: few at a time. Its answers may differ from one another, so that only this is
-      # checked of each: that it is a success, and whole.
+      # A real site as the target, asked a few requests at a time. Its answers may differ from one another: each must be a
+      # success, and whole.
       class SiteTarget
-        # So many at once are bearable for a site that did not ask to be measured.
+        # Requests at once that a site bears which did not ask to be measured.
         POLITE_LIMIT = 8
         PORTS = (1..65_535)
         OPEN_SECONDS = 5
         READ_SECONDS = 15
-        # What Net::HTTP asks for by itself. Said aloud, it leaves the body as it was sent.
+        # The header that Net::HTTP sends by itself. Given explicitly, it leaves the body as it was sent.
         AS_SENT = { "Accept-Encoding" => "gzip;q=1.0,deflate;q=0.6,identity;q=0.3" }.freeze
         FAILURES = [SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, IOError, Net::ProtocolError,
                     Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError].freeze
@@ -121,8 +121,8 @@ module Plait
         end
       end
 
-      # The embedded origin as what is asked. It counts the requests of each row apart, which proves how many were
-      # really in flight, whatever the limit says.
+      # The embedded origin as the target. It counts the requests of each row apart, which proves how many were really in
+      # flight.
       class EmbeddedTarget
         # An answer that is not the one to this request.
         class WrongAnswer < Error; end
@@ -130,7 +130,7 @@ module Plait
         # Rows that take longer than this one after another are left out.
         PATIENCE_SECONDS = 60
 
-        # What one row asks: the same bytes as the other rows, under a name of its own.
+        # The requests of one row: the same bytes as the other rows, under a name of its own.
         Row = Struct.new(:target, :number) do
           # @return [URI::HTTP] of a request
           def uri(id) = target.uri(path(id))
@@ -158,13 +158,13 @@ module Plait
           @notes = []
         end
 
-        # @return [Boolean] whether its answers are as simple as those that are asked by hand expect
+        # @return [Boolean] whether its answers are simple enough for sockets by hand
         def embedded? = true
 
         # @return [Array<Integer>] limits worth looking at
         def limits(requests) = [10, requests.clamp(10, 100)].map { |limit| [limit, requests].min }.uniq
 
-        # @return [Boolean] whether one request after another ends within a time that somebody will wait
+        # @return [Boolean] whether one request after another ends soon enough
         def patient?(requests) = requests * @latency <= PATIENCE_SECONDS
 
         # @return [String] why rows are left out
@@ -211,8 +211,8 @@ module Plait
 
         def note(rows)
           peaks = @labels.each_with_index.filter_map do |label, number|
-            row = rows[number.to_s.to_sym]
-            "#{label}: #{row[:peak_in_flight]}" if row
+            peak = rows[number.to_s.to_sym]
+            "#{label}: #{peak}" if peak
           end
           @notes.replace(peaks.empty? ? [] : ["In flight at once at most, as the origin counted: #{peaks.join("; ")}."])
         end

@@ -3,20 +3,19 @@
 require "etc"
 require "net/http"
 require "socket"
-require "plait/lab"
-require "plait/native"
-require "plait/suites/common/suite"
-require_relative "../http"
+require_relative "common/suite"
 require_relative "http/embedded_target"
+require_relative "../lab"
+require_relative "../parts"
 
 module Plait
   module Suites
-    # Net::HTTP as it comes with Ruby, sockets by hand and Plait::HTTP, on every mechanism, against an origin that takes its
-    # time to answer.
+    # Net::HTTP as it comes with Ruby, sockets by hand and the clients of other gems, on every mechanism, against an origin
+    # that takes its time to answer. A client is a file plait/suites/http/ways/NAME.rb that calls {register}.
     class Http < Suite
-      # A workload that has more to tell once it has been run: what its target has counted.
+      # A workload with the counts of its target among its notes.
       class CountedWorkload < Lab::Workload
-        # @param target [EmbeddedTarget, SiteTarget] is run around the cells
+        # @param target [EmbeddedTarget, SiteTarget] runs around the cells
         def initialize(target, **options)
           super(around: ->(&block) { target.around(&block) }, **options)
           @target = target
@@ -27,7 +26,7 @@ module Plait
       end
       private_constant :CountedWorkload
 
-      # What a row got, whichever client it used: as much of Net::HTTP's response as is looked at.
+      # The answer that a row got, by any client: the part of Net::HTTP's response that is checked.
       # @!attribute code
       #   @return [String] "200"
       # @!attribute body
@@ -35,13 +34,13 @@ module Plait
       # @!attribute message
       #   @return [String] the reason
       Answer = Struct.new(:code, :body, :message) do
-        # @return [nil] whoever makes one has seen to it that the body is whole
+        # @return [nil] the client that makes one has checked that the body is whole
         def content_length = nil
       end
       private_constant :Answer
 
-      # A body: one request on a connection that is kept. There come to be as many connections as requests in flight:
-      # whoever needs one takes one that is idle, or opens the next.
+      # A body: one request on a connection that is kept. A request takes an idle connection or opens one, so there are as
+      # many as requests in flight.
       class KeepAlive
         # @param row [#uri, #path, #verify] what to ask, and whether the answer is right
         def initialize(row)
@@ -78,7 +77,7 @@ module Plait
 
         def connect(uri) = Net::HTTP.start(uri.hostname, uri.port, use_ssl: uri.is_a?(URI::HTTPS))
 
-        # A connection on which something went wrong, or somebody stopped waiting, is not used again.
+        # A connection is not used again after an error or a wait that was given up.
         def request(http, path)
           response = http.request_get(path)
         ensure
@@ -104,8 +103,8 @@ module Plait
         def to_proc = method(:call).to_proc
       end
 
-      # A body: one request by hand, on a socket of its own, as people write it who find Net::HTTP slow. It knows what its
-      # origin answers (a Content-Length, nothing chunked) and nothing more of HTTP.
+      # A body: one request by hand, on a socket of its own, as programs have it where Net::HTTP is too slow. It reads answers
+      # with a Content-Length only.
       class RawSocket
         BIG = 65_536
         # A server that never ends its head would fill the memory.
@@ -151,7 +150,7 @@ module Plait
         def more(socket, bytes) = bytes << socket.readpartial(@piece)
       end
 
-      # As {RawSocket}, on sockets that are kept: whoever needs one takes one that is idle, or opens the next.
+      # As {RawSocket}, on sockets that are kept.
       class KeptSocket < RawSocket
         def initialize(row)
           super
@@ -172,32 +171,11 @@ module Plait
         end
       end
 
-      # A body: one request by Plait::HTTP, whose pool of connections all of a row share.
-      class PlaitClient
-        # @param row [#uri, #verify] what to ask, and whether the answer is right
-        # @param limit [Integer] in flight at once
-        def initialize(row, limit)
-          @row = row
-          @client = HTTP::Client.new(pool: { per_key: limit, max: limit })
-        end
-
-        # @param id [Integer] of the request
-        # @return [Integer] the id, when the answer was the one to this request
-        def call(id)
-          response = @client.get(@row.uri(id).to_s)
-          @row.verify(id, Answer.new(response.status.to_s, response.body, response.reason))
-          id
-        end
-
-        # @return [Proc]
-        def to_proc = method(:call).to_proc
-      end
-
       PLACE = 30
       NAME = "http"
       TITLE = "HTTP"
-      SUMMARY = "50 requests with Net::HTTP, sockets by hand and Plait::HTTP, answered after 50 ms"
-      DESCRIPTION = "Net::HTTP, sockets by hand and Plait::HTTP, on new and on kept connections"
+      SUMMARY = "50 requests by each HTTP client that is installed, answered after 50 ms"
+      DESCRIPTION = "Each HTTP client that is installed, on new and on kept connections"
       BRIEF = {}.freeze
       OPTIONS = { requests: "how many requests (default: 50)", url: "ask this site instead of the built-in server",
                   latency: "how long the server takes to answer (default: 0.05), a table for each" }.freeze
@@ -229,13 +207,21 @@ module Plait
         Way.new(name: "sockets, one byte a read", mechanisms: [:fibers], by_hand: true,
                 body: ->(row, _) { RawSocket.new(row, piece: 1) }),
         Way.new(name: "sockets", mechanisms: [:fibers], by_hand: true, body: ->(row, _) { RawSocket.new(row) }),
-        Way.new(name: "kept sockets", mechanisms: [:fibers], by_hand: true, body: ->(row, _) { KeptSocket.new(row) }),
-        Way.new(name: "Plait::HTTP", mechanisms: MECHANISMS, body: ->(row, limit) { PlaitClient.new(row, limit) })
-      ].freeze
+        Way.new(name: "kept sockets", mechanisms: [:fibers], by_hand: true, body: ->(row, _) { KeptSocket.new(row) })
+      ] # rubocop:disable Style/MutableConstant -- other gems add theirs
+      OTHERS = Parts.new("suites/http/ways")
 
       SECONDS = ->(value) { value.is_a?(Numeric) && !value.negative? }
       WHOLE = ->(least) { ->(value) { value.is_a?(Integer) && value >= least } }
-      private_constant :SECONDS, :WHOLE, :Way
+      private_constant :WAYS, :OTHERS, :SECONDS, :WHOLE, :Way
+
+      # Adds rows.
+      # @param name [String] of the client
+      # @yieldparam row [#uri, #path, #verify] what to ask, and whether the answer is right
+      # @yieldparam limit [Integer] requests in flight at once
+      # @yieldreturn [#to_proc] a body
+      # @return [void]
+      def self.register(name, &body) = WAYS << Way.new(name: name, mechanisms: MECHANISMS, body: body)
 
       private
 
@@ -265,11 +251,17 @@ module Plait
         rows.reject! { |_, mechanism,| mechanism == :sequence } if long
         cells = rows.map { |row| cell(target, items, *row) }
         CountedWorkload.new(target, name: name, title: target.title(requests), description: DESCRIPTION, unit: "requests",
-                                    cells: only(cells, on), notes: long ? [target.too_long(requests)] : [])
+                                    cells: only(cells, on), notes: notes(target, requests, long))
+      end
+
+      def notes(target, requests, long)
+        broken = OTHERS.broken.map { |name, error| "The rows of #{name} are left out: #{error.message.lines.first.to_s.chomp}" }
+        [*(target.too_long(requests) if long), *broken]
       end
 
       # @return [Array<Array(Way, Symbol, Integer)>] how to ask, mechanism and limit
       def rows(limits)
+        OTHERS.load
         WAYS.flat_map do |way|
           way.mechanisms.flat_map do |mechanism|
             limits_of(mechanism, way.each_limit ? limits : [limits.max]).map { |limit| [way, mechanism, limit] }

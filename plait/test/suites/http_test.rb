@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/suites/http"
+require "plait/suites/http/ways/plait_client"
 
 class HttpSuiteTest < Minitest::Test
   Suites = Plait::Suites
