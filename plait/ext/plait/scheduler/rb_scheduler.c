@@ -11,59 +11,10 @@
 
 #include <poll.h>
 #include <ruby/fiber/scheduler.h>
-#include <ruby/io.h>
 
 #include "../plait.h"
 
-static ID id_io_timeout, id_native, id_selector, id_ticks, id_watchdog;
-
-static void native_mark(void *data) {
-    const struct native *native = data;
-    rb_gc_mark(native->selector);
-    rb_gc_mark(native->thread);
-    rb_gc_mark(native->ready);
-    rb_gc_mark(native->blocked);
-    rb_gc_mark(native->inbox);
-    rb_gc_mark(native->entries);
-    rb_gc_mark(native->raised);
-    rb_gc_mark(native->unblock);
-    plait_deadlines_mark(&native->deadlines);
-    plait_native_mark_sleepers(native);
-}
-
-static void native_free(void *data) {
-    plait_deadlines_drop(&((struct native *)data)->deadlines);
-    sleepers_free(&((struct native *)data)->sleepers);
-    xfree(data);
-}
-
-static const rb_data_type_t native_type = {
-    .wrap_struct_name = "Plait::NativeScheduler",
-    .function = {.dmark = native_mark, .dfree = native_free},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
-
-struct native *plait_native_in(VALUE self) {
-    return rb_check_typeddata(rb_ivar_get(self, id_native), &native_type);
-}
-
-int plait_descriptor_of(VALUE io) {
-#ifdef HAVE_RB_IO_DESCRIPTOR
-    return rb_io_descriptor(io);
-#else
-    rb_io_t *fptr;
-    GetOpenFile(io, fptr);
-    return fptr->fd;
-#endif
-}
-
-int plait_has_timeout(VALUE io) {
-#ifdef HAVE_RB_IO_TIMEOUT
-    return !NIL_P(rb_io_timeout(io));
-#else
-    return !NIL_P(rb_attr_get(io, id_io_timeout));
-#endif
-}
+static ID id_selector, id_ticks, id_watchdog;
 
 /* ---- waiting for descriptors ---- */
 
@@ -105,11 +56,6 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
 
 /* ---- for other bindings ---- */
 
-struct native *plait_native_of(VALUE scheduler) {
-    VALUE data = rb_attr_get(scheduler, id_native);
-    return rb_typeddata_is_kind_of(data, &native_type) ? RTYPEDDATA_DATA(data) : NULL;
-}
-
 /* The twins in Ruby tell a watchdog when control passes from one fiber to another. */
 static VALUE wait_somehow(struct native *native, VALUE scheduler, VALUE io, int events) {
     if (native->own && !RTEST(rb_attr_get(scheduler, id_watchdog))) return plait_native_await(native, io, events);
@@ -117,15 +63,15 @@ static VALUE wait_somehow(struct native *native, VALUE scheduler, VALUE io, int 
 }
 
 void plait_native_deadline(VALUE scheduler, struct deadline *deadline) {
-    VALUE data = rb_attr_get(scheduler, id_native);
-    struct native *native = rb_check_typeddata(data, &native_type);
+    VALUE data = rb_attr_get(scheduler, plait_native_id);
+    struct native *native = rb_check_typeddata(data, &plait_native_type);
     plait_deadlines_add(&native->deadlines, data, scheduler, deadline);
 }
 
 VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline) {
     if (!deadline) return wait_somehow(native, scheduler, io, events);
 
-    plait_deadlines_add(&native->deadlines, rb_attr_get(scheduler, id_native), scheduler, deadline);
+    plait_deadlines_add(&native->deadlines, rb_attr_get(scheduler, plait_native_id), scheduler, deadline);
     VALUE came = wait_somehow(native, scheduler, io, events);
     plait_deadline_remove(deadline);
     return came;
@@ -164,7 +110,7 @@ void plait_native_end_wait(const struct native *native, int descriptor, VALUE fi
 /* attach: once all that the loop works with is there. */
 static VALUE scheduler_attach(VALUE self) {
     struct native *native;
-    VALUE data = TypedData_Make_Struct(0, struct native, &native_type, native);
+    VALUE data = TypedData_Make_Struct(0, struct native, &plait_native_type, native);
     native->selector = rb_ivar_get(self, id_selector);
     native->own = plait_selector_of(native->selector);
     native->thread = rb_thread_current();
@@ -177,8 +123,8 @@ static VALUE scheduler_attach(VALUE self) {
     native->unblock = rb_path2class("Plait::Scheduler::Unblock");
     native->deadlines.alarm = Qnil;
     native->exposed = rb_method_boundp(rb_cThread, rb_intern("plait_priority="), 0);
-    native->sleeps = RTEST(rb_funcall(rb_path2class("Plait::Patches"), rb_intern("mutex_sleep?"), 0));
-    rb_ivar_set(self, id_native, data);
+    native->sleeps = RTEST(rb_funcall(rb_path2class("Plait::Mechanisms::Mends"), rb_intern("mutex_sleep?"), 0));
+    rb_ivar_set(self, plait_native_id, data);
     return self;
 }
 
@@ -188,8 +134,7 @@ static VALUE scheduler_waits(VALUE self) {
 }
 
 void plait_init_scheduler(VALUE plait) {
-    id_io_timeout = rb_intern("@timeout");
-    id_native = rb_intern("@native");
+    plait_init_native();
     id_selector = rb_intern("@selector");
     id_ticks = rb_intern("@ticks");
     id_watchdog = rb_intern("@watchdog");

@@ -29,8 +29,24 @@ struct native {
     struct sleepers sleepers;
 };
 
+/* A fiber that sleeps; it lies on that fiber's stack. */
+struct nap {
+    struct sleeper sleeper; /* first: the heap's pointers are ours */
+    struct native *native;
+    VALUE fiber;
+};
+
+extern const rb_data_type_t plait_native_type;
+
+/* The instance variable. */
+extern ID plait_native_id;
+
+void plait_init_native(void);
+
 /* Of a Plait::Scheduler. */
-struct native *plait_native_in(VALUE self);
+static inline struct native *plait_native_in(VALUE self) {
+    return rb_check_typeddata(rb_ivar_get(self, plait_native_id), &plait_native_type);
+}
 
 /* The current fiber waits for it. Returns the events that came, or false. */
 static inline VALUE plait_native_await(struct native *native, VALUE io, int events) {
@@ -44,7 +60,6 @@ int plait_has_timeout(VALUE io);
 
 /* Those whose time to sleep is over go on. */
 void plait_native_wake_sleepers(struct native *native);
-void plait_native_mark_sleepers(const struct native *native);
 
 void plait_scheduler_define_moves(VALUE native);
 void plait_scheduler_define_sleep(VALUE native);

@@ -7,13 +7,6 @@
 
 static ID id_watchdog;
 
-/* A fiber that sleeps; it lies on that fiber's stack. */
-struct nap {
-    struct sleeper sleeper; /* first: the heap's pointers are ours */
-    struct native *native;
-    VALUE fiber;
-};
-
 static VALUE doze(VALUE argument) {
     plait_selector_leave(((const struct nap *)argument)->native->own);
     return Qtrue;
@@ -61,12 +54,6 @@ void plait_native_wake_sleepers(struct native *native) {
         sleepers_remove(&native->sleepers, &nap->sleeper);
         rb_fiber_transfer(nap->fiber, 0, NULL);
         if (plait_now() >= until) return;
-    }
-}
-
-void plait_native_mark_sleepers(const struct native *native) {
-    for (ptrdiff_t place = 0; place < native->sleepers.size; place++) {
-        rb_gc_mark(((const struct nap *)native->sleepers.heap[place])->fiber);
     }
 }
 
