@@ -15,49 +15,9 @@
 
 /* ---- the object ---- */
 
-static void server_mark(void *data) {
-    const struct rb_server *server = data;
-    rb_gc_mark(server->self); /* so that it does not move */
-    rb_gc_mark(server->app);
-    rb_gc_mark(server->reply);
-    rb_gc_mark(server->hybrid);
-    rb_gc_mark(server->spawner);
-    rb_gc_mark(server->resting);
-    rb_gc_mark(server->called);
-    rb_gc_mark(server->folder);
-    rb_gc_mark(server->io);
-    rb_gc_mark(server->scheduler);
-    for (const struct rb_server_remainder *one = server->remainders; one; one = one->next) rb_gc_mark(one->body);
-    for (int index = 0; index < SERVER_LISTENERS; index++) {
-        for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(server->listeners[index].templates[size]);
-        rb_gc_mark(server->listeners[index].name);
-        rb_gc_mark(server->listeners[index].port);
-    }
-}
-
-static void server_free(void *data) {
-    struct rb_server *server = data;
-    if (server->generation == plait_generation()) server_close(&server->engine);
-    xfree(server);
-}
-
-static size_t server_size(const void *data) {
-    return sizeof(struct rb_server) + server_bytes(&((const struct rb_server *)data)->engine);
-}
-
-static const rb_data_type_t server_type = {
-    .wrap_struct_name = "Plait::Server::NativeCore",
-    .function = {.dmark = server_mark, .dfree = server_free, .dsize = server_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
-
-struct rb_server *plait_server_of(VALUE self) {
-    return rb_check_typeddata(self, &server_type);
-}
-
 static VALUE server_allocate(VALUE class) {
     struct rb_server *server;
-    VALUE self = TypedData_Make_Struct(class, struct rb_server, &server_type, server);
+    VALUE self = TypedData_Make_Struct(class, struct rb_server, &plait_server_type, server);
     server->engine.epoll = server->engine.bell = -1;
     server->self = self;
     server->io = server->scheduler = server->called = server->folder = Qnil;
@@ -242,7 +202,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "close", server_close_all, 0);
     rb_define_method(core, "unfinished", server_requests_unfinished, 0);
     rb_define_method(core, "statistics", server_statistics, 0);
-    plait_server_define_request(core);
+    plait_server_define_perform(core);
     plait_server_define_calls(core);
     plait_server_define_work(core);
     return self;
@@ -268,6 +228,8 @@ static VALUE redirect(VALUE self, VALUE descriptor, VALUE to) {
 
 void plait_init_server(VALUE plait) {
     plait_server_init_poll();
+    plait_server_init_errors();
+    plait_server_init_perform();
     plait_server_init_request();
     plait_server_init_rest();
     plait_server_init_env();

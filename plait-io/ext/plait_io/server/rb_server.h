@@ -110,14 +110,24 @@ static inline double plait_server_now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-struct rb_server *plait_server_of(VALUE self);
+extern const rb_data_type_t plait_server_type;
+
+static inline struct rb_server *plait_server_of(VALUE self) {
+    return rb_check_typeddata(self, &plait_server_type);
+}
 
 /* One of the options that a server was made with; what they are for its engine, as far as they are for that. */
 VALUE plait_server_setting(VALUE settings, const char *name);
 struct server_settings plait_server_settings(VALUE settings, VALUE folder);
 
 /* NULL when it is gone: closed, or no longer ours. */
-struct server_connection *plait_server_connection(const struct exchange *exchange);
+static inline struct server_connection *plait_server_connection(const struct exchange *exchange) {
+    if (exchange->server->generation != plait_generation()) return NULL; /* a fork: it is its parent's */
+
+    const struct server *engine = &exchange->server->engine;
+    struct server_connection *connection = server_find(engine, exchange->number, exchange->generation);
+    return connection && connection->requests == exchange->serial ? connection : NULL;
+}
 
 /* Receives what has come on one that is ready; if that completes a request, runs it, holds it, or refuses it. */
 void plait_server_serve(struct rb_server *server, struct server_connection *connection);
@@ -162,7 +172,9 @@ void plait_server_wake_one(struct rb_server *server);
 void plait_server_init_rest(void);
 void plait_server_init_poll(void);
 void plait_server_init_request(void);
-void plait_server_define_request(VALUE core);
+void plait_server_init_errors(void);
+void plait_server_init_perform(void);
+void plait_server_define_perform(VALUE core);
 void plait_server_define_calls(VALUE core);
 void plait_server_define_work(VALUE core);
 void plait_server_define_hybrid(VALUE server_class);

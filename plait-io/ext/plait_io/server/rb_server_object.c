@@ -1,0 +1,44 @@
+/* The memory of a Plait::Server::NativeCore: what the garbage collector marks and frees. */
+#include "rb_server.h"
+
+#ifdef __linux__
+
+#include "../plait_io.h"
+
+static void server_mark(void *data) {
+    const struct rb_server *server = data;
+    rb_gc_mark(server->self); /* so that it does not move */
+    rb_gc_mark(server->app);
+    rb_gc_mark(server->reply);
+    rb_gc_mark(server->hybrid);
+    rb_gc_mark(server->spawner);
+    rb_gc_mark(server->resting);
+    rb_gc_mark(server->called);
+    rb_gc_mark(server->folder);
+    rb_gc_mark(server->io);
+    rb_gc_mark(server->scheduler);
+    for (const struct rb_server_remainder *one = server->remainders; one; one = one->next) rb_gc_mark(one->body);
+    for (int index = 0; index < SERVER_LISTENERS; index++) {
+        for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(server->listeners[index].templates[size]);
+        rb_gc_mark(server->listeners[index].name);
+        rb_gc_mark(server->listeners[index].port);
+    }
+}
+
+static void server_free(void *data) {
+    struct rb_server *server = data;
+    if (server->generation == plait_generation()) server_close(&server->engine);
+    xfree(server);
+}
+
+static size_t server_size(const void *data) {
+    return sizeof(struct rb_server) + server_bytes(&((const struct rb_server *)data)->engine);
+}
+
+const rb_data_type_t plait_server_type = {
+    .wrap_struct_name = "Plait::Server::NativeCore",
+    .function = {.dmark = server_mark, .dfree = server_free, .dsize = server_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+#endif
