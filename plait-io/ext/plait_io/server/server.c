@@ -1,227 +1,23 @@
-/* The table, the queues and the epoll of server.h. */
+/* Opens and closes a server, takes the events of its epoll, and closes connections that take too long. See server.h. */
 #include "server.h"
 
 #ifdef __linux__
 
+#include "server_accept.h"
+#include "server_remainder.h"
+#include "server_send.h"
+#include "server_spool.h"
+#include "server_table.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-/* Connections in a chunk of the table. */
-enum { CHUNK = 512 };
-
-/* In an event: the number, and the generation above it. */
-enum { GENERATION_SHIFT = 32 };
-
-/* Of the bell and the listeners, in an event: the number is none of a connection's. */
+/* Of the bell, in an event: the number is none of a connection's. */
 static const uint64_t BELL = UINT64_MAX;
-static const uint64_t LISTENER = UINT64_C(0xffffffff00000000);
 
 static const struct server_list EMPTY = {SERVER_NONE, SERVER_NONE};
-
-/* ---- forks ---- */
-
-/* Of this process so far: each has a copy of all descriptors. */
-static unsigned forks;
-
-static void count_fork(void) {
-    forks++;
-}
-
-static void watch_forks(void) {
-    pthread_atfork(NULL, count_fork, NULL);
-}
-
-/* ---- the table ---- */
-
-struct server_connection *server_at(const struct server *server, int number) {
-    return &server->table[number / CHUNK][number % CHUNK];
-}
-
-struct server_connection *server_find(const struct server *server, int number, uint32_t generation) {
-    if (number < 0 || number / CHUNK >= server->chunks || !server->table[number / CHUNK]) return NULL;
-
-    struct server_connection *connection = server_at(server, number);
-    return connection->number == number && connection->generation == generation ? connection : NULL;
-}
-
-static struct server_connection *new_chunk(void) {
-    struct server_connection *chunk = calloc(CHUNK, sizeof(struct server_connection));
-    for (int index = 0; chunk && index < CHUNK; index++) chunk[index].number = SERVER_NONE;
-    return chunk;
-}
-
-static int make_room(struct server *server, int number) {
-    int chunk = number / CHUNK;
-    if (chunk >= server->chunks) {
-        struct server_connection **table = realloc(server->table, (size_t)(chunk + 1) * sizeof(*table));
-        if (!table) return ENOMEM;
-
-        server->table = table;
-        while (server->chunks <= chunk) table[server->chunks++] = NULL;
-    }
-    if (!server->table[chunk]) server->table[chunk] = new_chunk();
-    return server->table[chunk] ? 0 : ENOMEM;
-}
-
-/* Generation 0xffffffff is the listeners'. */
-static uint32_t next_generation(uint32_t generation) {
-    return generation >= UINT32_MAX - 1 ? 0 : generation + 1;
-}
-
-static uint64_t ticket_of(int number, uint32_t generation) {
-    return (uint64_t)generation << GENERATION_SHIFT | (uint32_t)number;
-}
-
-struct server_connection *server_admit(struct server *server, int number) {
-    if (make_room(server, number) != 0) return NULL;
-
-    struct server_connection *connection = server_at(server, number);
-    uint32_t generation = next_generation(connection->generation);
-    *connection = (struct server_connection){
-        .number = number, .generation = generation, .queue = SERVER_UNQUEUED, .next_ready = SERVER_NONE};
-    uint64_t token = ticket_of(number, generation);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u64 = token};
-    if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, number, &event) != 0) {
-        connection->number = SERVER_NONE;
-        return NULL;
-    }
-    server->count++;
-    return connection;
-}
-
-static void leave_table(struct server *server, struct server_connection *connection) {
-    server_dequeue(server, connection);
-    connection->number = SERVER_NONE;
-    server->count--;
-    server->counts.closed++;
-}
-
-/*
- * What is cut must not look like a whole. Between UNIX sockets there are no resets: whoever has brought it can ask. To
- * disconnect resets a connection whoever else has a descriptor of it.
- */
-static void end_by_reset(struct server *server, const struct server_connection *connection, int number) {
-    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-    connect(number, &nobody, sizeof nobody);
-    server->cut[server->cuts++ % SERVER_CUTS] = ticket_of(number, connection->generation);
-}
-
-bool server_was_cut(const struct server *server, int number, uint32_t generation) {
-    uint64_t ticket = ticket_of(number, generation);
-    for (unsigned index = 0; index < server->cuts && index < SERVER_CUTS; index++) {
-        if (server->cut[index] == ticket) return true;
-    }
-    return false;
-}
-
-void server_drop(struct server *server, struct server_connection *connection) {
-    int number = connection->number;
-    leave_table(server, connection);
-    if (connection->open_ended) end_by_reset(server, connection, number);
-    server_forget(connection);
-    if (server->forks != forks) shutdown(number, SHUT_RDWR); /* or it would last as long as the fork */
-    close(number);
-    if (server->paused) server_pause(server, false);
-}
-
-void server_forget(struct server_connection *connection) {
-    server_free_intake(connection);
-    free(connection->outbox);
-    connection->outbox = NULL;
-    server_free_remainder(connection);
-}
-
-int server_detach(struct server *server, struct server_connection *connection) {
-    int number = connection->number;
-    epoll_ctl(server->epoll, EPOLL_CTL_DEL, number, NULL);
-    leave_table(server, connection);
-    return number;
-}
-
-/* ---- lists ---- */
-
-/* One that stands in a list is not closed before its turn. */
-void server_push(struct server *server, struct server_list *list, struct server_connection *connection) {
-    int number = connection->number;
-    connection->listed = true;
-    connection->next_ready = SERVER_NONE;
-    if (list->last == SERVER_NONE) list->first = number;
-    else server_at(server, list->last)->next_ready = number;
-    list->last = number;
-}
-
-struct server_connection *server_shift(struct server *server, struct server_list *list) {
-    if (list->first == SERVER_NONE) return NULL;
-
-    struct server_connection *connection = server_at(server, list->first);
-    list->first = connection->next_ready;
-    if (list->first == SERVER_NONE) list->last = SERVER_NONE;
-    connection->listed = false;
-    return connection;
-}
-
-void server_make_ready(struct server *server, struct server_connection *connection) {
-    if (!connection->busy && !connection->listed) server_push(server, &server->ready, connection);
-}
-
-struct server_connection *server_next(struct server *server) {
-    struct server_connection *connection = server_shift(server, &server->ready);
-    if (connection) connection->busy = true;
-    return connection;
-}
-
-void server_give_back(struct server *server, struct server_connection *connection) {
-    if (connection->intake->body.kept == 0) server_spare(server, &connection->intake->body);
-    connection->busy = false;
-    server_make_ready(server, connection);
-}
-
-static struct server_connection *stop_waiting(struct server *server) {
-    struct server_connection *connection = server_shift(server, &server->waiting);
-    if (connection) server->held--;
-    return connection;
-}
-
-struct server_connection *server_next_waiting(struct server *server) {
-    struct server_connection *connection;
-    while ((connection = stop_waiting(server))) {
-        if (!connection->lost) return connection;
-        server_drop(server, connection);
-    }
-    return NULL;
-}
-
-/* ---- queues ---- */
-
-void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now) {
-    if (connection->queue != SERVER_UNQUEUED) server_dequeue(server, connection);
-    struct server_list *list = &server->queues[queue];
-    connection->queue = (uint8_t)queue;
-    connection->since = now;
-    connection->before = list->last;
-    connection->after = SERVER_NONE;
-    if (list->last == SERVER_NONE) list->first = connection->number;
-    else server_at(server, list->last)->after = connection->number;
-    list->last = connection->number;
-    if (queue == SERVER_IDLE) server->idle++;
-}
-
-void server_dequeue(struct server *server, struct server_connection *connection) {
-    if (connection->queue == SERVER_UNQUEUED) return;
-
-    struct server_list *list = &server->queues[connection->queue];
-    if (connection->before == SERVER_NONE) list->first = connection->after;
-    else server_at(server, connection->before)->after = connection->after;
-    if (connection->after == SERVER_NONE) list->last = connection->before;
-    else server_at(server, connection->after)->before = connection->before;
-    if (connection->queue == SERVER_IDLE) server->idle--;
-    connection->queue = SERVER_UNQUEUED;
-}
 
 static void expire(struct server *server, struct server_connection *connection, double now) {
     server->counts.expired++;
@@ -233,7 +29,7 @@ static void expire(struct server *server, struct server_connection *connection, 
 static void expire_waiting(struct server *server, double now) {
     while (server->waiting.first != SERVER_NONE) {
         if (server_at(server, server->waiting.first)->since + server->settings.waiting > now) return;
-        struct server_connection *connection = stop_waiting(server);
+        struct server_connection *connection = server_shift_waiting(server);
         server->counts.expired++;
         server_refuse(server, connection, 503, "the server is busy", "retry-after: 1\r\n", now);
     }
@@ -253,12 +49,6 @@ void server_sweep(struct server *server, double now) {
     expire_waiting(server, now);
     server_free_spare(server);
     if (server->paused && server->count < server->settings.connections) server_pause(server, false);
-}
-
-/* Nobody has looked at what may have come since. */
-bool server_has_come(const struct server_connection *connection) {
-    char byte;
-    return connection->listed || recv(connection->number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 static void see_off(struct server *server, struct server_connection *connection) {
@@ -282,8 +72,8 @@ void server_drain(struct server *server, double now) {
 
 uint32_t server_unfinished(const struct server *server, uint32_t *busy) {
     uint32_t count = *busy = 0;
-    for (int index = 0; index < server->chunks * CHUNK; index++) {
-        const struct server_connection *chunk = server->table[index / CHUNK], *connection = chunk + index % CHUNK;
+    for (int index = 0; index < server->chunks * SERVER_CHUNK; index++) {
+        const struct server_connection *chunk = server->table[index / SERVER_CHUNK], *connection = chunk + index % SERVER_CHUNK;
         if (!chunk || connection->number == SERVER_NONE || connection->lingering) continue;
         if (connection->queue == SERVER_IDLE && !connection->busy) continue;
         count++;
@@ -300,9 +90,7 @@ static int register_bell(struct server *server) {
 }
 
 int server_open(struct server *server, const struct server_settings *settings) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
-    server->forks = forks;
+    server->forks = server_forks();
     server->settings = *settings;
     server->ready = server->waiting = EMPTY;
     for (int queue = 0; queue < SERVER_QUEUES; queue++) server->queues[queue] = EMPTY;
@@ -323,7 +111,7 @@ int server_open(struct server *server, const struct server_settings *settings) {
 static void drop_all(struct server *server) {
     for (int chunk = 0; chunk < server->chunks; chunk++) {
         struct server_connection *connections = server->table[chunk];
-        for (int index = 0; connections && index < CHUNK; index++) {
+        for (int index = 0; connections && index < SERVER_CHUNK; index++) {
             if (connections[index].number != SERVER_NONE) server_drop(server, &connections[index]);
         }
         free(connections);
@@ -347,37 +135,17 @@ void server_close(struct server *server) {
     server->epoll = server->bell = -1;
 }
 
-size_t server_bytes(const struct server *server) {
-    size_t bytes = (size_t)server->chunks * sizeof(*server->table);
-    for (int chunk = 0; chunk < server->chunks; chunk++) {
-        if (server->table[chunk]) bytes += CHUNK * sizeof(struct server_connection);
-    }
-    return bytes;
-}
-
-static int look_at(const struct server *server, int index, int operation, uint32_t events) {
-    if (server->listeners[index] == SERVER_NONE) return 0;
-
-    struct epoll_event event = {.events = events, .data.u64 = LISTENER | (uint64_t)index};
-    return epoll_ctl(server->epoll, operation, server->listeners[index], &event) == 0 ? 0 : errno;
-}
-
 int server_listen(struct server *server, int listener) {
     if (server->listening == SERVER_LISTENERS) return EMFILE;
 
     server->listeners[server->listening] = listener;
-    int error = look_at(server, server->listening, EPOLL_CTL_ADD, EPOLLIN);
+    int error = server_look_at(server, server->listening, EPOLL_CTL_ADD, EPOLLIN);
     if (error == 0) server->listening++;
     return error;
 }
 
 void server_deafen(struct server *server) {
     while (server->listening > 0) epoll_ctl(server->epoll, EPOLL_CTL_DEL, server->listeners[--server->listening], NULL);
-}
-
-void server_pause(struct server *server, bool paused) {
-    server->paused = paused;
-    for (int index = 0; index < server->listening; index++) look_at(server, index, EPOLL_CTL_MOD, paused ? 0 : EPOLLIN);
 }
 
 int server_sleep(const struct server *server, struct epoll_event *events, int milliseconds) {
@@ -398,7 +166,7 @@ static void hush(const struct server *server) {
 
 static void take_connection(struct server *server, const struct epoll_event *event) {
     int number = (int)(uint32_t)event->data.u64;
-    struct server_connection *connection = server_find(server, number, (uint32_t)(event->data.u64 >> GENERATION_SHIFT));
+    struct server_connection *connection = server_find(server, number, (uint32_t)(event->data.u64 >> SERVER_GENERATION_SHIFT));
     if (!connection) return;
 
     uint32_t input = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
@@ -416,7 +184,7 @@ bool server_take(struct server *server, const struct epoll_event *events, int co
     for (int index = 0; index < count; index++) {
         uint64_t token = events[index].data.u64;
         if (token == BELL) woken = true;
-        else if (token >= LISTENER) server_accept(server, (int)(uint32_t)token, now);
+        else if (token >= SERVER_LISTENER) server_accept(server, (int)(uint32_t)token, now);
         else take_connection(server, &events[index]);
     }
     if (woken) {

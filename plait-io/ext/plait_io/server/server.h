@@ -10,55 +10,27 @@
 
 #ifdef __linux__
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
-#include <sys/uio.h>
 
 #include "../http1/http1.h"
+#include "server_connection.h"
 
 /* Events taken from the kernel at once: so many are served before it is asked again who else is ready. */
 enum { SERVER_BATCH = 64 };
 
-/* Bytes read at once. */
-enum { SERVER_READ = 64 * 1024 };
-
 enum { SERVER_LISTENERS = 16 };
+
+/* Connections in a chunk of the table. */
+enum { SERVER_CHUNK = 512 };
 
 /* Connections that were cut, of which is remembered that they were. */
 enum { SERVER_CUTS = 256 };
 
 /* Memory of bodies that have gone to their files, kept for the next ones. */
 enum { SERVER_SPARES = 16 };
-
-/* No connection's number. */
-enum { SERVER_NONE = -1 };
-
-/* Why a connection may be closed when it takes too long. One in the hands of a worker is in no queue. */
-enum server_queue {
-    SERVER_IDLE,    /* between two requests */
-    SERVER_HEAD,    /* in the middle of a head: the time is for the whole of it */
-    SERVER_BODY,    /* in the middle of a body: the time is for each SERVER_READ bytes */
-    SERVER_STALLED, /* what was said waits for the peer: the time is for each SERVER_READ bytes */
-    SERVER_LINGER,  /* all was said, and what the peer still sends is thrown away */
-    SERVER_QUEUES,
-    SERVER_UNQUEUED = SERVER_QUEUES
-};
-
-/* Parts and bytes that are sent of a remainder at once. */
-enum { SERVER_PARTS = 64, SERVER_PIECE = 128 * 1024 };
-
-/*
- * What is still to be sent of a large answer, in memory of somebody else's: only the piece that the peer is about to take is
- * copied. A peer that takes nothing, of whatever number of answers, so costs a piece of each.
- */
-struct server_remainder {
-    /* The next parts, at most SERVER_PARTS of them and SERVER_PIECE bytes; returns how many, 0 at the end. */
-    int (*next)(struct server_remainder *remainder, struct iovec *parts);
-    void (*release)(struct server_remainder *remainder);
-};
 
 struct server_settings {
     struct http1_limits limits;
@@ -69,71 +41,6 @@ struct server_settings {
     uint32_t connections;          /* at most; others wait in the kernel */
     uint32_t descriptors;          /* likewise, of connections and of what stands in front of some, see server_hold_descriptors */
     uint32_t requests;             /* on one connection; then it is closed */
-};
-
-struct server_body {
-    char *data;      /* the heap's: what is not in the file; NULL: nothing */
-    size_t kept;     /* bytes of it */
-    size_t size;     /* bytes so far, with those in the file */
-    size_t capacity;
-    int file;        /* -1: in memory */
-    int error;       /* of the file; 0: none */
-};
-
-/* What a connection in the middle of a request has received, and the bytes behind it. */
-struct server_intake {
-    char *data;
-    size_t at;       /* bytes before are done with */
-    size_t size;
-    size_t capacity;
-    size_t head_size;          /* 0: the head is not complete; else the bytes of it, from `at` on */
-    size_t moved;              /* bytes of the body since its time began anew */
-    bool complete;             /* the request is complete, its body in `body` */
-    struct http1_head head;    /* its table is `fields` */
-    struct http1_body framing;
-    struct server_body body;
-    struct http1_header fields[]; /* as many as the limit allows */
-};
-
-/* What the peer has not taken yet. */
-struct server_outbox {
-    size_t at;
-    size_t taken; /* since its time began anew */
-    size_t size;
-    size_t capacity;
-    char data[];
-};
-
-struct server_connection {
-    struct server_intake *intake; /* NULL: nothing is there */
-    struct server_outbox *outbox; /* NULL: all was taken */
-    struct server_remainder *remainder; /* to be sent behind it; NULL: nothing */
-    double since;                 /* when it was put at the end of its queue */
-    int number;                   /* its descriptor; SERVER_NONE: there is none */
-    int before, after;            /* its neighbours in the queue */
-    int next_ready;               /* in the list of the ready ones, or of those that wait for a worker */
-    uint32_t generation;          /* of the number: events and tickets carry it */
-    uint32_t requests;            /* so far */
-    uint8_t queue;                /* enum server_queue */
-    uint8_t listener;             /* through which it came */
-    uint8_t minor;                /* of the current request: HTTP/1.minor */
-    bool to_head;                 /* its method is HEAD: no answer to it has a body */
-    bool busy;                    /* a worker has it */
-    bool listed;                  /* it is in the list of the ready ones, or waits for a worker */
-    bool readable;                /* there may be bytes in the kernel */
-    bool ended;                   /* the peer sends nothing more */
-    bool lost;                    /* it takes nothing more either: it has reset, or closed */
-    bool begun;                   /* of the answer to the current request something was sent */
-    bool open_ended;              /* only its end tells where the answer ends: cut, it must end by a reset */
-    bool closing;                 /* to be closed as soon as all is sent */
-    bool lingering;               /* it is in the queue SERVER_LINGER */
-    in_port_t port;               /* the peer's, in network order */
-    uint8_t family;               /* AF_INET, AF_INET6 or AF_UNIX */
-    uint8_t address[16];          /* the peer's */
-};
-
-struct server_list {
-    int first, last; /* numbers, or SERVER_NONE */
 };
 
 struct server_counts {
@@ -297,9 +204,6 @@ int server_detach(struct server *server, struct server_connection *connection);
 /* Frees what server_detach has left. */
 void server_forget(struct server_connection *connection);
 
-/* By number and generation; NULL when it is gone. */
-struct server_connection *server_find(const struct server *server, int number, uint32_t generation);
-
 /* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
 void server_sweep(struct server *server, double now);
 
@@ -312,27 +216,17 @@ uint32_t server_unfinished(const struct server *server, uint32_t *busy);
  */
 void server_drain(struct server *server, double now);
 
-/* ---- between the files of the engine ---- */
+static inline struct server_connection *server_at(const struct server *server, int number) {
+    return &server->table[number / SERVER_CHUNK][number % SERVER_CHUNK];
+}
 
-void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now);
-void server_dequeue(struct server *server, struct server_connection *connection);
-void server_make_ready(struct server *server, struct server_connection *connection);
-bool server_has_come(const struct server_connection *connection);
-void server_push(struct server *server, struct server_list *list, struct server_connection *connection);
-struct server_connection *server_shift(struct server *server, struct server_list *list);
-struct server_connection *server_at(const struct server *server, int number);
-struct server_connection *server_admit(struct server *server, int number);
-void server_accept(struct server *server, int index, double now);
-void server_accept_all(struct server *server, double now);
-void server_free_intake(struct server_connection *connection);
-void server_free_body(struct server_body *body);
-void server_spare(struct server *server, struct server_body *body);
-void server_free_spare(struct server *server);
-void server_take_spooled(struct server *server);
-void server_close_spooler(struct server *server);
-int server_flush(struct server_connection *connection);
-int server_pour(struct server_connection *connection);
-void server_free_remainder(struct server_connection *connection);
+/* By number and generation; NULL when it is gone. */
+static inline struct server_connection *server_find(const struct server *server, int number, uint32_t generation) {
+    if (number < 0 || number / SERVER_CHUNK >= server->chunks || !server->table[number / SERVER_CHUNK]) return NULL;
+
+    struct server_connection *connection = server_at(server, number);
+    return connection->number == number && connection->generation == generation ? connection : NULL;
+}
 
 #endif
 #endif

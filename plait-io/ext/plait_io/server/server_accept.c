@@ -3,6 +3,9 @@
 
 #ifdef __linux__
 
+#include "server_accept.h"
+#include "server_table.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -3,29 +3,16 @@
 
 #ifdef __linux__
 
+#include "server_remainder.h"
+#include "server_send.h"
+#include "server_table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* ---- what is kept ---- */
-
-void server_free_body(struct server_body *body) {
-    free(body->data);
-    if (body->file != -1) close(body->file);
-    *body = (struct server_body){.file = -1};
-}
-
-void server_free_intake(struct server_connection *connection) {
-    struct server_intake *intake = connection->intake;
-    if (!intake) return;
-
-    server_free_body(&intake->body);
-    free(intake->data);
-    free(intake);
-    connection->intake = NULL;
-}
 
 static struct server_intake *intake_of(const struct server *server, struct server_connection *connection) {
     if (connection->intake) return connection->intake;

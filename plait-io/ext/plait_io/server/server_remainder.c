@@ -3,11 +3,8 @@
 
 #ifdef __linux__
 
-void server_free_remainder(struct server_connection *connection) {
-    struct server_remainder *remainder = connection->remainder;
-    connection->remainder = NULL;
-    if (remainder) remainder->release(remainder);
-}
+#include "server_remainder.h"
+#include "server_table.h"
 
 /* The kernel gets what it takes, and the outbox the piece of which it takes no more. */
 int server_pour(struct server_connection *connection) {

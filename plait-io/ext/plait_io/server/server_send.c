@@ -3,6 +3,9 @@
 
 #ifdef __linux__
 
+#include "server_send.h"
+#include "server_table.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

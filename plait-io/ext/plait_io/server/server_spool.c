@@ -6,6 +6,9 @@
 
 #ifdef __linux__
 
+#include "server_spool.h"
+#include "server_table.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -271,6 +274,12 @@ int server_spool_aside(struct server *server, struct server_connection *connecti
     if (error == 0) *body = (struct server_body){.file = -1};
     else free(job);
     return error;
+}
+
+void server_give_back(struct server *server, struct server_connection *connection) {
+    if (connection->intake->body.kept == 0) server_spare(server, &connection->intake->body);
+    connection->busy = false;
+    server_make_ready(server, connection);
 }
 
 static void come_back(struct server *server, struct job *job) {
