@@ -3,8 +3,8 @@
 
 #include <ruby/encoding.h>
 
-#include "../plait_io.h"
 #include "../http1/rb_http1.h"
+#include "../plait_io.h"
 
 /* Kept small: responses may be many. */
 struct response {

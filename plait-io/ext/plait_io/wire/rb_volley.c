@@ -10,78 +10,17 @@
 #include <unistd.h>
 
 #include "../plait_io.h"
-#include "rb_wire.h"
-
-enum { EVENTS = 256, FEWEST_PLACES = 64 };
-
-/* In an event and in a ticket: what is above the lower half. */
-enum { UPPER_HALF = 32 };
-
-/* One descriptor's. The generation tells the events of a connection from those of another one that had its number. */
-struct place {
-    struct wire *wire; /* NULL: nobody is aboard */
-    VALUE self;        /* the wire's */
-    VALUE passenger;
-    uint32_t generation;
-    bool stirred;      /* something has come while nobody was aboard */
-};
-
-struct volley {
-    VALUE scheduler;                   /* nil: closed */
-    VALUE io;                          /* of the epoll set */
-    struct place *places;              /* by descriptor */
-    int room;                          /* of them */
-    int size;                          /* wires aboard */
-    uint32_t serial;
-    int epoll;
-    int at;                            /* of the events, the next one */
-    int count;                         /* of the events */
-    struct epoll_event events[EVENTS]; /* here and not on a stack: whoever handles one may leave early, and come back */
-};
+#include "rb_volley_places.h"
+#include "rb_wire_launch.h"
 
 static uint32_t last_serial;
 static ID id_for_fd, id_close;
 
 /* ---- the object ---- */
 
-static void volley_mark(void *data) {
-    const struct volley *volley = data;
-    rb_gc_mark(volley->scheduler);
-    rb_gc_mark(volley->io);
-    for (int number = 0; number < volley->room; number++) {
-        rb_gc_mark(volley->places[number].self);
-        rb_gc_mark(volley->places[number].passenger);
-    }
-}
-
-/* Wires that go with it have left, if they went first; else they are told. */
-static void volley_free(void *data) {
-    struct volley *volley = data;
-    for (int number = 0; number < volley->room; number++) {
-        if (volley->places[number].wire) volley->places[number].wire->volley = NULL;
-    }
-    xfree(volley->places);
-    xfree(volley);
-}
-
-static size_t volley_size_in_memory(const void *data) {
-    const struct volley *volley = data;
-    return sizeof *volley + (size_t)volley->room * sizeof *volley->places;
-}
-
-static const rb_data_type_t volley_type = {
-    .wrap_struct_name = "Plait::HTTP::NativeVolley",
-    .function = {.dmark = volley_mark, .dfree = volley_free, .dsize = volley_size_in_memory},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
-
-static struct volley *volley_of(VALUE self) {
-    return rb_check_typeddata(self, &volley_type);
-}
-
 static VALUE volley_allocate(VALUE class) {
     struct volley *volley;
-    VALUE self = TypedData_Make_Struct(class, struct volley, &volley_type, volley);
+    VALUE self = TypedData_Make_Struct(class, struct volley, &plait_volley_type, volley);
     volley->scheduler = volley->io = Qnil;
     volley->epoll = -1;
     volley->serial = ++last_serial;
@@ -96,7 +35,7 @@ static VALUE io_for(int descriptor) {
 
 /* new: on a fiber of a Plait::Scheduler; elsewhere it is closed from the start, and takes nobody aboard */
 static VALUE volley_initialize(VALUE self) {
-    struct volley *volley = volley_of(self);
+    struct volley *volley = plait_volley_of(self);
     VALUE scheduler = rb_fiber_scheduler_get();
     if (NIL_P(scheduler) || !plait_native_of(scheduler)) return self;
 
@@ -108,85 +47,6 @@ static VALUE volley_initialize(VALUE self) {
     return self;
 }
 
-/* ---- places ---- */
-
-static void make_room(struct volley *volley, int number) {
-    int room = volley->room ? volley->room : FEWEST_PLACES;
-    while (room <= number) room *= 2;
-    if (room == volley->room) return;
-
-    REALLOC_N(volley->places, struct place, room);
-    for (; volley->room < room; volley->room++) {
-        volley->places[volley->room] = (struct place){.self = Qnil, .passenger = Qnil};
-    }
-}
-
-static uint64_t ticket_for(const struct volley *volley, const struct place *place) {
-    return (uint64_t)volley->serial << UPPER_HALF | place->generation;
-}
-
-/* Unless it has been aboard before. Returns whether the kernel will tell of it. */
-static bool enlist(const struct volley *volley, struct place *place, int number, struct wire *wire) {
-    if (wire->ticket == ticket_for(volley, place)) return true;
-
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
-    event.data.u64 = (uint64_t)++place->generation << UPPER_HALF | (uint32_t)number;
-    int failed = epoll_ctl(volley->epoll, EPOLL_CTL_ADD, number, &event);
-    if (failed && errno == EEXIST) failed = epoll_ctl(volley->epoll, EPOLL_CTL_MOD, number, &event);
-    place->stirred = false;
-    if (!failed) wire->ticket = ticket_for(volley, place);
-    return !failed;
-}
-
-bool plait_volley_stirred(VALUE self, const struct wire *wire, int number) {
-    const struct volley *volley = volley_of(self);
-    struct place *place = number < volley->room ? &volley->places[number] : NULL;
-    if (!place || !place->stirred || wire->ticket != ticket_for(volley, place)) return false;
-
-    place->stirred = false;
-    return true;
-}
-
-bool plait_volley_board(VALUE self, VALUE wire_self, VALUE passenger) {
-    struct volley *volley = volley_of(self);
-    struct wire *wire = plait_wire_of(wire_self);
-    if (NIL_P(volley->scheduler) || volley->scheduler != rb_fiber_scheduler_current()) return false;
-
-    int number = plait_descriptor_of(wire->raw);
-    make_room(volley, number);
-    struct place *place = &volley->places[number];
-    if (place->wire || !enlist(volley, place, number, wire)) return false;
-
-    place->wire = wire;
-    place->self = wire_self;
-    place->passenger = passenger;
-    wire->volley = volley;
-    wire->descriptor = number;
-    volley->size++;
-    return true;
-}
-
-void plait_volley_limit(struct wire *wire, double at) {
-    if (isinf(at)) return;
-
-    wire->deadline.at = at;
-    wire->deadline.expire = plait_wire_expire;
-    plait_native_deadline(wire->volley->scheduler, &wire->deadline);
-}
-
-void plait_volley_leave(struct wire *wire) {
-    struct volley *volley = wire->volley;
-    if (!volley) return;
-
-    struct place *place = &volley->places[wire->descriptor];
-    place->wire = NULL;
-    place->self = place->passenger = Qnil;
-    volley->size--;
-    wire->volley = NULL;
-    wire->descriptor = -1;
-    plait_deadline_remove(&wire->deadline);
-}
-
 /* ---- answers ---- */
 
 static void await(struct volley *volley) {
@@ -194,7 +54,7 @@ static void await(struct volley *volley) {
     plait_native_wait(native, volley->scheduler, volley->io, PLAIT_READABLE, NULL);
     if (NIL_P(volley->scheduler)) return;
 
-    int count = epoll_wait(volley->epoll, volley->events, EVENTS, 0);
+    int count = epoll_wait(volley->epoll, volley->events, VOLLEY_EVENTS, 0);
     if (count == -1 && errno != EINTR) rb_sys_fail("epoll_wait");
     volley->at = 0;
     volley->count = count > 0 ? count : 0;
@@ -203,7 +63,7 @@ static void await(struct volley *volley) {
 /* Whom it concerns; NULL when he has left. */
 static const struct place *concerned(const struct volley *volley, const struct epoll_event *event) {
     struct place *place = &volley->places[(uint32_t)event->data.u64];
-    if (place->generation != (uint32_t)(event->data.u64 >> UPPER_HALF)) return NULL;
+    if (place->generation != (uint32_t)(event->data.u64 >> VOLLEY_UPPER_HALF)) return NULL;
     if (place->wire) return place;
 
     place->stirred = true;
@@ -229,7 +89,7 @@ static void land(const struct volley *volley, const struct epoll_event *event) {
  * then the wire's `conclude` is to have it. May return without having yielded.
  */
 static VALUE volley_each_landed(VALUE self) {
-    struct volley *volley = volley_of(self);
+    struct volley *volley = plait_volley_of(self);
     if (volley->at == volley->count && !NIL_P(volley->scheduler)) await(volley);
     while (volley->at < volley->count) land(volley, &volley->events[volley->at++]);
     RB_GC_GUARD(self);
@@ -238,7 +98,7 @@ static VALUE volley_each_landed(VALUE self) {
 
 /* evacuate: lets all go who are aboard, and returns them; their wires are to be closed, or concluded */
 static VALUE volley_evacuate(VALUE self) {
-    struct volley *volley = volley_of(self);
+    struct volley *volley = plait_volley_of(self);
     VALUE passengers = rb_ary_new();
     for (int number = 0; number < volley->room; number++) {
         if (!volley->places[number].wire) continue;
@@ -250,16 +110,16 @@ static VALUE volley_evacuate(VALUE self) {
 }
 
 static VALUE volley_empty(VALUE self) {
-    return volley_of(self)->size == 0 ? Qtrue : Qfalse;
+    return plait_volley_of(self)->size == 0 ? Qtrue : Qfalse;
 }
 
 static VALUE volley_is_open(VALUE self) {
-    return NIL_P(volley_of(self)->scheduler) ? Qfalse : Qtrue;
+    return NIL_P(plait_volley_of(self)->scheduler) ? Qfalse : Qtrue;
 }
 
 /* close: takes nobody aboard any more, and waits for nobody */
 static VALUE volley_close(VALUE self) {
-    struct volley *volley = volley_of(self);
+    struct volley *volley = plait_volley_of(self);
     if (NIL_P(volley->scheduler)) return Qnil;
 
     volley->scheduler = Qnil;

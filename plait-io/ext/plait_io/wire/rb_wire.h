@@ -2,7 +2,8 @@
  * Plait::HTTP::NativeWire: one HTTP/1.1 connection of a client. It sends a request and receives the answer to it; of pools,
  * redirects and retries it knows nothing. Its pure twin is plait-http/lib/plait/http/pure_wire.rb.
  *
- *     rb_wire.c           the class: what Ruby calls, and the guard around each exchange
+ *     rb_wire.c           the class: what Ruby calls
+ *     rb_wire_exchange.c  its memory, its end, and the guard around each exchange
  *     rb_wire_send.c      requests
  *     rb_wire_receive.c   answers: bytes and heads
  *     rb_wire_body.c      their bodies
@@ -138,154 +139,10 @@ enum wire_arrival {
     ARRIVED_OTHERWISE /* something else, and the wire has what plait_wire_load needs of it; or the end */
 };
 
-/* What a volley has heard of a connection: that bytes have come, that their end may have come with them, that it is broken. */
-enum wire_news { NEWS_BYTES, NEWS_END, NEWS_BREAK };
+extern const rb_data_type_t plait_wire_type;
 
-/* What a wait is for, and so which time it may take. */
-enum wire_wait { WAIT_TO_SEND, WAIT_FOR_ANSWER, WAIT_FOR_MORE, WAIT_TO_CONTINUE };
-
-/* ---- rb_wire.c ---- */
-
-struct wire *plait_wire_of(VALUE self);
-
-/* Whether it is between two exchanges, this process's, and its peer still keeps it. */
-bool plait_wire_reusable(const struct wire *wire);
-
-/* Closes it, whoever is in an exchange. */
-void plait_wire_release(struct wire *wire);
-
-NORETURN(void plait_wire_raise_closed(const struct exchange *exchange));
-
-void plait_wire_init_exchange(struct exchange *exchange, VALUE self);
-
-/* The same, and takes the wire for the current fiber or thread; raises where it is not in that state. */
-void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state);
-
-/* What a request begins with: `started` and the timeouts are set. */
-void plait_wire_begin(struct wire *wire, double deadline);
-
-/* HTTP::Timeouts, or nil. */
-void plait_wire_take_timeouts(VALUE self, VALUE timeouts);
-
-/* Runs it, and leaves the wire: closed, if `run` has raised. */
-VALUE plait_wire_guarded(struct exchange *exchange, VALUE (*run)(VALUE exchange));
-
-/* ---- rb_wire_wait.c ---- */
-
-/*
- * Waits for events, PLAIT_READABLE or PLAIT_WRITABLE or both, and returns those that came. Raises ReadTimeout or WriteTimeout;
- * of WAIT_TO_CONTINUE it returns 0 after a while.
- */
-int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why);
-
-NORETURN(void plait_wire_raise_late(const struct exchange *exchange, enum wire_wait why));
-
-/* Raises as plait_wire_wait once the time for the whole is over. */
-void plait_wire_check_time(const struct exchange *exchange, enum wire_wait why);
-
-/*
- * Before a move that follows another one: a peer that is always ahead of us lets us never wait. Looks at the time, whether we
- * were closed, and lets others run once in a while.
- */
-void plait_wire_keep_pace(const struct exchange *exchange, enum wire_wait why);
-
-/* What its deadline calls: ends the connection. */
-void plait_wire_expire(struct deadline *deadline);
-
-/* Ends every wait for the wire, whoever waits. */
-void plait_wire_shut_down(const struct wire *wire);
-
-void plait_init_wire_wait(void);
-
-/* ---- rb_wire_move.c ---- */
-
-/* What a move of bytes returns besides their number. */
-enum { MOVE_WAITS = -1, MOVE_FAILED = -2 };
-
-/*
- * Without waiting. Both return how many bytes there were, MOVE_WAITS with the events to wait for, or MOVE_FAILED with
- * `failure` set. Of receiving, 0 is the end.
- */
-ssize_t plait_wire_receive_now(struct exchange *exchange, char *to, size_t room, int *events);
-ssize_t plait_wire_send_now(struct exchange *exchange, VALUE string, size_t from, bool more, int *events);
-
-/* The same for a wire without TLS, of bytes that need no String. */
-ssize_t plait_wire_send_bytes(struct exchange *exchange, const char *bytes, size_t size, bool more);
-
-/* The class of TLS's errors, for wires with TLS only: for them it is loaded. */
-VALUE plait_wire_tls_error(void);
-
-/* Of a wire with TLS: whether decrypted bytes wait that no event will tell of. */
-bool plait_wire_tls_pending(const struct wire *wire);
-
-/* Whether an idle connection is of no use. */
-bool plait_wire_unasked(struct wire *wire);
-
-void plait_init_wire_move(void);
-
-/* ---- rb_wire_send.c ---- */
-
-/* Raises LocalProtocolError for what can't be the target of a GET. */
-void plait_wire_check_target(VALUE self, VALUE url, size_t offset);
-
-/* GET, of the arguments in `exchange`. */
-void plait_wire_send_get(struct exchange *exchange);
-
-/* Whether they are right, and so short that it can be sent in one piece. */
-bool plait_wire_small_get(const struct exchange *exchange);
-
-/* Sends such a one, without waiting; returns what is left of it, or nil. */
-VALUE plait_wire_send_small_get(struct exchange *exchange);
-
-/* Sends `first`, a head or nil, and `second`, a body: nil, a String, or what yields Strings by `each`. */
-void plait_wire_send(struct exchange *exchange);
-
-void plait_init_wire_send(void);
-
-/* ---- rb_wire_receive.c ---- */
-
-/* Before anything is sent, or the rest of it: prepares for the answer, with what has come of it already. */
-void plait_wire_expect_head(struct exchange *exchange);
-
-/* Takes in what there is, without waiting, while a request is being sent. */
-void plait_wire_listen(struct exchange *exchange);
-
-/* Waits for 100 or a final head; returns false when neither has come in time. */
-bool plait_wire_await_continue(struct exchange *exchange);
-
-void plait_init_wire_receive(void);
-
-/* ---- rb_wire_body.c ---- */
-
-/* The answer, with its body. */
-VALUE plait_wire_receive_whole(struct exchange *exchange);
-
-/* The same, once the head is there. */
-VALUE plait_wire_receive_rest(struct exchange *exchange);
-
-/*
- * Of a request that was launched: begins to receive a body whose end has not come, goes on without waiting, and ends it.
- * `conclude` goes on and ends it, and waits.
- */
-void plait_wire_begin_filling(struct exchange *exchange);
-enum wire_arrival plait_wire_fill(struct exchange *exchange);
-VALUE plait_wire_end_filling(struct exchange *exchange);
-VALUE plait_wire_conclude_filling(struct exchange *exchange);
-
-/* The answer, its body still to be read. */
-VALUE plait_wire_receive_head(struct exchange *exchange);
-
-/* The next bytes of that body, or nil at its end. */
-VALUE plait_wire_receive_piece(struct exchange *exchange);
-
-/* ---- rb_wire_launch.c ---- */
-
-/*
- * There is news of a launched request. Returns the response; nil when it is to be concluded; Qundef when further news is to
- * be waited for. Does not wait.
- */
-VALUE plait_wire_land(VALUE self, enum wire_news news);
-
-void plait_define_wire_launch(VALUE wire);
+static inline struct wire *plait_wire_of(VALUE self) {
+    return rb_check_typeddata(self, &plait_wire_type);
+}
 
 #endif

@@ -1,12 +1,14 @@
 /* The bodies of answers, whole or piece by piece. One whose length is known is received into the String that the caller gets. */
-#include "rb_wire_receive.h"
+#include "rb_wire_body.h"
 
 #include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../plait_io.h"
 #include "../http1/rb_http1.h"
+#include "../plait_io.h"
+#include "rb_wire_move.h"
+#include "rb_wire_receive.h"
 
 /* Bytes. */
 enum {

@@ -3,12 +3,18 @@
  * plain, and whole when it comes, is taken in on the spot. Whatever else comes, or does not come (long answers, redirects,
  * errors, timeouts), is for `conclude`, on a fiber, which goes on as if it had waited from the start.
  */
-#include "rb_wire_receive.h"
+#include "rb_wire_launch.h"
 
 #include <math.h>
 
 #include "../plait_io.h"
-#include "rb_volley.h"
+#include "rb_volley_places.h"
+#include "rb_wire_body.h"
+#include "rb_wire_exchange.h"
+#include "rb_wire_move.h"
+#include "rb_wire_receive.h"
+#include "rb_wire_send.h"
+#include "rb_wire_wait.h"
 
 /* Whether the body is on its way. */
 static bool is_filling(const struct wire *wire) {
@@ -43,6 +49,14 @@ static double limit_of(const struct wire *wire) {
     return first_byte < wire->ends ? first_byte : wire->ends;
 }
 
+static void limit(struct wire *wire, double at) {
+    if (isinf(at)) return;
+
+    wire->deadline.at = at;
+    wire->deadline.expire = plait_wire_expire;
+    plait_volley_limit(wire);
+}
+
 /* Whether there is time left to do it in. */
 static bool begin(struct wire *wire) {
     wire->started = plait_now();
@@ -60,7 +74,7 @@ static bool send(struct exchange *exchange) {
     RB_OBJ_WRITE(exchange->self, &wire->unsent, plait_wire_send_small_get(exchange));
     wire->sent_at = plait_now();
     wire->first_at = 0;
-    if (NIL_P(wire->unsent)) plait_volley_limit(wire, limit_of(wire));
+    if (NIL_P(wire->unsent)) limit(wire, limit_of(wire));
     else plait_volley_leave(wire);
     return NIL_P(wire->unsent);
 }
@@ -125,7 +139,7 @@ static void wait_on(struct wire *wire) {
 
     double read = plait_now() + wire->read;
     plait_deadline_remove(&wire->deadline);
-    plait_volley_limit(wire, read < wire->ends ? read : wire->ends);
+    limit(wire, read < wire->ends ? read : wire->ends);
 }
 
 static VALUE take_response(struct exchange *exchange) {

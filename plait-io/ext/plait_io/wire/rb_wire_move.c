@@ -1,10 +1,11 @@
 /* How bytes come and go, without waiting: by recv(2) and send(2), or by what speaks TLS. */
-#include "rb_wire.h"
+#include "rb_wire_move.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
 #include "../plait_io.h"
+#include "rb_wire.h"
 
 /* Not everywhere; Ruby sees to it that SIGPIPE does no harm. */
 #ifndef MSG_NOSIGNAL

@@ -5,6 +5,8 @@
 #include "rb_wire_receive.h"
 
 #include "../plait_io.h"
+#include "rb_wire_move.h"
+#include "rb_wire_wait.h"
 
 /* Bytes. */
 enum {

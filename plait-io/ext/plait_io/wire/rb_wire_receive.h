@@ -1,8 +1,19 @@
-/* What rb_wire_receive.c does for rb_wire_body.c. */
+/* The answers that a wire receives, up to the end of their heads. */
 #ifndef PLAIT_RB_WIRE_RECEIVE_H
 #define PLAIT_RB_WIRE_RECEIVE_H
 
 #include "rb_wire.h"
+
+/* ---- rb_wire_receive.c ---- */
+
+/* Before anything is sent, or the rest of it: prepares for the answer, with what has come of it already. */
+void plait_wire_expect_head(struct exchange *exchange);
+
+/* Takes in what there is, without waiting, while a request is being sent. */
+void plait_wire_listen(struct exchange *exchange);
+
+/* Waits for 100 or a final head; returns false when neither has come in time. */
+bool plait_wire_await_continue(struct exchange *exchange);
 
 enum { PLAIT_WIRE_INCOMING = 64 * 1024 };
 
@@ -42,5 +53,7 @@ void plait_wire_receive_final_head(struct exchange *exchange);
 
 /* The response that goes with the head, which is consumed. */
 VALUE plait_wire_begin_response(struct exchange *exchange);
+
+void plait_init_wire_receive(void);
 
 #endif

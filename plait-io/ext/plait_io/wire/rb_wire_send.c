@@ -2,9 +2,13 @@
  * Requests on their way. A small one is put together in a static buffer and needs no Ruby object. While a long one waits for
  * the peer to take more, the peer is listened to: it may have answered already (413, say), and then nobody will take the rest.
  */
-#include "rb_wire.h"
+#include "rb_wire_send.h"
 
 #include "../plait_io.h"
+#include "rb_wire.h"
+#include "rb_wire_move.h"
+#include "rb_wire_receive.h"
+#include "rb_wire_wait.h"
 
 /* The largest request that is sent from one piece of memory. */
 enum { SMALL = 16 * 1024 };

@@ -3,7 +3,7 @@
  * is swept (rb_deadlines.h). On a fiber of another scheduler: by that one's io_wait, with the time that is left. On a thread:
  * by poll(2), without the GVL.
  */
-#include "rb_wire.h"
+#include "rb_wire_wait.h"
 
 #include <math.h>
 #include <ruby/fiber/scheduler.h>
@@ -17,7 +17,7 @@ static const double CONTINUE_SECONDS = 1;
 /* In a row, of 64 KiB or of a record of TLS: some tenths of a millisecond. */
 enum { MOVES = 16 };
 
-static ID id_late;
+static ID id_late, id_closed_here;
 
 /* ---- deadlines ---- */
 
@@ -54,6 +54,10 @@ void plait_wire_expire(struct deadline *deadline) {
 
 void plait_wire_shut_down(const struct wire *wire) {
     if (wire->descriptor >= 0) shutdown(wire->descriptor, SHUT_RDWR);
+}
+
+void plait_wire_raise_closed(const struct exchange *exchange) {
+    rb_exc_raise(rb_funcall(exchange->self, id_closed_here, 0));
 }
 
 void plait_wire_raise_late(const struct exchange *exchange, enum wire_wait why) {
@@ -122,4 +126,5 @@ void plait_wire_keep_pace(const struct exchange *exchange, enum wire_wait why) {
 
 void plait_init_wire_wait(void) {
     id_late = rb_intern("late");
+    id_closed_here = rb_intern("closed_here");
 }

@@ -1,0 +1,87 @@
+/* Which wires are aboard of a volley, by descriptor. */
+#ifndef PLAIT_RB_VOLLEY_PLACES_H
+#define PLAIT_RB_VOLLEY_PLACES_H
+
+#include <ruby.h>
+#include <stdbool.h>
+
+#include "rb_wire.h"
+
+#ifdef __linux__
+
+#include <sys/epoll.h>
+
+enum { VOLLEY_EVENTS = 256 };
+
+/* In an event and in a ticket: what is above the lower half. */
+enum { VOLLEY_UPPER_HALF = 32 };
+
+/* One descriptor's. The generation tells the events of a connection from those of another one that had its number. */
+struct place {
+    struct wire *wire; /* NULL: nobody is aboard */
+    VALUE self;        /* the wire's */
+    VALUE passenger;
+    uint32_t generation;
+    bool stirred;      /* something has come while nobody was aboard */
+};
+
+struct volley {
+    VALUE scheduler;                   /* nil: closed */
+    VALUE io;                          /* of the epoll set */
+    struct place *places;              /* by descriptor */
+    int room;                          /* of them */
+    int size;                          /* wires aboard */
+    uint32_t serial;
+    int epoll;
+    int at;                            /* of the events, the next one */
+    int count;                         /* of the events */
+    struct epoll_event events[VOLLEY_EVENTS]; /* here and not on a stack: whoever handles one may leave early, and come back */
+};
+
+extern const rb_data_type_t plait_volley_type;
+
+static inline struct volley *plait_volley_of(VALUE self) {
+    return rb_check_typeddata(self, &plait_volley_type);
+}
+
+/*
+ * Takes a wire aboard whose request is about to be sent; `passenger` is handed out again with the answer. Returns false where
+ * that can't be: the volley is another scheduler's, or closed, or the kernel refuses.
+ */
+bool plait_volley_board(VALUE volley, VALUE wire, VALUE passenger);
+
+/*
+ * Whether something has come on a connection while it was not aboard: bytes that nobody has asked for, or the end; or those
+ * of a body that a fiber has received meanwhile. Tells it once.
+ */
+bool plait_volley_stirred(VALUE volley, const struct wire *wire, int descriptor);
+
+/* Once aboard: puts its deadline among those of the scheduler. */
+void plait_volley_limit(struct wire *wire);
+
+/* Lets it go, if it is aboard of one. */
+void plait_volley_leave(struct wire *wire);
+
+#else
+
+static inline bool plait_volley_board(VALUE volley, VALUE wire, VALUE passenger) {
+    (void)volley, (void)wire, (void)passenger;
+    return false;
+}
+
+static inline bool plait_volley_stirred(VALUE volley, const struct wire *wire, int descriptor) {
+    (void)volley, (void)wire, (void)descriptor;
+    return false;
+}
+
+static inline void plait_volley_limit(struct wire *wire) {
+    (void)wire;
+}
+
+static inline void plait_volley_leave(struct wire *wire) {
+    (void)wire;
+}
+
+#endif
+
+#endif
