@@ -17,5 +17,5 @@ RUBY_FUNC_EXPORTED void Init_plait_io(void) {
     plait_init_sqlite(plait);
     plait_init_response();
     plait_init_wire(plait);
-    plait_init_rpc_line(plait);
+    plait_init_rpc(plait);
 }

@@ -11,7 +11,7 @@ void plait_init_messagepack_rpc(VALUE plait);
 void plait_init_pool(VALUE plait);
 void plait_init_reactor(VALUE plait);
 void plait_init_response(void);
-void plait_init_rpc_line(VALUE plait);
+void plait_init_rpc(VALUE plait);
 void plait_init_server(VALUE plait);
 void plait_init_sqlite(VALUE plait);
 void plait_init_wire(VALUE plait);

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server_table.h"
 
 enum { LARGE = 4 << 20, SECONDS = 10 };
 

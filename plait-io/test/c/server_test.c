@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server_table.h"
 
 enum { STREAMS = 400, REQUESTS = 12, LARGE = 300000 };
 

@@ -12,6 +12,34 @@
 #include <ruby.h>
 #include <stdbool.h>
 
+struct request {
+    VALUE id;       /* or nil: a notification */
+    VALUE name;     /* of the method */
+    VALUE params;   /* an Array of the batch and the arguments: its token; or what is packed */
+    VALUE incoming; /* made when somebody wants to know it; or nil */
+    bool small;     /* params is a token */
+    bool answered;
+};
+
+struct batch {
+    VALUE line;
+    VALUE connection;
+    struct request *requests;
+    size_t size, room;
+    size_t next;     /* the first that nobody has taken */
+    size_t finished; /* that were run since `finished` was asked for */
+    size_t answered; /* that were answered without an Incoming, since `answered` was asked for */
+    size_t notifications;
+};
+
+/* Its class, and the type of its memory. */
+extern VALUE plait_rpc_batch_class;
+extern const rb_data_type_t plait_rpc_batch_type;
+
+static inline struct batch *plait_rpc_batch_of(VALUE self) {
+    return rb_check_typeddata(self, &plait_rpc_batch_type);
+}
+
 /* Of requests that come by this connection's line. */
 VALUE plait_rpc_batch_new(VALUE line, VALUE connection);
 
@@ -21,9 +49,6 @@ void plait_rpc_batch_add(VALUE batch, VALUE parser);
 /* Adds a request (of a notification id is nil) with what is packed, or the LimitExceeded that its bytes have met. */
 void plait_rpc_batch_add_other(VALUE batch, VALUE id, VALUE name, VALUE params);
 
-/* Runs the next ones, see plait-rpc/lib/plait/rpc/native_line.rb. Returns nil, or an Incoming that is taken and not run. */
-VALUE plait_rpc_batch_run(VALUE batch, VALUE handler);
-
 /* Whether all were run and answered, and no Incoming knows of it. */
 bool plait_rpc_batch_over(VALUE batch);
 
@@ -32,6 +57,12 @@ bool plait_rpc_batch_waits(VALUE batch);
 
 size_t plait_rpc_batch_requests(VALUE batch);
 size_t plait_rpc_batch_notifications(VALUE batch);
+
+/* The Incoming of the request with this number, made when it is first asked for. */
+VALUE plait_rpc_batch_incoming_of(struct batch *batch, size_t number);
+
+/* The same by the token of the request. */
+VALUE plait_rpc_batch_incoming(VALUE class, VALUE token);
 
 void plait_init_rpc_batch(VALUE rpc);
 

@@ -3,13 +3,17 @@
 
 #include <math.h>
 #include <ruby/io.h>
-#include <ruby/ractor.h>
 
-#include "../plait_io.h"
 #include "../messagepack_rpc/rb_messagepack_rpc.h"
 #include "../messagepack_rpc/rb_messagepack_rpc_small.h"
-#include "rb_rpc_batch.h"
-#include "rb_rpc_visit.h"
+#include "../plait_io.h"
+#include "rb_rpc_line_end.h"
+#include "rb_rpc_line_members.h"
+#include "rb_rpc_line_receive.h"
+#include "rb_rpc_line_roles.h"
+#include "rb_rpc_line_send.h"
+#include "rb_rpc_line_wait.h"
+#include "rb_rpc_volley.h"
 
 /* Bytes that are gathered for one send. */
 enum { GATHERED = 64 * 1024 };
@@ -66,7 +70,7 @@ static size_t line_size(const void *data) {
            (line->awaited ? st_memsize(line->awaited) : 0);
 }
 
-static const rb_data_type_t line_type = {
+const rb_data_type_t plait_line_type = {
     .wrap_struct_name = "Plait::RPC::NativeLine",
     .function = {.dmark = line_mark, .dfree = line_free, .dsize = line_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
@@ -74,7 +78,7 @@ static const rb_data_type_t line_type = {
 
 static VALUE line_allocate(VALUE class) {
     struct line *line;
-    VALUE self = TypedData_Make_Struct(class, struct line, &line_type, line);
+    VALUE self = TypedData_Make_Struct(class, struct line, &plait_line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
     line->gone = Qnil;
     line->self = self;
@@ -89,10 +93,6 @@ static VALUE line_allocate(VALUE class) {
 static void make_waits(struct line *line) {
     line->waits = ZALLOC_N(struct line_wait, LINE_WAITS);
     for (int i = 0; i < LINE_WAITS; i++) line->waits[i].fiber = Qnil;
-}
-
-struct line *plait_line_of(VALUE self) {
-    return rb_check_typeddata(self, &line_type);
 }
 
 static void load_names(ID *names) {
@@ -585,7 +585,7 @@ static VALUE line_transfer(VALUE self) {
     return Qnil;
 }
 
-static void define(VALUE rpc) {
+void plait_define_rpc_line(VALUE rpc) {
     VALUE line = rb_define_class_under(rpc, "NativeLine", rb_cObject);
     rb_define_alloc_func(line, line_allocate);
     rb_define_method(line, "initialize", line_initialize, -1);
@@ -620,41 +620,7 @@ static void define(VALUE rpc) {
     rb_define_method(line, "transfer", line_transfer, 0);
 }
 
-/* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire.c. */
-static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
-    rb_ext_ractor_safe(false);
-    define(rpc);
-    rb_ext_ractor_safe(true);
-    return self;
-}
-
-/* define_volley(rpc) */
-static VALUE native_rpc_define_volley(VALUE self, VALUE rpc) {
-    rb_ext_ractor_safe(false);
-    plait_init_rpc_volley(rpc);
-    rb_ext_ractor_safe(true);
-    return self;
-}
-
-#ifdef __linux__
-/* define_visit(rpc) */
-static VALUE native_rpc_define_visit(VALUE self, VALUE rpc) {
-    rb_ext_ractor_safe(false);
-    plait_init_rpc_visit(rpc);
-    rb_ext_ractor_safe(true);
-    return self;
-}
-#endif
-
-/* define_batch(rpc) */
-static VALUE native_rpc_define_batch(VALUE self, VALUE rpc) {
-    rb_ext_ractor_safe(false);
-    plait_init_rpc_batch(rpc);
-    rb_ext_ractor_safe(true);
-    return self;
-}
-
-void plait_init_rpc_line(VALUE plait) {
+void plait_init_rpc_line(void) {
     id_at_id = rb_intern("@id");
     id_method_name = rb_intern("@method_name");
     id_frame_end = rb_intern("@frame_end");
@@ -662,14 +628,4 @@ void plait_init_rpc_line(VALUE plait) {
     id_close = rb_intern("close");
     id_unsent_left = rb_intern("unsent_left");
     id_pack = rb_intern("pack");
-    plait_init_rpc_line_roles();
-    plait_init_rpc_line_receive();
-    plait_init_rpc_line_send();
-    VALUE native = rb_define_module_under(plait, "NativeRPC");
-    rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
-    rb_define_singleton_method(native, "define_batch", native_rpc_define_batch, 1);
-    rb_define_singleton_method(native, "define_volley", native_rpc_define_volley, 1);
-#ifdef __linux__
-    rb_define_singleton_method(native, "define_visit", native_rpc_define_visit, 1);
-#endif
 }

@@ -3,14 +3,18 @@
  * who reads for whom, what is still to be sent. Its pure twin is plait-rpc/lib/plait/rpc/pure_line.rb, where the methods are documented.
  *
  *     rb_rpc_line.c          the class: what Ruby calls
- *     rb_rpc_line_roles.c    those who wait: one reads for all, one waits until more can be sent, the others sleep
- *     rb_rpc_line_receive.c  bytes in, answers to those they belong to
- *     rb_rpc_line_send.c     frames out
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
+ *     rb_rpc_line_members.c  the threads and fibers that stay: lists, and how they are woken
+ *     rb_rpc_line_end.c      the end of a call that nobody waits for any more, and that of the line
+ *     rb_rpc_line_send.c     frames out
+ *     rb_rpc_line_receive.c  bytes in, answers to those they belong to
+ *     rb_rpc_line_roles.c    one member reads for all, one waits until more can be sent, the others sleep
  *     rb_rpc_bell.c          how a thread is woken by one that sleeps already
  *     rb_rpc_volley.c        calls that leave together
- *     rb_rpc_batch.c         what came to a server at once, and how it is run
+ *     rb_rpc_batch.c         what came to a server at once
+ *     rb_rpc_batch_run.c     how that is run
  *     rb_rpc_visit.c         who waits at one line of a server's for what it says next
+ *     rb_rpc.c               defines the classes
  *
  * All of it runs with the GVL, which is the only lock: nothing else runs between two points where it may be given away. These
  * are: waiting, sleeping, the moves of much data (marked by `sending` and `receiving`), and every call into Ruby. There, and
@@ -28,7 +32,6 @@
 
 #include "../plait_io.h"
 #include "rb_rpc_bell.h"
-#include "rb_rpc_volley.h"
 
 /* What a member waits for. */
 enum want {
@@ -124,7 +127,11 @@ struct line {
     bool released;            /* the socket is closed */
 };
 
-struct line *plait_line_of(VALUE self);
+extern const rb_data_type_t plait_line_type;
+
+static inline struct line *plait_line_of(VALUE self) {
+    return rb_check_typeddata(self, &plait_line_type);
+}
 
 /* Answers were written: if they are many it is found out whether the peer takes them. May let others run. */
 void plait_line_make_room(VALUE self);
@@ -132,108 +139,7 @@ void plait_line_make_room(VALUE self);
 /* Calls without an answer. */
 size_t plait_line_pending(const struct line *line);
 
-/* ---- rb_rpc_line_roles.c ---- */
-
-/* Stays until the member has what it wants, or its time is up: then false. `begin` runs first. Raises once the line is over. */
-bool plait_line_stay(VALUE self, struct member *member, void (*begin)(struct line *line, void *argument), void *argument);
-
-struct member plait_line_member(enum want want, double limit);
-
-/* Has nobody wait for this answer any more. */
-bool plait_line_drop(struct line *line, VALUE future, const char *state);
-
-/* Has the connection told when it is settled; false: it is. */
-bool plait_line_follow(VALUE future);
-
-/* Who leaves the line with his answer calls again at once, as far as is known: those in turn speak together. */
-bool plait_line_in_step(const struct line *line);
-
-/* Of those whose answers are there, unless one of them is on his way. */
-void plait_line_wake_first(struct line *line);
-
-/* Who has said something, and stays for the answer. Returns whether it is sent by who is woken after him. */
-bool plait_line_return(struct line *line, const struct member *member);
-
-void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
-void plait_line_wake_senders(struct line *line);
-void plait_line_wake_all(struct line *line);
-
-/* The line is over: every call that has no answer fails at once. */
-void plait_line_finish(struct line *line, VALUE reason);
-
-/* Closes the socket, once it is over and nobody is at it. */
-void plait_line_release(struct line *line);
-
-void plait_line_mark_members(const struct line *line);
-void plait_init_rpc_line_roles(void);
-
-/* ---- rb_rpc_line_receive.c ---- */
-
-/* What is there, without waiting: by callers, for one another. */
-void plait_line_take_in(struct line *line);
-
-/* What the parser has told as the result, where that takes no time: something small, or a String; else Qundef. */
-VALUE plait_line_plain_result(const struct line *line);
-
-/* What is there, without waiting, for who reads for good: requests are handed on. Returns a Symbol. */
-VALUE plait_line_intake(struct line *line);
-
-/*
- * A few requests that are there, as a batch, for who runs them at once; else `batch` is left as it is. Returns :idle, :partial,
- * :closed; or :full, there is something that read_available has to look at.
- */
-VALUE plait_line_visit(struct line *line, VALUE *batch);
-void plait_init_rpc_line_receive(void);
-
-/* ---- rb_rpc_line_send.c ---- */
-
-VALUE plait_line_writer(struct line *line);
-void plait_init_rpc_line_send(void);
-
-/* Bytes that are said and not sent. */
-uint64_t plait_line_unsent(const struct line *line);
-
-/* Bytes that were said, ever. */
-uint64_t plait_line_said(const struct line *line);
-
-/* Writes the answer; false: the result isn't small. Nothing is sent. */
-bool plait_line_answer_small(struct line *line, VALUE id, VALUE result);
-
-/* The same of a String of any size, which is not copied when it is large. */
-bool plait_line_answer_string(struct line *line, VALUE id, VALUE result);
-
-/* Sends what the peer takes. Returns whether that is all, or somebody else sees to it. */
-bool plait_line_flush(struct line *line);
-
-/* Sends, unless somebody is about to. */
-bool plait_line_flush_soon(struct line *line);
-
-/* ---- rb_rpc_line_wait.c ---- */
-
-/*
- * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' bells are rung as soon as the
- * GVL is given away; so by `sleep`.
- */
-void plait_line_wait(struct line *line, int events, double limit, struct bells others);
-void plait_line_sleep(struct line *line, struct member *member, struct bells others);
-void plait_line_wake(const struct line *line, struct member *member);
-
-/* Runs what calls into Ruby for others, and must not be broken off: an interrupt of this class (Object: a kill, too) comes after
- * it. */
-VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument);
-
-/* So that it can be woken. */
-void plait_line_give_bell(struct line *line, struct member *member);
-void plait_line_take_bell(struct line *line, struct member *member);
-void plait_line_let_others_run(const struct member *member);
-
-/* The reader goes on: what he waits for was settled by somebody else. */
-void plait_line_rouse_reader(const struct line *line);
-
-/* On the thread of a scheduler whose fibers wait for the socket: they go on. */
-void plait_line_end_waits(const struct line *line);
-
-/* Ends every wait, and leaves the descriptor to who waits. */
-void plait_line_shut(const struct line *line);
+void plait_define_rpc_line(VALUE rpc);
+void plait_init_rpc_line(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* What comes: answers go to the futures they belong to, a large string straight into its final memory. */
-#include "rb_rpc_line.h"
+#include "rb_rpc_line_receive.h"
 
 #include <errno.h>
 #include <ruby/io.h>
@@ -7,9 +7,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "../plait_io.h"
 #include "../messagepack_rpc/rb_messagepack_rpc.h"
+#include "../plait_io.h"
 #include "rb_rpc_batch.h"
+#include "rb_rpc_line_end.h"
+#include "rb_rpc_line_members.h"
+#include "rb_rpc_volley.h"
 
 enum {
     CHUNK = 64 * 1024,   /* bytes received at once of small messages */
@@ -111,13 +114,6 @@ static ssize_t receive(struct line *line) {
 }
 
 /* ---- messages ---- */
-
-VALUE plait_line_plain_result(const struct line *line) {
-    if (!line->plain) return Qundef;
-
-    VALUE small = plait_messagepack_rpc_small_result(line->parser);
-    return small == Qundef ? plait_messagepack_rpc_large_result(line->parser) : small;
-}
 
 /* What takes longer is unpacked by who wants it. */
 static void settle_by_result(struct line *line, VALUE future) {

@@ -1,5 +1,5 @@
 /* What goes: frames are put together by the writer, and leave by as few system calls as possible. */
-#include "rb_rpc_line.h"
+#include "rb_rpc_line_send.h"
 
 #include <errno.h>
 #include <ruby/io.h>
@@ -7,9 +7,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "../plait_io.h"
 #include "../messagepack_rpc/rb_messagepack_rpc.h"
 #include "../messagepack_rpc/rb_messagepack_rpc_small.h"
+#include "../plait_io.h"
+#include "rb_rpc_line_end.h"
+#include "rb_rpc_line_members.h"
+#include "rb_rpc_line_wait.h"
 
 /* Not everywhere; Ruby sees to it that SIGPIPE does no harm. */
 #ifndef MSG_NOSIGNAL

@@ -2,7 +2,7 @@
  * How a line waits. On a fiber of a Plait::Scheduler: by its selector, without a call into Ruby, the deadline in a list that is
  * swept (rb_deadlines.h). On a fiber of another scheduler: by that one's io_wait. On a thread: by poll(2), without the GVL.
  */
-#include "rb_rpc_line.h"
+#include "rb_rpc_line_wait.h"
 
 #include <math.h>
 #include <poll.h>

@@ -9,7 +9,11 @@
 #include "../plait_io.h"
 #include "../reactor/rb_reactor.h"
 #include "rb_rpc_batch.h"
+#include "rb_rpc_batch_run.h"
 #include "rb_rpc_line.h"
+#include "rb_rpc_line_end.h"
+#include "rb_rpc_line_receive.h"
+#include "rb_rpc_line_send.h"
 
 /* Milliseconds for which a connection may be silent: then it is armed, as all that are at rest. */
 enum { SILENCE = 10 };

@@ -3,6 +3,7 @@
 
 #include "../messagepack_rpc/rb_messagepack_rpc.h"
 #include "rb_rpc_line.h"
+#include "rb_rpc_line_members.h"
 
 struct volley {
     struct volley *next;

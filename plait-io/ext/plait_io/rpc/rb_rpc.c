@@ -1,0 +1,66 @@
+/* Plait::NativeRPC: defines the classes of the folder. */
+#include "../plait_io.h"
+
+#include <ruby/ractor.h>
+
+#include "rb_rpc_batch.h"
+#include "rb_rpc_batch_run.h"
+#include "rb_rpc_line.h"
+#include "rb_rpc_line_end.h"
+#include "rb_rpc_line_members.h"
+#include "rb_rpc_line_receive.h"
+#include "rb_rpc_line_roles.h"
+#include "rb_rpc_line_send.h"
+#include "rb_rpc_visit.h"
+#include "rb_rpc_volley.h"
+
+/* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire.c. */
+static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_define_rpc_line(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
+/* define_volley(rpc) */
+static VALUE native_rpc_define_volley(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_init_rpc_volley(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
+#ifdef __linux__
+/* define_visit(rpc) */
+static VALUE native_rpc_define_visit(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_init_rpc_visit(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+#endif
+
+/* define_batch(rpc) */
+static VALUE native_rpc_define_batch(VALUE self, VALUE rpc) {
+    rb_ext_ractor_safe(false);
+    plait_init_rpc_batch(rpc);
+    plait_init_rpc_batch_run(rpc);
+    rb_ext_ractor_safe(true);
+    return self;
+}
+
+void plait_init_rpc(VALUE plait) {
+    plait_init_rpc_line();
+    plait_init_rpc_line_members();
+    plait_init_rpc_line_roles();
+    plait_init_rpc_line_end();
+    plait_init_rpc_line_receive();
+    plait_init_rpc_line_send();
+    VALUE native = rb_define_module_under(plait, "NativeRPC");
+    rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
+    rb_define_singleton_method(native, "define_batch", native_rpc_define_batch, 1);
+    rb_define_singleton_method(native, "define_volley", native_rpc_define_volley, 1);
+#ifdef __linux__
+    rb_define_singleton_method(native, "define_visit", native_rpc_define_visit, 1);
+#endif
+}

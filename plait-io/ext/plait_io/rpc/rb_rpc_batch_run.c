@@ -1,0 +1,238 @@
+/* Runs the requests of a batch whose methods are quick, back to back. */
+#include "rb_rpc_batch_run.h"
+
+#include <ruby/fiber/scheduler.h>
+
+#include "../plait_io.h"
+#include "rb_rpc_batch.h"
+#include "rb_rpc_line.h"
+#include "rb_rpc_line_send.h"
+#include "rb_rpc_line_wait.h"
+
+/* Bytes of answers that do not wait for more: whether the peer takes them is to be known before. */
+enum { PORTION = 64 * 1024 };
+
+/* Seconds from which on a run is slow, as in plait-rpc/lib/plait/rpc/exposure.rb; and that answers wait for others at most. */
+static const double SLOW = 0.0002, GATHER = 0.0005;
+
+static ID id_respond, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running;
+static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
+static VALUE callable_class, delayed_class;
+
+/* What a method yields is the answer, before it is over or after that. */
+static VALUE answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
+    (void)argc, (void)argv, (void)blockarg;
+    return rb_funcall(plait_rpc_batch_incoming(plait_rpc_batch_class, token), id_respond, 1, value);
+}
+
+/* ---- without interrupts ---- */
+
+/*
+ * What another thread raises must not come between a request and its answer. A thread of fibers gets nothing raised, and must
+ * not have a mask, which all its fibers would share.
+ */
+static VALUE undisturbed(VALUE (*function)(VALUE), VALUE argument) {
+    if (!NIL_P(rb_fiber_scheduler_current())) return function(argument);
+    return plait_undisturbed_by(rb_eException, function, argument);
+}
+
+/* ---- a run ---- */
+
+struct run {
+    struct batch *batch;
+    struct line *line;
+    VALUE handler;
+    VALUE name;     /* the method that was looked up last, */
+    VALUE callable; /* and what was found, or nil */
+    VALUE own;      /* of the fiber, see plait_state_left */
+    VALUE value;    /* that it has returned */
+    size_t number;  /* of the request that is run */
+    bool busy;      /* it is */
+    bool slow;      /* the last one was */
+    double began;
+    double since;   /* answers wait */
+    uint64_t sent;  /* by the line before */
+};
+
+static VALUE find(struct run *run, VALUE name) {
+    if (run->name == name) return run->callable;
+
+    run->callable = rb_funcall(run->handler, id_find, 1, name);
+    run->name = name;
+    return run->callable;
+}
+
+static bool fits(VALUE callable, long count) {
+    VALUE most = rb_attr_get(callable, id_most);
+    return count >= FIX2LONG(rb_attr_get(callable, id_least)) && (NIL_P(most) || count <= FIX2LONG(most));
+}
+
+/* Whether it can be run here. */
+static bool plain(const struct request *request, VALUE callable) {
+    if (!request->small || NIL_P(callable) || rb_obj_class(callable) != callable_class) return false;
+    if (rb_attr_get(callable, id_doubt) != INT2FIX(0) || RTEST(rb_attr_get(callable, id_named))) return false;
+    return fits(callable, RARRAY_LEN(request->params) - 1);
+}
+
+static VALUE call(VALUE callable, VALUE token) {
+    VALUE object = rb_attr_get(callable, id_object);
+    ID method = rb_sym2id(rb_attr_get(callable, id_method));
+    rb_thread_local_aset(rb_thread_current(), id_running, token);
+    int count = (int)RARRAY_LEN(token) - 1;
+    VALUE arguments[16];
+    for (int i = 0; i < count; i++) arguments[i] = RARRAY_AREF(token, i + 1);
+    return rb_block_call(object, method, count, arguments, answer_early, token);
+}
+
+static bool is_delayed(VALUE value) {
+    return !RB_SPECIAL_CONST_P(value) && RB_BUILTIN_TYPE(value) == T_OBJECT && RTEST(rb_obj_is_kind_of(value, delayed_class));
+}
+
+static VALUE conclude(VALUE argument) {
+    const struct run *run = (const struct run *)argument;
+    return rb_funcall(run->handler, id_conclude, 2, plait_rpc_batch_incoming_of(run->batch, run->number), run->value);
+}
+
+static void answer(struct run *run, VALUE value) {
+    struct request *request = &run->batch->requests[run->number];
+    if (NIL_P(request->incoming) && NIL_P(request->id)) return;
+    bool known = NIL_P(request->incoming) && !is_delayed(value) &&
+                 (plait_line_answer_small(run->line, request->id, value) || plait_line_answer_string(run->line, request->id, value));
+    if (known) {
+        request->answered = true;
+        run->batch->answered++;
+        if (plait_line_unsent(run->line) >= PORTION) plait_line_make_room(run->batch->line);
+        return;
+    }
+    run->value = value;
+    undisturbed(conclude, (VALUE)run);
+    run->began = plait_now();
+}
+
+static void finish_one(struct run *run) {
+    if (!run->busy) return;
+
+    run->busy = false;
+    run->batch->finished++;
+}
+
+/* The next one sees nothing of what the method has left at the fiber and the thread. */
+static void forget(struct run *run) {
+    rb_thread_local_aset(rb_thread_current(), id_running, Qnil);
+    if (plait_state_left(run->own)) run->own = rb_funcall(run->handler, id_forget, 0);
+}
+
+/* Of the method: what it takes to send a large answer is no reason to take it for a slow one. */
+static VALUE timed_call(struct run *run, VALUE token) {
+    VALUE value = call(run->callable, token);
+    double now = plait_now();
+    run->slow = now - run->began > SLOW;
+    if (run->slow) rb_funcall(run->callable, id_took, 1, DBL2NUM(now - run->began));
+    run->began = now;
+    return value;
+}
+
+/* Returns whether another one may follow: after a slow one, and where others have sent, the answers are the worker pool's business. */
+static bool go_on(const struct run *run) {
+    if (run->slow || run->line->sent != run->sent) return false;
+    return plait_line_unsent(run->line) < PORTION && run->began - run->since < GATHER;
+}
+
+/* Returns nil, or a request that is for Ruby to run. */
+static VALUE run_some(VALUE argument) {
+    struct run *run = (struct run *)argument;
+    struct batch *batch = run->batch;
+    bool more = true;
+    while (more && batch->next < batch->size) {
+        run->number = batch->next++;
+        run->busy = true;
+        const struct request *request = &batch->requests[run->number];
+        if (!NIL_P(run->line->over) && !NIL_P(request->id)) { /* nobody is left to read the answer */
+            finish_one(run);
+            continue;
+        }
+        VALUE callable = find(run, request->name);
+        if (!plain(request, callable)) {
+            VALUE incoming = plait_rpc_batch_incoming_of(batch, run->number);
+            run->busy = false;
+            return incoming;
+        }
+        answer(run, timed_call(run, request->params));
+        forget(run);
+        finish_one(run);
+        more = go_on(run);
+    }
+    return Qnil;
+}
+
+static VALUE tell(VALUE argument) {
+    const struct run *run = (const struct run *)argument;
+    return rb_funcall(run->handler, id_rescued, 2, plait_rpc_batch_incoming_of(run->batch, run->number), run->value);
+}
+
+/* The handler tells the caller; what it does not take ends the worker. */
+static VALUE rescued(VALUE argument, VALUE error) {
+    struct run *run = (struct run *)argument;
+    if (!run->busy) rb_exc_raise(error);
+
+    run->value = error;
+    if (!RTEST(undisturbed(tell, argument))) rb_exc_raise(error);
+    forget(run);
+    finish_one(run);
+    if (!NIL_P(run->callable)) rb_funcall(run->callable, id_took, 1, DBL2NUM(plait_now() - run->began));
+    return Qnil;
+}
+
+static VALUE run_rescued(VALUE argument) {
+    return rb_rescue2(run_some, argument, rescued, argument, rb_eException, (VALUE)0);
+}
+
+static VALUE refuse(VALUE argument) {
+    struct run *run = (struct run *)argument;
+    VALUE incoming = plait_rpc_batch_incoming_of(run->batch, run->number);
+    finish_one(run);
+    return rb_funcall(run->handler, id_abandon, 1, incoming);
+}
+
+/* It was left in the middle: its caller is told that there will be no result. */
+static VALUE abandon(VALUE argument) {
+    return ((struct run *)argument)->busy ? undisturbed(refuse, argument) : Qnil;
+}
+
+/* run(handler) => nil, or an Incoming: the next one, which is taken and not run */
+VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
+    struct batch *batch = plait_rpc_batch_of(self);
+    struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler, .name = Qnil, .callable = Qnil};
+    run.own = plait_state_own();
+    run.began = run.since = plait_now();
+    run.sent = run.line->sent;
+    VALUE left = rb_ensure(run_rescued, (VALUE)&run, abandon, (VALUE)&run);
+    RB_GC_GUARD(self);
+    return left;
+}
+
+static VALUE class_of_rpc(VALUE rpc, const char *name) {
+    VALUE class = rb_const_get(rpc, rb_intern(name));
+    rb_gc_register_mark_object(class);
+    return class;
+}
+
+void plait_init_rpc_batch_run(VALUE rpc) {
+    id_respond = rb_intern("respond");
+    id_find = rb_intern("find");
+    id_conclude = rb_intern("conclude");
+    id_rescued = rb_intern("rescued?");
+    id_abandon = rb_intern("abandon");
+    id_took = rb_intern("took");
+    id_running = rb_intern("plait_rpc_incoming");
+    id_forget = rb_intern("forget");
+    id_object = rb_intern("@object");
+    id_method = rb_intern("@method");
+    id_least = rb_intern("@least");
+    id_most = rb_intern("@most");
+    id_named = rb_intern("@named");
+    id_doubt = rb_intern("@doubt");
+    callable_class = class_of_rpc(rpc, "Callable");
+    delayed_class = class_of_rpc(rpc, "Delayed");
+    rb_define_method(plait_rpc_batch_class, "run", plait_rpc_batch_run, 1);
+}

@@ -1,0 +1,109 @@
+/* The end of a call that nobody waits for any more, and that of a line. */
+#include "rb_rpc_line_end.h"
+
+#include "../plait_io.h"
+#include "rb_rpc_line_members.h"
+#include "rb_rpc_line_wait.h"
+#include "rb_rpc_volley.h"
+
+static ID id_state, id_outcome, id_id, id_frame_end, id_close, id_ended;
+static VALUE sym_lost, sym_unsent;
+
+bool plait_line_drop(struct line *line, VALUE future, const char *state) {
+    if (plait_line_settled(future)) return false;
+    plait_volley_unlink(line, future);
+    if (!NIL_P(line->calls)) rb_hash_delete(line->calls, rb_attr_get(future, id_id));
+    plait_line_settle(line, future, ID2SYM(rb_intern(state)), Qnil);
+    if (line->reading && line->reader->future == future) plait_line_rouse_reader(line);
+    return true;
+}
+
+static VALUE close_io(VALUE io) {
+    return rb_funcall(io, id_close, 0);
+}
+
+static VALUE ignore(VALUE unused, VALUE error) {
+    (void)unused, (void)error;
+    return Qnil;
+}
+
+static VALUE tell_end(VALUE argument) {
+    const struct line *line = (const struct line *)argument;
+    return rb_funcall(line->connection, id_ended, 1, line->over);
+}
+
+static VALUE close_quietly(VALUE argument) {
+    return rb_rescue2(close_io, ((const struct line *)argument)->io, ignore, Qnil, rb_eStandardError, (VALUE)0);
+}
+
+/* The last one who is at the socket closes it; that of a server its reactor has to let go first. */
+void plait_line_release(struct line *line) {
+    if (NIL_P(line->over) || line->released) return;
+    if (line->reader || line->drainer || line->sending || line->receiving) return;
+
+    line->released = true;
+    rb_ensure(tell_end, (VALUE)line, close_quietly, (VALUE)line);
+}
+
+/* ---- the end ---- */
+
+struct end {
+    struct line *line;
+    VALUE reason;
+};
+
+static void fail(const struct end *end, VALUE future) {
+    bool sent = end->line->sent >= NUM2ULL(rb_attr_get(future, id_frame_end));
+    rb_ivar_set(future, id_outcome, end->reason);
+    rb_ivar_set(future, id_state, sent ? sym_lost : sym_unsent);
+    plait_line_tell_followers(end->line, future);
+}
+
+static int fail_call(VALUE id, VALUE future, VALUE argument) {
+    (void)id;
+    fail((const struct end *)argument, future);
+    return ST_CONTINUE;
+}
+
+static void fail_volleys(const struct end *end) {
+    while (end->line->volleys) {
+        VALUE volley = plait_volley_self(end->line->volleys);
+        plait_volley_unlink(end->line, volley);
+        fail(end, volley);
+        RB_GC_GUARD(volley);
+    }
+}
+
+static VALUE finish(VALUE argument) {
+    const struct end *end = (const struct end *)argument;
+    struct line *line = end->line;
+    if (!NIL_P(line->over)) return Qnil;
+
+    VALUE calls = line->calls;
+    line->over = end->reason;
+    line->calls = line->writer = line->parts = Qnil;
+    line->unsent = false;
+    if (!NIL_P(calls)) rb_hash_foreach(calls, fail_call, argument);
+    fail_volleys(end);
+    plait_line_shut(line);
+    plait_line_wake_all(line);
+    plait_line_release(line);
+    return Qnil;
+}
+
+void plait_line_finish(struct line *line, VALUE reason) {
+    struct end end = {.line = line, .reason = reason};
+    if (NIL_P(line->over)) plait_undisturbed_by(rb_cObject, finish, (VALUE)&end);
+}
+
+void plait_init_rpc_line_end(void) {
+    id_state = rb_intern("@state");
+    id_outcome = rb_intern("@outcome");
+    id_id = rb_intern("@id");
+    id_frame_end = rb_intern("@frame_end");
+    id_close = rb_intern("close");
+    id_ended = rb_intern("ended");
+    sym_lost = ID2SYM(rb_intern("lost"));
+    sym_unsent = ID2SYM(rb_intern("unsent"));
+}
+

@@ -1,0 +1,302 @@
+/* The threads and fibers that stay on a line: the lists in which they stand, how they are woken, and whose answer is there. */
+#include "rb_rpc_line_members.h"
+
+#include <math.h>
+#include <ruby/fiber/scheduler.h>
+
+#include "../messagepack_rpc/rb_messagepack_rpc.h"
+#include "../messagepack_rpc/rb_messagepack_rpc_small.h"
+#include "../plait_io.h"
+#include "rb_rpc_line_wait.h"
+
+/* Seconds in which who has his answer has to call again to be taken for one who does so at once. */
+static const double AT_ONCE = 0.0002;
+
+/* How often he has to have done so; how many times are remembered; and for how many one counts that he did not. */
+enum { SURE = 8, SUREST = 16, DOUBT = 4 };
+
+/* Those who sleep besides; a few are quicker when none of them waits for what the others say. */
+enum { CROWD = 5 };
+
+/* Of those who are called before their turn: for how many one counts who was called in vain; how many then are not. */
+enum { WASTE = 3, EAGEREST = 16, PAUSE = 512 };
+
+static const struct bells nobody;
+
+static ID id_state, id_followed, id_due, id_outcome;
+
+/* ---- futures ---- */
+
+bool plait_line_settled(VALUE future) {
+    return !NIL_P(rb_attr_get(future, id_state));
+}
+
+/*
+ * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
+ * he leaves, as the reader does. What they say meanwhile leaves together, see plait_line_flush_soon. The first one is woken
+ * when who has his answer is about to give the GVL away: before that he would only wait for it.
+ *
+ * Where those who leave call again at once, again and again, they are in step: then the next one is woken only when the one
+ * before has said that and sleeps again, in the moment in which he gives the GVL away. It costs half of the switches, and all
+ * that they say leaves together. The reader sees to it that nobody waits for long for one who does not come back.
+ */
+static struct member *take_next_due(struct line *line) {
+    struct member *member = line->due;
+    if (!member) return NULL;
+
+    plait_line_detach(line, member);
+    line->stirring = member;
+    line->stirred = plait_now();
+    line->expected = false;
+    return member;
+}
+
+void plait_line_wake_next_due(struct line *line) {
+    struct member *member = take_next_due(line);
+    if (member) plait_line_wake(line, member);
+}
+
+bool plait_line_in_step(const struct line *line) {
+    return line->habit >= SURE && line->crowd >= CROWD && !line->served;
+}
+
+/* He is called before, unless that was not worth it lately: after so many times it is tried again. */
+static struct bell *one_after_next(struct line *line) {
+    if (!line->due || !plait_line_in_step(line)) return NULL;
+    if (line->eager >= 0) return line->due->bell;
+
+    line->eager++;
+    return NULL;
+}
+
+void plait_line_note_worth(struct line *line, struct bell *bell) {
+    if (bell->worth == 0) return;
+
+    if (bell->worth > 0 && line->eager < EAGEREST) line->eager += 1;
+    if (bell->worth < 0) line->eager = line->eager >= WASTE ? line->eager - WASTE : -PAUSE;
+    bell->worth = 0;
+}
+
+/* Who is to be woken by who gives the GVL away. */
+struct bells plait_line_next_in_turn(struct line *line) {
+    struct member *next = line->stirring ? NULL : take_next_due(line);
+    if (!next) return nobody;
+
+    return (struct bells){.next = next->bell, .after = one_after_next(line)};
+}
+
+/* One who was woken does not leave: a finalizer that he has to run takes long, say. Or one who left does not come back. */
+void plait_line_wake_those_held_up(struct line *line) {
+    bool waits = line->due || line->stirring || line->expected;
+    if (!waits || plait_now() - line->stirred < LINE_PATIENCE) return;
+
+    line->habit = 0;
+    line->expected = false;
+    while (line->due) plait_line_wake_next_due(line);
+}
+
+/* What is said now leaves with what others say who are on their way. */
+bool plait_line_others_speak(const struct line *line) {
+    return plait_line_in_step(line) && (line->due || line->stirring || line->expected);
+}
+
+static void note_return(struct line *line, const struct member *member) {
+    if (line->gone == member->thread && plait_now() - line->went < AT_ONCE) {
+        if (line->habit < SUREST) line->habit++;
+    } else {
+        line->habit = line->habit > DOUBT ? line->habit - DOUBT : 0;
+    }
+    line->gone = Qnil;
+    line->expected = false;
+}
+
+bool plait_line_return(struct line *line, const struct member *member) {
+    if (!NIL_P(member->scheduler) || line->served) return false;
+
+    note_return(line, member);
+    return plait_line_in_step(line) && line->due && !line->stirring;
+}
+
+/* Returns whether he will call again at once, and see to the others then; if he doesn't, the reader will. */
+bool plait_line_goes_for_a_moment(struct line *line, const struct member *member) {
+    if (!NIL_P(member->scheduler) || member->want != WANT_ANSWER || !plait_line_settled(member->future)) return false;
+
+    line->gone = member->thread;
+    line->went = plait_now();
+    if (!plait_line_in_step(line) || !line->watched || !line->reading || line->unsent) return false;
+
+    line->stirred = line->went;
+    return line->expected = true;
+}
+
+void plait_line_wake_first(struct line *line) {
+    if (!line->stirring) plait_line_wake_next_due(line);
+}
+
+static void wake_in_turn(struct line *line, struct member *member) {
+    member->woken = true;
+    member->next = NULL;
+    member->back = line->due_end;
+    *line->due_end = member;
+    line->due_end = &member->next;
+    line->crowd++;
+    if (!line->taking) plait_line_wake_first(line);
+}
+
+/* A fiber goes on when its loop lets it; the main thread may have a signal's handler to run first, which may take any time. */
+static bool leaves_at_once(const struct member *member) {
+    return NIL_P(member->scheduler) && member->thread != rb_thread_main();
+}
+
+/* Those who sleep for it go on. */
+static void wake_for(struct line *line, VALUE future) {
+    st_data_t first;
+    while (line->awaited && st_lookup(line->awaited, (st_data_t)future, &first)) {
+        struct member *member = (struct member *)first;
+        plait_line_detach(line, member);
+        bool in_turn = leaves_at_once(member);
+        if (!in_turn || !plait_line_in_step(line)) line->woken = true;
+        if (in_turn) wake_in_turn(line, member);
+        else plait_line_wake(line, member);
+    }
+}
+
+void plait_line_tell_followers(const struct line *line, VALUE future) {
+    if (RTEST(rb_attr_get(future, id_followed))) rb_funcall(line->connection, id_due, 1, future);
+}
+
+void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome) {
+    rb_ivar_set(future, id_outcome, outcome);
+    rb_ivar_set(future, id_state, state);
+    if (line->sleeping) wake_for(line, future);
+    plait_line_tell_followers(line, future);
+}
+
+bool plait_line_follow(VALUE future) {
+    if (plait_line_settled(future)) return false;
+
+    rb_ivar_set(future, id_followed, Qtrue);
+    return true;
+}
+
+VALUE plait_line_plain_result(const struct line *line) {
+    if (!line->plain) return Qundef;
+
+    VALUE small = plait_messagepack_rpc_small_result(line->parser);
+    return small == Qundef ? plait_messagepack_rpc_large_result(line->parser) : small;
+}
+
+/* ---- those who sleep ---- */
+
+struct member plait_line_member(enum want want, double limit) {
+    VALUE scheduler = rb_fiber_scheduler_current();
+    return (struct member){.want = want, .limit = limit, .future = Qnil, .scheduler = scheduler,
+                           .thread = rb_thread_current(), .fiber = NIL_P(scheduler) ? Qnil : rb_fiber_current()};
+}
+
+/* A thread looks at its own time. */
+static void watch(struct line *line, const struct member *member) {
+    if (!NIL_P(member->scheduler) && member->limit < line->earliest) line->earliest = member->limit;
+}
+
+void plait_line_attach(struct line *line, struct member *member) {
+    member->woken = false;
+    member->next = line->sleeping;
+    member->back = &line->sleeping;
+    if (member->next) member->next->back = &member->next;
+    line->sleeping = member;
+    line->crowd++;
+    watch(line, member);
+    if (NIL_P(member->future)) return;
+
+    st_data_t first = 0;
+    if (!line->awaited) line->awaited = st_init_numtable();
+    st_lookup(line->awaited, (st_data_t)member->future, &first);
+    member->peer = (struct member *)first;
+    st_insert(line->awaited, (st_data_t)member->future, (st_data_t)member);
+}
+
+static void detach_from_future(struct line *line, struct member *member) {
+    st_data_t future = (st_data_t)member->future, first;
+    if (!st_lookup(line->awaited, future, &first)) return;
+
+    if ((struct member *)first == member) {
+        if (member->peer) st_insert(line->awaited, future, (st_data_t)member->peer);
+        else st_delete(line->awaited, &future, NULL);
+        return;
+    }
+    struct member *before = (struct member *)first;
+    while (before && before->peer != member) before = before->peer;
+    if (before) before->peer = member->peer;
+}
+
+void plait_line_detach(struct line *line, struct member *member) {
+    if (!member->back) return;
+
+    *member->back = member->next;
+    if (member->next) member->next->back = member->back;
+    else if (line->due_end == &member->next) line->due_end = member->back;
+    member->back = NULL;
+    line->crowd--;
+    if (!NIL_P(member->future)) detach_from_future(line, member);
+}
+
+void plait_line_rouse(struct line *line, struct member *member) {
+    plait_line_detach(line, member);
+    plait_line_wake(line, member);
+}
+
+void plait_line_wake_all(struct line *line) {
+    while (line->sleeping) plait_line_rouse(line, line->sleeping);
+}
+
+/* Those who have something to say. After each of them the list may be another one. */
+void plait_line_wake_senders(struct line *line) {
+    struct member *member = line->sleeping;
+    while (member) {
+        bool waits = member->want == WANT_ROOM || member->want == WANT_SENT || member->want == WANT_TURN;
+        if (waits) plait_line_rouse(line, member);
+        member = waits ? line->sleeping : member->next;
+    }
+}
+
+/* Those whose time is up. */
+void plait_line_wake_late(struct line *line, double now) {
+    struct member *member = line->sleeping;
+    line->earliest = INFINITY;
+    while (member) {
+        if (member->limit <= now) {
+            plait_line_rouse(line, member);
+            line->earliest = INFINITY;
+            member = line->sleeping;
+            continue;
+        }
+        watch(line, member);
+        member = member->next;
+    }
+}
+
+static void mark_member(const struct member *member) {
+    if (!member) return;
+
+    rb_gc_mark(member->fiber);
+    rb_gc_mark(member->future);
+}
+
+/* So that no fiber goes while one of its members is in a list: it lies on its stack. In a fork the stacks of others are gone. */
+void plait_line_mark_members(const struct line *line) {
+    if (line->generation != plait_generation()) return;
+
+    mark_member(line->reader);
+    mark_member(line->drainer);
+    for (const struct member *member = line->sleeping; member; member = member->next) mark_member(member);
+    for (const struct member *member = line->due; member; member = member->next) mark_member(member);
+}
+
+void plait_init_rpc_line_members(void) {
+    id_state = rb_intern("@state");
+    id_followed = rb_intern("@followed");
+    id_due = rb_intern("due");
+    id_outcome = rb_intern("@outcome");
+}
+

@@ -1,0 +1,50 @@
+/* The threads and fibers that stay on a line: the lists in which they stand, how they are woken, and whose answer is there. */
+#ifndef PLAIT_RB_RPC_LINE_MEMBERS_H
+#define PLAIT_RB_RPC_LINE_MEMBERS_H
+
+#include "rb_rpc_line.h"
+
+/* Seconds for which one who was woken may keep the others waiting. */
+static const double LINE_PATIENCE = 0.001;
+
+struct member plait_line_member(enum want want, double limit);
+
+/* Has the connection told when it is settled; false: it is. */
+bool plait_line_follow(VALUE future);
+
+/* Who leaves the line with his answer calls again at once, as far as is known: those in turn speak together. */
+bool plait_line_in_step(const struct line *line);
+
+/* Of those whose answers are there, unless one of them is on his way. */
+void plait_line_wake_first(struct line *line);
+
+void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
+void plait_line_wake_senders(struct line *line);
+void plait_line_wake_all(struct line *line);
+
+void plait_line_mark_members(const struct line *line);
+
+/* Who has said something, and stays for the answer. Returns whether it is sent by who is woken after him. */
+bool plait_line_return(struct line *line, const struct member *member);
+
+/* What the parser has told as the result, where that takes no time: something small, or a String; else Qundef. */
+VALUE plait_line_plain_result(const struct line *line);
+
+/* ---- for rb_rpc_line_roles.c and rb_rpc_line_end.c ---- */
+
+bool plait_line_settled(VALUE future);
+void plait_line_wake_next_due(struct line *line);
+struct bells plait_line_next_in_turn(struct line *line);
+bool plait_line_others_speak(const struct line *line);
+void plait_line_note_worth(struct line *line, struct bell *bell);
+void plait_line_wake_those_held_up(struct line *line);
+bool plait_line_goes_for_a_moment(struct line *line, const struct member *member);
+void plait_line_attach(struct line *line, struct member *member);
+void plait_line_detach(struct line *line, struct member *member);
+void plait_line_rouse(struct line *line, struct member *member);
+void plait_line_wake_late(struct line *line, double now);
+void plait_line_tell_followers(const struct line *line, VALUE future);
+
+void plait_init_rpc_line_members(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* Waiting for a line: on a scheduler or on a thread. */
+#ifndef PLAIT_RB_RPC_LINE_WAIT_H
+#define PLAIT_RB_RPC_LINE_WAIT_H
+
+#include "rb_rpc_line.h"
+
+/*
+ * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' bells are rung as soon as the
+ * GVL is given away; so by `sleep`.
+ */
+void plait_line_wait(struct line *line, int events, double limit, struct bells others);
+void plait_line_sleep(struct line *line, struct member *member, struct bells others);
+void plait_line_wake(const struct line *line, struct member *member);
+
+/* Runs what calls into Ruby for others, and must not be broken off: an interrupt of this class (Object: a kill, too) comes after
+ * it. */
+VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument);
+
+/* So that it can be woken. */
+void plait_line_give_bell(struct line *line, struct member *member);
+void plait_line_take_bell(struct line *line, struct member *member);
+void plait_line_let_others_run(const struct member *member);
+
+/* The reader goes on: what he waits for was settled by somebody else. */
+void plait_line_rouse_reader(const struct line *line);
+
+/* On the thread of a scheduler whose fibers wait for the socket: they go on. */
+void plait_line_end_waits(const struct line *line);
+
+/* Ends every wait, and leaves the descriptor to who waits. */
+void plait_line_shut(const struct line *line);
+
+#endif
