@@ -1,7 +1,9 @@
 /* The data plane as a whole: see shard.h. */
 #include "shard.h"
+#include "shard.h"
 #include "shard_drain.h"
 #include "shard_fork.h"
+#include "shard_io.h"
 #include "shard_tls.h"
 #include "shard_topology.h"
 #include "shard_worker.h"
@@ -66,15 +68,6 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
     return NULL;
 }
 
-static void ring(const struct shard_worker *worker) {
-    uint64_t one = 1;
-    while (worker->bell != -1 && write(worker->bell, &one, sizeof one) == -1 && errno == EINTR) continue;
-}
-
-void shard_ring(struct shard *shard) {
-    for (uint32_t i = 0; i < shard->threads; i++) ring(&shard->workers[i]);
-}
-
 /* Whoever connects from now on is another's, as its caller may count on. A turn takes microseconds, and a stuck one is not waited for. */
 static void await_deafness(const struct shard_worker *worker) {
     static const struct timespec pause = {.tv_nsec = 100 * 1000};
@@ -91,7 +84,7 @@ void shard_stop(struct shard *shard) {
     atomic_store_explicit(&shard->stopping, true, memory_order_release);
     for (uint32_t i = 0; i < shard->threads; i++) {
         if (!shard->workers[i].started) continue;
-        ring(&shard->workers[i]);
+        shard_ring_one(&shard->workers[i]);
         pthread_join(shard->workers[i].thread, NULL);
     }
     for (uint32_t i = 0; i < shard->threads; i++) shard_worker_close(&shard->workers[i]);

@@ -7,7 +7,7 @@
  * no SPUBLISH, or don't allow it, say so to nobody.
  */
 #include "shard_acknowledge.h"
-#include "shard_route.h"
+#include "shard_reply.h"
 #include "shard_split.h"
 
 #ifdef __linux__

@@ -3,6 +3,7 @@
 #include "shard_info.h"
 #include "shard_rope.h"
 #include "shard_table.h"
+#include "shard_text.h"
 
 #include <stdlib.h>
 #include <string.h>

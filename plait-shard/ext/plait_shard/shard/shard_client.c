@@ -1,17 +1,18 @@
 /* Connections of clients: how they begin, and how they end. */
 #include "shard_client.h"
 #include "shard_client_input.h"
+#include "shard_client_lists.h"
 #include "shard_client_replies.h"
 #include "shard_fork.h"
 #include "shard_gather.h"
+#include "shard_io.h"
 #include "shard_memory.h"
 #include "shard_merge.h"
-#include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_session.h"
 #include "shard_stream.h"
 #include "shard_tls.h"
-#include "shard_worker.h"
+#include "shard_tls_context.h"
 
 #ifdef __linux__
 
@@ -23,7 +24,6 @@
 
 enum { ACCEPTED_AT_ONCE = 64 };
 
-static const double LEAVING = 1; /* seconds */
 static const double DEAF = 0.05; /* seconds without a look at the listener when there are no descriptors */
 
 /* ---- the beginning and the end ---- */
@@ -84,17 +84,6 @@ void shard_accept(struct shard_worker *worker) {
     }
 }
 
-void shard_client_bury(struct shard_worker *worker, struct shard_client *client) {
-    if (client->buried || client->socket != -1 || client->in_flight) return;
-
-    client->buried = true;
-    if (client->before) client->before->after = client->after;
-    else if (worker->clients == client) worker->clients = client->after;
-    if (client->after) client->after->before = client->before;
-    client->after = worker->buried;
-    worker->buried = client;
-}
-
 /* When nobody in this turn can have it any longer. */
 void shard_bury(struct shard_worker *worker) {
     struct shard_client *kept = NULL;
@@ -136,35 +125,6 @@ void shard_client_close(struct shard_worker *worker, struct shard_client *client
 }
 
 /* ---- leaving ---- */
-
-void shard_client_cut(struct shard_worker *worker, struct shard_client *client) {
-    client->cut = true;
-    client->ending = true;
-    shard_client_touch(worker, client);
-}
-
-/*
- * With bytes of the client unread, the kernel would end the connection by a reset, which may overtake the last reply. So what
- * still comes is read and dropped, until the client closes its end, or for a while.
- */
-void shard_client_leave(struct shard_worker *worker, struct shard_client *client) {
-    if (client->leaving) return;
-    client->leaving = true;
-    client->leaves_at = worker->now + LEAVING;
-    client->next_leaving = worker->leaving;
-    worker->leaving = client;
-    if (client->tls) shard_tls_finish(client->tls);
-    shutdown(client->socket, SHUT_WR);
-    shard_watch(worker, client->socket, &client->events, EPOLLIN, client);
-}
-
-void shard_client_ignore(struct shard_worker *worker, struct shard_client *client) {
-    size_t room;
-    char *data = shard_room(worker, &room);
-    ssize_t size = client->socket == -1 ? -1 : recv(client->socket, data, room, 0);
-    if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
-    shard_client_close(worker, client);
-}
 
 bool shard_clients_leave(struct shard_worker *worker) {
     struct shard_client **at = &worker->leaving;

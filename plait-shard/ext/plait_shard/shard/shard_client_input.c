@@ -1,18 +1,17 @@
 /* What clients ask: bytes become commands, until there is too much to be answered. */
 #include "shard_client_input.h"
-#include "shard_client.h"
-#include "shard_client_replies.h"
+#include "shard_client_lists.h"
+#include "shard_flush.h"
 #include "shard_gather.h"
 #include "shard_link.h"
 #include "shard_memory.h"
-#include "shard_metrics.h"
-#include "shard_pinned.h"
+#include "shard_own_links.h"
+#include "shard_reply.h"
 #include "shard_route.h"
 #include "shard_session.h"
 #include "shard_split.h"
 #include "shard_stream.h"
 #include "shard_tls.h"
-#include "shard_worker.h"
 
 #ifdef __linux__
 
@@ -28,12 +27,6 @@ static const double AWAITING = 0.05; /* seconds */
 
 /* ---- pausing ---- */
 
-static bool may_go_on(struct shard_worker *worker, const struct shard_client *client) {
-    if (client->socket == -1 || client->ending || client->full || (client->alone && client->first)) return false;
-    if (client->awaits && !shard_own_links(worker, client->awaits)) return false;
-    return client->in_flight < SHARD_IN_FLIGHT && client->out.size + client->behind < SHARD_HIGH;
-}
-
 static void put_on(struct shard_client **list, struct shard_client *client) {
     if (client->listed) return;
     client->listed = true;
@@ -46,27 +39,6 @@ static void wait_for(struct shard_worker *worker, struct shard_client *client) {
     if (client->full) shard_link_touch(worker, client->full); /* it may have written all meanwhile */
     if (client->full) put_on(&client->full->blocked, client);
     else if (client->awaits) put_on(&worker->awaiting, client);
-}
-
-/* At the end of the list: a client that has waited longer goes on first. */
-void shard_client_look_again(struct shard_worker *worker, struct shard_client *client) {
-    if (client->listed || !may_go_on(worker, client)) return;
-    client->listed = true;
-    client->next_listed = NULL;
-    if (worker->ready) worker->last_ready->next_listed = client;
-    else worker->ready = client;
-    worker->last_ready = client;
-}
-
-void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_t most) {
-    for (; *list && most; most--) {
-        struct shard_client *client = *list;
-        *list = client->next_listed;
-        client->full = NULL;
-        if (!worker->ready) worker->last_ready = client;
-        client->next_listed = worker->ready;
-        worker->ready = client;
-    }
 }
 
 bool shard_awaiting_check(struct shard_worker *worker) {
@@ -122,7 +94,7 @@ static void dispatch_line(struct shard_call *call) {
     struct shard_buffer *array = shard_buffer_new(resp_inline_room(call->size));
     int result = array ? resp_inline(call->data, call->size, array->bytes, &array->size) : 0;
     if (!array) {
-        shard_client_close(worker, call->client);
+        shard_close_client(worker, call->client);
     } else if (result < 0) {
         break_off(call, result);
     } else {
@@ -131,7 +103,7 @@ static void dispatch_line(struct shard_call *call) {
         int event;
         while ((event = resp_command_scan(&client->command, array->bytes, array->size)) == RESP_SPANS) {
             if (more_spans(worker, client)) continue;
-            shard_client_close(worker, client);
+            shard_close_client(worker, client);
             break;
         }
         *call = (struct shard_call){.worker = worker, .client = client, .data = array->bytes, .size = array->size, .owner = array,
@@ -208,7 +180,7 @@ static bool waits_for_others(struct shard_worker *worker, struct shard_client *c
 static size_t parse(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                     struct shard_buffer *owner) {
     size_t at = 0;
-    while (at < size && may_go_on(worker, client)) {
+    while (at < size && shard_may_go_on(worker, client)) {
         struct resp_command *command = &client->command;
         client->alone = false;
         client->awaits = 0;
@@ -245,7 +217,7 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
             }
             at += done;
         } else if (!more_spans(worker, client)) {
-            shard_client_close(worker, client);
+            shard_close_client(worker, client);
         }
     }
     return at;
@@ -288,7 +260,7 @@ static bool keep(struct shard_worker *worker, struct shard_client *client, const
 }
 
 static void pause_or_not(struct shard_worker *worker, struct shard_client *client) {
-    if (client->socket == -1 || client->ending || client->paused || may_go_on(worker, client)) return;
+    if (client->socket == -1 || client->ending || client->paused || shard_may_go_on(worker, client)) return;
 
     client->paused = true;
     shard_client_touch(worker, client); /* to be looked at no longer */
@@ -305,7 +277,7 @@ static void parse_kept(struct shard_worker *worker, struct shard_client *client)
         client->in = NULL;
     } else if (client->socket != -1) {
         client->in_at = at;
-        if (client->scanning && !keep_spans(client)) shard_client_close(worker, client);
+        if (client->scanning && !keep_spans(client)) shard_close_client(worker, client);
     }
     shard_buffer_drop(in);
     shard_weigh_client(worker, client);
@@ -318,7 +290,7 @@ static void end_of_input(struct shard_worker *worker, struct shard_client *clien
         return;
     }
     if (size < 0 || client->left) {
-        shard_client_close(worker, client);
+        shard_close_client(worker, client);
         return;
     }
     client->finished = true;
@@ -332,7 +304,7 @@ static void end_of_input(struct shard_worker *worker, struct shard_client *clien
 static void receive_kept(struct shard_worker *worker, struct shard_client *client) {
     struct shard_buffer *in = client->in;
     if (in->size == in->room && !keep(worker, client, in->bytes + client->in_at, in->size - client->in_at)) {
-        shard_client_close(worker, client);
+        shard_close_client(worker, client);
         return;
     }
     in = client->in;
@@ -361,17 +333,26 @@ static void receive(struct shard_worker *worker, struct shard_client *client) {
     size_t at = parse(worker, client, data, (size_t)size, NULL);
     if (client->socket == -1) return;
     if (client->ending) shard_client_drop_input(client);
-    else if (at < (size_t)size && !keep(worker, client, data + at, (size_t)size - at)) shard_client_close(worker, client);
+    else if (at < (size_t)size && !keep(worker, client, data + at, (size_t)size - at)) shard_close_client(worker, client);
     shard_weigh_client(worker, client);
     pause_or_not(worker, client);
 }
 
+/* What one that leaves still sends. */
+static void ignore(struct shard_worker *worker, struct shard_client *client) {
+    size_t room;
+    char *data = shard_room(worker, &room);
+    ssize_t size = client->socket == -1 ? -1 : recv(client->socket, data, room, 0);
+    if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
+    shard_close_client(worker, client);
+}
+
 void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events) {
     if (client->leaving) {
-        shard_client_ignore(worker, client);
+        ignore(worker, client);
     } else if (client->paused || client->ending) {
         /* Whatever it has sent: there is nobody to be answered, and epoll would say so again and again. */
-        if (events & (EPOLLHUP | EPOLLERR)) shard_client_close(worker, client);
+        if (events & (EPOLLHUP | EPOLLERR)) shard_close_client(worker, client);
     } else if (client->in) {
         receive_kept(worker, client);
     } else {
@@ -388,7 +369,7 @@ bool shard_resume(struct shard_worker *worker) {
         list = client->next_listed;
         client->listed = false;
         if (!client->paused || client->socket == -1) continue;
-        if (!may_go_on(worker, client)) {
+        if (!shard_may_go_on(worker, client)) {
             wait_for(worker, client);
             continue;
         }

@@ -11,16 +11,10 @@ void shard_client_readable(struct shard_worker *worker, struct shard_client *cli
 /* Goes on with those that were paused and need not be any longer. Returns whether there was one. */
 bool shard_resume(struct shard_worker *worker);
 
-/* Those of a list, `most` at most, are looked at again. */
-void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_t most);
-
 /* Those who wait for a connection of their own are looked at from time to time. Returns whether there is one. */
 bool shard_awaiting_check(struct shard_worker *worker);
 
 void shard_client_drop_input(struct shard_client *client);
-
-/* One that is paused, if it may go on. */
-void shard_client_look_again(struct shard_worker *worker, struct shard_client *client);
 
 #endif
 #endif

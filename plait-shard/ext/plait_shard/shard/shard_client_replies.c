@@ -1,13 +1,12 @@
 /* What clients are answered: replies go out in the order of their requests. */
 #include "shard_client_replies.h"
-#include "shard_client.h"
-#include "shard_client_input.h"
+#include "shard_client_lists.h"
+#include "shard_io.h"
 #include "shard_memory.h"
 #include "shard_merge.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_tls.h"
-#include "shard_worker.h"
 
 #ifdef __linux__
 
@@ -29,14 +28,6 @@ void shard_request_forget(struct shard_worker *worker, struct shard_request *req
     shard_rope_clear(&request->reply, &worker->blocks);
 }
 
-void shard_client_touch(struct shard_worker *worker, struct shard_client *client) {
-    if (client->touched || client->socket == -1) return;
-
-    client->touched = true;
-    client->next_touched = worker->touched;
-    worker->touched = client;
-}
-
 struct shard_request *shard_request_new(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request = worker->requests;
     if (request) {
@@ -46,7 +37,7 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
         request = malloc(sizeof *request);
     }
     if (!request) {
-        shard_client_close(worker, client);
+        shard_close_client(worker, client);
         return NULL;
     }
     memset(request, 0, offsetof(struct shard_request, brief));
@@ -76,7 +67,7 @@ static void advance(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request;
     while ((request = client->first) && request->done) {
         if (client->socket == -1 || client->cut) shard_request_forget(worker, request);
-        else if (has_reply(request) && !deliver(worker, request)) shard_client_close(worker, client);
+        else if (has_reply(request) && !deliver(worker, request)) shard_close_client(worker, client);
         client->first = request->next;
         if (!client->first) client->last = NULL;
         client->in_flight--;
@@ -91,7 +82,7 @@ static void advance(struct shard_worker *worker, struct shard_client *client) {
     }
     shard_client_touch(worker, client);
     bool now = request && has_reply(request) && !worker->shard->settings.strict && !client->cut;
-    if (now && !deliver(worker, request)) shard_client_close(worker, client);
+    if (now && !deliver(worker, request)) shard_close_client(worker, client);
     if (request && request->merge) shard_merge_go_on(worker, request);
 }
 
@@ -120,7 +111,7 @@ void shard_request_take(struct shard_worker *worker, struct shard_request *reque
     bool first = client->first == request;
     if (client->socket != -1 && !client->cut) {
         bool now = first && (last || !worker->shard->settings.strict);
-        if (!feed(worker, request, bytes, now)) shard_client_close(worker, client);
+        if (!feed(worker, request, bytes, now)) shard_close_client(worker, client);
         else if (now || client->behind > worker->shard->settings.client_bytes) shard_client_touch(worker, client);
         if (!now) shard_weigh_client(worker, client);
     }
@@ -157,9 +148,9 @@ void shard_client_flush(struct shard_worker *worker, struct shard_client *client
     bool too_much = client->out.size + client->behind > worker->shard->settings.client_bytes;
     if (too_much) shard_add(worker, FIGURE_CUT, 1);
     if (lost || too_much || !shard_rope_settle(&client->out, &worker->blocks)) {
-        shard_client_close(worker, client);
+        shard_close_client(worker, client);
     } else if (client->ending && !client->out.first && (client->cut || !client->first)) {
-        if (client->finished) shard_client_close(worker, client);
+        if (client->finished) shard_close_client(worker, client);
         else shard_client_leave(worker, client);
     } else {
         watch(worker, client);

@@ -6,8 +6,6 @@
 
 #ifdef __linux__
 
-/* It has something to write. */
-void shard_client_touch(struct shard_worker *worker, struct shard_client *client);
 void shard_client_flush(struct shard_worker *worker, struct shard_client *client);
 
 /* Replies are due in the order of requests. NULL when there is no memory: the client is then closed. */

@@ -1,6 +1,7 @@
 /* See shard_info.h. */
 #include "shard_info.h"
 #include "shard_rope.h"
+#include "shard_text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,18 +1,18 @@
-/* Connections to nodes. */
+/* Connections to nodes: who waits for what, what goes out on them, and how they end. See shard_link_receive.c. */
 #include "shard_link.h"
-#include "shard_client_input.h"
+#include "shard_client_lists.h"
 #include "shard_client_replies.h"
 #include "shard_fork.h"
+#include "shard_io.h"
+#include "shard_link_parts.h"
 #include "shard_memory.h"
 #include "shard_merge.h"
 #include "shard_metrics.h"
+#include "shard_own_links.h"
 #include "shard_pinned.h"
 #include "shard_redirect.h"
-#include "shard_session.h"
-#include "shard_stream.h"
 #include "shard_tls.h"
 #include "shard_topology.h"
-#include "shard_worker.h"
 
 #ifdef __linux__
 
@@ -27,27 +27,22 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-enum { MESSAGE = 512, FIRST_WAITERS = 64, MANY_WAITERS = 4096 };
+enum { MESSAGE = 512, FIRST_WAITERS = 64 };
 
 static const char ping[] = "*1\r\n$4\r\nPING\r\n";
 
 static const double LONG = 6; /* times the patience with others */
 static const double SLOW = 1; /* seconds without progress of a node that has more than SHARD_MOST to take */
-static const double PERIOD = 0.05; /* seconds between looks at those that may take too long */
 static const double RESTED = 0.05; /* seconds without use, after which a connection is looked at before it is used */
 
 /* What a node may answer is its own affair: it is passed on, not kept. */
-static const struct resp_limits replies = {.bulk = 1ULL << 40, .elements = 1ULL << 40};
+const struct resp_limits shard_link_replies = {.bulk = 1ULL << 40, .elements = 1ULL << 40};
 
 static const struct shard_settings *settings_of(const struct shard_worker *worker) {
     return &worker->shard->settings;
 }
 
 /* ---- who waits ---- */
-
-static bool busy(const struct shard_link *link) {
-    return link->head != link->tail;
-}
 
 static bool push_waiter(struct shard_link *link, struct shard_request *request, uint32_t part) {
     if (link->tail - link->head == link->room) {
@@ -65,26 +60,8 @@ static bool push_waiter(struct shard_link *link, struct shard_request *request, 
     return true;
 }
 
-size_t shard_link_shrink(struct shard_link *link) {
-    size_t freed = link->room * sizeof *link->waiters;
-    if (busy(link) || link->room <= MANY_WAITERS) return 0;
-    free(link->waiters);
-    link->waiters = NULL;
-    link->room = link->head = link->tail = 0;
-    return freed;
-}
-
-static struct shard_waiter *waiter_at(const struct shard_link *link, uint32_t place) {
-    return &link->waiters[place & (link->room - 1)];
-}
-
 struct shard_waiter *shard_link_last(const struct shard_link *link) {
-    return waiter_at(link, link->tail - 1);
-}
-
-void shard_waiter_feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last) {
-    if (waiter->request->merge) shard_merge_feed(worker, waiter->request, waiter->part, data, size, last);
-    else shard_request_feed(worker, waiter->request, data, size, last);
+    return shard_link_waiter(link, link->tail - 1);
 }
 
 void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error) {
@@ -107,7 +84,7 @@ void shard_link_touch(struct shard_worker *worker, struct shard_link *link) {
 }
 
 /* Those for streams, and pins, are looked at by their owners. */
-static void begin_to_time(struct shard_worker *worker, struct shard_link *link) {
+void shard_link_time(struct shard_worker *worker, struct shard_link *link) {
     if (link->own || link->timed) return;
     link->timed = true;
     link->next_timed = worker->timed_links;
@@ -116,20 +93,7 @@ static void begin_to_time(struct shard_worker *worker, struct shard_link *link) 
 
 /* ---- the connection ---- */
 
-static uint32_t events_of(const struct shard_link *link) {
-    bool writes = link->out.first || (link->tls && shard_tls_wants_to_write(link->tls));
-    return (link->resting ? 0 : EPOLLIN) | (writes ? EPOLLOUT : 0);
-}
-
-void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool wanted) {
-    if (link->resting != wanted) return;
-    link->resting = !wanted;
-    link->since = worker->now;
-    if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, events_of(link), link);
-    if (wanted && link->tls) shard_tls_tell(worker, link->tls);
-}
-
-static void disconnect(struct shard_worker *worker, struct shard_link *link) {
+void shard_link_disconnect(struct shard_worker *worker, struct shard_link *link) {
     shard_tls_free(worker, link->tls);
     link->tls = NULL;
     if (link->socket != -1) shard_hang_up(worker, link->socket);
@@ -139,12 +103,12 @@ static void disconnect(struct shard_worker *worker, struct shard_link *link) {
     link->turn = SHARD_NO_TURN;
     shard_rope_clear(&link->line, &worker->blocks);
     shard_kept_clear(worker, link);
-    resp_reply_start(&link->scan, &replies);
+    resp_reply_start(&link->scan, &shard_link_replies);
 }
 
 static void fail_until(struct shard_worker *worker, struct shard_link *link, uint32_t end, const char *error) {
     while (link->head != end) {
-        struct shard_waiter waiter = *waiter_at(link, link->head++);
+        struct shard_waiter waiter = *shard_link_waiter(link, link->head++);
         shard_waiter_fail(worker, &waiter, error);
     }
 }
@@ -153,7 +117,7 @@ static void fail_all(struct shard_worker *worker, struct shard_link *link, const
     if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
     link->sender = NULL;
     shard_reads_rescue(worker, link);
-    disconnect(worker, link);
+    shard_link_disconnect(worker, link);
     shard_rope_clear(&link->out, &worker->blocks);
     shard_release_link(worker, link);
     fail_until(worker, link, link->tail, error);
@@ -176,30 +140,30 @@ static bool begin_to_connect(struct shard_worker *worker, struct shard_link *lin
  * All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. A node that has
  * answered here is dialled again with the next request: it may have closed what rested (its timeout, CLIENT KILL, a firewall).
  */
-static void give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
+void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
     char error[MESSAGE];
     shard_link_touch(worker, link);
     shard_reads_rescue(worker, link);
     shard_topology_doubt(worker);
     bool up = link->state == SHARD_UP;
     uint32_t unsent = link->head;
-    while (up && unsent != link->tail && waiter_at(link, unsent)->at < link->sent) unsent++;
+    while (up && unsent != link->tail && shard_link_waiter(link, unsent)->at < link->sent) unsent++;
     bool again = up && unsent != link->tail && !link->again && !link->own;
     bool answered = up && link->answered;
     shard_add(worker, FIGURE_FAILURES, 1);
     shard_metrics_failed(worker, link->node);
-    if (again) shard_rope_drop(&link->out, &worker->blocks, (size_t)(waiter_at(link, unsent)->at - link->sent));
+    if (again) shard_rope_drop(&link->out, &worker->blocks, (size_t)(shard_link_waiter(link, unsent)->at - link->sent));
     else shard_rope_clear(&link->out, &worker->blocks);
     if (link->sender) link->sender->stream = NULL;
     link->sender = NULL;
-    disconnect(worker, link);
+    shard_link_disconnect(worker, link);
     shard_release_link(worker, link);
     if (!again && !answered) link->retry_at = worker->now + settings_of(worker)->retry;
 
     describe(error, link, why, true);
     if (up) fail_until(worker, link, unsent, error);
     if (again) {
-        link->sent = waiter_at(link, unsent)->at;
+        link->sent = shard_link_waiter(link, unsent)->at;
         link->again = true;
         begin_to_connect(worker, link);
         return;
@@ -218,14 +182,10 @@ static const char *text_of(int number, char *room, size_t size) {
 #endif
 }
 
-void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
-    give_up(worker, link, why);
-}
-
-static void give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number) {
+void shard_link_give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number) {
     char why[MESSAGE / 2], text[MESSAGE / 4];
     snprintf(why, sizeof why, "%s: %s", what, text_of(number, text, sizeof text));
-    give_up(worker, link, why);
+    shard_link_give_up(worker, link, why);
 }
 
 static int open_socket(struct shard_worker *worker, struct shard_link *link) {
@@ -247,62 +207,12 @@ static int open_socket(struct shard_worker *worker, struct shard_link *link) {
 static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link) {
     link->state = SHARD_CONNECTING;
     link->since = worker->now;
-    begin_to_time(worker, link);
+    shard_link_time(worker, link);
     link->resting = false;
-    resp_reply_start(&link->scan, &replies);
+    resp_reply_start(&link->scan, &shard_link_replies);
     int error = open_socket(worker, link);
-    if (error) give_up_by(worker, link, "can't be reached", error);
+    if (error) shard_link_give_up_by(worker, link, "can't be reached", error);
     return error == 0;
-}
-
-/* Where nobody listens on a port of the kernel's own choice, it may choose just that one for the connection to it. */
-static bool is_to_itself(const struct shard_link *link) {
-    struct sockaddr_storage ours = {0}, theirs = {0};
-    socklen_t size = sizeof ours, other_size = sizeof theirs;
-    if (getsockname(link->socket, (struct sockaddr *)&ours, &size) != 0) return false;
-    if (getpeername(link->socket, (struct sockaddr *)&theirs, &other_size) != 0) return false;
-    return size == other_size && memcmp(&ours, &theirs, size) == 0;
-}
-
-static void shake_hands(struct shard_worker *worker, struct shard_link *link) {
-    char why[MESSAGE / 2];
-    switch (shard_tls_shake(link->tls)) {
-    case SHARD_TLS_AGAIN:
-        shard_watch(worker, link->socket, &link->events, EPOLLIN | (shard_tls_wants_to_write(link->tls) ? EPOLLOUT : 0), link);
-        break;
-    case SHARD_TLS_FAILED:
-        snprintf(why, sizeof why, "can't be spoken to over TLS: %s", shard_tls_error(link->tls));
-        give_up(worker, link, why);
-        break;
-    default:
-        shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
-        shard_link_greet(worker, link);
-    }
-}
-
-static void begin_tls(struct shard_worker *worker, struct shard_link *link) {
-    void **session = &worker->sessions[link->node - settings_of(worker)->nodes];
-    link->tls = shard_tls_connect(worker, settings_of(worker)->tls_nodes, link->socket, link, link->node->host, session);
-    if (link->tls) shake_hands(worker, link);
-    else give_up_by(worker, link, "can't be reached", ENOMEM);
-}
-
-static void end_to_connect(struct shard_worker *worker, struct shard_link *link) {
-    int error = 0;
-    socklen_t size = sizeof error;
-    getsockopt(link->socket, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (!error && is_to_itself(link)) error = ECONNREFUSED;
-    if (error) {
-        give_up_by(worker, link, "can't be reached", error);
-        return;
-    }
-    link->since = worker->now;
-    if (settings_of(worker)->tls_nodes) {
-        begin_tls(worker, link);
-    } else {
-        shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
-        shard_link_greet(worker, link);
-    }
 }
 
 /* Why the node is not asked now, or NULL. */
@@ -323,7 +233,7 @@ bool shard_link_is_well(const struct shard_worker *worker, const struct shard_li
 
 /* The node has closed it, which epoll has not told yet: what is sent there would be lost. A pin's state would be, too: it is told. */
 static bool is_closed(const struct shard_worker *worker, const struct shard_link *link) {
-    if (link->state != SHARD_UP || busy(link) || (link->pin && link->pin->settled)) return false;
+    if (link->state != SHARD_UP || shard_link_is_busy(link) || (link->pin && link->pin->settled)) return false;
     if (!link->own && worker->now - link->since < RESTED) return false;
     struct pollfd look = {.fd = link->socket, .events = POLLRDHUP};
     return poll(&look, 1, 0) == 1;
@@ -339,8 +249,8 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
         shard_waiter_fail(worker, &waiter, error);
         return false;
     }
-    if (is_closed(worker, link)) disconnect(worker, link);
-    if (!busy(link)) link->since = worker->now;
+    if (is_closed(worker, link)) shard_link_disconnect(worker, link);
+    if (!shard_link_is_busy(link)) link->since = worker->now;
     shard_metrics_asked(worker, link->node);
     if (!push_waiter(link, request, part)) {
         shard_release_link(worker, link);
@@ -348,12 +258,12 @@ bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct
         return false;
     }
     shard_link_touch(worker, link);
-    begin_to_time(worker, link);
+    shard_link_time(worker, link);
     return link->state != SHARD_DOWN || begin_to_connect(worker, link);
 }
 
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link) {
-    if (is_closed(worker, link)) disconnect(worker, link);
+    if (is_closed(worker, link)) shard_link_disconnect(worker, link);
     return link->state != SHARD_DOWN || begin_to_connect(worker, link);
 }
 
@@ -362,89 +272,6 @@ void shard_link_skip(struct shard_link *link, uint32_t replies) {
 }
 
 /* ---- what comes and goes ---- */
-
-static void disconnect_sender(struct shard_worker *worker, struct shard_link *link) {
-    link->sender->stream = NULL; /* the rest is read and dropped */
-    link->sender = NULL;
-    shard_rope_clear(&link->out, &worker->blocks);
-    disconnect(worker, link);
-}
-
-static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
-    struct shard_waiter *waiter = waiter_at(link, link->head);
-    resp_reply_start(&link->scan, &replies);
-    if (waiter->skip) {
-        waiter->skip--;
-        waiter->skipped++;
-        return;
-    }
-    link->head++;
-    link->answered = true;
-    link->again = false;
-    if (link->kept.first) shard_kept_drop(worker, link, busy(link) ? waiter_at(link, link->head)->at : link->kept_to);
-    if (!link->own) return;
-    /* Before the command was whole: what is still to come of it would be the beginning of somebody else's. */
-    if (link->sender) disconnect_sender(worker, link);
-    else if (link->unfenced) disconnect(worker, link);
-    shard_release_link(worker, link);
-}
-
-static bool take_replies(struct shard_worker *worker, struct shard_link *link, const char *data, size_t size) {
-    while (size) {
-        if (!busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
-        struct shard_waiter waiter = *waiter_at(link, link->head);
-        size_t used;
-        int event = resp_reply_scan(&link->scan, data, size, &used);
-        if (event < 0) return false;
-
-        bool last = event == RESP_REPLY;
-        enum shard_verdict verdict = SHARD_PASS;
-        struct shard_detour *detour = NULL;
-        if (link->scan.type == '-' && shard_is_redirected(worker)) {
-            verdict = shard_redirect_look(worker, link, (struct shard_bytes){data, used, NULL}, last, &detour);
-            if (link->state != SHARD_UP) return true;
-        } else if (!waiter.skip && link->turn) {
-            link->turn = SHARD_NO_TURN;
-        }
-        if (last) end_of_reply(worker, link);
-        if (last && verdict == SHARD_PASS && !waiter.skip && waiter.detour) shard_detour_end(worker, waiter.detour);
-        if (verdict == SHARD_PASS && !waiter.skip && waiter.request) shard_waiter_feed(worker, &waiter, data, used, last);
-        else if (verdict == SHARD_PASS && !waiter.skip && last) link->suspect = false;
-        if (link->pin && last && !waiter.skip) shard_pin_replied(worker, link->pin);
-        if (verdict == SHARD_TURN) shard_detour_go(worker, detour);
-        if (link->state != SHARD_UP) return true;
-        data += used;
-        size -= used;
-    }
-    return true;
-}
-
-static void receive(struct shard_worker *worker, struct shard_link *link) {
-    size_t room;
-    char *data = shard_room(worker, &room);
-    if (link->state != SHARD_UP) return; /* making room has written to it, and found it broken */
-
-    ssize_t size = shard_receive(worker, link->socket, link->tls, data, room);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (size < 0) {
-        give_up_by(worker, link, "has broken the connection", errno);
-    } else if (size == 0) {
-        give_up(worker, link, "has closed the connection");
-    } else {
-        worker->used += (size_t)size;
-        link->since = worker->now;
-        if (!take_replies(worker, link, data, (size_t)size)) give_up(worker, link, "has sent what is no reply");
-    }
-}
-
-void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events) {
-    if (link->state == SHARD_CONNECTING && link->tls) shake_hands(worker, link);
-    else if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) end_to_connect(worker, link);
-    if (link->state == SHARD_GREETING && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) shard_link_greeted(worker, link);
-    uint32_t reads = link->resting ? 0 : EPOLLIN;
-    if (link->state == SHARD_UP && events & (reads | EPOLLERR | EPOLLHUP)) receive(worker, link);
-    shard_link_touch(worker, link);
-}
 
 void shard_links_flush(struct shard_worker *worker) {
     while (worker->touched_links) {
@@ -463,9 +290,9 @@ void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
     int error = up ? shard_write(link->tls, &link->out, &worker->blocks, link->socket) : EAGAIN;
     link->sent += size - link->out.size;
     if (link->out.size != size) link->since = worker->now;
-    if (error && error != EAGAIN) give_up_by(worker, link, "has broken the connection", error);
+    if (error && error != EAGAIN) shard_link_give_up_by(worker, link, "has broken the connection", error);
     if (!shard_rope_settle(&link->out, &worker->blocks)) fail_all(worker, link, "-ERR out of memory\r\n");
-    if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, events_of(link), link);
+    if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, shard_link_events(link), link);
     shard_weigh_link(worker, link);
     if (link->blocked && link->out.size < SHARD_HIGH / 2) shard_wake(worker, &link->blocked, UINT32_MAX);
 }
@@ -491,19 +318,19 @@ static bool ask_suspect(struct shard_worker *worker, struct shard_link *link) {
 
 void shard_link_probe(struct shard_worker *worker, struct shard_link *link) {
     double patience = settings_of(worker)->timeout;
-    if (patience <= 0 || busy(link) || refusal(worker, link) || worker->now - link->since < patience / 2) return;
+    if (patience <= 0 || shard_link_is_busy(link) || refusal(worker, link) || worker->now - link->since < patience / 2) return;
     if (!push_waiter(link, NULL, 0)) return;
 
     link->since = worker->now;
     shard_link_touch(worker, link);
-    begin_to_time(worker, link);
+    shard_link_time(worker, link);
     if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) fail_all(worker, link, "");
     else if (link->state == SHARD_DOWN) begin_to_connect(worker, link);
 }
 
 /* Of the command that waits on a connection of its own. */
 static const struct shard_merge *merge_of(const struct shard_link *link) {
-    const struct shard_request *request = link->own && busy(link) ? waiter_at(link, link->head)->request : NULL;
+    const struct shard_request *request = link->own && shard_link_is_busy(link) ? shard_link_waiter(link, link->head)->request : NULL;
     return request ? request->merge : NULL;
 }
 
@@ -520,7 +347,7 @@ static double times_of(const struct shard_link *link) {
 
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
     if (link->suspect && link->state == SHARD_DOWN) return ask_suspect(worker, link);
-    if (link->state == SHARD_DOWN || (link->state == SHARD_UP && !busy(link))) return false;
+    if (link->state == SHARD_DOWN || (link->state == SHARD_UP && !shard_link_is_busy(link))) return false;
 
     const struct shard_settings *settings = settings_of(worker);
     double patience = link->state == SHARD_CONNECTING ? settings->connect_timeout : settings->timeout * times_of(link);
@@ -531,24 +358,8 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
     snprintf(why, sizeof why, "%s %g s", link->state == SHARD_UP ? "has sent nothing for" : late, patience);
     link->again = true; /* what was not sent would only wait once more */
     link->suspect = !link->own;
-    give_up(worker, link, why);
+    shard_link_give_up(worker, link, why);
     return true;
-}
-
-bool shard_links_check(struct shard_worker *worker) {
-    if (!worker->timed_links && !worker->deserted) return false;
-    if (worker->now < worker->links_at) return true;
-
-    struct shard_link *list = worker->timed_links, *next;
-    worker->links_at = worker->now + PERIOD;
-    worker->timed_links = NULL;
-    for (struct shard_link *link = list; link; link = next) {
-        next = link->next_timed;
-        link->timed = false;
-        if (shard_link_check(worker, link)) begin_to_time(worker, link);
-    }
-    if (worker->deserted) shard_lanes_free(worker);
-    return worker->timed_links || worker->deserted;
 }
 
 void shard_link_close(struct shard_worker *worker, struct shard_link *link) {

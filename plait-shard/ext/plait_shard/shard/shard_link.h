@@ -6,9 +6,6 @@
 
 #ifdef __linux__
 
-/* Gives back the memory of those who have waited, where they were many. Returns the bytes. */
-size_t shard_link_shrink(struct shard_link *link);
-
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);
 
@@ -19,15 +16,11 @@ static inline struct shard_link *shard_link_shared(const struct shard_worker *wo
 
 /* Connects it for what is sent without a request. False: it can't be, and shard_pin_lost has been told. */
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link);
-void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events);
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
 
 /* It has something to write, or may have: it is flushed in this turn. */
 void shard_link_touch(struct shard_worker *worker, struct shard_link *link);
 void shard_links_flush(struct shard_worker *worker);
-
-/* From time to time: gives up those that have taken too long, and frees lanes of nobody. Returns whether there may be some. */
-bool shard_links_check(struct shard_worker *worker);
 
 /* Asks the node whether it is well, where nobody else has asked it anything for long. */
 void shard_link_probe(struct shard_worker *worker, struct shard_link *link);
@@ -49,15 +42,11 @@ struct shard_waiter *shard_link_last(const struct shard_link *link);
 /* Whether it would be asked, as far as is known. */
 bool shard_link_is_well(const struct shard_worker *worker, const struct shard_link *link);
 
-/* Bytes of the reply that somebody waits for, and that it will not come. */
-void shard_waiter_feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last);
+/* The reply that somebody waits for will not come. */
 void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error);
 
 /* All that wait are told why; it is not tried again at once. */
 void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why);
-/* Whether it is read from, or rests. */
-void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool wanted);
-
 /* Ends the connection in the middle of a command; whoever waits is answered with that. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);
 

@@ -1,7 +1,7 @@
 /* Commands that no node is asked for. */
 #include "shard_local.h"
 #include "shard_client_replies.h"
-#include "shard_route.h"
+#include "shard_reply.h"
 
 #ifdef __linux__
 

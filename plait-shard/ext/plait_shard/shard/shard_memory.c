@@ -1,7 +1,6 @@
 /* How much a thread keeps for its clients and its nodes, and what happens when that is too much. */
 #include "shard_memory.h"
-#include "shard_client.h"
-#include "shard_link.h"
+#include "shard_link_parts.h"
 #include "shard_pinned.h"
 #include "shard_topology.h"
 
@@ -9,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { FEW = 4096 /* words of a command, or free requests, that need no memory given back */ };
+enum { MANY_WAITERS = 4096, FEW = 4096 /* words of a command, or free requests, that need no memory given back */ };
 
 static size_t held_of(const struct shard_client *client) {
     size_t held = client->out.size + client->behind + client->merged + client->in_flight * sizeof(struct shard_request);
@@ -50,7 +49,7 @@ static void close_largest(struct shard_worker *worker, size_t least, size_t enou
         next = client->after;
         if (client->socket == -1 || client->held < least) continue;
         shard_add(worker, FIGURE_CUT, 1);
-        shard_client_close(worker, client);
+        shard_close_client(worker, client);
     }
 }
 
@@ -85,12 +84,22 @@ static size_t free_requests(struct shard_worker *worker) {
     return freed * sizeof(struct shard_request);
 }
 
+/* Gives back the memory of those who have waited, where they were many. Returns the bytes. */
+static size_t shrink_link(struct shard_link *link) {
+    size_t freed = link->room * sizeof *link->waiters;
+    if (shard_link_is_busy(link) || link->room <= MANY_WAITERS) return 0;
+    free(link->waiters);
+    link->waiters = NULL;
+    link->room = link->head = link->tail = 0;
+    return freed;
+}
+
 void shard_shrink(struct shard_worker *worker) {
     shrink((void **)&worker->spans, &worker->span_room, sizeof *worker->spans);
     shrink((void **)&worker->nodes, &worker->node_room, sizeof *worker->nodes);
     worker->bytes_freed -= free_requests(worker); /* what is compared with it has not seen them */
     for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
-        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shard_link_shrink(&lane->links[i]);
+        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shrink_link(&lane->links[i]);
     }
 }
 

@@ -4,10 +4,11 @@
  */
 #include "shard_merge.h"
 #include "shard_answers.h"
-#include "shard_client.h"
+#include "shard_client_lists.h"
 #include "shard_client_replies.h"
-#include "shard_link.h"
-#include "shard_session.h"
+#include "shard_greeting.h"
+#include "shard_io.h"
+#include "shard_text.h"
 
 #ifdef __linux__
 
@@ -279,7 +280,7 @@ void shard_merge_go_on(struct shard_worker *worker, struct shard_request *reques
         size_t before = client->out.size;
         bool right = put_in_order(&sink, SHARD_HIGH);
         if (client->out.size != before) shard_client_touch(worker, client);
-        if (!sink.enough) shard_client_close(worker, client);
+        if (!sink.enough) shard_close_client(worker, client);
         else if (!right) shard_client_cut(worker, client);
     }
     read_on(worker, merge);
@@ -507,7 +508,7 @@ void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *
     if (client->socket != -1 && !client->cut) {
         complete(&sink);
         if (!first) client->behind += request->reply.size;
-        if (!sink.enough) shard_client_close(worker, client);
+        if (!sink.enough) shard_close_client(worker, client);
     }
     shard_request_feed(worker, request, "", 0, true);
 }
@@ -532,7 +533,7 @@ void shard_merge_feed(struct shard_worker *worker, struct shard_request *request
     if (client->socket != -1 && !client->cut) {
         client->behind += size;
         bool enough = shard_rope_copy(&part->got, &worker->blocks, data, size);
-        if (!enough) shard_client_close(worker, client);
+        if (!enough) shard_close_client(worker, client);
         else if (client->behind > worker->shard->settings.client_bytes) shard_client_touch(worker, client);
     }
     part->whole = last;

@@ -1,11 +1,11 @@
 /* Connections that are one client's for a while. See shard_pinned.h. */
 #include "shard_pinned.h"
-#include "shard_client.h"
+#include "shard_client_lists.h"
 #include "shard_client_replies.h"
+#include "shard_find.h"
 #include "shard_link.h"
 #include "shard_metrics.h"
-#include "shard_route.h"
-#include "shard_session.h"
+#include "shard_reply.h"
 
 #ifdef __linux__
 
@@ -48,7 +48,7 @@ struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum sh
     struct shard_pin *pin = take_idle(call->worker, call->client->lane, node);
     if (!pin) pin = new_pin(call->worker, call->client->lane, node);
     if (!pin) {
-        shard_client_close(call->worker, call->client);
+        shard_close_client(call->worker, call->client);
         return NULL;
     }
     pin->use = use;
@@ -195,6 +195,14 @@ void shard_pin_replied(struct shard_worker *worker, struct shard_pin *pin) {
     if (pin->use == SHARD_PIN_WAITS || pin->leaving) shard_pin_give_back(worker, pin);
 }
 
+void shard_transaction_drop(struct shard_worker *worker, struct shard_client *client) {
+    if (!client->transaction) return;
+
+    shard_rope_clear(&client->transaction->queue, &worker->blocks);
+    free(client->transaction);
+    client->transaction = NULL;
+}
+
 /* What was watched or subscribed to can't be taken up again without a gap: the client has to know. */
 void shard_pin_lost(struct shard_worker *worker, struct shard_pin *pin, const char *error) {
     struct shard_client *client = pin->client;
@@ -220,10 +228,6 @@ void shard_pin_leave(struct shard_worker *worker, struct shard_client *client) {
     if (probe) shard_request_feed(worker, probe, "", 0, true);
 }
 
-bool shard_pin_waits(const struct shard_client *client) {
-    return client->pin && client->pin->use == SHARD_PIN_WAITS;
-}
-
 /* ---- commands ---- */
 
 bool shard_hold_back(struct shard_call *call) {
@@ -242,12 +246,6 @@ void shard_wait(struct shard_call *call) {
     struct shard_pin *pin = shard_pin_take(call, node, SHARD_PIN_WAITS);
     call->client->alone = true;
     if (pin) shard_pin_send(call, pin);
-}
-
-bool shard_bound_takes(struct shard_call *call) {
-    const struct shard_pin *pin = call->client->pin;
-    if (call->client->locked) return shard_locked_takes(call);
-    return pin && pin->use == SHARD_PIN_SUBSCRIBED ? shard_subscription_takes(call) : shard_transaction_takes(call);
 }
 
 #endif

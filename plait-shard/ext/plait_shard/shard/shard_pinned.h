@@ -74,7 +74,9 @@ void shard_pin_lost(struct shard_worker *worker, struct shard_pin *pin, const ch
 void shard_pin_leave(struct shard_worker *worker, struct shard_client *client);
 
 /* Whether it waits for what may never come: that it has gone must be noticed meanwhile. */
-bool shard_pin_waits(const struct shard_client *client);
+static inline bool shard_pin_waits(const struct shard_client *client) {
+    return client->pin && client->pin->use == SHARD_PIN_WAITS;
+}
 
 /* The command is to be read again when all before it is answered. Returns false when all is. */
 bool shard_hold_back(struct shard_call *call);
@@ -82,12 +84,12 @@ bool shard_hold_back(struct shard_call *call);
 /* A command that waits at its node. */
 void shard_wait(struct shard_call *call);
 
+void shard_transaction_drop(struct shard_worker *worker, struct shard_client *client);
+
 /* ---- shard_transaction.c ---- */
 
 /* MULTI, EXEC, DISCARD, WATCH, UNWATCH. */
 void shard_transact(struct shard_call *call);
-void shard_transaction_drop(struct shard_worker *worker, struct shard_client *client);
-
 /* A command of one in a transaction or that watches. False: it goes its usual way. */
 bool shard_transaction_takes(struct shard_call *call);
 
@@ -107,9 +109,6 @@ void shard_subscription_lost(struct shard_worker *worker, struct shard_pin *pin,
 static inline bool shard_is_bound(const struct shard_client *client) {
     return client->pin || client->transaction || client->locked;
 }
-
-/* A command of one that is. False: it goes its usual way. */
-bool shard_bound_takes(struct shard_call *call);
 
 #endif
 #endif

@@ -238,6 +238,7 @@ enum {
 
 struct shard_worker {
     struct shard *shard;
+    void (*close_client)(struct shard_worker *worker, struct shard_client *client); /* shard_client_close */
     pthread_t thread;
     bool started;
     enum shard_kind bell_kind;
@@ -338,6 +339,14 @@ static inline void shard_add(struct shard_worker *worker, int figure, uint64_t n
     atomic_store_explicit(&worker->figures[figure], value + number, memory_order_relaxed);
 }
 
+/*
+ * Closes a client: replies for it are dropped as they come. By a pointer, since that undoes what all files below shard_client.c
+ * have begun for it, and they find that it has to be closed.
+ */
+static inline void shard_close_client(struct shard_worker *worker, struct shard_client *client) {
+    worker->close_client(worker, client);
+}
+
 static inline void shard_lane_leave(struct shard_lane *lane) {
     if (--lane->users == 0) lane->worker->deserted = true;
 }
@@ -369,9 +378,6 @@ struct shard_call {
 static inline struct shard_link *shard_link_to(const struct shard_call *call, uint32_t node) {
     return &call->client->lane->links[node];
 }
-
-/* shard.c: all threads take a turn. */
-void shard_ring(struct shard *shard);
 
 #endif
 #endif

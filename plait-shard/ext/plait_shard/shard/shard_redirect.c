@@ -1,7 +1,7 @@
 /* See shard_redirect.h. */
 #include "shard_redirect.h"
 #include "shard_link.h"
-#include "shard_metrics.h"
+#include "shard_link_parts.h"
 #include "shard_pinned.h"
 #include "shard_topology.h"
 

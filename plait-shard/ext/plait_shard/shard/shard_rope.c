@@ -1,5 +1,6 @@
 /* See shard_rope.h. */
 #include "shard_rope.h"
+#include "shard_rope.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,60 +1,26 @@
 /* Which way a command goes. */
 #include "shard_route.h"
 #include "shard_acknowledge.h"
-#include "shard_client.h"
 #include "shard_client_replies.h"
+#include "shard_find.h"
 #include "shard_hot.h"
 #include "shard_link.h"
 #include "shard_local.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
+#include "shard_reader.h"
+#include "shard_reply.h"
 #include "shard_session.h"
 #include "shard_split.h"
 #include "shard_topology.h"
 
 #ifdef __linux__
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum { MESSAGE = 1024, SHOWN = 128 };
-
-static const char ACROSS[] = "CROSSSLOT Keys in request don't hash to the same slot (%s)";
-
-/* ---- answers of our own ---- */
-
-void shard_answer(struct shard_call *call, const char *reply, size_t size) {
-    struct shard_client *client = call->client;
-    if (client->socket == -1) return;
-    if (!client->first) {
-        if (shard_rope_copy(&client->out, &call->worker->blocks, reply, size)) shard_client_touch(call->worker, client);
-        else shard_client_close(call->worker, client);
-        return;
-    }
-    struct shard_request *request = shard_request_new(call->worker, client);
-    if (request) shard_request_feed(call->worker, request, reply, size, true);
-}
-
-/* A line has neither CR nor LF in it, whatever the client has sent. */
-static size_t make_line(char *line, size_t size) {
-    for (size_t i = 1; i < size; i++) {
-        if (line[i] == '\r' || line[i] == '\n') line[i] = ' ';
-    }
-    memcpy(line + size, "\r\n", 2);
-    return size + 2;
-}
-
-void shard_refuse(struct shard_call *call, const char *format, ...) {
-    char line[MESSAGE + 2] = "-";
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(line + 1, MESSAGE - 1, format, arguments) + 1;
-    va_end(arguments);
-    shard_add(call->worker, FIGURE_ERRORS, 1);
-    shard_answer(call, line, make_line(line, size < MESSAGE ? (size_t)size : MESSAGE - 1));
-}
+enum { SHOWN = 128 };
 
 /* ---- what can't be done, in the words of Redis ---- */
 
@@ -69,7 +35,7 @@ static bool is_http(const struct shard_call *call) {
 
 static void refuse_unknown(struct shard_call *call) {
     if (is_http(call)) {
-        shard_client_close(call->worker, call->client);
+        shard_close_client(call->worker, call->client);
         return;
     }
     char arguments[SHOWN + 8];
@@ -105,103 +71,6 @@ static void send_to(struct shard_call *call, uint32_t node) {
         return;
     }
     if (link->out.size > SHARD_HIGH) call->client->full = link;
-}
-
-struct search {
-    const struct shard_call *call;
-    uint32_t node;
-    uint32_t place;
-    bool any;
-};
-
-/* Returns 1 when it is on another node than those before it, or in another slot of a cluster. */
-static int look_at(void *argument, uint32_t number) {
-    struct search *search = argument;
-    const struct shard_call *call = search->call;
-    struct resp_span word = call->words[number];
-    const struct placement *placement = &call->worker->topology->placement;
-    uint32_t place = placement_place(placement, call->data + word.at, word.size);
-    uint32_t node = placement->points[place].node;
-    bool cluster = call->worker->shard->settings.cluster;
-    bool other = search->any && (cluster ? place != search->place : node != search->node);
-    search->any = true;
-    search->node = node;
-    search->place = place;
-    return other;
-}
-
-static uint32_t first_well(const struct shard_worker *worker) {
-    const struct shard_topology *topology = worker->topology;
-    for (uint32_t i = 0; i < topology->master_count; i++) {
-        const struct shard_link *link = &worker->links[topology->masters[i]];
-        if (!link->suspect && worker->now >= link->retry_at) return topology->masters[i];
-    }
-    return topology->masters[0];
-}
-
-/* A script that names no key may use any: on one node it would be silently wrong. */
-static bool names_no_key(const struct shard_call *call) {
-    bool script = strncmp(call->command->name, "eval", 4) == 0 || strncmp(call->command->name, "fcall", 5) == 0;
-    return script && shard_word_is(call->data, call->words[2], "0");
-}
-
-/* COPY from to [DB n] [REPLACE]; the shard has one database only. */
-static bool names_a_database(const struct shard_call *call) {
-    if (strcmp(call->command->name, "copy") != 0) return false;
-    for (uint32_t i = 3; i + 1 < call->count; i++) {
-        struct resp_span number = call->words[i + 1];
-        bool none = number.size == 0 || call->data[number.at] < '0' || call->data[number.at] > '9'; /* the server says so */
-        if (shard_word_is(call->data, call->words[i], "DB")) return !none && !shard_word_is(call->data, number, "0");
-    }
-    return false;
-}
-
-static void refuse_across(struct shard_call *call) {
-    bool cluster = call->worker->shard->settings.cluster;
-    shard_refuse(call, ACROSS, cluster ? "a cluster wants keys of one command in one slot" : "they are on different nodes");
-}
-
-static bool find_keys(struct shard_call *call, uint32_t *node) {
-    const struct shard_command *command = call->command;
-    struct search search = {.call = call};
-    bool across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
-    bool elsewhere = !across && names_a_database(call);
-    bool keyless = !across && !call->worker->shard->settings.keyless && names_no_key(call);
-    if (across) refuse_across(call);
-    else if (elsewhere) shard_refuse(call, "ERR COPY to a database is denied: the shard has the database 0 only");
-    else if (keyless) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
-    call->place = search.place;
-    *node = search.any ? search.node : first_well(call->worker); /* without a key all would say that it is wrong */
-    return !across && !elsewhere && !keyless;
-}
-
-/* BY and GET name keys by patterns, which may be anywhere. */
-static bool find_sorted(struct shard_call *call, uint32_t *node) {
-    struct search search = {.call = call};
-    look_at(&search, 1);
-    for (uint32_t i = 2; i + 1 < call->count; i++) {
-        bool by = shard_word_is(call->data, call->words[i], "BY");
-        struct resp_span pattern = call->words[i + 1];
-        if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
-            bool stores = strcmp(call->command->name, "sort") == 0; /* of SORT_RO the server says that it does not */
-            if (!stores || !shard_word_is(call->data, call->words[i], "STORE")) continue;
-            if (look_at(&search, i + 1)) {
-                refuse_across(call);
-                return false;
-            }
-        } else if (memchr(call->data + pattern.at, '*', pattern.size)) {
-            shard_refuse(call, "ERR %s option of SORT denied: the keys of its pattern may be on other nodes", by ? "BY" : "GET");
-            return false;
-        }
-        i++;
-    }
-    *node = search.node;
-    call->place = search.place;
-    return true;
-}
-
-bool shard_find_node(struct shard_call *call, uint32_t *node) {
-    return call->command->way == SHARD_SORT ? find_sorted(call, node) : find_keys(call, node);
 }
 
 static void route_found(struct shard_call *call) {
@@ -307,7 +176,7 @@ static void go(struct shard_call *call) {
     case SHARD_CONFIG: case SHARD_CONFIG_MOST: configure(call); break;
     case SHARD_ALL_WAIT: shard_acknowledge(call); break;
     case SHARD_SCAN: shard_scan(call); break;
-    case SHARD_FIRST: send_to(call, first_well(call->worker)); break;
+    case SHARD_FIRST: send_to(call, shard_first_well(call->worker)); break;
     case SHARD_STREAMS: route_streams(call); break;
     case SHARD_SORT: route_found(call); break;
     case SHARD_WAITS: shard_wait(call); break;
@@ -319,12 +188,19 @@ static void go(struct shard_call *call) {
     }
 }
 
+/* A command of one whose commands may have another meaning than those of others. False: it goes its usual way. */
+static bool bound_takes(struct shard_call *call) {
+    const struct shard_pin *pin = call->client->pin;
+    if (call->client->locked) return shard_locked_takes(call);
+    return pin && pin->use == SHARD_PIN_SUBSCRIBED ? shard_subscription_takes(call) : shard_transaction_takes(call);
+}
+
 void shard_dispatch(struct shard_call *call) {
     const struct shard_command *container;
     shard_add(call->worker, FIGURE_COMMANDS, 1);
     call->command = shard_command_find(call->data, call->words, call->count, &container);
     shard_metrics_take(call->worker, call->command);
-    if (shard_is_bound(call->client) && shard_bound_takes(call)) return;
+    if (shard_is_bound(call->client) && bound_takes(call)) return;
     if (!call->command && container) refuse_subcommand(call, container);
     else if (!call->command) refuse_unknown(call);
     else if (!shard_command_fits(call->command, call->count)) {

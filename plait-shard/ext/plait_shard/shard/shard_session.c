@@ -1,8 +1,8 @@
 /* See shard_session.h. */
 #include "shard_session.h"
-#include "shard_client.h"
+#include "shard_greeting.h"
 #include "shard_pinned.h"
-#include "shard_route.h"
+#include "shard_reply.h"
 #include "shard_split.h"
 
 #ifdef __linux__
@@ -85,21 +85,8 @@ static void change_lane(struct shard_client *client, struct shard_lane *lane) {
 static bool speak(struct shard_call *call, const char *user, const char *password, bool resp3) {
     struct shard_lane *lane = shard_lane_find(call->worker, user, password, resp3);
     if (lane) change_lane(call->client, lane);
-    else shard_client_close(call->worker, call->client);
+    else shard_close_client(call->worker, call->client);
     return lane;
-}
-
-size_t shard_session_greet(const struct shard_worker *worker, const struct shard_client *client, char reply[SHARD_GREETING_ROOM]) {
-    if (!client->greets) return (size_t)snprintf(reply, SHARD_GREETING_ROOM, "+OK\r\n");
-    uint32_t redis = atomic_load_explicit(&worker->shard->redis, memory_order_relaxed);
-    char version[16];
-    int size = snprintf(version, sizeof version, "%u.%u.%u", redis >> 16 & 0xff, redis >> 8 & 0xff, redis & 0xff);
-    bool resp3 = client->lane->resp3;
-    return (size_t)snprintf(reply, SHARD_GREETING_ROOM,
-                            "%s\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$%d\r\n%s\r\n$5\r\nproto\r\n:%d\r\n"
-                            "$2\r\nid\r\n:%llu\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
-                            "$7\r\nmodules\r\n*0\r\n",
-                            resp3 ? "%7" : "*14", size, version, resp3 ? 3 : 2, (unsigned long long)client->id);
 }
 
 static void greet(struct shard_call *call) {
@@ -109,14 +96,6 @@ static void greet(struct shard_call *call) {
 }
 
 /* ---- AUTH ---- */
-
-void shard_session_settle(struct shard_client *client, bool taken) {
-    struct shard_lane *former = client->former;
-    client->former = NULL;
-    if (taken) client->locked = false;
-    shard_lane_leave(taken ? former : client->lane);
-    if (!taken) client->lane = former;
-}
 
 static size_t put_word(char *to, const char *word, size_t size) {
     size_t head = resp_write_header(to, '$', size);
@@ -132,7 +111,7 @@ static void ask_nodes(struct shard_call *call, const char *user, const char *pas
     struct shard_lane *lane = command ? shard_lane_find(call->worker, user, password, resp3) : NULL;
     if (!lane) {
         shard_buffer_drop(command);
-        shard_client_close(call->worker, client);
+        shard_close_client(call->worker, client);
         return;
     }
     command->size = resp_write_header(command->bytes, '*', 3);
@@ -164,7 +143,7 @@ static void judge_at_nodes(struct shard_call *call, struct credentials given, bo
     char *user = given.user ? copy_word(call, given.user) : strdup("default");
     char *password = copy_word(call, given.password);
     if (user && password) ask_nodes(call, user, password, resp3);
-    else shard_client_close(call->worker, call->client);
+    else shard_close_client(call->worker, call->client);
     free(user);
     free(password);
 }

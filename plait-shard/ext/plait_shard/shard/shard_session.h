@@ -9,8 +9,6 @@
 
 #ifdef __linux__
 
-enum { SHARD_GREETING_ROOM = 256 };
-
 /* ---- shard_lane.c ---- */
 
 /* That of most clients. False: no memory. */
@@ -39,12 +37,6 @@ void shard_session(struct shard_call *call);
 
 /* A command of one that has not given the password yet. False: it goes its usual way. */
 bool shard_locked_takes(struct shard_call *call);
-
-/* The nodes have taken its name and password, or not. */
-void shard_session_settle(struct shard_client *client, bool taken);
-
-/* What it is answered then. Returns the bytes. */
-size_t shard_session_greet(const struct shard_worker *worker, const struct shard_client *client, char reply[SHARD_GREETING_ROOM]);
 
 /* Who has not given the password is not listened to for long. */
 const struct resp_limits *shard_limits(const struct shard_worker *worker, const struct shard_client *client);

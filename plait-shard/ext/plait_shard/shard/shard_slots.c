@@ -3,7 +3,6 @@
  * for one node one behind another.
  */
 #include "shard_slots.h"
-#include "shard_client.h"
 #include "shard_split.h"
 #include "shard_topology.h"
 
@@ -29,7 +28,7 @@ static uint32_t group(struct shard_call *call, uint32_t step) {
     if (keys > worker->grouped_room) {
         uint64_t *grouped = realloc(worker->grouped, keys * sizeof *grouped);
         if (!grouped) {
-            shard_client_close(worker, call->client);
+            shard_close_client(worker, call->client);
             return 0;
         }
         worker->grouped = grouped;

@@ -1,13 +1,13 @@
 /* Commands that go to several nodes. */
 #include "shard_split.h"
 #include "shard_acknowledge.h"
-#include "shard_client.h"
 #include "shard_client_replies.h"
 #include "shard_link.h"
 #include "shard_merge.h"
-#include "shard_route.h"
+#include "shard_own_links.h"
+#include "shard_reader.h"
+#include "shard_reply.h"
 #include "shard_slots.h"
-#include "shard_stream.h"
 #include "shard_topology.h"
 
 #ifdef __linux__
@@ -135,7 +135,7 @@ struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way 
     } else {
         free(merge);
     }
-    if (!merge) shard_client_close(call->worker, call->client);
+    if (!merge) shard_close_client(call->worker, call->client);
     return request;
 }
 
@@ -196,7 +196,7 @@ void shard_split(struct shard_call *call) {
     } else if (call->worker->shard->settings.cluster && call->count > 1 + step) {
         shard_split_slots(call, step);
     } else if (!shard_place_keys(call, 1, step, &keys)) {
-        shard_client_close(call->worker, call->client);
+        shard_close_client(call->worker, call->client);
     } else {
         uint32_t parts = parts_needed(call->worker);
         call->alone = shard_goes_alone(call);
@@ -236,7 +236,7 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
         return;
     }
     if (!shard_place_keys(call, 1, 2, &keys)) {
-        shard_client_close(worker, call->client);
+        shard_close_client(worker, call->client);
         return;
     }
     for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {

@@ -4,11 +4,11 @@
  * answered first, and those behind it wait for its answer.
  */
 #include "shard_stream.h"
-#include "shard_client.h"
-#include "shard_client_input.h"
+#include "shard_client_lists.h"
 #include "shard_client_replies.h"
 #include "shard_link.h"
 #include "shard_metrics.h"
+#include "shard_own_links.h"
 #include "shard_pinned.h"
 #include "shard_topology.h"
 
@@ -16,59 +16,18 @@
 
 #include <stdlib.h>
 
-enum { TERMINATOR = 2, AWAKE = 16 /* of those who wait for a connection, when there is one */ };
+enum { TERMINATOR = 2 };
 
 static const double IDLE = 5; /* seconds until a connection that nobody needs is closed */
 
 /* ---- connections ---- */
-
-static struct shard_link *find_free(struct shard_worker *worker, const struct shard_lane *lane, const struct shard_node *node) {
-    struct shard_link *link = worker->streams;
-    while (link && (link->node != node || link->lane != lane || link->taken)) link = link->next;
-    return link;
-}
-
-bool shard_own_links(struct shard_worker *worker, uint32_t node) {
-    if (node != SHARD_ALL) return worker->taken[node - 1] < SHARD_OWN;
-    uint32_t at = 0;
-    while (at < worker->shard->settings.node_count && worker->taken[at] < SHARD_OWN) at++;
-    return at == worker->shard->settings.node_count;
-}
-
-struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t number) {
-    const struct shard_node *node = &worker->shard->settings.nodes[number];
-    struct shard_link *link = find_free(worker, lane, node);
-    if (!link) {
-        link = calloc(1, sizeof *link);
-        if (!link) return NULL;
-
-        link->kind = SHARD_LINK;
-        link->socket = -1;
-        link->node = node;
-        link->own = true;
-        link->lane = lane;
-        lane->users++;
-        link->next = worker->streams;
-        worker->streams = link;
-    }
-    link->taken = true;
-    worker->taken[number]++;
-    return link;
-}
-
-void shard_release_link(struct shard_worker *worker, struct shard_link *link) {
-    if (!link->taken) return;
-    link->taken = link->resting = false;
-    worker->taken[link->node - worker->shard->settings.nodes]--;
-    shard_wake(worker, &worker->awaiting, AWAKE);
-}
 
 /* Where others wait for a connection, nobody keeps one without sending anything. */
 static void hurry(struct shard_worker *worker, struct shard_link *link) {
     double patience = worker->shard->settings.timeout;
     bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN;
     if (!crowded || patience <= 0 || worker->now - link->heard < patience) return;
-    shard_client_close(worker, link->sender);
+    shard_close_client(worker, link->sender);
 }
 
 bool shard_streams_check(struct shard_worker *worker) {
@@ -133,7 +92,7 @@ bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client
     struct shard_link *link = request ? shard_take_link(worker, client->lane, node) : NULL;
     if (!link) {
         if (request) shard_request_fail(worker, request, "-ERR out of memory\r\n");
-        shard_client_close(worker, client);
+        shard_close_client(worker, client);
         return true;
     }
     shard_add(worker, FIGURE_COMMANDS, 1);
@@ -143,7 +102,7 @@ bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client
     link->sender = client;
     link->heard = worker->now;
     client->stream = link;
-    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, owner)) shard_client_close(worker, client);
+    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, owner)) shard_close_client(worker, client);
     return true;
 }
 
@@ -188,7 +147,7 @@ size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *clien
         return size;
     }
     if (link && enough && client->left == 0) enough = shard_rope_copy(&link->out, &worker->blocks, "\r\n", TERMINATOR);
-    if (!enough) shard_client_close(worker, client);
+    if (!enough) shard_close_client(worker, client);
     if (client->stream) link->heard = worker->now;
     if (client->left == 0 && client->stream) {
         client->stream = NULL;

@@ -9,13 +9,6 @@
 /* Whether what is scanned, of which `size` bytes are here, had better be forwarded while it arrives. */
 bool shard_stream_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size);
 
-/* Whether there is a connection, from 1 on, or one to each: SHARD_ALL. */
-bool shard_own_links(struct shard_worker *worker, uint32_t node);
-
-/* One that nobody else has until it was answered, or NULL: there is no memory. */
-struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t node);
-void shard_release_link(struct shard_worker *worker, struct shard_link *link);
-
 /* Only when all that the client has asked for before is answered, and there is a connection. False: there is none. */
 bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                         struct shard_buffer *owner);

@@ -3,12 +3,13 @@
  * whole. Channels are all of the first node, so that patterns match whatever is published through the shard; those of SSUBSCRIBE
  * are of the node that they belong to as keys do.
  */
-#include "shard_client.h"
+#include "shard_client_lists.h"
 #include "shard_client_replies.h"
+#include "shard_find.h"
 #include "shard_link.h"
 #include "shard_memory.h"
 #include "shard_pinned.h"
-#include "shard_route.h"
+#include "shard_reply.h"
 #include "shard_topology.h"
 
 #ifdef __linux__
@@ -86,7 +87,7 @@ static void deliver(struct shard_worker *worker, struct shard_pin *pin, const ch
     }
     note_count(pin, data, size);
     bool enough = shard_rope_refer(&client->out, &worker->blocks, data, size, pin->message);
-    if (!enough || client->out.size > worker->shard->settings.client_bytes) shard_client_close(worker, client);
+    if (!enough || client->out.size > worker->shard->settings.client_bytes) shard_close_client(worker, client);
     else shard_client_touch(worker, client);
 }
 
@@ -129,7 +130,7 @@ bool shard_pin_push(struct shard_worker *worker, struct shard_pin *pin, const ch
         bool whole = event == RESP_REPLY;
         if (whole) resp_reply_start(&pin->link.scan, &worker->shard->settings.limits);
         bool in_parts = pin->message || !whole;
-        if (in_parts && (!keep(pin, data, used) || pin->message->size > most)) shard_client_close(worker, pin->client);
+        if (in_parts && (!keep(pin, data, used) || pin->message->size > most)) shard_close_client(worker, pin->client);
         else if (in_parts && whole) deliver_kept(worker, pin);
         else if (whole) deliver(worker, pin, data, used);
         if (pin->client) shard_weigh_client(worker, pin->client);

@@ -1,5 +1,6 @@
 /* See shard_table.h. */
 #include "shard_table.h"
+#include "shard_table.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* See shard_tls.h. */
 #include "shard_tls.h"
-#include "shard_client.h"
-#include "shard_client_input.h"
-#include "shard_link.h"
+#include "shard_plane.h"
 #include "shard_tls_context.h"
 
 #ifdef __linux__
@@ -133,23 +131,22 @@ void shard_tls_tell(struct shard_worker *worker, struct shard_tls *tls) {
     worker->telling = tls;
 }
 
-void shard_tls_turn(struct shard_worker *worker) {
+void shard_tls_turn(struct shard_worker *worker, void (*hear)(struct shard_worker *worker, void *owner)) {
     struct shard_tls *list = worker->telling;
     worker->telling = NULL;
     while (list) {
         struct shard_tls *tls = list;
-        enum shard_kind *kind = tls->owner;
+        void *owner = tls->owner;
         list = tls->next_telling;
         tls->telling = false;
-        if (!kind) free(tls);
-        else if (*kind == SHARD_LINK) shard_link_event(worker, (struct shard_link *)kind, EPOLLIN);
-        else shard_client_readable(worker, (struct shard_client *)kind, EPOLLIN);
+        if (owner) hear(worker, owner);
+        else free(tls);
     }
 }
 
 bool shard_tls_check(struct shard_worker *worker) {
     while (worker->shaking_longest && worker->now >= worker->shaking_longest->ends_at) {
-        shard_client_close(worker, worker->shaking_longest->owner);
+        shard_close_client(worker, worker->shaking_longest->owner);
     }
     return worker->shaking_longest != NULL;
 }

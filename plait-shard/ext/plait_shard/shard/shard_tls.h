@@ -70,8 +70,8 @@ bool shard_tls_has_more(const struct shard_tls *tls);
 /* Its owner will be told in the next turn, if it has more. */
 void shard_tls_tell(struct shard_worker *worker, struct shard_tls *tls);
 
-/* Tells owners. Each turn. */
-void shard_tls_turn(struct shard_worker *worker);
+/* Each turn: calls `hear` for each owner that was to be told. */
+void shard_tls_turn(struct shard_worker *worker, void (*hear)(struct shard_worker *worker, void *owner));
 
 /* Closes clients that take too long to shake hands. Returns whether there are others. */
 bool shard_tls_check(struct shard_worker *worker);

@@ -159,8 +159,8 @@ void shard_tls_tell(struct shard_worker *worker, struct shard_tls *tls) {
     (void)worker, (void)tls;
 }
 
-void shard_tls_turn(struct shard_worker *worker) {
-    (void)worker;
+void shard_tls_turn(struct shard_worker *worker, void (*hear)(struct shard_worker *worker, void *owner)) {
+    (void)worker, (void)hear;
 }
 
 bool shard_tls_check(struct shard_worker *worker) {

@@ -1,8 +1,7 @@
 /* See shard_topology.h. */
 #include "shard_topology.h"
 #include "shard_fork.h"
-#include "shard_link.h"
-#include "shard_redirect.h"
+#include "shard_io.h"
 
 #ifdef __linux__
 
@@ -164,65 +163,11 @@ void shard_topology_leave(struct shard_worker *worker) {
     worker->topology = NULL;
 }
 
-/* Nobody is sent there any longer; it goes when its last answers have come. */
-static bool retire(struct shard_worker *worker, struct shard_lane *lane) {
-    bool left = false;
-    for (uint32_t i = 0; i < worker->topology->known; i++) {
-        struct shard_link *link = &lane->links[i];
-        if (worker->topology->master_of[i] != SHARD_NOBODY) continue;
-        link->suspect = false; /* nobody wants to know whether it is well */
-        if (link->state == SHARD_DOWN) continue;
-        if (link->head == link->tail) shard_link_close(worker, link);
-        else left = true;
-    }
-    return left;
-}
-
-bool shard_topology_turn(struct shard_worker *worker) {
-    bool other = atomic_load_explicit(&worker->shard->version, memory_order_acquire) != worker->version;
-    if (other) {
-        shard_topology_take_up(worker);
-        shard_detours_hurry(worker);
-        worker->retiring = true;
-    }
-    if (!worker->retiring) return false;
-
-    worker->retiring = false;
-    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) worker->retiring |= retire(worker, lane);
-    return worker->retiring;
-}
-
 uint32_t shard_topology_find(const struct shard_worker *worker, const char *label) {
     for (uint32_t i = 0; i < worker->topology->known; i++) {
         if (strcmp(worker->shard->settings.nodes[i].label, label) == 0) return i;
     }
     return SHARD_NOBODY;
-}
-
-/* ---- replicas ---- */
-
-/* Scripts are loaded into masters only. */
-static bool may_be_read_elsewhere(const struct shard_call *call) {
-    const struct shard_command *command = call->command;
-    if (!command || !(command->flags & SHARD_READONLY)) return false;
-    return strncmp(command->name, "eval", 4) != 0 && strncmp(command->name, "fcall", 5) != 0;
-}
-
-uint32_t shard_choose_reader(const struct shard_call *call, uint32_t node) {
-    struct shard_worker *worker = call->worker;
-    if (!may_be_read_elsewhere(call)) return node;
-
-    const struct shard_topology *topology = worker->topology;
-    const uint32_t *replicas = topology->replicas + topology->replicas_from[node];
-    uint32_t count = topology->replicas_from[node + 1] - topology->replicas_from[node];
-    uint32_t choices = count + (worker->shard->settings.reads == SHARD_READS_ANY);
-    uint32_t from = choices ? shard_random(worker) % choices : 0;
-    for (uint32_t i = 0; i < choices; i++) {
-        uint32_t chosen = (from + i) % choices;
-        if (chosen == count) return node;
-        if (shard_link_is_well(worker, shard_link_to(call, replicas[chosen]))) return replicas[chosen];
-    }
-    return node;
 }
 
 #endif

@@ -42,22 +42,11 @@ void shard_topology_close(struct shard *shard);
 bool shard_topology_take_up(struct shard_worker *worker);
 void shard_topology_leave(struct shard_worker *worker);
 
-/* Each turn: takes up another, if there is one. Returns whether there is something to be looked at again. */
-bool shard_topology_turn(struct shard_worker *worker);
-
 /* What is known here may be out of date: Ruby is told. */
 void shard_topology_doubt(struct shard_worker *worker);
 
 /* The number of a node with that label, or SHARD_NOBODY. */
 uint32_t shard_topology_find(const struct shard_worker *worker, const char *label);
-
-/* One of a node's replicas that is well, or itself, for a command that may only read. */
-uint32_t shard_choose_reader(const struct shard_call *call, uint32_t node);
-
-/* Where a command goes whose keys are on this node. */
-static inline uint32_t shard_reader_of(const struct shard_call *call, uint32_t node) {
-    return call->worker->shard->settings.reads == SHARD_READS_MASTER ? node : shard_choose_reader(call, node);
-}
 
 /* Who has the keys of a node that may have lost its place since. */
 static inline uint32_t shard_successor(const struct shard_worker *worker, uint32_t node) {

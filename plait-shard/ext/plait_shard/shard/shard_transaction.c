@@ -3,11 +3,11 @@
  * nothing can come between them, so that no connection need be held for a client that thinks. Only who watches keys has one of its
  * own, as the node knows of that by the connection.
  */
-#include "shard_client.h"
 #include "shard_client_replies.h"
+#include "shard_find.h"
 #include "shard_link.h"
 #include "shard_pinned.h"
-#include "shard_route.h"
+#include "shard_reply.h"
 #include "shard_topology.h"
 
 #ifdef __linux__
@@ -25,14 +25,6 @@ static void answer(struct shard_call *call, const char *line) {
 
 static bool is(const struct shard_call *call, const char *name) {
     return call->command && strcmp(call->command->name, name) == 0;
-}
-
-void shard_transaction_drop(struct shard_worker *worker, struct shard_client *client) {
-    if (!client->transaction) return;
-
-    shard_rope_clear(&client->transaction->queue, &worker->blocks);
-    free(client->transaction);
-    client->transaction = NULL;
 }
 
 /* ---- WATCH ---- */
@@ -198,7 +190,7 @@ static void queue(struct shard_call *call) {
         transaction->broken = true;
         shard_refuse(call, "ERR the transaction has more bytes than client_bytes allows");
     } else if (!shard_rope_copy(&transaction->queue, &worker->blocks, call->data, call->size)) {
-        shard_client_close(worker, call->client);
+        shard_close_client(worker, call->client);
     } else {
         transaction->count++;
         answer(call, "+QUEUED\r\n");

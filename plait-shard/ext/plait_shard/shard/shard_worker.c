@@ -2,15 +2,18 @@
 #include "shard_worker.h"
 #include "shard_client.h"
 #include "shard_client_input.h"
-#include "shard_client_replies.h"
+#include "shard_client_lists.h"
 #include "shard_drain.h"
+#include "shard_flush.h"
 #include "shard_fork.h"
 #include "shard_hot.h"
 #include "shard_link.h"
+#include "shard_link_receive.h"
 #include "shard_memory.h"
 #include "shard_metrics.h"
 #include "shard_pinned.h"
 #include "shard_redirect.h"
+#include "shard_retire.h"
 #include "shard_session.h"
 #include "shard_stream.h"
 #include "shard_tls.h"
@@ -30,7 +33,7 @@
 #include <time.h>
 
 enum { EVENTS = 512, TICK = 50 /* ms */, KEPT_BLOCKS = 128, FIRST_SPANS = 64,
-       CROWD = 16 /* clients */, DEEP = 8 /* commands of each */, NAP = 100 * 1000 /* ns */, DEEP_NAP = 2 * NAP, HELD = 16 * 1024 };
+       DEEP = 8 /* commands of each */, NAP = 100 * 1000 /* ns */, DEEP_NAP = 2 * NAP };
 
 /* Seconds. */
 static const double LONG_TURN = 200e-6;
@@ -38,8 +41,6 @@ static const double WINDOW = 2e-3;
 
 /* Commands, or KiB, a second: with less to do a thread has time for each as it comes. */
 static const double RUSH = 40000;
-
-static const double HELD_FOR = 1e-3;
 
 static const double QUIET = 0.3; /* seconds */
 static const double BETWEEN_TRIMS = 1;
@@ -49,67 +50,6 @@ static double seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-void shard_watch(struct shard_worker *worker, int socket, uint32_t *known, uint32_t events, void *owner) {
-    if (*known == events) return;
-
-    struct epoll_event event = {.events = events, .data = {.ptr = owner}};
-    epoll_ctl(worker->epoll, EPOLL_CTL_MOD, socket, &event);
-    *known = events;
-}
-
-/* A set forgets a socket by itself only once all copies of it are closed; until then it would tell of what was freed. */
-void shard_hang_up(struct shard_worker *worker, int socket) {
-    epoll_ctl(worker->epoll, EPOLL_CTL_DEL, socket, NULL);
-    shutdown(socket, SHUT_RDWR);
-    shard_close(socket);
-}
-
-char *shard_room(struct shard_worker *worker, size_t *size) {
-    if (SHARD_READ - worker->used < SHARD_READ_LEAST) shard_flush(worker);
-    *size = SHARD_READ - worker->used;
-    return worker->buffer + worker->used;
-}
-
-/*
- * Where many are served, a write for each node that has answered a part of a pipeline, or of an MGET, would cost more than all else:
- * what is short waits, for a moment, for the replies behind it.
- */
-static bool holds(struct shard_worker *worker, struct shard_client *client) {
-    bool partial = client->first && client->out.first && client->out.size < HELD && !client->out.borrowed;
-    bool going_on = client->socket != -1 && !client->ending && !client->paused;
-    bool waits = partial && going_on && worker->crowd >= CROWD;
-    if (waits && !client->held_since) client->held_since = worker->now;
-    if (waits && worker->now - client->held_since < HELD_FOR) return true;
-    client->held_since = 0;
-    return false;
-}
-
-/*
- * Nodes first: what they are asked is under way while the clients are written to. A node hears what two clients have sent on two
- * connections in the order in which it was heard here, as far as one of them has a connection of its own: who waits for an element
- * longer gets it sooner, and an EXEC is before the write behind it that would have it fail.
- */
-void shard_flush(struct shard_worker *worker) {
-    shard_pins_flush(worker, false);
-    shard_links_flush(worker);
-    shard_pins_flush(worker, true);
-    struct shard_client *held = NULL;
-    while (worker->touched) {
-        struct shard_client *client = worker->touched;
-        worker->touched = client->next_touched;
-        if (holds(worker, client)) {
-            client->next_touched = held;
-            held = client;
-        } else {
-            client->touched = false;
-            shard_client_flush(worker, client);
-        }
-    }
-    worker->touched = held;
-    /* Nothing refers to the buffer any longer. */
-    worker->used = 0;
 }
 
 /* A handshake that had to write first goes on by being read. */
@@ -195,10 +135,16 @@ static int check_times(struct shard_worker *worker) {
     return due ? TICK : -1;
 }
 
+/* As if there was something to be read. */
+static void hear_owner(struct shard_worker *worker, void *owner) {
+    if (*(enum shard_kind *)owner == SHARD_LINK) shard_link_event(worker, owner, EPOLLIN);
+    else shard_client_readable(worker, owner, EPOLLIN);
+}
+
 static void take_turn(struct shard_worker *worker, const struct epoll_event *events, int count) {
     worker->now = seconds();
     for (int i = 0; i < count; i++) take_event(worker, &events[i]);
-    if (worker->telling) shard_tls_turn(worker);
+    if (worker->telling) shard_tls_turn(worker, hear_owner);
     shard_detours_turn(worker);
     do shard_flush(worker);
     while (shard_resume(worker));
@@ -232,7 +178,7 @@ static void begin_window(struct shard_worker *worker) {
  */
 static void gather(struct shard_worker *worker) {
     if (worker->now - worker->window_began > WINDOW) begin_window(worker);
-    if (worker->crowd < CROWD || seconds() - worker->now > LONG_TURN) return;
+    if (worker->crowd < SHARD_CROWD || seconds() - worker->now > LONG_TURN) return;
     struct timespec time = {.tv_nsec = worker->deep ? DEEP_NAP : NAP};
     nanosleep(&time, NULL);
 }
@@ -262,6 +208,7 @@ static int look_at(struct shard_worker *worker, int descriptor, enum shard_kind 
 
 int shard_worker_open(struct shard_worker *worker) {
     uint32_t nodes = worker->shard->settings.node_count;
+    worker->close_client = shard_client_close;
     worker->bell_kind = SHARD_BELL;
     worker->listener_kind = SHARD_LISTENER;
     if (worker->listener == -1) return ENOMEM;
@@ -313,7 +260,7 @@ static void close_all(struct shard_worker *worker) {
     shard_lanes_close(worker);
     shard_detours_close(worker);
     forget_lists(worker);
-    shard_tls_turn(worker);
+    shard_tls_turn(worker, hear_owner);
     shard_bury(worker);
 }
 

@@ -1,0 +1,19 @@
+/* Writes what waits, at the end of a turn or when there is no room to receive into. */
+#ifndef PLAIT_SHARD_FLUSH_H
+#define PLAIT_SHARD_FLUSH_H
+
+#include "shard_plane.h"
+
+#ifdef __linux__
+
+/* Clients in a window from which on replies are held for those behind them. */
+enum { SHARD_CROWD = 16 };
+
+/* Where so many bytes at most can be received; what was received before may be gone if nobody keeps it. */
+char *shard_room(struct shard_worker *worker, size_t *size);
+
+/* Writes all that is waiting, and copies what is borrowed and could not be written. */
+void shard_flush(struct shard_worker *worker);
+
+#endif
+#endif

@@ -1,0 +1,37 @@
+/* Takes up a new topology, and closes connections to nodes that have left. */
+#include "shard_retire.h"
+#include "shard_link.h"
+#include "shard_redirect.h"
+#include "shard_topology.h"
+
+#ifdef __linux__
+
+/* Nobody is sent there any longer; it goes when its last answers have come. */
+static bool retire(struct shard_worker *worker, struct shard_lane *lane) {
+    bool left = false;
+    for (uint32_t i = 0; i < worker->topology->known; i++) {
+        struct shard_link *link = &lane->links[i];
+        if (worker->topology->master_of[i] != SHARD_NOBODY) continue;
+        link->suspect = false; /* nobody wants to know whether it is well */
+        if (link->state == SHARD_DOWN) continue;
+        if (link->head == link->tail) shard_link_close(worker, link);
+        else left = true;
+    }
+    return left;
+}
+
+bool shard_topology_turn(struct shard_worker *worker) {
+    bool other = atomic_load_explicit(&worker->shard->version, memory_order_acquire) != worker->version;
+    if (other) {
+        shard_topology_take_up(worker);
+        shard_detours_hurry(worker);
+        worker->retiring = true;
+    }
+    if (!worker->retiring) return false;
+
+    worker->retiring = false;
+    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) worker->retiring |= retire(worker, lane);
+    return worker->retiring;
+}
+
+#endif
