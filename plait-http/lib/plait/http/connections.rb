@@ -133,6 +133,8 @@ module Plait
 
       # @return [Routes]
       attr_reader :routes
+      # @return [Integer] requests that wait for a connection, or for it to be made
+      attr_reader :waiting
 
       # @param options [Options]
       # @param heads [Heads]

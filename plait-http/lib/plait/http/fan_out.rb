@@ -33,18 +33,17 @@ module Plait
         # @yieldreturn [#call, #close] the lane of a new member
         def initialize(items, limit, outcomes:, &lane)
           @items = items
-          @outcomes = outcomes
-          @lanes = Array.new([limit, items.size].min, &lane)
+          @members = Array.new([limit, items.size].min) { Member.new(self, items, lane.call, outcomes) }
           @at = -1
           @lock = Mutex.new
-          @answers = Thread::SizedQueue.new([@lanes.size * BACKLOG, 1].max)
+          @answers = Thread::SizedQueue.new([@members.size * BACKLOG, 1].max)
           @workers = []
         end
 
         # @yieldparam answer [Response, Outcome] the Response has the index of its item
         # @return [true] nothing is left behind
         def each(_deadline)
-          @lanes.size.times { |number| @workers << Mechanisms::Threads::Worker.new(number, self, @answers) }
+          @members.each_with_index { |member, number| @workers << Mechanisms::Threads::Worker.new(number, member, @answers) }
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
@@ -60,28 +59,46 @@ module Plait
           left + drain
         end
 
-        # @!group For its workers
-
-        # @return [Array(Gang, Integer, Object, Integer), nil] the next item, which has not been tried
-        # @api private
-        def pop
+        # @return [Integer, nil] the index of the next item
+        def take
           @lock.synchronize do
             index = @at += 1
-            [self, index, @items[index], 0] if index < @items.size
+            index if index < @items.size
           end
         end
 
-        # @return [Response, Outcome] the answer to an item
-        # @api private
-        def call(index, item, number, made:) # rubocop:disable Lint/UnusedMethodArgument -- a ** would be a Hash for each
-          response = @lanes[number].call(item)
-          response.index = index
-          @outcomes ? Outcome.new(index: index, item: item, value: response) : response
-        rescue Mechanisms::Interruption
-          raise
-        rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
-          Outcome.new(index: index, item: item, error: e)
+        # What one thread takes items from, with its connection.
+        class Member
+          def initialize(gang, items, lane, outcomes)
+            @gang = gang
+            @items = items
+            @lane = lane
+            @outcomes = outcomes
+          end
+
+          # @return [Array(Member, Integer, Object, Integer), nil] the next item, which has not been tried
+          def pop
+            index = @gang.take
+            return [self, index, @items[index], 0] if index
+
+            close # another thread may wait for this connection
+            nil
+          end
+
+          # @return [Response, Outcome] the answer to an item
+          def call(index, item, _number, made:) # rubocop:disable Lint/UnusedMethodArgument -- a ** would be a Hash for each
+            response = @lane.call(item)
+            response.index = index
+            @outcomes ? Outcome.new(index: index, item: item, value: response) : response
+          rescue Mechanisms::Interruption
+            raise
+          rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
+            Outcome.new(index: index, item: item, error: e)
+          end
+
+          def close = @lane.close
         end
+        private_constant :Member
 
         private
 
@@ -90,7 +107,7 @@ module Plait
         def shut(complete)
           cancel unless complete
           @workers.each(&:join)
-          @lanes.each(&:close)
+          @members.each(&:close)
         end
 
         def drain = Array.new(@answers.size) { @answers.pop }

@@ -13,6 +13,12 @@ module Plait
       # What one member of a crew sends its requests on. It keeps its connection as long as the next request is to the same
       # origin: then neither the pool is asked, nor anything made but the response.
       class Lane
+        NEVER = { Object => :never }.freeze
+        # Seconds for which a connection is kept while other requests wait for one; raising it saves a few turns of the pool,
+        # and lets the others wait longer.
+        TURN = 0.02
+        private_constant :NEVER, :TURN
+
         # One request, on a lane of its own.
         # @return [Response]
         def self.once(client, timeouts, deadline, item)
@@ -59,6 +65,8 @@ module Plait
           @index = index
           @item = item
           @used = true
+          return false if turn_over?
+
           Interception.current.nil? && @wire.relaunch(item, @volley, self)
         rescue StandardError
           false
@@ -117,7 +125,7 @@ module Plait
 
         # @return [Response, nil]
         def ask(url, pilot, deadline)
-          release if @wire && !launched? && !@wire.reusable? # its peer does not keep it any longer
+          release if @wire && !launched? && !keeps?
           take(deadline) unless @wire
           return if pilot && may_launch? && launch(url, pilot, deadline)
           return @wire.conclude if launched?
@@ -131,6 +139,8 @@ module Plait
           release unless plain && @keep && @wire.reusable?
           plain ? response : long_way(url, deadline).finish(response)
         end
+
+        def keeps? = @wire.reusable? && !turn_over?
 
         def launched? = @wire.is_a?(NativeWire) && @wire.launched?
 
@@ -151,7 +161,15 @@ module Plait
           take(deadline)
         end
 
-        def take(deadline) = @connections.checkout(@route, @timeouts, deadline) { |wire| @wire = wire }
+        def take(deadline)
+          @connections.checkout(@route, @timeouts, deadline) do |wire|
+            @wire = wire
+            @taken_at = Deadline.now
+          end
+        end
+
+        # Without it a lane would keep its connection for as long as there are items, and the others' wait would time out.
+        def turn_over? = @connections.waiting > 0 && Deadline.now - @taken_at >= TURN
 
         # @return [Boolean] see {Connections#stale?}
         def give_up
