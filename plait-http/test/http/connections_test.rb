@@ -66,7 +66,7 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
-  # Neither on the shelf nor in the pool, and however soon the next request follows.
+  # Neither in the cache nor in the pool, and however soon the next request follows.
   def test_an_answer_that_nobody_has_asked_for_is_nobodys
     there = Queue.new
     twice = lambda do |io, request|
@@ -138,7 +138,7 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
-  # On the shelf, in the pool, in a stream and in a fan-out's lane.
+  # In the cache, in the pool, in a stream and in a fan-out's slot.
   def test_an_idle_one_is_not_used_once_its_server_gives_it_up
     with_origin("/x" => always("x", fields: ["Keep-Alive: timeout=1, max=100"])) do |client, origin|
       url = origin.url("/x")
@@ -321,7 +321,7 @@ class HTTPConnectionsTest < Minitest::Test
     with_tls { |origin, tls| assert_interrupts_lose_no_socket(origin.url("/x", host: "localhost"), tls: tls, step: 9) }
   end
 
-  # ---- the shelf: where the connections of a route lie that is used all the time ----
+  # ---- the cache: where the connections of a route lie that is used all the time ----
 
   # @yieldparam warm [#call] makes the route a hot one
   def with_hot_route(**options)
@@ -336,10 +336,10 @@ class HTTPConnectionsTest < Minitest::Test
   private_constant :Interrupted
 
   # Where a method in C returns, too, Ruby looks for interrupts.
-  def test_interrupted_between_the_shelfs_hands_and_ours
+  def test_interrupted_between_the_caches_hands_and_ours
     %i[pop push].each do |step|
       with_hot_route do |client, origin, _|
-        places = client.instance_variable_get(:@connections).instance_variable_get(:@shelf).places
+        places = client.instance_variable_get(:@connections).instance_variable_get(:@cache).entries
         places.define_singleton_method(step) do |*arguments|
           singleton_class.send(:remove_method, step)
           super(*arguments).tap { Thread.current.raise(Interrupted) }
@@ -352,7 +352,7 @@ class HTTPConnectionsTest < Minitest::Test
   end
 
   # A mask of ours would go before the caller's.
-  { "from_the_pool" => [0, ->(client, url) { client.get(url) }], "on_the_shelf" => [100, ->(client, url) { client.get(url) }],
+  { "from_the_pool" => [0, ->(client, url) { client.get(url) }], "in_the_cache" => [100, ->(client, url) { client.get(url) }],
     "of_a_lane" => [0, ->(client, url) { client.fan_out([url], on: :sequence).first }] }.each do |where, (before, call)|
     define_method(:"test_an_interrupt_that_the_caller_has_masked_does_not_come_while_one_is_awaited_#{where}") do
       gate = Queue.new
@@ -375,7 +375,7 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
-  def test_who_waits_gets_what_lies_on_the_shelf
+  def test_a_request_that_waits_gets_a_cached_connection
     with_hot_route(pool: { per_key: 2, wait: 30 }) do |client, origin|
       numbers = (1..2_000).to_a
       bodies = Plait.map(numbers, on: :threads, limit: 16) { |number| client.get(origin.url("/x?#{number}")).body }
@@ -386,7 +386,7 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
-  # A waiter that comes when its neighbour has looked for waiters, and has not put its connection on the shelf yet.
+  # A waiter that comes when its neighbour has looked for waiters, and has not put its connection in the cache yet.
   def test_who_comes_in_between_is_not_overlooked
     with_hot_route(pool: { per_key: 1, wait: 20 }) do |client, origin|
       waiter = nil
@@ -403,9 +403,9 @@ class HTTPConnectionsTest < Minitest::Test
     end
   end
 
-  # Only the moment in which a connection is put on the shelf.
+  # Only the moment in which a connection is put in the cache.
   def hold(clock)
-    place = HTTP::Connections::Shelf::Place
+    place = HTTP::Connections::Cache::Entry
     original = place.instance_method(:since=)
     place.remove_method(:since=)
     place.define_method(:since=) { |_time| original.bind_call(self, clock.call) }

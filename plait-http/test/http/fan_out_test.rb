@@ -202,7 +202,7 @@ class HTTPFanOutTest < Minitest::Test
   end
 
   def test_requests_that_wait_have_no_fiber_each
-    skip("is so on Linux, in C") unless HTTP::FanOut::Pilot.possible?
+    skip("is so on Linux, in C") unless HTTP::FanOut::Waiter.possible?
     gate = Gate.new
     with_origin("/gate" => gate) do |client, origin|
       fibers = nil
@@ -279,7 +279,7 @@ class HTTPFanOutTest < Minitest::Test
       source = (1..Float::INFINITY).lazy.map { |number| origin.url("/x?#{read = number}") }
       count = 0
       client.fan_out(source, limit: 4, per_origin: 1) { break if (count += 1) == 300 }
-      assert_operator(read, :<=, 300 + (4 * HTTP::FanOut::Polite::ASIDE) + HTTP::FanOut::AHEAD + 8)
+      assert_operator(read, :<=, 300 + (4 * HTTP::FanOut::PerOrigin::DEFERRED) + HTTP::FanOut::AHEAD + 8)
       assert_equal(1, origin.connections)
     end
   end
@@ -319,7 +319,7 @@ class HTTPFanOutTest < Minitest::Test
     end
   end
 
-  { nil => HTTP::FanOut::Crew, threads: HTTP::FanOut::Gang }.each do |on, hands|
+  { nil => HTTP::FanOut::FiberPool, threads: HTTP::FanOut::ThreadPool }.each do |on, hands|
     define_method("test_memory_is_bounded_while_the_caller_is_slow_#{on || "by_itself"}") do
       with_origin do |client, origin|
         source = on ? urls(origin, 1..1_000) : (1..Float::INFINITY).lazy.map { |number| origin.url("/x?#{number}") }
@@ -342,7 +342,7 @@ class HTTPFanOutTest < Minitest::Test
         client.fan_out(endless, limit: 4) do |_response|
           before = origin.requests.size
           sleep(0.3)
-          assert_operator(origin.requests.size - before, :<=, (HTTP::FanOut::Crew::BACKLOG + 1) * 4)
+          assert_operator(origin.requests.size - before, :<=, (HTTP::FanOut::FiberPool::BACKLOG + 1) * 4)
           break
         end
       end
@@ -515,7 +515,7 @@ class HTTPFanOutTest < Minitest::Test
       with_origin do |client, origin|
         steps = Queue.new
         source = Enumerator.new do |sink|
-          sink << { url: origin.url("/x") } # not the pilot's: a member then waits for the next one
+          sink << { url: origin.url("/x") } # not the waiter's: a worker then waits for the next one
           sleep
         ensure
           sleep(0.1)

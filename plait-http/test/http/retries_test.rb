@@ -57,7 +57,7 @@ class HTTPRetriesTest < Minitest::Test
     end
   end
 
-  # Whoever holds the connection: the pool, the shelf before it, the lane of a fan-out.
+  # Wherever the connection is: the pool, the cache before it, the slot of a fan-out.
   def test_wherever_it_was_kept
     seen = Hash.new(0)
     closing = lambda do |io, request|

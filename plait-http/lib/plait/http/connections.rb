@@ -11,27 +11,27 @@ require_relative "pure_wire"
 
 module Plait
   module HTTP
-    # One HTTP/1.1 connection of a client: sends a request, receives the answer to it; of pools, redirects and retries it
-    # knows nothing. Whatever ends an exchange early closes it, so that no answer ever reaches another request.
+    # One HTTP/1.1 connection of a client: sends a request and receives its answer, without pools, redirects and retries. An
+    # exchange that ends early closes it, so that no answer ever reaches another request.
     Wire = Native.available? ? NativeWire : PureWire
 
-    # The connections of a client, kept for the next request to the same origin: in a pool, and those of the route that is
-    # used all the time on a {Shelf} before it.
+    # The connections of a client, kept for the next request to the same origin: in a pool, and for the busiest route in a
+    # {Cache} before it.
     class Connections
-      # Makes connections: by way of a proxy, with TLS, with HTTP/2, where route and options want that.
+      # Makes connections: through a proxy, with TLS, with HTTP/2, as route and options say.
       class Dialer
-        # @param options [Options]
+        NEVER = { Object => :never }.freeze
+        private_constant :NEVER
+
         def initialize(options)
           @options = options
           @lock = Mutex.new
         end
 
-        # @param route [Route]
-        # @param deadline [Deadline, nil]
-        # @yieldparam wire [Wire, HTTP2::Wire] the block's from now on; no interrupt comes before that
+        # @yieldparam wire [Wire, HTTP2::Wire] belongs to the block; no interrupt comes before that
         # @return [Wire, HTTP2::Wire]
         # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
-        # @raise [UnsupportedError] when HTTP/2 is wanted and its gem is not there
+        # @raise [UnsupportedError] for HTTP/2 without its gem
         def connect(route, deadline, &block)
           phases = Io::Connector::Phases.new
           take = ->(wire) { hand_over(wire, phases, &block) }
@@ -45,7 +45,6 @@ module Plait
           phases&.close
         end
 
-        # @return [void]
         def close = @sharing&.close
 
         private
@@ -94,7 +93,7 @@ module Plait
 
         def sharing = @sharing || @lock.synchronize { @sharing ||= http2::Sharing.new(limits: @options.limits) }
 
-        # By a gem that not everybody has.
+        # Its gem is optional.
         def http2
           Uninterruptible.run { require_relative "http2" }
           HTTP2
@@ -102,32 +101,31 @@ module Plait
       end
       private_constant :Dialer
 
-      # Idle connections of one route, taken and given back without the pool's lock: 64 threads that pass the lock on for every
+      # Idle connections of one route, taken and put back without the pool's lock: 64 threads that pass the lock on for every
       # request cost more than their requests. The pool counts these connections as busy. A call that waits for a connection
       # first returns them to the pool, and while a call waits none is put here.
-      class Shelf
+      class Cache
         # Whether Array#pop and #push are one step for other threads.
         SAFE = RUBY_ENGINE == "ruby"
 
         # A connection, and since when it is idle (monotonic seconds).
-        Place = Struct.new(:wire, :since)
+        Entry = Struct.new(:wire, :since)
 
-        # @return [Array<Place>] the newest last
-        attr_reader :places
+        # @return [Array<Entry>] the newest last
+        attr_reader :entries
 
         # @param route [Route, nil] nil: for none
         def initialize(route = nil)
           @route = route
-          @places = []
+          @entries = []
         end
 
-        # @return [Boolean]
         def for?(route) = @route.equal?(route)
       end
 
-      # Between the pool's hands and ours. Not while we wait: a mask of ours would go before the caller's.
+      # For the moment in which a connection changes its owner. Not while we wait: a mask of ours would go before the caller's.
       NEVER = { Object => :never }.freeze
-      # Requests in a row after which a route has the shelf.
+      # Requests in a row after which a route gets the cache.
       HOT = 32
       private_constant :NEVER, :HOT
 
@@ -136,58 +134,53 @@ module Plait
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
 
-      # @param options [Options]
-      # @param heads [Heads]
       def initialize(options, heads)
         @routes = Routes.new(options, heads)
         @dialer = Dialer.new(options)
         @limits = options.pool
         @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)
-        @shelf = Shelf.new
-        @on_shelf = @limits[:max_idle] || @limits[:max]
+        @cache = Cache.new
+        @most_cached = @limits[:max_idle] || @limits[:max]
         @waiting = @streak = @reused = 0
         @generation = Native.fork_generation
       end
 
       # Gives the block a connection and takes it back; one whose exchange did not come to its end is closed.
-      # @param route [Route]
-      # @param timeouts [Timeouts]
       # @param deadline [Float, nil] monotonic seconds
-      # @param anew [Boolean] whether it is to be a connection that nobody has used before
+      # @param anew [Boolean] whether it has to be a new connection
       # @yieldparam wire [Wire]
       # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
       # @return [Object] the block's value
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
       def with(route, timeouts, deadline, anew: false)
-        shelf = @shelf
-        unless shelf.for?(route) && @generation == Native.fork_generation && !anew
+        cache = @cache
+        unless cache.for?(route) && @pid == Process.pid && !anew
           return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
         end
 
-        # Ruby looks for interrupts wherever a method returns, one in C as well (vm_pop_frame), and where it jumps: what `pop`
-        # gives, or what has been pushed, is ours or the shelf's only where they are held back.
+        # Ruby looks for interrupts where a method returns, one in C as well (vm_pop_frame), and where it jumps: held back,
+        # they can't come between `pop` and the assignment.
         begin
-          place = nil
-          Thread.handle_interrupt(NEVER) { place = shelf.places.pop }
-          used = !place.nil? && fresh?(place)
+          entry = nil
+          Thread.handle_interrupt(NEVER) { entry = cache.entries.pop }
+          used = !entry.nil? && fresh?(entry)
           unless used
-            discard(place.wire) if place
-            checkout(route, timeouts, deadline) { |wire| place = Shelf::Place.new(wire) }
+            discard(entry.wire) if entry
+            checkout(route, timeouts, deadline) { |wire| entry = Cache::Entry.new(wire) }
           end
-          value = yield(place.wire, used)
+          value = yield(entry.wire, used)
           whole = true
           value
         ensure
-          Thread.handle_interrupt(NEVER) { put_back(place, shelf, whole) if place }
+          Thread.handle_interrupt(NEVER) { put_back(entry, cache, whole) if entry }
         end
       end
 
-      # As {with}, for who keeps it for longer.
-      # @yieldparam wire [Wire] for {checkin} or {discard}; no interrupt comes before the block has noted it down
-      # @return [void]
+      # As {with}, without an end.
+      # @yieldparam wire [Wire] for {checkin} or {discard}; no interrupt comes before the block has stored it
       def checkout(route, timeouts, deadline, anew: false, &take)
         @waiting += 1
-        clear(@shelf)
+        clear(@cache)
         at = earliest(@limits[:wait], deadline)
         @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew, take: take) do |&made|
           at = earliest(timeouts.connect, deadline)
@@ -197,32 +190,29 @@ module Plait
         @waiting -= 1
       end
 
-      # Brings one back whose exchange came to its end.
-      # @return [void]
+      # Returns a connection whose exchange is complete.
       def checkin(wire) = wire.reusable? ? @pool.checkin(wire) : @pool.discard(wire)
 
-      # Brings one back that is of no more use.
-      # @return [void]
       def discard(wire) = @pool.discard(wire)
 
       # @param wire [Wire] on which an exchange has just failed
       # @param used [Boolean] whether it is known to have been used before
-      # @return [Boolean] whether it had been kept, and nothing of an answer has come: the peer perhaps closed it before it
-      #   saw the request; or by HTTP/2 takes no more of them
+      # @return [Boolean] whether it had been kept, and no byte of an answer has come: perhaps the peer closed it before it
+      #   saw the request, or takes no more requests by HTTP/2
       def stale?(wire, used: false) = !wire.received? && (used || @pool.reused?(wire) || sent_away?(wire))
 
       # @return [Hash{Symbol => Integer}] see {Io::Pool#statistics}
       def statistics
-        clear(@shelf)
-        @pool.statistics.merge(reused: @reused) { |_, pool, shelf| pool + shelf }
+        clear(@cache)
+        @pool.statistics.merge(reused: @reused) { |_, pool, cache| pool + cache }
       end
 
       # @return [void]
       def close
-        shelf = @shelf
-        @shelf = Shelf.new
+        cache = @cache
+        @cache = Cache.new
         @closed = true
-        clear(shelf)
+        clear(cache)
         @pool.close
         @dialer.close
       end
@@ -236,31 +226,31 @@ module Plait
         wire = nil
         checkout(route, timeouts, deadline, anew: anew) { |taken| wire = taken }
         yield wire
-      ensure # (one whose exchange was broken off has closed itself)
-        Uninterruptible.run { checkin(wire) if wire }
+      ensure # (a connection whose exchange was broken off has closed itself)
+        Thread.handle_interrupt(NEVER) { checkin(wire) if wire }
       end
 
-      def put_back(place, shelf, whole)
-        keeps = whole && place.wire.reusable? && !@waiting.positive? && shelf.places.size < @on_shelf
-        return checkin(place.wire) unless keeps
+      def put_back(entry, cache, whole)
+        keeps = whole && entry.wire.reusable? && !@waiting.positive? && cache.entries.size < @most_cached
+        return checkin(entry.wire) unless keeps
 
-        place.since = Deadline.now
-        shelf.places.push(place)
-        clear(shelf) if @waiting.positive? || !@shelf.equal?(shelf) # who came meanwhile has not seen it there
+        entry.since = Deadline.now
+        cache.entries.push(entry)
+        clear(cache) if @waiting.positive? || !@cache.equal?(cache) # a call that came meanwhile has not seen it
       end
 
       # In the child of a fork all connections are the parent's.
       def promote(route)
         start_anew if @generation != Native.fork_generation
         return @streak = 0 unless route.equal?(@last) || (@last = route).nil?
-        return if (@streak += 1) < HOT || @closed || !Shelf::SAFE
+        return if (@streak += 1) < HOT || @closed || !Cache::SAFE
 
-        Uninterruptible.run { change_shelf(Shelf.new(route)) }
+        Thread.handle_interrupt(NEVER) { change_cache(Cache.new(route)) }
       end
 
-      def change_shelf(shelf)
-        former = @shelf
-        @shelf = shelf
+      def change_cache(cache)
+        former = @cache
+        @cache = cache
         @streak = 0
         clear(former)
       end
@@ -268,23 +258,23 @@ module Plait
       def start_anew
         @generation = Native.fork_generation
         @waiting = 0
-        clear(@shelf)
+        clear(@cache)
       end
 
       # However short it was idle: a second answer to the last request would be taken for the one to the next.
-      def fresh?(place)
+      def fresh?(entry)
         @reused += 1
         idle_timeout = @limits[:idle_timeout]
-        !place.wire.stale? && (idle_timeout.nil? || Deadline.now - place.since < idle_timeout)
+        !entry.wire.stale? && (idle_timeout.nil? || Deadline.now - entry.since < idle_timeout)
       end
 
-      # Brings back what is there, for others to have.
-      def clear(shelf)
-        return if shelf.places.empty?
+      # Returns its connections to the pool.
+      def clear(cache)
+        return if cache.entries.empty?
 
-        Uninterruptible.run do
-          while (place = shelf.places.pop)
-            checkin(place.wire)
+        Thread.handle_interrupt(NEVER) do
+          while (entry = cache.entries.pop)
+            checkin(entry.wire)
           end
         end
       end

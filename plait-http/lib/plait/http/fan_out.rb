@@ -9,53 +9,51 @@ require "plait/mechanisms/options"
 require "plait/mechanisms/threads"
 require "plait/values/errors"
 require "plait/values/outcome"
-require "plait/values/uninterruptible"
-require_relative "fan_out/crew"
-require_relative "fan_out/feed"
-require_relative "fan_out/lane"
+require_relative "fan_out/fiber_pool"
+require_relative "fan_out/sources"
+require_relative "fan_out/slot"
 require_relative "options"
 
 module Plait
   module HTTP
-    # Many requests at once, their responses handed over one by one: on a {Crew} of fibers in the calling thread, a {Gang} of
-    # threads, or any other mechanism. See {Client#fan_out}.
+    # Many requests at once, their responses handed over one by one: on a {FiberPool} in the calling thread, a {ThreadPool}, or
+    # any other mechanism. See {Client#fan_out}.
     class FanOut
-      # Threads that take requests from one Array, each with a connection that it keeps: what {Crew} is for fibers. Through
-      # `Plait.map(on: :threads)` a request costs three times as much, for it goes from one thread to another twice, and so
-      # does the GVL.
-      class Gang
-        # Answers that wait for the caller, for each thread; then the threads wait too.
+      # Threads that take requests from one Array, each with a connection that it keeps. Through `Plait.map(on: :threads)` a
+      # request costs three times as much, for it goes from one thread to another twice, and so does the GVL.
+      class ThreadPool
+        # Answers that wait for the caller, for each thread; beyond it the threads wait too.
         BACKLOG = 8
 
         # @param items [Array]
         # @param limit [Integer] threads at most
         # @param outcomes [Boolean] whether successes are handed over as outcomes too
-        # @yieldreturn [#call, #close] the lane of a new member
-        def initialize(items, limit, outcomes:, &lane)
+        # @yieldreturn [Slot] of a new worker
+        def initialize(items, limit, outcomes:, &slot)
           @items = items
-          @members = Array.new([limit, items.size].min) { Member.new(self, items, lane.call, outcomes) }
+          @workers = Array.new([limit, items.size].min) { Worker.new(self, items, slot.call, outcomes) }
           @at = -1
           @lock = Mutex.new
-          @answers = Thread::SizedQueue.new([@members.size * BACKLOG, 1].max)
-          @workers = []
+          @answers = Thread::SizedQueue.new([@workers.size * BACKLOG, 1].max)
+          @threads = []
         end
 
         # @yieldparam answer [Response, Outcome] the Response has the index of its item
         # @return [true] nothing is left behind
         def each(_deadline)
-          @members.each_with_index { |member, number| @workers << Mechanisms::Threads::Worker.new(number, member, @answers) }
+          @workers.each_with_index { |worker, number| @threads << Mechanisms::Threads::Worker.new(number, worker, @answers) }
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
           Uninterruptible.run { shut(complete) }
         end
 
-        # Ends what is in flight.
-        # @return [Array<Response, Outcome>] answers that nobody has taken
+        # Ends all requests in flight.
+        # @return [Array<Response, Outcome>] answers that the caller has not taken
         def cancel
           @lock.synchronize { @at = @items.size }
-          left = drain # who waits for room has it now
-          Mechanisms::Threads::Worker.stop(@workers)
+          left = drain # a thread that waits for room goes on
+          Mechanisms::Threads::Worker.stop(@threads)
           left + drain
         end
 
@@ -68,17 +66,17 @@ module Plait
         end
 
         # What one thread takes items from, with its connection.
-        class Member
-          def initialize(gang, items, lane, outcomes)
-            @gang = gang
+        class Worker
+          def initialize(pool, items, slot, outcomes)
+            @pool = pool
             @items = items
-            @lane = lane
+            @slot = slot
             @outcomes = outcomes
           end
 
-          # @return [Array(Member, Integer, Object, Integer), nil] the next item, which has not been tried
+          # @return [Array(Worker, Integer, Object, Integer), nil] the next item, which has not been tried
           def pop
-            index = @gang.take
+            index = @pool.take
             return [self, index, @items[index], 0] if index
 
             close # another thread may wait for this connection
@@ -87,7 +85,7 @@ module Plait
 
           # @return [Response, Outcome] the answer to an item
           def call(index, item, _number, made:) # rubocop:disable Lint/UnusedMethodArgument -- a ** would be a Hash for each
-            response = @lane.call(item)
+            response = @slot.call(item)
             response.index = index
             @outcomes ? Outcome.new(index: index, item: item, value: response) : response
           rescue Mechanisms::Interruption
@@ -96,26 +94,26 @@ module Plait
             Outcome.new(index: index, item: item, error: e)
           end
 
-          def close = @lane.close
+          def close = @slot.close
         end
-        private_constant :Member
+        private_constant :Worker
 
         private
 
-        # However often the caller is interrupted: no lane is closed while a thread has it, and none is left. It takes as long
-        # as {Mechanisms::Threads::Worker} gives a cancelled item.
+        # No slot is closed while a thread has it, however often the caller is interrupted. It takes as long as
+        # {Mechanisms::Threads::Worker} gives a cancelled item.
         def shut(complete)
           cancel unless complete
-          @workers.each(&:join)
-          @members.each(&:close)
+          @threads.each(&:join)
+          @workers.each(&:close)
         end
 
         def drain = Array.new(@answers.size) { @answers.pop }
       end
 
-      # Requests in flight on fibers and threads, where nothing else is said.
+      # Requests in flight on fibers and threads by default.
       LIMIT = 64
-      # Items of a source that is no Array, read before somebody takes them.
+      # Items of a lazy source that are read ahead.
       AHEAD = 256
       OPTIONS = %i[limit deadline on_error progress].freeze
       private_constant :OPTIONS
@@ -124,7 +122,7 @@ module Plait
       # @param requests [Enumerable<String, URI, Request, Hash>]
       # @param timeouts [Timeouts] of each request
       # @param per_origin [Integer, nil] requests in flight to one origin
-      # @param on [Symbol, Array<Symbol>, nil] nil: fibers, where Ruby has such that wait together
+      # @param on [Symbol, Array<Symbol>, nil] nil: fibers, where Ruby's can wait together
       # @param options [Hash] limit, deadline, on_error and progress of {Plait.map}
       # @raise [UsageError]
       def initialize(client, requests, timeouts:, per_origin: nil, on: nil, **options)
@@ -158,22 +156,21 @@ module Plait
 
       # @yieldparam answer [Response, Outcome]
       def each(&receiver)
-        if crew? then by_hands(Crew.new(source, limit, outcomes: collect?, piloted: @per_origin.nil?) { lane }, &receiver)
-        elsif gang? then by_hands(Gang.new(@requests, limit, outcomes: collect?) { lane }, &receiver)
+        if fibers? then on_pool(FiberPool.new(source, limit, outcomes: collect?, waits: @per_origin.nil?) { slot }, &receiver)
+        elsif threads? then on_pool(ThreadPool.new(@requests, limit, outcomes: collect?) { slot }, &receiver)
         else by_mechanism(&receiver)
         end
       end
 
-      def crew? = @on.nil? || @on == :fibers
+      def fibers? = @on.nil? || @on == :fibers
 
-      def gang? = @on == :threads && @requests.is_a?(Array)
+      def threads? = @on == :threads && @requests.is_a?(Array)
 
-      # @param hands [Crew, Gang]
-      def by_hands(hands)
+      def on_pool(pool)
         progress = @options.progress
-        ended = hands.each(@options.deadline) do |answer|
+        ended = pool.each(@options.deadline) do |answer|
           failed = answer.is_a?(Outcome) && !answer.ok?
-          raise failure(hands, answer) if failed && !tolerable?(answer.error)
+          raise failure(pool, answer) if failed && !tolerable?(answer.error)
 
           progress&.call(@done += 1, size)
           yield(answer) if !failed || collect?
@@ -183,23 +180,23 @@ module Plait
 
       def leave_behind = (raise DeadlineExceeded, Mechanisms::Executor::LEFT_BEHIND if @options.on_error == :raise)
 
-      # `exit`, Interrupt and NoMemoryError are never a request's private affair.
+      # `exit`, Interrupt and NoMemoryError end all requests.
       def tolerable?(error)
         @options.on_error != :raise && (error.is_a?(StandardError) || error.is_a?(ScriptError))
       end
 
       # A connection that is kept counts as one to its origin.
-      def lane = Lane.new(@client, @timeouts, @options.deadline, keep: @per_origin.nil?)
+      def slot = Slot.new(@client, @timeouts, @options.deadline, keep: @per_origin.nil?)
 
-      # What the others had to say meanwhile goes with it.
-      def failure(hands, outcome)
-        others = hands.cancel.filter_map { |answer| answer.error if answer.is_a?(Outcome) }
+      # With the errors of the other requests.
+      def failure(pool, outcome)
+        others = pool.cancel.filter_map { |answer| answer.error if answer.is_a?(Outcome) }
         Failure.mark(outcome, suppressed: others)
       end
 
       def by_mechanism
-        lane = ->(request) { Lane.once(@client, @timeouts, @options.deadline, request) }
-        coordinator = Mechanisms::Coordinator.new(Mechanisms.fetch(@on), @requests, @options, lane)
+        slot = ->(request) { Slot.once(@client, @timeouts, @options.deadline, request) }
+        coordinator = Mechanisms::Coordinator.new(Mechanisms.fetch(@on), @requests, @options, slot)
         coordinator.each do |outcome|
           outcome.value.index = outcome.index if outcome.value
           yield(collect? ? outcome : outcome.value)
@@ -212,11 +209,13 @@ module Plait
 
       def source
         source = plain_source(@options.on_error == :raise)
-        @per_origin ? Polite.new(source, @per_origin, limit, base: @client.settings.base) : source
+        @per_origin ? PerOrigin.new(source, @per_origin, limit, base: @client.settings.base) : source
       end
 
       def plain_source(strict)
-        @requests.is_a?(Array) ? List.new(@requests) : Feed.new(@requests, AHEAD, deadline: @options.deadline, strict: strict)
+        return ArraySource.new(@requests) if @requests.is_a?(Array)
+
+        LazySource.new(@requests, AHEAD, deadline: @options.deadline, strict: strict)
       end
 
       def size
@@ -243,7 +242,7 @@ module Plait
       def check_per_origin(number)
         whole = number.nil? || (number.is_a?(Integer) && number.positive?)
         raise UsageError, "per_origin: must be a whole number from 1, not #{number.inspect}" unless whole
-        return number if number.nil? || crew?
+        return number if number.nil? || fibers?
 
         raise UsageError, "per_origin: is for fan_out on fibers; with on: #{@on.inspect} give the client " \
                           "pool: {per_key: #{number}}"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms/fibers/pool"
+require "plait/mechanisms/interruption"
 require "plait/mechanisms/scheduler"
 require "plait/mechanisms/time_limit"
 require "plait/values/errors"
@@ -8,15 +9,39 @@ require "plait/values/errors"
 module Plait
   module HTTP
     class FanOut
-      # Where the fibers of a crew run: on the loop that the calling fiber lives on already, whoever's it is, or on one that
-      # turns in the calling thread while its caller waits.
+      # The work of one fiber on the loop of a pool. What it raises is the caller's.
+      module Job
+        # In a fiber; never raises.
+        def run
+          @fiber = Fiber.current
+          work unless @cancelled
+        rescue Mechanisms::Interruption => e
+          @pool.abort(e) unless @cancelled
+        rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
+          @pool.abort(e)
+        ensure
+          @fiber = nil
+          leave
+        end
+
+        # A job that has not started yet does nothing.
+        def cancel
+          return if @cancelled # a second interruption would cut its `ensure` parts short
+
+          @cancelled = true
+          fiber = @fiber or return
+          @pool.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
+        end
+      end
+
+      # The loop that the fibers of a pool run on: that of the calling fiber, or one that runs in the calling thread while the
+      # caller waits.
       class Loop
-        # Puts the loop's own turn to an end.
-        module Nudge
+        # Ends the current turn of the loop.
+        module EndOfTurn
           def self.dispatch(_scheduler) = nil
         end
 
-        # @return [Loop]
         # @raise [UnsupportedError]
         def self.for_caller = Fiber.current_scheduler ? Shared.new : new
 
@@ -30,10 +55,10 @@ module Plait
         # @return [void]
         def finished = @scheduler.finished
 
-        # Lets the fibers run until the block is true; it is asked again after each {#nudge}.
+        # Lets the fibers run until the block is true; {#wake_caller} has it called again.
         def wait(&condition) = @scheduler.run_until(&condition)
 
-        # As {wait}, for so many seconds at most.
+        # As {wait}, with a time limit.
         def wait_briefly(seconds, &condition)
           over = false
           alarm = @scheduler.after(seconds) { over = true }
@@ -42,8 +67,8 @@ module Plait
           alarm&.cancel
         end
 
-        # Called by a fiber: whoever is in {#wait} looks again.
-        def nudge = @scheduler.ready(Nudge)
+        # Called by a fiber: the caller in {#wait} looks again.
+        def wake_caller = @scheduler.ready(EndOfTurn)
 
         # Suspends the current fiber.
         # @yieldparam place [Object] for {#wake}
@@ -53,10 +78,10 @@ module Plait
         def wake(place) = @scheduler.wake(place)
 
         # Raises an exception in a fiber where it waits.
-        # @yieldreturn [Boolean] whether it still concerns that fiber
+        # @yieldreturn [Boolean] whether the fiber still waits for it
         def interrupt(fiber, exception, &block) = @scheduler.interrupt(fiber, exception, &block)
 
-        # Waits for fibers that the caller or its source has started by Fiber.schedule and left behind.
+        # Waits for fibers that the caller or its source has started by Fiber.schedule.
         # @param deadline [Deadline, nil]
         # @return [Boolean] whether they ended in time
         def await_rest(deadline)
@@ -66,8 +91,8 @@ module Plait
           @scheduler.idle?
         end
 
-        # Ends the loop: cancels the fibers left behind, and gives all `ensure` parts a bounded time.
-        # @param grace [Numeric] seconds
+        # Ends the loop: cancels the fibers that are left.
+        # @param grace [Numeric] seconds for their `ensure` parts
         def close(grace)
           return unless @own
 
@@ -95,7 +120,7 @@ module Plait
                                   "a blocking one; make it inside one: Fiber.schedule { Plait::HTTP.fan_out(...) }"
         end
 
-        # The calling fiber is one of the loop's own.
+        # The loop of the calling fiber.
         class Shared < Loop
           def wait
             park { |place| @waiting = place } until yield
@@ -109,7 +134,7 @@ module Plait
             nil
           end
 
-          def nudge
+          def wake_caller
             place = @waiting
             @waiting = nil
             wake(place) if place

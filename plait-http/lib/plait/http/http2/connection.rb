@@ -2,8 +2,7 @@
 
 require_relative "call"
 require "plait/io/channel"
-require "plait/native"
-require_relative "crew"
+require_relative "callers"
 require_relative "session"
 require_relative "../headers"
 require_relative "../upload"
@@ -36,8 +35,8 @@ module Plait
           @phases = phases
           @limits = limits || Protocols::HTTP1::Limits.new
           @session = Session.new
-          @crew = Crew.new(@channel, @session) { |call, reason| complaint(call, reason) }
-          @generation = Native.fork_generation
+          @callers = Callers.new(@channel, @session) { |call, reason| complaint(call, reason) }
+          @pid = Process.pid
         end
 
         # @return [Io::TLS::Socket, BasicSocket]
@@ -72,7 +71,7 @@ module Plait
           exchange(fields, timeouts, deadline) do |call|
             yield call if block_given?
             ask(call, fields, body)
-            @crew.await(call) { call.answer.complete? }
+            @callers.await(call) { call.answer.complete? }
             respond(call, call.answer.take)
           end
         end
@@ -84,7 +83,7 @@ module Plait
           exchange(fields, timeouts, deadline, streamed: true) do |call|
             yield call if block_given?
             ask(call, fields, body)
-            @crew.await(call) { call.answer.status }
+            @callers.await(call) { call.answer.status }
             [respond(call, nil), call]
           end
         end
@@ -96,38 +95,38 @@ module Plait
         def read_piece(call)
           piece = nil
           call.move
-          @crew.await(call) { (piece = take(call)) || call.answer.complete? }
+          @callers.await(call) { (piece = take(call)) || call.answer.complete? }
           piece
         end
 
         # Ends what {open} has begun.
         # @return [void]
         # @api private
-        def drop(call) = foreign? ? abandon : @crew.leave(call)
+        def drop(call) = foreign? ? abandon : @callers.leave(call)
 
         # @return [Boolean] whether another request can be made on it
-        def usable? = !foreign? && !@crew.over? && !@session.draining?
+        def usable? = !foreign? && !@callers.over? && !@session.draining?
 
         # @return [Boolean] whether the peer has said that it takes no more requests here, which it may at any time
         def sent_away? = @session.sent_away?
 
         # Looks at it, with a system call or two. Whoever waits on it looks all the time.
         # @return [Boolean] whether it is of no more use
-        def stale? = foreign? || @crew.look
+        def stale? = foreign? || @callers.look
 
         # @return [Integer] requests under way
         def size = @session.calls.size
 
         # @return [Boolean]
-        def closed? = @crew.over?
+        def closed? = @callers.over?
 
         # Says goodbye and closes it. Who waits on it gets {ConnectionClosed}.
         # @return [void]
-        def close = foreign? ? abandon : @crew.close("was closed on this side")
+        def close = foreign? ? abandon : @callers.close("was closed on this side")
 
         # Closes our descriptor of a connection that somebody else goes on using.
         # @return [void]
-        def abandon = @crew.abandon
+        def abandon = @callers.abandon
 
         def inspect = "#<#{self.class} #{@endpoint} #{closed? ? "closed" : "#{size} under way"}>"
 
@@ -157,14 +156,14 @@ module Plait
         # nginx refuses a stream with a body on a connection on which its settings are not acknowledged yet.
         def ask(call, fields, body)
           await_greeting(call) if body && !@session.greeted?
-          @crew.open(call) { @session.open(call, fields, last: body.nil?) }
+          @callers.open(call) { @session.open(call, fields, last: body.nil?) }
           send_body(call, body) if body
           call.sent
         end
 
         def await_greeting(call)
           call.await_greeting
-          @crew.await(call) { @session.greeted? }
+          @callers.await(call) { @session.greeted? }
           call.await_place
         end
 
@@ -188,7 +187,7 @@ module Plait
         # @return [Integer, nil] bytes; nil when the answer is complete
         def send_some(call, bytes, last: false)
           size = nil
-          @crew.await(call) { call.answer.complete? || (size = pass(call, bytes, last)) }
+          @callers.await(call) { call.answer.complete? || (size = pass(call, bytes, last)) }
           size
         end
 

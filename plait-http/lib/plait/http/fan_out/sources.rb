@@ -3,15 +3,16 @@
 require "plait/mechanisms/interruption"
 require "plait/values/errors"
 require_relative "../url"
+require_relative "loop"
 
 module Plait
   module HTTP
     class FanOut
-      # A source that gives out so many requests to one origin at once. What has to wait for its origin is put aside, and the
-      # next request to another one goes first.
-      class Polite
-        # Requests put aside, for each of those in flight; then it is not looked further.
-        ASIDE = 16
+      # A source that bounds the requests in flight to one origin. A request that has to wait is deferred, and the next request
+      # to another origin goes first.
+      class PerOrigin
+        # Requests deferred, for each one in flight; beyond it the source is read no further.
+        DEFERRED = 16
         PREFIX = %r{\Ahttps?://[^/?#]+}i
         KNOWN = 10_000
         private_constant :PREFIX, :KNOWN
@@ -19,40 +20,40 @@ module Plait
         # @return [Object] the item that was taken last
         attr_reader :item
 
-        # @param source [List, Feed]
-        # @param number [Integer] at once
-        # @param limit [Integer] in flight in all
+        # @param source [ArraySource, LazySource]
+        # @param number [Integer] requests in flight to one origin
+        # @param limit [Integer] requests in flight in all
         # @param base [URL, nil]
         def initialize(source, number, limit, base: nil)
           @source = source
           @number = number
-          @room = limit * ASIDE
+          @room = limit * DEFERRED
           @base = base
           @busy = Hash.new(0)
-          @aside = Hash.new { |hash, origin| hash[origin] = [] }
+          @deferred = Hash.new { |hash, origin| hash[origin] = [] }
           @size = 0
           @ready = []
           @parked = []
           @known = {}
         end
 
-        # @return [Integer, nil] the index of the {item} that was taken, once there is one; nil: there is none
+        # Waits for an item.
+        # @return [Integer, nil] the index of the {item} that was taken; nil: there is none
         def take
           loop do
-            index = from_aside || from_source
+            index = from_deferred || from_source
             return index if index
             return if @closed || (@size.zero? && @source.over?)
 
-            @crew.loop.park { |place| @parked << place } if @size.positive?
+            @pool.loop.park { |place| @parked << place } if @size.positive?
           end
         end
 
-        # An item that was taken is done with.
-        # @return [void]
+        # Called when an item that was taken has its answer.
         def done(item)
           origin = origin_of(item) or return
           @busy.delete(origin) if (@busy[origin] -= 1).zero?
-          @ready << origin if @aside.key?(origin)
+          @ready << origin if @deferred.key?(origin)
           over? ? wake_all : wake
         end
 
@@ -60,15 +61,15 @@ module Plait
 
         def over? = @size.zero? && @source.over?
 
-        def open(crew)
-          @crew = crew
-          @source.open(crew)
+        def open(pool)
+          @pool = pool
+          @source.open(pool)
         end
 
         def close
           @closed = true
           @size = 0
-          @aside.clear
+          @deferred.clear
           @ready.clear
           @source.close
           wake_all
@@ -76,16 +77,16 @@ module Plait
 
         private
 
-        def from_aside
+        def from_deferred
           while (origin = @ready.shift)
-            index = from(origin) if @aside.key?(origin) && @busy[origin] < @number
+            index = from(origin) if @deferred.key?(origin) && @busy[origin] < @number
             return index if index
           end
         end
 
         def from(origin)
-          index, @item = @aside[origin].shift
-          @aside.delete(origin) if @aside[origin].empty?
+          index, @item = @deferred[origin].shift
+          @deferred.delete(origin) if @deferred[origin].empty?
           @size -= 1
           @busy[origin] += 1
           index
@@ -96,14 +97,14 @@ module Plait
           while @size < @room && (index = @source.take)
             @item = @source.item
             origin = origin_of(@item)
-            return index if origin.nil? || claim(origin)
+            return index if origin.nil? || take_place(origin)
 
-            @aside[origin] << [index, @item]
+            @deferred[origin] << [index, @item]
             @size += 1
           end
         end
 
-        def claim(origin)
+        def take_place(origin)
           return false unless @busy[origin] < @number
 
           @busy[origin] += 1
@@ -115,17 +116,17 @@ module Plait
 
         def wake
           place = @parked.pop
-          @crew.loop.wake(place) if place
+          @pool.loop.wake(place) if place
         end
 
-        # @return [String, nil] nil for what is no request: whoever sends it will say so
+        # @return [String, nil] nil for an object that is no request: sending it raises
         def origin_of(item)
           url = item.is_a?(Hash) ? item[:url] : item
           return url.origin.prefix if url.respond_to?(:origin) && !url.is_a?(String)
 
           prefix = url.to_s[PREFIX]
           prefix ? (@known[prefix] ||= look_up(prefix)) : @base&.origin&.prefix
-        rescue UsageError, ArgumentError, Encoding::CompatibilityError # the last two of bytes that are no text, or wide ones
+        rescue UsageError, ArgumentError, Encoding::CompatibilityError # the last two: bytes that are no text, or UTF-16
           nil
         end
 
@@ -135,8 +136,8 @@ module Plait
         end
       end
 
-      # A source that is an Array: whoever takes finds the next item at once. Items that are added meanwhile are taken too.
-      class List
+      # A source that is an Array: {take} never waits. Items that are added meanwhile are taken too.
+      class ArraySource
         # @return [Object] the one that was taken last
         attr_reader :item
 
@@ -156,27 +157,25 @@ module Plait
           index
         end
 
-        # As {take}, which never waits here.
         alias take_now take
 
-        # @return [Boolean] whether another member would find something to do
+        # @return [Boolean] whether another worker would find an item
         def more? = @at < @items.size
 
         # @return [Boolean] whether nothing is left and nothing will come
         def over? = !more?
 
-        def open(_crew) = nil
+        def open(_pool) = nil
 
-        # An item that was taken is done with.
         def done(_item) = nil
 
-        # Gives nothing out any more.
+        # No item is taken any more.
         def close = @at = Float::INFINITY
       end
-      private_constant :List
+      private_constant :ArraySource
 
-      # Calls a block at a moment, in a fiber of whichever scheduler there is.
-      class AlarmClock
+      # Calls a block at a deadline, in a fiber of the current scheduler.
+      class Alarm
         # @param loop [Loop]
         # @param deadline [Deadline]
         def initialize(loop, deadline, &block)
@@ -199,23 +198,24 @@ module Plait
           @loop.finished
         end
 
-        # @return [void]
         def stop
           @stopped = true
           fiber = @fiber or return
           @loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
         end
       end
-      private_constant :AlarmClock
+      private_constant :Alarm
 
-      # A source that may be lazy, slow or endless. It is read in a fiber of its own, a few items ahead: while it waits for
-      # its next item the members go on.
-      class Feed
+      # A source that may be lazy, slow or endless. A fiber of its own reads it, a few items ahead: while it waits for its next
+      # item the workers go on.
+      class LazySource
+        include Job
+
         # @return [Object] the one that was taken last
         attr_reader :item
 
         # @param items [#each_entry]
-        # @param ahead [Integer] items that are read before somebody takes them
+        # @param ahead [Integer] items that are read before a worker takes them
         # @param deadline [Deadline, nil] after which it is read no further
         # @param strict [Boolean] whether it is an error that it was not read to its end
         def initialize(items, ahead, deadline: nil, strict: true)
@@ -228,12 +228,13 @@ module Plait
           @index = -1
         end
 
-        # @return [Integer, nil] the index of the {item} that was taken, once there is one; nil: there is none
+        # Waits for an item.
+        # @return [Integer, nil] the index of the {item} that was taken; nil: there is none
         def take
           while @items.empty?
             return if @finished
 
-            @crew.loop.park { |place| @idle << place }
+            @pool.loop.park { |place| @idle << place }
           end
           @item = @items.shift
           read_on if @items.size <= @ahead / 2
@@ -247,31 +248,16 @@ module Plait
 
         def over? = @finished && @items.empty?
 
-        # @param crew [Crew]
-        def open(crew)
-          @crew = crew
-          @clock = AlarmClock.new(crew.loop, @deadline) { expire } if @deadline
-          crew.loop.spawn(self)
+        # @param pool [FiberPool]
+        def open(pool)
+          @pool = pool
+          @clock = Alarm.new(pool.loop, @deadline) { expire } if @deadline
+          pool.loop.spawn(self)
         end
 
-        # In a fiber; never raises.
-        def run
-          @fiber = Fiber.current
-          read unless @finished
-        rescue Mechanisms::Interruption => e
-          @crew.abort(e) unless @finished
-        rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
-          @crew.abort(e)
-        ensure
-          @fiber = nil
-          finish
-          @crew.loop.finished
-        end
-
-        # An item that was taken is done with.
         def done(_item) = nil
 
-        # Gives nothing out any more.
+        # No item is taken any more.
         def close
           @items.clear
           stop
@@ -279,7 +265,12 @@ module Plait
 
         private
 
-        def read
+        def leave
+          finish
+          @pool.loop.finished
+        end
+
+        def work
           @source.each_entry do |item|
             break if @finished
 
@@ -289,41 +280,37 @@ module Plait
 
         def offer(item)
           @items << item
-          @idle.empty? ? @crew.hire : @crew.loop.wake(@idle.pop)
-          @crew.loop.park { |place| @waiting = place } if @items.size >= @ahead
+          @idle.empty? ? @pool.add_worker : @pool.loop.wake(@idle.pop)
+          @pool.loop.park { |place| @waiting = place } if @items.size >= @ahead
         end
 
         def read_on
           place = @waiting or return
           @waiting = nil
-          @crew.loop.wake(place)
+          @pool.loop.wake(place)
         end
 
-        # What was read is still given out: whoever takes it will find that it is too late.
+        # The items that were read are still taken; their slots raise DeadlineExceeded.
         def expire
           return if @finished
 
           stop
           finish
-          @crew.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
+          @pool.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
         end
 
         def stop
           @finished = true
           @clock&.stop
-          fiber = @fiber
-          return if fiber.nil? || @stopped
-
-          @stopped = true # a second interruption would cut short what the source does at its end
-          @crew.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
+          cancel
         end
 
-        # Whoever waits for an item leaves.
+        # Workers that wait for an item leave.
         def finish
           @finished = true
           @clock&.stop
-          @crew.loop.wake(@idle.pop) until @idle.empty?
-          @crew.loop.nudge
+          @pool.loop.wake(@idle.pop) until @idle.empty?
+          @pool.loop.wake_caller
         end
       end
     end

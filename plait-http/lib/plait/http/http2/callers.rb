@@ -10,7 +10,7 @@ module Plait
       # sent can be, the others sleep. There is no thread and no fiber besides theirs: an idle connection is a descriptor.
       #
       # Whoever leaves, however he does (an answer, a timeout, a kill, a cancellation), gives his work to one who sleeps.
-      class Crew
+      class Callers
         # Times that one reads without waiting, before others get their turn.
         TURN = 16
         # Interrupts are held back where the session is between two states. Nothing in there waits.
@@ -50,7 +50,7 @@ module Plait
         rescue IOError => e
           raise @complaint.call(call, e)
         ensure
-          locked { step_aside(call) }
+          locked { hand_on(call) }
         end
 
         # Waits for a stream, and opens it in the order in which they came.
@@ -74,7 +74,7 @@ module Plait
             @queue.delete(call)
             @session.abandon(call) unless @over
             push
-            step_aside(call)
+            hand_on(call)
           end
         end
 
@@ -177,7 +177,7 @@ module Plait
         end
 
         # Gives its work to one who sleeps.
-        def step_aside(call)
+        def hand_on(call)
           put_down(call)
           return release if @over
 

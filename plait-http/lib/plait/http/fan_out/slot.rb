@@ -10,22 +10,22 @@ require "plait/values/uninterruptible"
 module Plait
   module HTTP
     class FanOut
-      # What one member of a crew sends its requests on. It keeps its connection as long as the next request is to the same
-      # origin: then neither the pool is asked, nor anything made but the response.
-      class Lane
+      # One of the requests in flight, with its connection. It keeps the connection while the next request is to the same
+      # origin: then only the response is made, and the pool is not used.
+      class Slot
         NEVER = { Object => :never }.freeze
-        # Seconds for which a connection is kept while other requests wait for one; raising it saves a few turns of the pool,
-        # and lets the others wait longer.
+        # Seconds for which a connection is kept while other requests wait for one; raising it lets them wait longer, and
+        # uses the pool less often.
         TURN = 0.02
         private_constant :NEVER, :TURN
 
-        # One request, on a lane of its own.
+        # One request, on a slot of its own.
         # @return [Response]
         def self.once(client, timeouts, deadline, item)
-          lane = new(client, timeouts, deadline)
-          lane.call(item)
+          slot = new(client, timeouts, deadline)
+          slot.call(item)
         ensure
-          lane&.close
+          slot&.close
         end
 
         # @param client [Client]
@@ -45,34 +45,30 @@ module Plait
         # @return [Object]
         attr_reader :item
 
-        # Gives it the item that is next.
-        # @return [void]
         def load(index, item)
           @index = index
           @item = item
         end
 
         # @param item [String, URI, Request, Hash]
-        # @param pilot [Pilot, nil] who may have the answer instead of us
-        # @return [Response, nil] nil: the request is on its way, and the pilot has the lane
-        # @raise [Error]
-        # @raise [DeadlineExceeded]
-        def call(item, pilot = nil) = @deadline ? in_time { forward(item, pilot) } : forward(item, pilot)
+        # @param waiter [Waiter, nil] may take the answer instead
+        # @return [Response, nil] nil: the request is on its way, and the waiter has the slot
+        # @raise [Error, DeadlineExceeded]
+        def call(item, waiter = nil) = @deadline ? in_time { forward(item, waiter) } : forward(item, waiter)
 
-        # After an answer that the pilot has: sends the request for the next item, if it can be done without waiting.
-        # @return [Boolean] whether it is on its way; else it is to be {call}ed
+        # After an answer that the waiter took: sends the request for the next item, if it can be done without waiting.
+        # @return [Boolean] false: use {call}
         def relay(index, item)
           @index = index
           @item = item
           @used = true
           return false if turn_over?
 
-          Interception.current.nil? && @wire.relaunch(item, @volley, self)
+          Interception.current.nil? && @wire.relaunch(item, @batch, self)
         rescue StandardError
           false
         end
 
-        # @return [void]
         def close
           @index = @item = nil
           release
@@ -80,13 +76,13 @@ module Plait
 
         private
 
-        def forward(item, pilot)
+        def forward(item, waiter)
           plain = item.is_a?(String) && Interception.current.nil?
-          return straight(item, pilot) if launched? || (plain && @route&.serves?(item))
+          return straight(item, waiter) if launched? || (plain && @route&.serves?(item))
 
           release
           @route = plain ? @connections.routes.plain(item) : nil
-          @route ? straight(item, pilot) : careful(item)
+          @route ? straight(item, waiter) : careful(item)
         end
 
         def in_time
@@ -114,9 +110,9 @@ module Plait
           end
         end
 
-        def straight(url, pilot)
+        def straight(url, waiter)
           deadline = launched? ? @wire.ends : limit
-          response = ask(url, pilot, deadline)
+          response = ask(url, waiter, deadline)
         rescue Error => e
           long_way(url, deadline).recover(e, stale: give_up)
         else
@@ -124,10 +120,10 @@ module Plait
         end
 
         # @return [Response, nil]
-        def ask(url, pilot, deadline)
+        def ask(url, waiter, deadline)
           release if @wire && !launched? && !keeps?
           take(deadline) unless @wire
-          return if pilot && may_launch? && launch(url, pilot, deadline)
+          return if waiter && may_launch? && launch(url, waiter, deadline)
           return @wire.conclude if launched?
 
           @wire.get(url, @route.offset, @route.block, @timeouts, deadline)
@@ -147,15 +143,15 @@ module Plait
         def may_launch? = @wire.is_a?(NativeWire) && @wire.prompt? && !@wire.launched?
 
         # @return [Boolean] whether it is on its way
-        def launch(url, pilot, deadline)
-          @volley = pilot.volley
-          return pilot.start if @wire.launch(url, @route.prefix, @route.block, @timeouts, @deadline, @volley, self)
+        def launch(url, waiter, deadline)
+          @batch = waiter.batch
+          return waiter.start if @wire.launch(url, @route.prefix, @route.block, @timeouts, @deadline, @batch, self)
 
           renew(deadline) if @wire.closed? && !launched?
           false
         end
 
-        # Bytes have come on it that nobody had asked for, or its end.
+        # The peer has closed the connection, or has sent bytes that belong to no request.
         def renew(deadline)
           release
           take(deadline)
@@ -168,7 +164,7 @@ module Plait
           end
         end
 
-        # Without it a lane would keep its connection for as long as there are items, and the others' wait would time out.
+        # Without it a slot would keep its connection while there are items, and the wait of other slots would time out.
         def turn_over? = @connections.waiting > 0 && Deadline.now - @taken_at >= TURN
 
         # @return [Boolean] see {Connections#stale?}
