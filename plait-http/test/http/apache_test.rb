@@ -57,7 +57,8 @@ class HTTPApacheTest < Minitest::Test
       apache.put("a.txt", TEXT)
       url = "#{apache.url}/a.txt"
       response = client.get(url)
-      assert_equal([HTTP::Codings.accept.include?("br") ? "br" : "gzip", TEXT], [response["content-encoding"], response.body])
+      coding = HTTP.const_get(:Codings).accept.include?("br") ? "br" : "gzip"
+      assert_equal([coding, TEXT], [response["content-encoding"], response.body])
       { "gzip" => ->(body) { Zlib.gunzip(body) }, "identity" => ->(body) { body } }.each do |coding, decode|
         assert_equal(TEXT, decode.call(client.get(url, headers: { "Accept-Encoding" => coding }).body), coding)
       end

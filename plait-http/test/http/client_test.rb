@@ -268,8 +268,10 @@ class HTTPClientTest < Minitest::Test
   def test_it_knows_the_options_of_others
     require "plait/io/tls"
     names = ->(*classes) { classes.flat_map { |one| one.instance_method(:initialize).parameters.map(&:last) } }
-    assert_equal(names[Io::TLS::Client], HTTP::Options::TLS)
-    assert_equal(names[Io::Connector, Io::Connector.const_get(:SocketOptions)] - %i[tls options], HTTP::Options::CONNECTOR)
+    options = HTTP.const_get(:Options)
+    assert_equal(names[Plait::Io::TLS::Client], options::TLS)
+    of_sockets = Plait::Io::Connector.const_get(:SocketOptions)
+    assert_equal(names[Plait::Io::Connector, of_sockets] - %i[tls options], options::CONNECTOR)
   end
 
   def test_each_limit_can_be_raised

@@ -6,7 +6,7 @@ require "plait/http"
 require "plait/http/codings"
 
 class HTTPCodingsTest < Minitest::Test
-  Codings = Plait::HTTP::Codings
+  Codings = Plait::HTTP.const_get(:Codings)
   PLAIN = (("Straße, häufig. " * 40).b + Random.new(1).bytes(1500)).freeze
   MEGABYTE = 1 << 20
 

@@ -12,7 +12,7 @@ class HTTPConnectionsTest < Minitest::Test
   include Support::Interrupts
 
   HTTP = Plait::HTTP
-  Routes = HTTP::Connections::Routes
+  Routes = HTTP.const_get(:Connections)::Routes
 
   # ---- kept and bounded ----
 
@@ -405,7 +405,7 @@ class HTTPConnectionsTest < Minitest::Test
 
   # Only the moment in which a connection is put in the cache.
   def hold(clock)
-    place = HTTP::Connections::Cache::Entry
+    place = HTTP.const_get(:Connections)::Cache::Entry
     original = place.instance_method(:since=)
     place.remove_method(:since=)
     place.define_method(:since=) { |_time| original.bind_call(self, clock.call) }

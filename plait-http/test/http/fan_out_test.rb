@@ -10,6 +10,7 @@ class HTTPFanOutTest < Minitest::Test
   include Support::Interrupts
 
   HTTP = Plait::HTTP
+  FanOut = HTTP.const_get(:FanOut)
   MECHANISMS = RUBY_ENGINE == "ruby" ? [nil, :fibers, :threads, :hybrid, :sequence, :processes] : [:threads, :sequence]
 
   # Answers when it is told to, and knows how many wait.
@@ -202,7 +203,7 @@ class HTTPFanOutTest < Minitest::Test
   end
 
   def test_requests_that_wait_have_no_fiber_each
-    skip("is so on Linux, in C") unless HTTP::FanOut::Waiter.possible?
+    skip("is so on Linux, in C") unless FanOut::Waiter.possible?
     gate = Gate.new
     with_origin("/gate" => gate) do |client, origin|
       fibers = nil
@@ -279,7 +280,7 @@ class HTTPFanOutTest < Minitest::Test
       source = (1..Float::INFINITY).lazy.map { |number| origin.url("/x?#{read = number}") }
       count = 0
       client.fan_out(source, limit: 4, per_origin: 1) { break if (count += 1) == 300 }
-      assert_operator(read, :<=, 300 + (4 * HTTP::FanOut::PerOrigin::DEFERRED) + HTTP::FanOut::AHEAD + 8)
+      assert_operator(read, :<=, 300 + (4 * FanOut::PerOrigin::DEFERRED) + FanOut::AHEAD + 8)
       assert_equal(1, origin.connections)
     end
   end
@@ -314,12 +315,12 @@ class HTTPFanOutTest < Minitest::Test
         break if got.size == 1_000
       end
       assert_equal((1..1_000).map { |number| text(number) }.size, got.uniq.size)
-      assert_operator(read, :<, 1_000 + HTTP::FanOut::AHEAD + 50)
+      assert_operator(read, :<, 1_000 + FanOut::AHEAD + 50)
       assert_idle(client)
     end
   end
 
-  { nil => HTTP::FanOut::FiberPool, threads: HTTP::FanOut::ThreadPool }.each do |on, hands|
+  { nil => FanOut::FiberPool, threads: FanOut::ThreadPool }.each do |on, hands|
     define_method("test_memory_is_bounded_while_the_caller_is_slow_#{on || "by_itself"}") do
       with_origin do |client, origin|
         source = on ? urls(origin, 1..1_000) : (1..Float::INFINITY).lazy.map { |number| origin.url("/x?#{number}") }
@@ -342,7 +343,7 @@ class HTTPFanOutTest < Minitest::Test
         client.fan_out(endless, limit: 4) do |_response|
           before = origin.requests.size
           sleep(0.3)
-          assert_operator(origin.requests.size - before, :<=, (HTTP::FanOut::FiberPool::BACKLOG + 1) * 4)
+          assert_operator(origin.requests.size - before, :<=, (FanOut::FiberPool::BACKLOG + 1) * 4)
           break
         end
       end

@@ -8,7 +8,7 @@ require "plait/http"
 require "plait/http/request"
 
 class HTTPFormTest < Minitest::Test
-  Form = Plait::HTTP::Form
+  Form = Plait::HTTP.const_get(:Form)
 
   {
     "fields" => [{ a: 1, "b" => :two }, "a=1&b=two"],

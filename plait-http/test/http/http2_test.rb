@@ -21,7 +21,7 @@ class HTTP2Test < Minitest::Test
   Io = Plait.const_get(:Io)
   include IoCases
 
-  H2 = Plait::HTTP.const_defined?(:HTTP2, false) ? Plait::HTTP::HTTP2 : nil
+  H2 = Plait::HTTP.const_defined?(:HTTP2, false) ? Plait::HTTP.const_get(:HTTP2) : nil
   Timeouts = Plait::HTTP::Timeouts
   CA = Certificates::Authority.new
   LEAF = CA.issue("DNS:localhost", "IP:127.0.0.1")
@@ -582,7 +582,7 @@ class HTTP2Test < Minitest::Test
       assert_equal([false, false, true], [wire.sent?, wire.received?, wire.reusable?])
       response = wire.get("#{url}/echo/x#fragment", url.bytesize, "Host: localhost\r\nX-One: 1\r\n", Timeouts.new, nil)
       assert_equal(["/echo/x 1 HTTP/2.0", "#{url}/echo/x#fragment"], [response.body, response.url])
-      upload = Plait::HTTP::Upload.wrap(["a", "b"].each)
+      upload = Plait::HTTP.const_get(:Upload).wrap(["a", "b"].each)
       head = "POST /echo/y HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
       assert_equal("/echo/y  HTTP/2.0", wire.call(head, upload, 0, Timeouts.new, nil).body)
       assert_equal([true, true, true, false], [wire.sent?, wire.received?, wire.reusable?, wire.stale?])

@@ -118,7 +118,7 @@ class HTTPMultipartTest < Minitest::Test
   end
 
   def test_as_an_upload
-    upload = Plait::HTTP::Upload.wrap(form = Multipart.new(a: "1"))
+    upload = Plait::HTTP.const_get(:Upload).wrap(form = Multipart.new(a: "1"))
     assert_equal([form.size, form.content_type, true], [upload.size, upload.content_type, upload.replayable?])
     assert_equal(bytes(form), bytes(upload))
   end

@@ -11,7 +11,7 @@ if Plait.const_get(:Native).available?
   class NativeResponseTest < Minitest::Test
     include ResponseCases
 
-    Response = Plait::HTTP::NativeResponse
+    Response = Plait::HTTP.const_get(:NativeResponse)
     MEMBERS = %i[body url phases trailers request index].freeze
 
     def response_class = Response
@@ -20,7 +20,7 @@ if Plait.const_get(:Native).available?
       ours, theirs = UNIXSocket.pair
       theirs.write(bytes)
       theirs.close_write
-      wire = Plait::HTTP::NativeWire.new(ours)
+      wire = Plait::HTTP.const_get(:NativeWire).new(ours)
       wire.call("GET / HTTP/1.1\r\nHost: origin\r\n\r\n", nil, kind, nil, nil)
     ensure
       [wire, theirs].each(&:close)

@@ -4,10 +4,10 @@ require "test_helper"
 require "support/fresh_ruby"
 require_relative "wire_cases"
 
-if defined?(Plait::HTTP::NativeVolley)
+if Plait::HTTP.const_defined?(:NativeVolley)
   # A wire that launches what it is to get, and concludes what a volley does not take in by itself: all that holds for a wire
   # that waits by itself must hold for it.
-  class LaunchedWire < Plait::HTTP::NativeWire
+  class LaunchedWire < Plait::HTTP.const_get(:NativeWire)
     def self.name = superclass.name
 
     def get(url, offset, block, timeouts, deadline)
@@ -24,7 +24,7 @@ if defined?(Plait::HTTP::NativeVolley)
     private
 
     def in_volley
-      volley = Plait::HTTP::NativeVolley.new
+      volley = Plait::HTTP.const_get(:NativeVolley).new
       yield(volley)
     ensure
       volley.evacuate
@@ -64,7 +64,7 @@ if defined?(Plait::HTTP::NativeVolley)
       end
     end
 
-    def wire_to(server) = HTTP::NativeWire.new(server.connect, endpoint: "tcp://origin:80")
+    def wire_to(server) = HTTP.const_get(:NativeWire).new(server.connect, endpoint: "tcp://origin:80")
 
     def launch(wire, volley, path: "/1", timeouts: PATIENT, passenger: wire)
       wire.launch("http://origin#{path}", "http://origin", BLOCK, timeouts, nil, volley, passenger)
@@ -74,7 +74,7 @@ if defined?(Plait::HTTP::NativeVolley)
     def aloft
       Plait.run(on: :fibers) do |scope|
         scope.async do
-          volley = HTTP::NativeVolley.new
+          volley = HTTP.const_get(:NativeVolley).new
           yield(volley, scope)
         ensure
           volley&.close
@@ -150,7 +150,7 @@ if defined?(Plait::HTTP::NativeVolley)
     def test_elsewhere_than_on_our_loop_nothing_is_launched
       RawServer.open(ORIGIN) do |server|
         wire = wire_to(server)
-        volley = HTTP::NativeVolley.new
+        volley = HTTP.const_get(:NativeVolley).new
         refute_predicate(volley, :open?)
         refute(launch(wire, volley))
         aloft do |other|
@@ -287,7 +287,7 @@ if defined?(Plait::HTTP::NativeVolley)
     # The request goes where there is no room for it: the rest is sent by whoever concludes.
     def test_what_could_not_be_sent_at_once
       ours, theirs = UNIXSocket.pair
-      wire = HTTP::NativeWire.new(ours)
+      wire = HTTP.const_get(:NativeWire).new(ours)
       junk = ours.write_nonblock("x" * 1_000_000)
       aloft do |volley, scope|
         refute(launch(wire, volley, path: "/#{"y" * 10_000}"))
@@ -380,7 +380,7 @@ if defined?(Plait::HTTP::NativeVolley)
       Thread.new do
         Fiber.set_scheduler(scheduler = Plait::Scheduler.new)
         Fiber.schedule do
-          volley = HTTP::NativeVolley.new
+          volley = HTTP.const_get(:NativeVolley).new
           20.times { launch(wire_to(server), volley, timeouts: HTTP::Timeouts.new(first_byte: 60)) }
           volley.each_landed { nil }
         end
@@ -392,9 +392,9 @@ if defined?(Plait::HTTP::NativeVolley)
       require "plait"
       require "socket"
       ours, theirs = UNIXSocket.pair
-      wire = Plait::HTTP::NativeWire.new(ours)
+      wire = Plait::HTTP.const_get(:NativeWire).new(ours)
       Plait.run(on: :fibers) do
-        volley = Plait::HTTP::NativeVolley.new
+        volley = Plait::HTTP.const_get(:NativeVolley).new
         wire.launch("http://o/", "http://o", "", nil, nil, volley, wire)
         child = fork do
           wire.conclude

@@ -31,7 +31,7 @@ if Plait.const_get(:Native).available?
       ours, theirs = UNIXSocket.pair
       server = fork { answer(theirs, ours, parts) }
       theirs.close
-      yield(wire = Plait::HTTP::NativeWire.new(ours))
+      yield(wire = Plait::HTTP.const_get(:NativeWire).new(ours))
     ensure
       wire&.close
       Process.wait(server)
@@ -108,7 +108,7 @@ if Plait.const_get(:Native).available?
         end
       end
       RawServer.open(script) do |server|
-        wire = Plait::HTTP::NativeWire.new(server.connect)
+        wire = Plait::HTTP.const_get(:NativeWire).new(server.connect)
         responses = Array.new(6) { get(wire) }
         wire.close
         responses.shift
@@ -126,7 +126,7 @@ if Plait.const_get(:Native).available?
         bytes = mutated(samples.sample(random: random).b, random)
         cuts = Array.new(random.rand(4)) { random.rand(bytes.bytesize + 1) }.sort
         way = %i[get whole_by_pieces].sample(random: random)
-        native, pure = [Plait::HTTP::NativeWire, Plait::HTTP::PureWire].map { |twin| outcome(twin, bytes, cuts, way) }
+        native, pure = [Plait::HTTP.const_get(:NativeWire), Plait::HTTP.const_get(:PureWire)].map { |twin| outcome(twin, bytes, cuts, way) }
         assert_equal(pure, native, "#{way} of #{bytes[0, 300].inspect} cut at #{cuts}")
       end
     end

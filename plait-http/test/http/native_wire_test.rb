@@ -7,7 +7,7 @@ if Plait.const_get(:Native).available?
   class NativeWireTest < Minitest::Test
     include WireCases
 
-    def wire_class = Plait::HTTP::NativeWire
+    def wire_class = Plait::HTTP.const_get(:NativeWire)
 
     # Timeouts of another kind are asked in the midst of it.
     def test_a_url_that_changes_meanwhile_is_refused

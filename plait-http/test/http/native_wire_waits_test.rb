@@ -19,7 +19,7 @@ if Plait.const_get(:Native).available?
       end
     end
 
-    def wire_to(server) = Plait::HTTP::NativeWire.new(server.connect, endpoint: "tcp://origin:80")
+    def wire_to(server) = Plait::HTTP.const_get(:NativeWire).new(server.connect, endpoint: "tcp://origin:80")
 
     def get(wire, path = "/", timeouts = Timeouts.new) = wire.get(path, 0, "Host: origin\r\n", timeouts, nil)
 
@@ -141,14 +141,14 @@ if Plait.const_get(:Native).available?
       socket = Socket.new(:INET, :STREAM)
       socket.setsockopt(:SOCKET, :RCVBUF, 1 << 20)
       socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-      Plait::HTTP::NativeWire.new(OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect), tls: true)
+      Plait::HTTP.const_get(:NativeWire).new(OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect), tls: true)
     end
 
     CTRL_C = <<~RUBY
       require "plait"
       require "socket"
       ours, theirs = UNIXSocket.pair
-      wire = Plait::HTTP::NativeWire.new(ours)
+      wire = Plait::HTTP.const_get(:NativeWire).new(ours)
       Thread.new { theirs.gets && Process.kill(:INT, Process.pid) }
       begin
         wire.get("/", 0, "Host: origin\\r\\n", nil, nil)
@@ -167,7 +167,7 @@ if Plait.const_get(:Native).available?
       require "socket"
       Plait::HTTP
       begin
-        Ractor.new { Plait::HTTP::NativeWire.new(UNIXSocket.pair.first) }.take
+        Ractor.new { Plait::HTTP.const_get(:NativeWire).new(UNIXSocket.pair.first) }.take
       rescue Ractor::RemoteError => e
         print e.cause.class
       end

@@ -266,7 +266,7 @@ class NetHTTPPoolTest < Minitest::Test
 
   def test_what_is_part_of_the_key
     http = http_to(Struct.new(:port).new(80))
-    key = ->(&change) { NetHTTP::Key.of(http.dup.tap(&change)) }
+    key = ->(&change) { NetHTTP.const_get(:Key).of(http.dup.tap(&change)) }
     assert_equal(key.call { nil }, key.call { |h| h.read_timeout = 3 })
     [->(h) { h.ipaddr = "127.0.0.2" }, ->(h) { h.local_host = "127.0.0.1" }, ->(h) { h.use_ssl = true },
      ->(h) { h.proxy_address = "proxy" }].each { |change| refute_equal(key.call { nil }, key.call(&change)) }
@@ -275,7 +275,7 @@ class NetHTTPPoolTest < Minitest::Test
       verify_callback: -> {}, cert_store: OpenSSL::X509::Store.new, ssl_timeout: 3 }.each do |name, value|
       refute_equal(tls, key.call { |h| (h.use_ssl = true) && h.public_send(:"#{name}=", value) }, name)
     end
-    proxied = [%w[me a], %w[me b]].map { |user, pass| NetHTTP::Key.of(Net::HTTP.new("h", 80, "p", 1, user, pass)) }
+    proxied = [%w[me a], %w[me b]].map { |user, pass| NetHTTP.const_get(:Key).of(Net::HTTP.new("h", 80, "p", 1, user, pass)) }
     assert_equal(2, proxied.uniq.size)
   end
 
@@ -286,11 +286,11 @@ class NetHTTPPoolTest < Minitest::Test
     strange = OpenSSL::X509::Store.new
     NetHTTP.enable
     strange.set_default_paths
-    keys = [*stores, other, strange].map { |store| NetHTTP::Key.comparable(store) }
+    keys = [*stores, other, strange].map { |store| NetHTTP.const_get(:Key).comparable(store) }
     assert_equal(keys[0], keys[1])
     assert_equal(3, keys.uniq.size)
     stores[0].purpose = OpenSSL::X509::PURPOSE_SSL_SERVER
-    assert_equal(4, [*stores, other, strange].map { |store| NetHTTP::Key.comparable(store) }.uniq.size)
+    assert_equal(4, [*stores, other, strange].map { |store| NetHTTP.const_get(:Key).comparable(store) }.uniq.size)
   end
 
   def test_a_fork_begins_anew_and_does_its_parent_no_harm

@@ -13,7 +13,7 @@ class HTTPProxyTest < Minitest::Test
   Io = Plait.const_get(:Io)
   include IoCases
 
-  Proxy = Plait::HTTP::Proxy
+  Proxy = Plait::HTTP.const_get(:Proxy)
   Origin = Plait::HTTP::Origin
   PLAIN = Origin.new(:http, "origin.test", 8080)
   SECURE = Origin.new(:https, "origin.test", 8443)

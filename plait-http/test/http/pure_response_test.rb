@@ -8,5 +8,5 @@ require_relative "response_cases"
 class PureResponseTest < Minitest::Test
   include ResponseCases
 
-  def response_class = Plait::HTTP::PureResponse
+  def response_class = Plait::HTTP.const_get(:PureResponse)
 end

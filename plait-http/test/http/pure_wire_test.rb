@@ -7,5 +7,5 @@ require_relative "wire_cases"
 class PureWireTest < Minitest::Test
   include WireCases
 
-  def wire_class = Plait::HTTP::PureWire
+  def wire_class = Plait::HTTP.const_get(:PureWire)
 end

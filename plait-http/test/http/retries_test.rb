@@ -329,7 +329,7 @@ class HTTPRetriesTest < Minitest::Test
   def test_what_was_refused_unseen_goes_again_if_its_body_can
     refused = Plait::ConnectionClosed.new("REFUSED_STREAM", retry_safe: true)
     attempts = lambda do |sending|
-      HTTP::Exchange::Attempts.new(Retries.new(**quick(1)), nil).tap do |made|
+      HTTP.const_get(:Exchange)::Attempts.new(Retries.new(**quick(1)), nil).tap do |made|
         made.begin
         made.sending if sending
       end

@@ -12,7 +12,7 @@ require "plait/http"
 require "plait/http/upload"
 
 class HTTPUploadTest < Minitest::Test
-  Upload = Plait::HTTP::Upload
+  Upload = Plait::HTTP.const_get(:Upload)
 
   # Gives text by #read and nothing else.
   class Source

@@ -169,5 +169,6 @@ module Plait
         "#{Decoder.whose(endpoint)} has #{names.size} content codings, one over the other: #{LAYERS} are undone"
       end
     end
+    private_constant :Codings
   end
 end

@@ -14,6 +14,7 @@ module Plait
     # One HTTP/1.1 connection of a client: sends a request and receives its answer, without pools, redirects and retries. An
     # exchange that ends early closes it, so that no answer ever reaches another request.
     Wire = Native.available? ? NativeWire : PureWire
+    private_constant :Wire
 
     # The connections of a client, kept for the next request to the same origin: in a pool, and for the busiest route in a
     # {Cache} before it.
@@ -287,5 +288,6 @@ module Plait
         deadline && deadline < at ? deadline : at
       end
     end
+    private_constant :Connections
   end
 end

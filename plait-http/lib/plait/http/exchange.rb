@@ -304,5 +304,6 @@ module Plait
         error.is_a?(PoolTimeout) ? "; pool: {wait: #{@client.settings.pool[:wait]}}" : "; #{@timeouts.option(:connect)}"
       end
     end
+    private_constant :Exchange
   end
 end

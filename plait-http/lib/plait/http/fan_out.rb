@@ -10,7 +10,7 @@ require "plait/mechanisms/threads"
 require "plait/values/errors"
 require "plait/values/outcome"
 require_relative "fan_out/fiber_pool"
-require_relative "fan_out/sources"
+require_relative "fan_out/lazy_source"
 require_relative "fan_out/slot"
 require_relative "options"
 
@@ -248,5 +248,6 @@ module Plait
                           "pool: {per_key: #{number}}"
       end
     end
+    private_constant :FanOut
   end
 end

@@ -286,5 +286,6 @@ module Plait
       # @return [Boolean] whether the peer has chosen HTTP/2
       def self.spoken?(socket) = socket.respond_to?(:alpn_protocol) && socket.alpn_protocol == "h2"
     end
+    private_constant :HTTP2
   end
 end

@@ -33,5 +33,7 @@ module Plait
         named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))
       end
     end
+    private_constant :NativeWire
+    private_constant :NativeVolley if const_defined?(:NativeVolley)
   end
 end

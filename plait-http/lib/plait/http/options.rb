@@ -149,5 +149,6 @@ module Plait
         raise UsageError, "pool: #{name} must be #{words}, not #{value.inspect}"
       end
     end
+    private_constant :Options
   end
 end

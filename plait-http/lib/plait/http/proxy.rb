@@ -187,5 +187,6 @@ module Plait
         UsageError.new("the proxy #{address}: #{address.scheme.inspect} is no scheme of a proxy; give #{FORMS}")
       end
     end
+    private_constant :Proxy
   end
 end

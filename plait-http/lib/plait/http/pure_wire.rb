@@ -274,5 +274,6 @@ module Plait
         nil # it has ended already
       end
     end
+    private_constant :PureWire
   end
 end

@@ -73,6 +73,7 @@ module Plait
         end
       end
     end
+    private_constant :Auth
 
     # application/x-www-form-urlencoded: queries, and the bodies of plain forms.
     module Form
@@ -122,6 +123,7 @@ module Plait
           "shall have, such as #{"#{name}[key]".inspect}"
       end
     end
+    private_constant :Form
 
     # What is asked of a server: checked when it is made, so that what can't be sent is refused before anything is.
     class Request

@@ -200,6 +200,7 @@ module Plait
         Encoding::BINARY
       end
     end
+    private_constant :ResponseMethods
 
     # Where the time of an exchange went, in seconds. The first three are nil on a connection that was there already; `dns`
     # also where there was no name to resolve, `tls` where nothing was encrypted.
@@ -215,6 +216,7 @@ module Plait
       include ResponseMethods
       extend ResponseBuilding
     end
+    private_constant :NativeResponse
 
     # The twin of NativeResponse (plait-io/ext/plait_io/wire/rb_response.c).
     class PureResponse
@@ -276,6 +278,7 @@ module Plait
       # @return [Boolean] whether there is a Content-Encoding
       def encoded? = @encoded
     end
+    private_constant :PureResponse
 
     # An answer: {ResponseMethods} has what it can do.
     Response = Native.available? ? NativeResponse : PureResponse

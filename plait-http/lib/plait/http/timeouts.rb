@@ -73,6 +73,7 @@ module Plait
 
       def peer = endpoint || "the server"
     end
+    private_constant :WireComplaints
 
     # How long the parts of an exchange may take, in seconds; nil: as long as it takes.
     class Timeouts

@@ -280,5 +280,6 @@ module Plait
         end
       end
     end
+    private_constant :Upload
   end
 end

@@ -198,7 +198,7 @@ module Plait
           raise UsageError, "--json and --out can't both go to standard output: name a file for one" if [@json, @out] == %w[- -]
           raise UsageError, nothing if @words.empty? && @options["from"].nil? && @input.tty?
 
-          HTTP::Proxy.parse(@client[:proxy]) if @client[:proxy]
+          HTTP::Client.new(**@client.slice(:proxy))
           check_summary
         end
 

@@ -225,6 +225,7 @@ module Plait
           end
         end
       end
+      private_constant :SetCookie
     end
   end
 end

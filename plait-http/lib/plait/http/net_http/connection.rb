@@ -182,6 +182,7 @@ module Plait
 
         def tls_errors = io.respond_to?(:ssl_version) ? [OpenSSL::SSL::SSLError] : []
       end
+      private_constant :Connection
     end
   end
 end

@@ -322,6 +322,7 @@ module Plait
             "#{settings.per_key} of a kind (per_key) and #{settings.total} in all (total)"
         end
       end
+      private_constant :Pool
     end
   end
 end

@@ -67,6 +67,7 @@ module Plait
           end
         end
       end
+      private_constant :Key
 
       # What a request and its answer tell about their connection, beyond what Net::HTTP looks at.
       module Reuse
@@ -249,6 +250,7 @@ module Plait
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
         def plait_mend_waiting = Fiber.scheduler && Patches.install
       end
+      private_constant :Session
     end
   end
 end

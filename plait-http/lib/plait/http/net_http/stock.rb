@@ -222,6 +222,7 @@ module Plait
           @shelves.delete_if { |_, shelf| shelf.empty? }
         end
       end
+      private_constant :Stock
     end
   end
 end
