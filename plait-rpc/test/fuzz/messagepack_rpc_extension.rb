@@ -71,7 +71,7 @@ class Conversations
   # Answers to many calls.
   def answer
     ours, theirs = UNIXSocket.pair
-    connection = Plait::RPC::Connection.new(ours)
+    connection = Plait::RPC.const_get(:Connection).new(ours)
     lists = Array.new(@random.rand(1..@most)) { [value(2)] }
     volley = connection.volley(:echo, lists)
     call = connection.call(:echo, [1])

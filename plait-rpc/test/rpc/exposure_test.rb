@@ -11,7 +11,7 @@ require "plait/rpc"
 require "singleton"
 
 class RPCExposureTest < Minitest::Test
-  Exposure = Plait::RPC::Exposure
+  Exposure = Plait::RPC.const_get(:Exposure)
 
   class Base
     def inherited_one = 0

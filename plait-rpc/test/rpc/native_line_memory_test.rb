@@ -58,7 +58,7 @@ if Plait.const_get(:Native).available?
     def test_a_line_that_is_forgotten_in_use
       200.times do
         ours, theirs = UNIXSocket.pair
-        connection = Plait::RPC::Connection.new(ours, line: line)
+        connection = Plait::RPC.const_get(:Connection).new(ours, line: line)
         Fiber.new { connection.call(:m, []) }.resume
         theirs.close
       end

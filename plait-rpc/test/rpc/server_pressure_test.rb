@@ -24,7 +24,7 @@ class RPCServerPressureTest < Minitest::Test
         peers = Array.new(PEERS) { ask(endpoint) }
         wait_until(timeout: 20) { at_rest?(server) }
 
-        assert_operator(waiting, :<, PEERS * (Plait::RPC::Connection::OUTBOX + (20 * SIZE)), mechanism)
+        assert_operator(waiting, :<, PEERS * (Plait::RPC.const_get(:Connection)::OUTBOX + (20 * SIZE)), mechanism)
       ensure
         peers&.each(&:close)
       end
@@ -60,5 +60,5 @@ class RPCServerPressureTest < Minitest::Test
 
   def waiting = connections.sum(&:unsent)
 
-  def connections = ObjectSpace.each_object(Plait::RPC::Connection).reject(&:closed?)
+  def connections = ObjectSpace.each_object(Plait::RPC.const_get(:Connection)).reject(&:closed?)
 end

@@ -289,5 +289,6 @@ module Plait
         @client.call(name, *arguments, timeout: @timeout)
       end
     end
+    private_constant :Proxy
   end
 end

@@ -48,7 +48,7 @@ module Plait
       # Bytes that may wait for a peer who doesn't read, before who has more to say has to wait too.
       OUTBOX = 1024 * 1024
 
-      LIMITS = Protocols::MessagePackRPC::Limits.new
+      LIMITS = Protocols::MessagePackRPC.limits
       # Interrupts are held back where something is between two hands.
       NEVER = { Object => :never }.freeze
       private_constant :LIMITS, :NEVER
@@ -468,5 +468,6 @@ module Plait
 
       def peer = @endpoint || "the peer"
     end
+    private_constant :Connection
   end
 end

@@ -234,5 +234,6 @@ module Plait
         def describe(handler) = "the #{CLASS.bind_call(handler)} that is the handler"
       end
     end
+    private_constant :Callable, :Exposure
   end
 end

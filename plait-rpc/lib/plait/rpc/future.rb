@@ -234,6 +234,7 @@ module Plait
           followers.each(&:call)
         end
       end
+      private_constant :Derived
 
       private
 

@@ -71,6 +71,7 @@ module Plait
         end
       end
     end
+    private_constant :ErrorFormat
 
     # Runs requests on an object and answers them, on whichever thread or fiber it is called.
     class Handler

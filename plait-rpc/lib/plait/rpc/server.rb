@@ -96,7 +96,7 @@ module Plait
           check
           self.limit ||= LIMITS.fetch(inner)
           self.workers ||= Etc.nprocessors
-          self.limits = limits_as(Protocols::MessagePackRPC::Limits)
+          self.limits = Protocols::MessagePackRPC.limits(limits)
           self.codec ||= Protocols::MessagePackRPC::Codec.new(raw: raw, largest: Connection.largest(limits))
           self
         end

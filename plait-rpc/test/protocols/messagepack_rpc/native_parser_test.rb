@@ -16,13 +16,13 @@ class MessagePackRPCNativeParserTest < Minitest::Test
   end
 
   def test_its_rules_are_those_of_ruby
-    assert_equal(MessagePackRPC::NativeParser.rules, MessagePackRPC::Rules::ALL.transform_values(&:to_a))
+    assert_equal(MessagePackRPC::NativeParser.rules, MessagePackRPC.const_get(:Rules)::ALL.transform_values(&:to_a))
   end
 
   def test_its_default_limits_are_those_of_ruby
     source = File.read(File.join(Support::ROOT, "plait-io/ext/plait_io/messagepack_rpc/messagepack_rpc_rules.c"))
     numbers = source.scan(/^    \.(\w+) = (.+),$/).to_h { |name, value| [name.to_sym, number(value)] }
-    assert_equal(MessagePackRPC::Limits::DEFAULTS, numbers)
+    assert_equal(MessagePackRPC.const_get(:Limits)::DEFAULTS, numbers)
   end
 
   def test_under_gc_stress

@@ -450,7 +450,7 @@ module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one p
 
   def engine = Transcript::PARSERS.fetch(self.class::ENGINE)
 
-  def build(limits: {}, large: 64 * 1024) = engine.new(limits: MessagePackRPC::Limits.new(**limits), large: large)
+  def build(limits: {}, large: 64 * 1024) = engine.new(limits: MessagePackRPC.limits(limits), large: large)
 
   def assert_misuse(message, &block) = assert_match(message, assert_raises(Plait::LocalProtocolError, &block).message)
 

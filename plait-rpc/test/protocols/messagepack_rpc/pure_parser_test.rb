@@ -71,7 +71,7 @@ class MessagePackRPCPureTest < Minitest::Test
 
   private
 
-  def parser(limits = {}) = PARSER.new(limits: WriterCases::MessagePackRPC::Limits.new(**limits))
+  def parser(limits = {}) = PARSER.new(limits: WriterCases::MessagePackRPC.limits(limits))
 
   def plain(packed) = packed && Reference.decode(packed)
 

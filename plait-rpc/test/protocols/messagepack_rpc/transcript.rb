@@ -16,7 +16,7 @@ module Transcript
   # @param append [Boolean] whether what belongs to large strings is appended to them, and not fed
   # @return [Hash] messages ([kind, id, method, error, params or result, bytes]), how it ended, the error (rule, offset)
   def of(engine, pieces, limits: {}, large: 64 * 1024, eof: true, append: false)
-    read(PARSERS.fetch(engine, engine).new(limits: MessagePackRPC::Limits.new(**limits), large: large), pieces, eof, append)
+    read(PARSERS.fetch(engine, engine).new(limits: MessagePackRPC.limits(limits), large: large), pieces, eof, append)
   end
 
   def read(parser, pieces, eof, append)
@@ -52,5 +52,5 @@ module Transcript
   end
 
   # A string that was taken out and put back has the shortest header there is: what is compared is decoded.
-  def plain(packed) = packed && Reference.decode(packed.is_a?(MessagePackRPC::Skeleton) ? packed.join : packed)
+  def plain(packed) = packed && Reference.decode(packed.is_a?(MessagePackRPC.const_get(:Skeleton)) ? packed.join : packed)
 end

@@ -15,7 +15,7 @@ module ConnectionCases
     # A connection, and the other end of it.
     def with_pair(**options)
       ours, theirs = UNIXSocket.pair
-      connection = Plait::RPC::Connection.new(ours, endpoint: "unix:///pair", line: line, **options)
+      connection = Plait::RPC.const_get(:Connection).new(ours, endpoint: "unix:///pair", line: line, **options)
       yield(connection, Talker.new(theirs))
     ensure
       connection&.close
@@ -26,7 +26,7 @@ module ConnectionCases
     def with_peer(script = ToyServer::ADD, **options)
       ToyServer.open(script) do |server|
         socket = TCPSocket.new("127.0.0.1", server.port)
-        connection = Plait::RPC::Connection.new(socket, endpoint: server.url, line: line, **options)
+        connection = Plait::RPC.const_get(:Connection).new(socket, endpoint: server.url, line: line, **options)
         yield connection
       ensure
         connection&.close

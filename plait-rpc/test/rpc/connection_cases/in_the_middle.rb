@@ -19,7 +19,7 @@ module ConnectionCases
         other = Thread.new { connection.request(:m, []) }
         id = talker.hear[1]
         wait_until_asleep([other])
-        interrupted(reader, :call, :initialize, Protocols::MessagePackRPC::Skeleton) { talker.answer(id, ["x" * 500_000]) }
+        interrupted(reader, :call, :initialize, Plait::Protocols::MessagePackRPC.const_get(:Skeleton)) { talker.answer(id, ["x" * 500_000]) }
         assert_equal(["x" * 500_000], arrived(other))
       end
     end
@@ -68,7 +68,7 @@ module ConnectionCases
         gate = Queue.new
         closing = Thread.new { gate.pop && connection.close }
         closing.report_on_exception = false
-        interrupted(closing, :call, :due, Plait::RPC::Connection) { gate << true }
+        interrupted(closing, :call, :due, Plait::RPC.const_get(:Connection)) { gate << true }
         assert_match(/closed/, arrived(other).message)
         assert_raises(Stop) { closing.join }
       end

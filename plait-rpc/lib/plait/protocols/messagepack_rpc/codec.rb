@@ -62,6 +62,7 @@ module Plait
           size < 1 << 16 ? [middle, size].pack("Cn") : [long, size].pack("CN")
         end
       end
+      private_constant :Skeleton
 
       # Values to bytes and back, by the gem msgpack, which is loaded when the first Codec is made. One serves any number of
       # threads and connections.

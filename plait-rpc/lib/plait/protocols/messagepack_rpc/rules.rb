@@ -23,6 +23,17 @@ module Plait
         attr_reader :method_name
       end
 
+      # @param given [Hash, Limits]
+      # @return [Limits]
+      # @raise [UsageError]
+      # @api private
+      def self.limits(given = {})
+        return given if given.is_a?(Limits)
+        raise UsageError, "limits: is a Hash, not #{given.inspect}" unless given.is_a?(Hash)
+
+        Limits.new(**given)
+      end
+
       # The rules that a peer can break, and the errors that say so. The engine's table is MPRPC_RULES in
       # messagepack_rpc.h; a test compares them.
       module Rules
@@ -71,6 +82,7 @@ module Plait
           end
         end
       end
+      private_constant :Limits, :Rules
     end
   end
 end

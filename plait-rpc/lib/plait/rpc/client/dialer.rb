@@ -19,8 +19,7 @@ module Plait
                      raw: false, symbolize_keys: false, codec: nil, handler: nil, dispatcher: nil, order: :any,
                      secret: nil }.freeze
         ORDERS = %i[any lifo].freeze
-        Limits = Protocols::MessagePackRPC::Limits
-        private_constant :ORDERS, :Limits
+        private_constant :ORDERS
 
         # @return [Numeric, nil]
         attr_reader :timeout, :connect_timeout
@@ -49,6 +48,7 @@ module Plait
           @reconnect = seconds(:reconnect, options[:reconnect] || 0, 0)
           @tls, @connector, @dispatcher, @secret = options.values_at(:tls, :connector, :dispatcher, :secret)
           @handler = handler_from(options[:handler])
+          @limits = Protocols::MessagePackRPC.limits(options[:limits])
           @codec = codec_from(options, &extensions)
           @connection = connection_options(options)
         end
@@ -75,18 +75,16 @@ module Plait
           return options[:codec] if options[:codec]
 
           Protocols::MessagePackRPC::Codec.new(raw: options[:raw], symbolize_keys: options[:symbolize_keys],
-                                               largest: Connection.largest(limits_from(options[:limits])), &extensions)
+                                               largest: Connection.largest(@limits), &extensions)
         end
 
         def connection_options(options)
           order = options[:order]
           raise UsageError, "order: is one of #{ORDERS.join(", ")}, not #{order.inspect}" unless ORDERS.include?(order)
 
-          { codec: @codec, limits: limits_from(options[:limits]), outbox: options[:outbox], raw: options[:raw],
+          { codec: @codec, limits: @limits, outbox: options[:outbox], raw: options[:raw],
             lifo: order == :lifo }
         end
-
-        def limits_from(limits) = limits.is_a?(Limits) ? limits : Limits.new(**limits)
       end
 
       # Makes the connections of a client.
