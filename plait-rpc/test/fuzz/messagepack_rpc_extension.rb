@@ -73,10 +73,10 @@ class Conversations
     ours, theirs = UNIXSocket.pair
     connection = Plait::RPC.const_get(:Connection).new(ours)
     lists = Array.new(@random.rand(1..@most)) { [value(2)] }
-    volley = connection.volley(:echo, lists)
+    batch = connection.batch(:echo, lists)
     call = connection.call(:echo, [1])
     good = talk(theirs, lists, call.id)
-    values = told { volley.values }
+    values = told { batch.values }
     raise "crossed answers" if good && values != lists
 
     told { call.value }

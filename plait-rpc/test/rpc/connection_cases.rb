@@ -15,7 +15,7 @@ require_relative "connection_cases/serving"
 require_relative "connection_cases/signals"
 require_relative "connection_cases/steps"
 require_relative "connection_cases/storms"
-require_relative "connection_cases/volleys"
+require_relative "connection_cases/batches"
 
 # What a connection must do over each line, the native one and its twin. Included by a test class of its own, which says
 # which one:
@@ -39,5 +39,5 @@ module ConnectionCases
   include Signals
   include Steps
   include Storms
-  include Volleys
+  include Batches
 end

@@ -31,7 +31,7 @@ if Plait.const_get(:Native).available?
     def test_a_row_of_large_strings_under_stress
       with_peer(echo) do |connection|
         value = "x" * 100_000
-        assert_equal([value] * 3, under_stress(YOUNG) { connection.volley(:echo, [[value]] * 3).values })
+        assert_equal([value] * 3, under_stress(YOUNG) { connection.batch(:echo, [[value]] * 3).values })
       end
     end
 

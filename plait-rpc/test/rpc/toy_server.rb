@@ -54,8 +54,7 @@ class ToyServer
     @server = path ? UNIXServer.new(path) : TCPServer.new("127.0.0.1", port)
     @peers = Queue.new
     @connections = 0
-    # What ends it comes while it waits, and not between a socket and the list of them.
-    @acceptor = Thread.new { Thread.handle_interrupt(IOError => :on_blocking) { accept } }
+    @acceptor = Thread.new { accept }
   end
 
   # @return [Integer] ever
@@ -68,9 +67,16 @@ class ToyServer
   # @return [Peer] the next one that has connected
   def peer = @peers.pop
 
+  # A connection wakes the acceptor, which closes its socket itself: JRuby raises the IOError of a close by another thread again
+  # at the next wait.
   def close
-    @server.close
+    return if @closing
+
+    @closing = true
+    waker = @path ? UNIXSocket.new(@path) : TCPSocket.new("127.0.0.1", port)
     @acceptor.join
+  ensure
+    waker&.close
   end
 
   private
@@ -80,6 +86,8 @@ class ToyServer
     sockets = []
     loop do
       socket = @server.accept
+      break socket.close if @closing
+
       socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless @path
       sockets << socket
       @connections += 1
@@ -87,9 +95,10 @@ class ToyServer
       @peers << peer
       threads << Thread.new { serve(peer) }
     end
-  rescue IOError, SystemCallError
+  rescue SystemCallError
     nil
   ensure
+    @server.close
     sockets.each { |socket| socket.shutdown rescue nil } # rubocop:disable Style/RescueModifier
     threads.each(&:join)
   end

@@ -1,4 +1,4 @@
-/* See rb_rpc_batch.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/native_line.rb. */
+/* See rb_rpc_batch.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/server/backlog.rb. */
 #include "rb_rpc_batch.h"
 
 #include "../messagepack_rpc/rb_messagepack_rpc.h"

@@ -1,4 +1,4 @@
-/* See rb_rpc_visit.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/native_line.rb. */
+/* See rb_rpc_visit.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/server/leading.rb. */
 #include "rb_rpc_visit.h"
 
 #ifdef __linux__

@@ -8,9 +8,8 @@ require_relative "messagepack_rpc/writer"
 module Plait
   module Protocols
     # MessagePack-RPC, both roles: requests [0, id, method, params], responses [1, id, error, result] and notifications
-    # [2, method, params], one after another on a stream. Where the extension is, the engine in
-    # plait-io/ext/plait_io/messagepack_rpc/messagepack_rpc.h finds where they end, elsewhere {Parser} does in Ruby. The gem
-    # msgpack packs and unpacks what is in them, see {Codec}.
+    # [2, method, params], one after another on a stream. {Parser} finds their ends, in C
+    # (plait-io/ext/plait_io/messagepack_rpc/messagepack_rpc.h) or in Ruby; {Codec} packs and unpacks their values.
     #
     # @example A server
     #   until (event = parser.next_event) == :closed

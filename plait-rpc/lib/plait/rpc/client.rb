@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "client/dialer"
 require_relative "client/reconnecting_connection"
 require_relative "connection"
 require_relative "future"
@@ -14,20 +13,17 @@ module Plait
     # their calls share a connection, and each gets its own answer, in whatever order they come.
     #
     # It connects with the first call. When the connection is lost, calls that were sent fail with an error whose `retry_safe?`
-    # tells whether they can have run; those that were not sent are made again, on a new one.
+    # says whether they can have run; other calls are sent on a new connection.
     #
-    # A client with a `handler:` also takes requests and notifications of its peer, as long as there is a connection: from
-    # {#open}, or the first call, on.
+    # A client with a `handler:` also takes requests and notifications of its peer, from {#open} or the first call on.
     class Client
-      # One method, called for many arguments: so many calls are under way, and new ones are sent half a window at a time.
+      # Calls one method for many arguments: sends half a window of calls at a time, and collects the results in order.
       class Mapping
         # Calls under way at once.
         WINDOW = 256
 
-        # @param method [Symbol, String]
-        # @param window [Integer] calls under way at once
         # @yieldparam lists [Array] the arguments of some calls, or the only argument of each
-        # @yieldreturn [Volley, NativeVolley]
+        # @yieldreturn [Batch, NativeVolley]
         # @raise [UsageError]
         def initialize(method, window, &send_many)
           counts = window.is_a?(Integer) && window.positive?
@@ -37,34 +33,33 @@ module Plait
           @slice = [window / 2, 1].max
           @most = window / @slice
           @send_many = send_many
-          @volleys = []
+          @batches = []
           @results = []
         end
 
-        # @param lists [#each]
         # @return [Array]
         def run(lists)
           lists.each_slice(@slice) do |slice|
-            collect if @volleys.size == @most
-            @volleys << @send_many.call(slice)
+            collect if @batches.size == @most
+            @batches << @send_many.call(slice)
           end
-          collect until @volleys.empty?
+          collect until @batches.empty?
           @results
         ensure
-          @volleys.each(&:cancel)
+          @batches.each(&:cancel)
         end
 
         private
 
         def collect
-          values = @volleys.first.values
+          values = @batches.first.values
           @results.concat(values)
-          @volleys.shift
+          @batches.shift
         end
       end
       private_constant :Mapping
 
-      # Connections on which a call that was not sent is tried.
+      # Connections that an unsent call tries.
       TRIES = 3
       private_constant :TRIES
 
@@ -76,9 +71,9 @@ module Plait
         # @raise [UsageError]
         def connect(url, **options, &extensions) = new(Io::Endpoint.parse(url), **options, &extensions)
 
-        # As {connect}, for the time of a block.
+        # As {connect}, for a block: then it is closed.
         # @yieldparam client [Client]
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def open(url, **options)
           client = connect(url, **options)
           yield client
@@ -89,29 +84,27 @@ module Plait
 
       # @return [Io::Endpoint]
       attr_reader :endpoint
-      # @return [Numeric, nil] seconds for a call that says nothing else; nil: as long as it takes
+      # @return [Numeric, nil] seconds for each call without a `timeout:`; nil: no limit
       attr_reader :timeout
 
       # @param host [String, Io::Endpoint] or a URL, see {connect}
       # @param port [Integer, nil]
       # @param options [Hash]
-      # @option options [Numeric, nil] :timeout seconds for a call, with connecting where it has to; 30
+      # @option options [Numeric, nil] :timeout seconds for a call, with connecting; 30
       # @option options [Numeric, nil] :connect_timeout seconds to connect; 10
-      # @option options [Numeric] :reconnect seconds for which a call waits for a server that is gone (restarting, perhaps); 5
+      # @option options [Numeric] :reconnect seconds for which a call waits for a server that is gone (it may restart); 5
       # @option options [Hash, Io::TLS::Client] :tls for tls://, see {Io::TLS::Client#initialize}
       # @option options [Hash] :connector see {Io::Connector#initialize}: keepalive, nodelay, local_address
-      # @option options [Hash, Protocols::MessagePackRPC::Limits] :limits of what the peer sends: message, nesting, elements,
-      #   method_name
-      # @option options [Integer] :outbox bytes that may wait for a peer who doesn't read, before calls have to wait; 1 MiB
+      # @option options [Hash] :limits of the peer's messages: message, nesting, elements, method_name
+      # @option options [Integer] :outbox bytes that may wait for a peer that doesn't read, before calls wait; 1 MiB
       # @option options [Boolean] :raw for an old peer: neither str 8 nor bin are written
       # @option options [Boolean] :symbolize_keys of Hashes in results
       # @option options [Protocols::MessagePackRPC::Codec] :codec instead of both
-      # @option options [Object, Module, Hash, Handler] :handler whose methods the peer can call, as a {Server}'s; they are run in
+      # @option options [Object, Module, Hash, Handler] :handler whose methods the peer can call, as a {Server}'s; they run in
       #   threads: requests side by side, notifications one after another. By `Plait::RPC.current.connection` they can call it
-      # @option options [#take] :dispatcher instead, for who wants to run them in another way: it is given each {Incoming}, in a
-      #   thread or fiber that must not wait
+      # @option options [#take] :dispatcher instead, to run them in another way: it takes each {Incoming}, and must not wait
       # @option options [Symbol] :order :lifo answers the peer's last request first, as older Neovim needs it for nested ones
-      # @option options [String] :secret that the server wants to hear first
+      # @option options [String] :secret that the client shows to the server first
       # @yieldparam factory [MessagePack::Factory] to register extension types
       # @raise [UsageError]
       def initialize(host, port = nil, **options, &extensions)
@@ -132,16 +125,16 @@ module Plait
 
       # @!group Calls
 
-      # Calls a method and waits for its result. Keywords other than these are the last argument, a Hash.
+      # Calls a method and waits for its result. Other keywords than these are the last argument, a Hash.
       # @param method [Symbol, String]
       # @param arguments [Array]
-      # @param timeout [Numeric, nil] seconds; 0: its time is over at once
-      # @param deadline [Deadline, nil] for the whole of which this is a part
+      # @param timeout [Numeric, nil] seconds
+      # @param deadline [Deadline, nil] holds too
       # @return [Object] the result
       # @raise [RemoteError] the peer has answered with an error
-      # @raise [ReadTimeout, WriteTimeout] it did not answer in time, or takes nothing
+      # @raise [ReadTimeout, WriteTimeout] it does not answer in time, or does not read
       # @raise [ConnectError, ConnectTimeout, ResolveError, TLSError, CertificateError] there is no connection; nothing was sent
-      # @raise [ConnectionClosed] it ended before the answer; `retry_safe?` tells whether the call can have run
+      # @raise [ConnectionClosed] it ended before the answer; `retry_safe?` says whether the call can have run
       # @raise [RemoteProtocolError] the peer has broken the protocol
       # @raise [Protocols::MessagePackRPC::PackError, Protocols::MessagePackRPC::UnpackError]
       def call(method, *arguments, timeout: @timeout, deadline: nil, **named)
@@ -160,7 +153,7 @@ module Plait
         on_connection(limit) { |connection| connection.call(method, arguments, limit: limit) }
       end
 
-      # Sends a notification: there is no answer, and it isn't known whether it arrives.
+      # Sends a notification, which has no answer: it may be lost.
       # @param (see #call)
       # @return [nil]
       # @raise (see #call)
@@ -204,7 +197,7 @@ module Plait
       # @return [Integer] calls without an answer
       def pending = connected? ? @link.current.pending : 0
 
-      # Closes the connection. Who waits for an answer gets {ConnectionClosed}. In a fork, the parent's goes on.
+      # Closes the connection: calls without an answer raise {ConnectionClosed}. In a fork, the parent's goes on.
       # @return [void]
       def close = @link.close
 
@@ -216,7 +209,7 @@ module Plait
 
       private
 
-      # (The client's own is known to be one.)
+      # (The client's own timeout is checked already.)
       def limit(timeout, deadline)
         moment = timeout.equal?(@timeout) ? Deadline.now + timeout : after(timeout) if timeout
         return moment unless deadline
@@ -228,10 +221,10 @@ module Plait
 
       def send_many(method, lists, timeout, deadline)
         limit = limit(timeout, deadline)
-        on_connection(limit) { |connection| connection.volley(method, lists, limit: limit) }
+        on_connection(limit) { |connection| connection.batch(method, lists, limit: limit) }
       end
 
-      # What was not sent is tried once more: a connection at rest may have ended unnoticed.
+      # An unsent call is tried once more: a connection at rest may have ended unnoticed.
       def on_connection(limit)
         tries = 0
         begin
@@ -244,14 +237,14 @@ module Plait
       end
     end
 
-    # An object whose methods are those of a server: what is called on it, the server is asked for. What Ruby itself asks of any
-    # object (`puts proxy`, `[proxy].flatten`, `case proxy`) stays here: by {Client#call} a server can be asked for that too.
+    # An object whose methods are those of a server. Methods that Ruby itself calls (`puts proxy`, `[proxy].flatten`, `case
+    # proxy`) stay here; {Client#call} reaches the server's.
     #
     # @example
     #   calculator = client.proxy
     #   calculator.add(1, 2)
     class Proxy < BasicObject
-      # Ruby converts an object that has one of these.
+      # Ruby converts an object that has one of these methods.
       CONVERSIONS = %i[to_a to_ary to_c to_enum to_f to_hash to_i to_int to_io to_json to_msgpack to_open to_path to_proc to_r
                        to_regexp to_str to_sym to_yaml as_json coerce encode_with marshal_dump _dump].freeze
       private_constant :CONVERSIONS

@@ -10,10 +10,9 @@ module Plait
   module RPC
     Compat = MessagePack.const_set(:RPC, Module.new)
 
-    # `require "plait/rpc/compat"` instead of "msgpack/rpc": a program written for the gem msgpack-rpc 0.7 starts, on Plait's
-    # client and server. guides/upgrading.md lists what it has to change.
+    # `require "plait/rpc/compat"` instead of "msgpack/rpc": a program for the gem msgpack-rpc 0.7 runs on Plait's client and
+    # server, with the changes that guides/upgrading.md lists.
     module Compat
-      # @raise [NameError] that says what to use instead
       def self.const_missing(name)
         raise NameError.new("plait/rpc/compat has no MessagePack::RPC::#{name}: see guides/upgrading.md", name)
       end
@@ -32,7 +31,7 @@ module Plait
           super(@data.shift || @code)
         end
 
-        # @return [Boolean] whether it has this name, one below it, or this class
+        # Whether it has this name, one below it, or this class.
         def is?(code)
           return !@code.start_with?(".") if code == RemoteError
 
@@ -50,7 +49,7 @@ module Plait
         end
       end
 
-      # An exception that the method raised; RuntimeError, where the peer sends a message alone.
+      # An exception of the method; RuntimeError, if the peer sends a message alone.
       class RemoteError < RPCError; end
       RuntimeError = Class.new(RemoteError) { def initialize(message) = super("RuntimeError", message) }
 
@@ -63,7 +62,6 @@ module Plait
         RPCError::KINDS[kind.const_set(:CODE, "#{parent::CODE}.#{name}")] = kind
       end
 
-      # The answer to a call, which may not be there yet.
       class Future
         OLD_WORDS = [[ConnectError, ConnectionTimeoutError, "connection timed out"], [TLSError, ConnectionTimeoutError],
                      [ConnectTimeout, ConnectionTimeoutError, "connection timed out"],
@@ -91,10 +89,10 @@ module Plait
           self
         end
 
-        def result = ready? ? join && @result : nil
-        def error = ready? ? join && @error : nil
+        def result = (join && @result if ready?)
+        def error = (join && @error if ready?)
 
-        # @yieldparam future [Future] on a thread of the connection; with two parameters error and result
+        # The block takes the future, or error and result; it runs on a thread of the connection.
         def attach_callback(callback = nil, &block)
           callback ||= block
           call = ->(_) { join && callback.arity == 2 ? callback.call(@error, @result) : callback.call(self) }
@@ -113,7 +111,6 @@ module Plait
         end
       end
 
-      # Calls the methods of one server. Threads may share it.
       class Client
         attr_reader :host, :port
         attr_accessor :timeout
@@ -135,7 +132,7 @@ module Plait
         def call_async(method, *arguments)
           Future.new(@client.call_async(method, *arguments, timeout: @timeout))
         rescue ConnectionError, Plait::TimeoutError, RemoteProtocolError => e
-          Future.new(e) # who wants the answer gets it
+          Future.new(e) # its `get` raises it
         end
         alias send call_async
 
@@ -151,7 +148,7 @@ module Plait
           define_method(:"#{name}_apply") { |method, arguments, &block| public_send(name, method, *arguments, &block) }
         end
 
-        # @return [self] without a connection; the next call makes a new one
+        # The next call makes a new connection.
         def close = @client.close.then { connect }
 
         private
@@ -161,14 +158,12 @@ module Plait
 
       Session = Client
 
-      # One session for each address.
       class SessionPool
         def initialize(_loop = nil) = @sessions = {}.tap { @lock = Mutex.new }
         def get_session(host, port) = @lock.synchronize { @sessions[[host, port]] ||= Session.new(host, port) }
         def close = @lock.synchronize { @sessions.each_value(&:close).clear && nil }
       end
 
-      # A result that a method returns before it has it. The first word counts.
       class AsyncResult < Delayed
         Failure = Struct.new(:to_rpc_error)
         private_constant :Failure
@@ -180,15 +175,13 @@ module Plait
         def error(error) = result(nil, error)
       end
 
-      # Serves the methods of an object that peers can call, see {Exposure}, one at a time; where one waits another goes on. It is
-      # a pool of sessions to other servers, too.
+      # Runs methods one at a time; while one waits another goes on. It is a pool of sessions to other servers, too.
       class Server < SessionPool
         UNKNOWN = /\Athere is no method "(.*)"\z/
         ERRORS = ->(error) { [ErrorFormat.message(error).sub(UNKNOWN, "method `\\1' is not accepted"), nil] }
         MANNER = { on: RUBY_ENGINE == "jruby" ? :threads : :fibers, limit: (1 if RUBY_ENGINE == "jruby") }.freeze
         private_constant :UNKNOWN, :ERRORS, :MANNER
 
-        # @param accept [Array<Symbol, String>, nil] exactly these methods
         def serve(object, accept = nil) = tap { @served = [object, accept] }
 
         def listen(host, port, object = nil, accept = nil)

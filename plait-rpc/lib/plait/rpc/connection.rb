@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "connection/followers"
+require_relative "followers"
 require_relative "future"
 require_relative "incoming"
 require_relative "lock"
-require_relative "native_line"
 require_relative "pure_line"
 require_relative "../protocols/messagepack_rpc"
 require "plait/io/native"
@@ -12,16 +11,27 @@ require "plait/values/errors"
 
 module Plait
   module RPC
-    # One connection, in both roles: calls of ours and their answers, requests of the peer and ours. Any number of threads and
-    # fibers share it.
+    NativeRPC.define_line(self) if Native.available?
+
+    # Calls, answers and readers of one socket, in C: plait-io/ext/plait_io/rpc/rb_rpc_line.h. Not for TLS. PureLine, its twin,
+    # documents the methods.
+    class NativeLine
+      # @return [String]
+      def inspect = "#<#{self.class} #{pending} pending, #{unsent} bytes unsent>"
+    end
+    private_constant :NativeLine
+
+    # One multiplexed connection, in both roles: our calls and their answers, the peer's requests and ours. Any number of
+    # threads and fibers share it.
     #
-    # Of those who wait for an answer one reads for all: what he finds he gives to whom it belongs, and when he leaves, another
-    # one takes over. There is no thread and no fiber besides theirs, and at rest the connection is a descriptor and a few
-    # hundred bytes. Where a dispatcher says that it `reads?`, a server does, and those who wait only sleep.
+    # How a call runs: {#request} packs the arguments, the line (NativeLine or PureLine) sends them, and one of the callers that
+    # wait reads for all: it settles each answer's {Future}, and when it leaves, another caller takes over. There is no other
+    # thread, and at rest the connection is a descriptor and a few hundred bytes. Where the dispatcher `reads?`, the server
+    # reads, and callers sleep.
     class Connection
       # Answers the last request first, whichever was done first. Neovim before 0.10 closes a channel that answers nested
-      # requests in another order: it only looks for the request it has sent last. (So, with such a peer, one thread at a time
-      # should make calls that lead it to call back.)
+      # requests in another order: it only looks for its last request. (With such a peer, one thread at a time should make
+      # calls that lead it to call back.)
       class Order
         def initialize
           @lock = Mutex.new
@@ -29,13 +39,10 @@ module Plait
           @answers = {}
         end
 
-        # @param id [Integer] of a request that has come
-        # @return [void]
+        # @param id [Integer] of the peer's request
         def enter(id) = @lock.synchronize { @requests << id }
 
-        # @param id [Integer]
-        # @yield sends the answer: at once, or when those to all later requests are sent
-        # @return [void]
+        # @yield sends the answer: at once, or when all later requests are answered
         def settle(id, &answer)
           @lock.synchronize do
             @answers[id] = answer
@@ -45,20 +52,19 @@ module Plait
       end
       private_constant :Order
 
-      # Bytes that may wait for a peer who doesn't read, before who has more to say has to wait too.
+      # Bytes that may wait for a peer that doesn't read; raising it lets callers add more before they wait too.
       OUTBOX = 1024 * 1024
 
       LIMITS = Protocols::MessagePackRPC.limits
-      # Interrupts are held back where something is between two hands.
-      NEVER = { Object => :never }.freeze
-      private_constant :LIMITS, :NEVER
+      private_constant :LIMITS
 
-      # What the peer takes is not known: as much as is taken here, or as Plait takes where nothing is said.
+      # The peer's limit is not known: it is taken for the one here, or for Plait's default if that is larger.
       # @param limits [Protocols::MessagePackRPC::Limits]
       # @return [Integer] bytes of a value to be sent
       # @api private
       def self.largest(limits)
-        [limits.message - (LIMITS.message - Protocols::MessagePackRPC::Codec::LARGEST), Protocols::MessagePackRPC::Codec::LARGEST].max
+        usual = Protocols::MessagePackRPC::Codec::LARGEST
+        [limits.message - (LIMITS.message - usual), usual].max
       end
 
       # @param socket [BasicSocket, Io::TLS::Socket]
@@ -73,22 +79,22 @@ module Plait
         "#{endpoint}: MessagePack-RPC needs a connection, and datagrams have none. Use tcp://, unix:// or tls://"
       end
 
-      # @return [Io::Endpoint, String, nil] with whom
+      # @return [Io::Endpoint, String, nil] of the peer
       attr_reader :endpoint
       # @return [Protocols::MessagePackRPC::Codec]
       attr_reader :codec
-      # @return [Object, nil] the owner's own word about this peer
+      # @return [Object, nil] for the owner of the connection: its record of this peer
       attr_accessor :session
 
-      # @param socket [BasicSocket, Io::TLS::Socket] connected; the connection's own from now on
+      # @param socket [BasicSocket, Io::TLS::Socket] connected; the connection closes it
       # @param endpoint [Io::Endpoint, String, nil] for messages
       # @param codec [Protocols::MessagePackRPC::Codec, nil]
       # @param limits [Protocols::MessagePackRPC::Limits] of what the peer sends
-      # @param dispatcher [#take, nil] what becomes of the peer's requests and notifications
+      # @param dispatcher [#take, nil] takes the peer's requests and notifications
       # @param outbox [Integer] bytes, see OUTBOX
-      # @param raw [Boolean] for an old peer: method names as raw bytes. (How values are packed is the codec's business.)
-      # @param lifo [Boolean] answers to the peer's requests leave in the reverse order of these, see {Order}
-      # @param line [Class<NativeLine>, Class<PureLine>] what looks after the socket
+      # @param raw [Boolean] for an old peer: method names as raw bytes (the codec packs values)
+      # @param lifo [Boolean] whether the last request of the peer is answered first, see {Order}
+      # @param line [Class<NativeLine>, Class<PureLine>]
       def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false,
                      lifo: false, line: Connection.line_for(socket))
         @endpoint = endpoint
@@ -108,16 +114,11 @@ module Plait
       # @return [IO]
       def to_io = io.to_io
 
-      # @!group Calls
+      # @!group Calls: `limit` is the moment by which the answer must be there, in monotonic seconds; nil: none
 
-      # For all connections, since few need one.
-      FOUNDING = Lock.new
-      private_constant :FOUNDING
-
-      # Sends a request and waits for its answer. When it is left early (a kill, a cancellation) the answer reaches nobody.
+      # Sends a request and waits for its answer. If the caller leaves early (a kill, a cancellation), the answer is dropped.
       # @param method [String, Symbol]
       # @param arguments [Array]
-      # @param limit [Float, nil] monotonic seconds by which the answer must be there
       # @return [Object]
       # @raise (see Future#value)
       # @raise (see #call)
@@ -129,9 +130,6 @@ module Plait
       end
 
       # Sends a request, and doesn't wait for its answer.
-      # @param method [String, Symbol]
-      # @param arguments [Array]
-      # @param limit [Float, nil] monotonic seconds by which the answer must be there
       # @return [Future]
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
       # @raise [ConnectionClosed] it is over; nothing was sent
@@ -144,10 +142,8 @@ module Plait
       end
 
       # As {call}, of many: they leave together.
-      # @param method [String, Symbol]
       # @param lists [Array<Array>] the arguments of each
-      # @param limit [Float, nil] monotonic seconds by which the answers must be there
-      # @return [Array<Future>] fewer, if the connection ends meanwhile and some were sent: the values of these tell
+      # @return [Array<Future>] fewer, if the connection ends meanwhile and some were sent
       # @raise (see #call)
       def call_many(method, lists, limit: nil)
         futures = []
@@ -158,59 +154,51 @@ module Plait
         futures.any?(&:lost?) ? futures : raise
       end
 
-      # As {call_many}, of calls whose results are wanted together.
-      # @param method [String, Symbol]
+      # As {call_many}, for all results at once.
       # @param lists [Array] the arguments of each, or its only argument
-      # @param limit [Float, nil] monotonic seconds by which the answers must be there
-      # @return [Volley, NativeVolley]
+      # @return [Batch, NativeVolley]
       # @raise (see #call)
       # @api private
-      def volley(method, lists, limit: nil)
-        return pure_volley(method, lists, limit) unless @line.respond_to?(:fire)
+      def batch(method, lists, limit: nil)
+        return pure_batch(method, lists, limit) unless @line.respond_to?(:fire)
 
-        volley = NativeVolley.new(self, method, limit)
-        said = @line.fire(volley, @codec, lists, limit)
-        said ? volley : raise(late_to_send(said))
+        batch = NativeVolley.new(self, method, limit)
+        said = @line.fire(batch, @codec, lists, limit)
+        said ? batch : raise(late_to_send(said))
       rescue ConnectionClosed, RemoteProtocolError
-        volley&.lost? ? volley : raise # it tells what is known of it
+        batch&.lost? ? batch : raise # its values raise what is known
       end
 
       # Sends a notification, to which there is no answer.
-      # @param method [String, Symbol]
-      # @param arguments [Array]
       # @param limit [Float, nil] monotonic seconds until which it may wait for a peer that reads slowly
-      # @return [void]
       # @raise (see #call)
       def notify(method, arguments, limit: nil)
         said = @line.notify(method, @codec.pack(arguments), limit)
         said || raise(late_to_send(said))
       end
 
-      # Nobody wants the answer any more: it is dropped when it comes.
-      # @param future [Future]
+      # Drops the answer when it comes.
       # @return [Boolean] whether it was still to come
       def drop(future) = @line.drop(future, false)
 
       # Waits until the future is settled.
-      # @param future [Future]
       # @param limit [Float, nil] monotonic seconds; the future's own holds too
       # @return [Boolean] false when the time was up before
       # @raise [ConnectionClosed, RemoteProtocolError]
       # @api private
       def await_answer(future, limit = nil)
-        moment = [future.limit, limit].compact.min
-        return true if aside { @line.await(future, moment) }
+        own = future.limit
+        moment = own && limit ? [own, limit].min : own || limit
+        return true if @dispatcher ? aside { @line.await(future, moment) } : @line.await(future, moment)
 
-        @line.drop(future, true) if future.limit && moment == future.limit
+        @line.drop(future, true) if own && moment == own
         future.settled?
       end
 
-      # Has the block called when the future is settled, by a thread of the connection's.
-      # @param future [Future]
-      # @return [void]
+      # Calls the block when the future is settled, in a thread of the connection's.
       # @api private
       def follow(future, &block)
-        aside { nil } if @served # its server shall read from it, however much there is to do
+        aside { nil } if @served # so that its server reads from it, however much there is to do
         (@followers || found_followers).add(future, &block)
       end
 
@@ -221,44 +209,38 @@ module Plait
 
       # @param id [Integer] of the peer's request
       # @param result [Object]
-      # @param flush [Boolean] false: who calls sees to it that {#flush} is called soon
-      # @return [void]
+      # @param flush [Boolean] false: the caller soon calls {#flush}
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
       def respond(id, result, flush: true)
         packed = @codec.pack(result)
-        in_order(id) { @line.answer(id, packed, flush) }
+        @order ? @order.settle(id) { @line.answer(id, packed, flush) } : @line.answer(id, packed, flush)
       end
 
-      # @param id [Integer] of the peer's request
-      # @param error [Object] what the peer is told
-      # @param data [Object] more about it, for peers that expect that in the place of the result
-      # @param flush [Boolean] see {#respond}
-      # @return [void]
+      # @param data [Object] more about the error, in the place of the result
       # @raise [Protocols::MessagePackRPC::PackError] nothing was sent
       def respond_error(id, error, data = nil, flush: true)
         packed = @codec.pack(error)
         about = @codec.pack(data) unless data.nil?
-        in_order(id) { @line.refuse(id, packed, about, flush) }
+        @order ? @order.settle(id) { @line.refuse(id, packed, about, flush) } : @line.refuse(id, packed, about, flush)
       end
 
       # @!group Serving
 
-      # Receives what is there, 64 KiB at most (1 MiB of a large string), and hands it on. Never waits. One at a time.
-      # @return [Symbol] :idle, nothing is half received; :partial, something is; :full, the dispatcher has no room: what is
-      #   here is handed on by the next call; :closed
+      # Receives 64 KiB at most (1 MiB of a large string) and hands requests on, without waiting. One call at a time.
+      # @return [Symbol] :idle; :partial, half a message is here; :full, the dispatcher has no room, and the next call hands on
+      #   what is here; :closed
       def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
 
-      # @param stint [Server::WorkerPool::Stint] whose visit is paid; it keeps what the visit has left
-      # @param deadline [Deadline, nil] by which it is over, if it is anything but silent
-      # @return [void]
+      # @param leader [Server::WorkerPool::Leader] keeps the request that the visit has taken and not run: an exception that comes
+      #   behind it must not lose it
+      # @param deadline [Deadline, nil] by which the visit ends, while the peer sends requests
       # @api private
-      def visit(stint, deadline, &watch)
-        stint.slow = stint.visit.pay(@line, deadline&.at, &watch)
+      def visit(leader, deadline, &watch)
+        leader.slow = leader.visit.pay(@line, deadline&.at, &watch)
       end
 
-      # Stays, so that there is always somebody who reads, until the connection is closed.
-      # @return [void]
-      # @raise [ConnectionClosed, RemoteProtocolError] when it is
+      # Reads for all callers until the connection is closed.
+      # @raise [ConnectionClosed, RemoteProtocolError] then
       def run = @line.run
 
       # Sends what the peer takes, without waiting.
@@ -268,16 +250,16 @@ module Plait
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @line.unsent
 
-      # @return [Boolean] whether somebody sends in this moment, who will see to what is left
+      # @return [Boolean] whether another thread is sending, and sees to the rest
       def sending? = @line.sending?
 
-      # @return [Integer] bytes given to the kernel, ever
+      # @return [Integer] bytes given to the kernel since the connection began
       def sent = @line.sent
 
-      # @return [Integer] bytes taken from it, ever
+      # @return [Integer] bytes taken from it since then
       def received = @line.received
 
-      # @return [Boolean] whether that is so much that nothing should be added
+      # @return [Boolean] whether too many bytes are unsent to add more
       def congested? = @line.congested?
 
       # @!group State
@@ -288,16 +270,14 @@ module Plait
       # @return [Boolean] whether calls can be made: it is not over, and of this process
       def usable? = @line.usable?
 
-      # Takes what has come, where nobody reads, without waiting.
-      # @return [void]
+      # Takes received bytes if there is no reader, without waiting.
       def look = @line.look
 
       # @return [Boolean]
       def closed? = !@line.over.nil?
 
-      # Closes it. Who waits for an answer gets {ConnectionClosed}. In a fork, the parent's goes on.
+      # Closes it: calls without an answer raise {ConnectionClosed}. In a fork, the parent's connection goes on.
       # @param reason [String, Exception]
-      # @return [void]
       def close(reason = "was closed on this side") = @line.finish(reason)
 
       # @return [String]
@@ -305,19 +285,21 @@ module Plait
 
       # @!group For the line
 
-      # Requests that are taken at once, however much there is to do.
+      # Requests that are taken at once, while a call of ours waits for its answer.
       PLENTY = 1024
-      private_constant :PLENTY
+      # One for all connections, since few need followers.
+      FOUNDING = Lock.new
+      private_constant :PLENTY, :FOUNDING
 
       # @return [Boolean] whether the dispatcher can take a request; always, while a call of ours waits for its answer
       # @api private
       def room? = @dispatcher.nil? || @dispatcher.room?(self) || read_anyway?
 
-      # @return [Boolean] as {#room?}, for a request that is here: nobody else gets its place
+      # @return [Boolean] as {#room?}, for a request that is here: its place is kept
       # @api private
       def place? = @dispatcher.nil? || @dispatcher.place?(self) || read_anyway?
 
-      # @return [Integer] how many requests may be taken before it is asked again, see {#room?}
+      # @return [Integer] how many requests may be taken until the next call, see {#room?}
       # @api private
       def places = read_anyway? ? PLENTY : @dispatcher.places(self)
 
@@ -325,21 +307,17 @@ module Plait
       # @api private
       def read_anyway? = pending.positive?
 
-      # Requests and notifications of the peer that came at once.
-      # @param batch [NativeBatch]
-      # @return [void]
+      # @param batch [NativeBatch] requests and notifications of the peer, of one receive
       # @api private
       def arrived_together(batch) = @dispatcher.take_together(batch)
 
-      # One of those, for who needs to know more of it.
-      # @return [Incoming]
+      # @return [Incoming] one request of a batch
       # @api private
       def incoming(id, method_name, params, arguments)
         Incoming.new(self, id, method_name, params, arguments).tap { |incoming| incoming.dispatcher = @dispatcher }
       end
 
       # A request, or a notification, of the peer.
-      # @return [void]
       # @api private
       def arrived(id, method_name, params)
         @order&.enter(id) if id
@@ -350,19 +328,15 @@ module Plait
         end
       end
 
-      # A future that is followed is settled.
-      # @param future [Future]
-      # @return [void]
+      # A future with followers is settled.
       # @api private
       def due(future) = @followers.due(future)
 
-      # Something is left to be sent, and the peer takes no more now.
-      # @return [void]
+      # Bytes are left that the peer does not take now.
       # @api private
       def unsent_left = @dispatcher.unsent(self)
 
-      # What was promised to be sent, and nobody is there who does it. At the end of the process no thread can begin any more.
-      # @return [void]
+      # Bytes are left, and no caller waits here to send them. At the end of the process no thread can begin any more.
       # @api private
       def find_drainer
         return unless Thread.main.alive?
@@ -370,12 +344,11 @@ module Plait
         Thread.new do
           @line.drain
         rescue Error
-          nil # it is over
+          nil # the connection is over
         end.name = "plait: sends what is left"
       end
 
       # @param reason [Exception, String]
-      # @return [void]
       # @api private
       def ended(reason)
         @dispatcher&.closed(self, reason.is_a?(EOFError) || reason.is_a?(String) ? nil : reason)
@@ -387,8 +360,8 @@ module Plait
 
       # @param reason [Exception, String] why the connection is over: an error of the socket or the protocol; a String: what
       #   was done here
-      # @param retry_safe [Boolean] whether nothing of what was asked can have been run
-      # @param about [String] what was asked, for the message
+      # @param retry_safe [Boolean] whether the call can't have run
+      # @param about [String] the call, for the message
       # @return [Plait::Error]
       # @api private
       def complaint(reason, retry_safe: true, about: "the call")
@@ -398,7 +371,6 @@ module Plait
         ConnectionClosed.new("#{ending(reason)}: #{fate}", endpoint: @endpoint, retry_safe: retry_safe)
       end
 
-      # @param future [Future]
       # @return [ReadTimeout]
       # @api private
       def late_answer(future)
@@ -420,8 +392,8 @@ module Plait
         done.nil? ? @line.exchange(future, @codec.pack(arguments), limit) : done
       end
 
-      def pure_volley(method, lists, limit)
-        Volley.new(call_many(method, lists.map { |list| list.is_a?(Array) ? list : [list] }, limit: limit))
+      def pure_batch(method, lists, limit)
+        Batch.new(call_many(method, lists.map { |list| list.is_a?(Array) ? list : [list] }, limit: limit))
       end
 
       def say(futures, method, params, limit)
@@ -430,7 +402,7 @@ module Plait
         said ? futures << future : raise(late_to_send(said))
       end
 
-      # (An end that comes meanwhile may have missed them.)
+      # (They may have missed the connection's end.)
       def found_followers
         FOUNDING.exclusively { @followers ||= Followers.new(@line, reads: !@served) }
         @followers.close if closed?
@@ -439,12 +411,10 @@ module Plait
 
       def pack(arguments) = @small&.pack(arguments) || @codec.pack(arguments)
 
-      # Where a server reads, who waits is not busy.
+      # A method that waits for an answer leaves its worker's place to another one.
       def aside(&wait) = @dispatcher.respond_to?(:aside) ? @dispatcher.aside(self, &wait) : yield
 
-      def in_order(id, &answer) = @order ? @order.settle(id, &answer) : yield
-
-      # Who reads for a server has held interrupts back already, see {#read_available}.
+      # (A server's reader holds interrupts back already, see {#read_available}.)
       def take(incoming)
         @served ? @dispatcher.take(incoming) : Thread.handle_interrupt(NEVER) { @dispatcher.take(incoming) }
       end
@@ -461,7 +431,7 @@ module Plait
         end
       end
 
-      # @param said [false, nil] nil: it will still be sent, if the peer ever reads
+      # @param said [false, nil] nil: it is sent when the peer reads again
       def late_to_send(said)
         WriteTimeout.new("#{peer} does not take what is sent in time", endpoint: @endpoint, retry_safe: said == false)
       end

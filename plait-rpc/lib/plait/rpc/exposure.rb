@@ -7,14 +7,14 @@ require "plait/values/own_code"
 
 module Plait
   module RPC
-    # A method that can be called from outside, and what is known of the time it takes.
+    # A method that peers can call, and whether it is quick.
     class Callable
-      # Seconds from which on a run is slow: with less, somebody who waits for the next one loses nothing.
+      # Seconds from which a run is slow; raising it lets more methods run in a row on one worker.
       SLOW = 0.0002
       # Quick runs in a row after which a method counts as quick.
       TRUST = 16
 
-      # @return [String] as it is called from outside
+      # @return [String] for peers
       attr_reader :name
       # @return [Array<Array>] as Method#parameters
       attr_reader :parameters
@@ -41,7 +41,7 @@ module Plait
       def arity = [@least, @most]
 
       # @param arguments [Array] a Hash at their end is taken for the keywords of a method that has some
-      # @return [Refusal, nil] what is wrong with them
+      # @return [Refusal, nil] why they are wrong
       def refusal(arguments)
         return if keywords?(arguments) ? fits?(arguments.size - 1) : fits?(arguments.size) && @required.empty?
 
@@ -49,7 +49,7 @@ module Plait
       end
 
       # @param arguments [Array] that are not refused
-      # @param _incoming [Incoming, nil] of which they are
+      # @param _incoming [Incoming, nil] their request
       # @yieldparam value [Object] an answer, before the method is over
       # @return [Object]
       def call(arguments, _incoming = nil, &block)
@@ -58,10 +58,10 @@ module Plait
         @object.__send__(@method, *arguments[0, arguments.size - 1], **arguments.last.transform_keys(&:to_sym), &block)
       end
 
-      # @return [Boolean] whether a run is over so soon that nobody needs to care for others meanwhile
+      # @return [Boolean] whether its runs are so short that no other worker need care for other requests meanwhile
       def quick? = @doubt.zero?
 
-      # @param seconds [Float] that a run has taken
+      # @param seconds [Float] of a run
       def took(seconds)
         if seconds > SLOW then @doubt = TRUST
         elsif @doubt.positive? then @doubt -= 1
@@ -76,7 +76,7 @@ module Plait
 
       def fits?(size) = size >= @least && (@most.nil? || size <= @most)
 
-      # Only names that the method has: a client must not make Symbols of ours by the million.
+      # Only names that the method has: a client must not make Symbols by the million.
       def keywords?(arguments)
         return false unless @named && arguments.last.is_a?(Hash) && arguments.size > @least
 
@@ -101,12 +101,13 @@ module Plait
     end
 
     # Which methods of a handler a peer can call: public ones that the program itself defines, judged by their owner. That is the
-    # handler's class, a class or module of the program that it inherits or mixes in, or the handler alone; of a class or module,
-    # its singleton. Owners of Ruby's core, its library and other gems don't count: neither `send`, nor what a gem adds to Object.
+    # handler's class, a class or module of the program that it inherits or mixes in, or its singleton; of a class or module,
+    # only the singleton. Owners of Ruby's core, its library and other gems don't count: no `send`, no method that a gem adds to
+    # Object.
     #
-    # What a delegator or `method_missing` answers can be called where `methods:` lists it.
+    # A method of a delegator or of `method_missing` can be called if `methods:` lists it.
     module Exposure
-      # What Ruby calls, even where a class has made it public.
+      # Hooks of Ruby, even if a class has made them public.
       HOOKS = %i[method_missing respond_to? respond_to_missing? initialize initialize_copy initialize_clone initialize_dup
                  method_added singleton_method_added inherited included extended prepended].freeze
       # On any Ruby; others of the core are known by their names, which have no place in a file.
@@ -140,7 +141,7 @@ module Plait
         end
 
         # @param handler [Object, Module]
-        # @return [Array<Symbol>] what can be called where nothing is listed
+        # @return [Array<Symbol>] the methods without a list
         def own(handler)
           lineage = lineage(handler)
           home = home_of(module?(handler) ? handler : CLASS.bind_call(handler))
@@ -182,7 +183,7 @@ module Plait
           nil
         end
 
-        # What a foreign class or module has mixed in is foreign too.
+        # A module that a foreign class or module mixes in is foreign too.
         def owners(handler, lineage, home)
           named = singletons(handler)
           foreign = CORE + lineage.select { |owner| foreign?(home_of(named.fetch(owner, owner)), home) }

@@ -14,7 +14,7 @@ module Plait
 
       # @param given [Numeric]
       # @return [Numeric]
-      # @raise [UsageError] they are none
+      # @raise [UsageError]
       # @api private
       def self.seconds(given)
         return given if given.is_a?(Numeric) && given.real? && given >= 0
@@ -29,9 +29,9 @@ module Plait
       # @return [Float, nil] monotonic seconds by which the answer must be there
       # @api private
       attr_reader :limit
-      # @return [Array<PureLine::Member>, nil] who sleeps until it is there
+      # @return [Array<PureLine::Waiter>, nil] that sleep until it is there
       # @api private
-      attr_reader :members
+      attr_reader :waiters
 
       # @param connection [Connection]
       # @param method_name [String, Symbol]
@@ -49,12 +49,13 @@ module Plait
       # @return [Object] the result
       # @raise [RemoteError] the peer has answered with an error
       # @raise [ReadTimeout] it did not answer in the call's time
-      # @raise [TimeoutError] the answer is not there yet: it may be asked for again
-      # @raise [ConnectionClosed, RemoteProtocolError] the connection ended before; `retry_safe?` tells whether it can have run
+      # @raise [TimeoutError] the answer is not there yet: the program may ask again
+      # @raise [ConnectionClosed, RemoteProtocolError] the connection ended before; `retry_safe?` says whether the call can
+      #   have run
       # @raise [CancelledError] it was cancelled
-      # @raise [Protocols::MessagePackRPC::UnpackError] the peer has sent what can't be unpacked
+      # @raise [Protocols::MessagePackRPC::UnpackError] the peer has sent a value that can't be unpacked
       def value(timeout = nil)
-        raise not_yet(timeout) unless @state || await(timeout)
+        raise TimeoutError, "#{@method_name} has no answer after #{timeout} s; it may still come" unless @state || await(timeout)
         return @content if @state == :result
 
         open_answer if PACKED.key?(@state)
@@ -64,17 +65,17 @@ module Plait
       end
       alias get value
 
-      # Waits for the answer, whatever it is.
+      # Waits until it is settled, by a result or an error.
       # @param timeout [Numeric, nil] seconds
-      # @return [self, nil] nil: it is not there yet
+      # @return [self, nil] nil: it is not settled yet
       def join(timeout = nil)
         self if settled? || await(timeout)
       rescue Error
-        self # it has failed: its value tells
+        self # `value` raises it
       end
 
       # Waits for the answer.
-      # @return [Exception, nil] what {#value} raises; nil when there is a result
+      # @return [Exception, nil] the error that {#value} raises; nil: there is a result
       def error
         value
         nil
@@ -82,27 +83,22 @@ module Plait
         e
       end
 
-      # @return [Boolean] whether it is known what has become of it; takes what has come, and doesn't wait
+      # @return [Boolean] whether it is settled; takes received bytes, and doesn't wait
       def ready?
         @connection.look unless @state
         settled?
       end
 
-      # Has nobody wait for the answer any more: it is dropped when it comes. The call may run nevertheless.
+      # Drops the answer when it comes. The call may run nevertheless.
       # @return [Boolean] whether the answer was still to come
       def cancel = @connection.drop(self)
 
       # @yieldparam value [Object]
-      # @return [Derived] the future of what the block returns. Where there is no value the block isn't called: its error is
-      #   this one's.
-      def then(&block)
-        raise UsageError, "then needs a block" unless block
+      # @return [Derived] the future of the block's value. Without a result the block isn't called: its error is this one's.
+      # @raise [UsageError] without a block
+      def then(&block) = Derived.of(self, block)
 
-        Derived.new(self, block).tap { |derived| follow { derived.run } }
-      end
-
-      # @yieldparam future [Future] itself, when it is settled, whatever it is. An error of the block is nobody's: it is
-      #   reported as that of a thread is, and the next block goes on.
+      # @yieldparam future [Future] itself, when it is settled. An error of the block is reported as that of a thread is.
       # @return [self]
       def follow(&block)
         @connection.follow(self) { block.call(self) }
@@ -121,7 +117,7 @@ module Plait
       # @api private
       def lost? = @state == :lost
 
-      # (That in C does the same for itself.)
+      # (NativeLine sets these itself.)
       # @api private
       def entered(id, frame_end)
         @id = id
@@ -132,25 +128,31 @@ module Plait
       def sent?(bytes) = bytes >= @frame_end
 
       # @api private
-      def awaited_by(member) = (@members ||= []) << member
+      def awaited_by(waiter) = (@waiters ||= []) << waiter
 
-      # Whether somebody is to be told when it is settled. Under the line's lock.
+      # Whether the connection's `due` is called when it is settled. Under the line's lock.
       # @api private
       attr_accessor :followed
 
       # Once. Under the line's lock.
-      # @param state [Symbol] :answered (the outcome is packed), :refused (a pair, packed: the error, and what came in the place
-      #   of the result), :lost or :unsent (the reason why), :late, :cancelled
+      # @param state [Symbol] :answered (the outcome is packed), :refused (a pair, packed: the error, and the result beside it),
+      #   :lost or :unsent (the reason), :late, :cancelled
       # @api private
       def settle(state, outcome = nil)
         @outcome = outcome
         @state = state
       end
 
-      # What a block makes of an answer, see {Future#then}.
+      # The value of a block that is given an answer, see {Future#then}.
       class Derived
         # @param source [Future, Derived]
-        # @param block [Proc]
+        # @api private
+        def self.of(source, block)
+          raise UsageError, "then needs a block" unless block
+
+          new(source, block).tap { |derived| source.follow { derived.run } }
+        end
+
         # @api private
         def initialize(source, block)
           @source = source
@@ -161,7 +163,7 @@ module Plait
         end
 
         # @param timeout [Numeric, nil] seconds for this wait
-        # @return [Object] what the block returned
+        # @return [Object] the block's value
         # @raise [Exception] that of the block, or of the answer
         # @raise [TimeoutError] it is not there yet
         def value(timeout = nil)
@@ -201,29 +203,26 @@ module Plait
 
         # @return [Derived]
         # @yieldparam value [Object]
-        def then(&block)
-          raise UsageError, "then needs a block" unless block
-
-          Derived.new(self, block).tap { |derived| follow { derived.run } }
-        end
+        def then(&block) = Derived.of(self, block)
 
         # @api private
         def run
           @error = CancelledError.new("the block was ended before it had a result") # by Thread.exit, say
           @value = @block.call(@source.value)
           @error = nil
-        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, it is for those who wait
+        rescue Exception => e # rubocop:disable Lint/RescueException -- `value` raises it
           @error = e
         ensure
           finish
         end
 
-        private
-
+        # @api private
         def follow(&block)
           later = @lock.synchronize { @done ? false : @followers << block }
           block.call unless later
         end
+
+        private
 
         def finish
           followers = @lock.synchronize do
@@ -240,10 +239,10 @@ module Plait
 
       def await(timeout) = @connection.await_answer(self, timeout && (Deadline.now + Future.seconds(timeout)))
 
-      # By who wants it, and not by who has read it. Of two who want it at once both may do it.
+      # By the caller, not by the reader. Two callers at once may both do it.
       def open_answer
         state = @state
-        packed = @outcome or return # it was opened in this moment
+        packed = @outcome or return # another caller has just done it
         return unless PACKED.key?(state)
 
         codec = @connection.codec
@@ -260,12 +259,10 @@ module Plait
         else @connection.complaint(@outcome, retry_safe: @state == :unsent, about: @method_name.to_s)
         end
       end
-
-      def not_yet(timeout) = TimeoutError.new("#{@method_name} has no answer after #{timeout} s; it may still come")
     end
 
-    # Many calls of one method that were sent together, and whose results are wanted together.
-    class Volley
+    # Many calls of one method that were sent together.
+    class Batch
       # @param futures [Array<Future>]
       def initialize(futures)
         @futures = futures
@@ -296,9 +293,9 @@ module Plait
 
       private
 
-      # (One that is not small, or an error, is a Future, made in C.)
+      # (A large result, or an error, is a Future, made in C.)
       def unpacked(result) = result.is_a?(Future) ? result.value : result
     end
-    private_constant :Volley, :NativeVolley
+    private_constant :Batch, :NativeVolley
   end
 end

@@ -9,16 +9,16 @@ require "plait/values/errors"
 
 module Plait
   module RPC
-    # How an error is told to a peer: MessagePack-RPC leaves it open, and peers expect different things.
+    # The form of an error in an answer: MessagePack-RPC leaves it open, and peers expect different ones.
     #
-    # - `:string`: "KeyError: key not found: 5". Everybody can show it.
-    # - `:pair`: [0, "KeyError: key not found: 5"], as Neovim does: 1 for what the caller did wrong (no such method, wrong
+    # - `:string`: "KeyError: key not found: 5". Any peer can show it.
+    # - `:pair`: [0, "KeyError: key not found: 5"], as Neovim does: 1 for a mistake of the caller (no such method, wrong
     #   arguments), 0 for all else.
-    # - `:named`: the name as the error and, as the result, what there is to say, as msgpack-rpc does:
-    #   ".CallError.NoMethodError", ["no method …"]. An exception of a method is named by its class.
-    # - anything with `call(error)`, for an Exception or a {Refusal}: it returns [error, result].
+    # - `:named`: the name as the error and the message as the result, as msgpack-rpc does: ".CallError.NoMethodError",
+    #   ["no method …"]. An exception of a method has the name of its class.
+    # - any object with `call(error)`, for an Exception or a {Refusal}: it returns [error, result].
     #
-    # An exception may know better: what its `to_rpc_error` returns, [error, result], is sent as it is.
+    # The `to_rpc_error` of an exception, [error, result], goes before all of these.
     # @api private
     module ErrorFormat
       # Characters of a message.
@@ -44,6 +44,7 @@ module Plait
         # @param error [Exception, Refusal]
         # @return [String] UTF-8
         def message(error)
+          # (did_you_mean takes milliseconds for its additions)
           text = error.respond_to?(:original_message) ? error.original_message : error.message
           readable(text.to_s)[0, LONGEST]
         rescue StandardError => e
@@ -62,7 +63,7 @@ module Plait
           ->(error) { error.respond_to?(:to_rpc_error) ? error.to_rpc_error : format.call(error) }
         end
 
-        # Ruby's additions to messages (did_you_mean) take milliseconds; those of drivers and paths may be bytes of any kind.
+        # Messages of drivers, and paths in them, may be bytes of any kind.
         def readable(text)
           return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
           return text.dup.force_encoding(Encoding::UTF_8).scrub if text.encoding.ascii_compatible?
@@ -73,28 +74,27 @@ module Plait
     end
     private_constant :ErrorFormat
 
-    # Runs requests on an object and answers them, on whichever thread or fiber it is called.
+    # Runs requests on an object and answers them, on the current thread or fiber.
     class Handler
-      # What a method may raise without an end of what runs it. All else (an interruption, say) goes on after the peer was
-      # told that there will be no result.
+      # Exceptions of a method that end only its request. Others (an interruption, say) also end its worker.
       ERRORS = [StandardError, ScriptError, SystemExit, SystemStackError, NoMemoryError, SecurityError,
                 *(Java::JavaLang::StackOverflowError if RUBY_ENGINE == "jruby")].freeze
       private_constant :ERRORS
 
       # @return [Hash{String => Callable}]
       attr_reader :methods
-      # @return [Integer] requests and notifications for methods that there are not
+      # @return [Integer] requests and notifications for unknown methods
       attr_reader :unknown
-      # @return [Integer] those that were skipped, since they were over a limit
+      # @return [Integer] requests and notifications that were over a limit, and skipped
       attr_reader :excessive
 
       # @param object [Object, Module, Hash] see {Exposure}
       # @param methods [Array, Hash, nil] see {Exposure}
       # @param errors [Symbol, #call] see {ErrorFormat}
       # @param extra [Hash{String => Callable}] further methods
-      # @param on_error [#call, nil] called with each exception of a method, a NoMethodError for a method that there is not, or a
-      #   {RemoteProtocolError} for what ends a connection; and with the {Incoming} it belongs to, nil for the latter. A server
-      #   calls it, with nil, for each exception of another thread that it drops: in that other thread
+      # @param on_error [#call, nil] called with an error and its {Incoming}: each exception of a method, a NoMethodError for an
+      #   unknown method; with nil as the Incoming a {RemoteProtocolError} that ends a connection, and each exception of another
+      #   thread that a server drops (in that other thread)
       # @raise [UsageError]
       def initialize(object, methods: nil, errors: :string, extra: {}, on_error: nil)
         @methods = Exposure.of(object, methods: methods).merge(extra).freeze
@@ -105,12 +105,12 @@ module Plait
         @counting = Mutex.new
       end
 
-      # After a method, where it has run: the next one finds nothing of what it has left at its fiber and thread.
+      # After a method, on its thread and fiber: the next one finds nothing of its state there.
       # @return [Mechanisms::State::Own, nil] of the fiber, from now on
       # @api private
       def forget
         own = Mechanisms::State.clear(Mechanisms::State::Own.current)
-        Mechanisms::State.inherit(@storage)
+        Mechanisms::State.inherit(@storage) if @storage
         own
       end
 
@@ -118,14 +118,13 @@ module Plait
       def find(name) = @methods[name]
 
       # @param error [Exception, Refusal]
-      # @return [Array(Object, Object)] what the peer is told: the error, and the result beside it
+      # @return [Array(Object, Object)] of the answer: the error, and the result beside it
       def tell(error) = @format.call(error)
 
-      # Runs one, and answers it unless it has a {Delayed} result.
+      # Runs a request, and answers it unless it has a {Delayed} result.
       # @param incoming [Incoming]
-      # @param callable [Callable, nil] what was found
-      # @param flush [Boolean] false: somebody will flush the connection soon
-      # @return [void]
+      # @param callable [Callable, nil] of {#find}
+      # @param flush [Boolean] false: the caller soon flushes the connection
       def run(incoming, callable, flush: true)
         return exceeded(incoming, flush) if incoming.excess
         return not_found(incoming, flush) unless callable
@@ -134,30 +133,25 @@ module Plait
         call(incoming, callable, arguments, flush)
       end
 
-      # Tells on_error, which can't harm who calls this.
+      # Calls on_error; its exceptions are dropped.
       # @param error [Exception]
       # @param incoming [Incoming, nil] nil: it concerns the connection
-      # @return [void]
       # @api private
       def report(error, incoming = nil)
         @on_error&.call(error, incoming)
       rescue *ERRORS
-        nil # nothing is left to be called for the failure of on_error
+        nil
       end
 
-      # What a method has returned is the answer, or will be.
-      # @param incoming [Incoming]
-      # @return [void]
+      # Answers with a method's value, now or when it is there.
       # @raise [Protocols::MessagePackRPC::PackError]
       # @api private
       def conclude(incoming, value, flush: false)
         value.is_a?(Delayed) ? value.attach(incoming) : incoming.respond(value, flush: flush)
       end
 
-      # A method has raised something: its caller is told.
-      # @param incoming [Incoming]
-      # @param error [Exception]
-      # @return [Boolean] false: it is for who runs the method too
+      # Answers with a method's exception.
+      # @return [Boolean] false: it also ends the worker
       # @api private
       def rescued?(incoming, error)
         return false unless ERRORS.any? { |kind| error.is_a?(kind) }
@@ -166,15 +160,13 @@ module Plait
         true
       end
 
-      # A method was left without a result.
-      # @param incoming [Incoming]
-      # @return [void]
+      # The method was ended.
       # @api private
       def abandon(incoming) = refuse(incoming, :abandoned, "the method was ended before it had a result", true)
 
       private
 
-      # @return [Array, nil] nil when it was answered that they are wrong
+      # @return [Array, nil] nil: they are wrong, and the request is answered
       def arguments_of(incoming, callable, flush)
         arguments = incoming.arguments
         refusal = callable.refusal(arguments) or return arguments
@@ -187,7 +179,7 @@ module Plait
       end
 
       def call(incoming, callable, arguments, flush)
-        value = timed(callable) { invoke(incoming, callable, arguments) }
+        value = invoke(incoming, callable, arguments)
         done = true
         conclude(incoming, value, flush: flush)
       rescue *ERRORS => e
@@ -197,14 +189,10 @@ module Plait
         abandon(incoming) unless done
       end
 
+      # The time that a large answer takes to be sent does not count: it makes no method slow.
       def invoke(incoming, callable, arguments)
-        ThreadGuard.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
-      end
-
-      # The method alone: what it takes to send a large answer is no reason to take it for a slow one.
-      def timed(callable)
         began = Deadline.now
-        yield
+        Mechanisms::Shield.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
       ensure
         callable.took(Deadline.now - began)
       end

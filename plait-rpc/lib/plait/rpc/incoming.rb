@@ -5,18 +5,18 @@ require "plait/values/errors"
 
 module Plait
   module RPC
-    # Why a request has no result, when it is not for an exception of the method that was called.
+    # Why a request has no result, if no exception of its method is the reason.
     class Refusal
-      # What peers that name their errors know them by.
+      # A name for peers that name their errors, and msgpack-rpc's.
       Kind = Struct.new(:name, :code)
 
       # - no_method: there is none of that name, or it may not be called
-      # - arguments: another number of them than the method takes, or they can't be unpacked
-      # - limit: it has more bytes, levels or elements than is taken
+      # - arguments: too few or too many, or they can't be unpacked
+      # - limit: the request is over a limit of bytes, levels or elements
       # - denied: the connection has not shown the secret
       # - busy: too many requests wait already
       # - stopping: the server ends
-      # - abandoned: what ran the method was killed, or left the server by `exit`
+      # - abandoned: the method was killed, or has called `exit`
       # - result: the method's result can't be packed
       KINDS = {
         no_method: Kind.new("NoMethodError", ".CallError.NoMethodError"),
@@ -48,30 +48,29 @@ module Plait
       # @return [String] as ".CallError.NoMethodError"
       def code = KINDS.fetch(@kind).code
 
-      # @return [Boolean] whether it is the caller's mistake
+      # @return [Boolean] whether the caller has made a mistake
       def caller? = %i[no_method arguments limit denied].include?(@kind)
     end
 
-    # A request or a notification of the peer, and the answer to it. It is answered once: what comes later, or after the
-    # connection went, is dropped without harm.
+    # A request or a notification of the peer. Its first answer counts; later ones, and those after the connection's end, are
+    # dropped.
     class Incoming
       # @return [Connection]
       attr_reader :connection
-      # @return [Integer, nil] nil: it is a notification
+      # @return [Integer, nil] nil: a notification
       attr_reader :id
-      # @return [String, nil] frozen; nil: of a request over a limit it may be unknown
+      # @return [String, nil] frozen; nil: unknown, of a request over a limit
       attr_reader :method_name
-      # Who has taken it: it tells which answer is the first, and how an error is told.
-      # @return [#settle, #tell]
+      # @return [#settle, #tell] knows which answer is the first, and the form of errors
       # @api private
       attr_accessor :dispatcher
 
       # @param connection [Connection]
       # @param id [Integer, nil]
       # @param method_name [String]
-      # @param params [String, Array<String>, Protocols::MessagePackRPC::Skeleton, LimitExceeded, nil] a packed array; or the
-      #   limit that it has exceeded, so that it was skipped
-      # @param arguments [Array, nil] instead, where they are unpacked already
+      # @param params [String, Array<String>, Skeleton, LimitExceeded, nil] a packed array; or the limit that it has exceeded, so
+      #   that it was skipped
+      # @param arguments [Array, nil] instead, unpacked
       def initialize(connection, id, method_name, params, arguments = nil)
         @connection = connection
         @id = id
@@ -83,7 +82,7 @@ module Plait
       # @return [Boolean]
       def notification? = @id.nil?
 
-      # @return [String, Array<String>, Protocols::MessagePackRPC::Skeleton] packed
+      # @return [String, Array<String>, Skeleton] packed
       def params = @params || @connection.codec.pack(@arguments)
 
       # @return [LimitExceeded, nil] why there are no arguments
@@ -97,16 +96,16 @@ module Plait
       # @return [Boolean]
       def answered? = @answered || false
 
-      # Called by the dispatcher when it has noted that this is the first answer.
+      # Called by the dispatcher.
       # @return [true]
       # @api private
       def answered! = @answered = true
 
       # Answers with a result. One that can't be packed is answered with an error.
       # @param result [Object]
-      # @param flush [Boolean] false: somebody will flush the connection soon
+      # @param flush [Boolean] false: the caller soon flushes the connection
       # @return [Boolean] whether this was the first answer
-      # @raise [Protocols::MessagePackRPC::PackError] the result has no form in MessagePack; the peer was told
+      # @raise [Protocols::MessagePackRPC::PackError] the result has no form in MessagePack; the peer has an error
       def respond(result, flush: true)
         return false unless @dispatcher.settle(self)
 
@@ -145,8 +144,8 @@ module Plait
       end
     end
 
-    # A result that is not there yet. A method that returns one has its caller answered when it is: from any thread or fiber,
-    # also before the method has returned it.
+    # A result that is not there yet. If a method returns one, its caller is answered by {#result} or {#error}, from any thread
+    # or fiber, also before the method returns.
     #
     # @example
     #   def report(id)
@@ -159,13 +158,13 @@ module Plait
         @lock = Mutex.new
       end
 
-      # The result is there. The first word counts.
+      # Answers with the result; the first call of this or {#error} counts.
       # @param value [Object]
-      # @return [Boolean] whether the caller was answered by it, or will be
+      # @return [Boolean] whether this was the first call
       # @raise [Protocols::MessagePackRPC::PackError]
       def result(value) = settle { |incoming| incoming.respond(value) }
 
-      # There will be no result.
+      # Answers with an error.
       # @param error [Exception, String]
       # @return [Boolean]
       def error(error)
@@ -173,7 +172,7 @@ module Plait
         settle { |incoming| incoming.fail(error) }
       end
 
-      # Called when the method has returned it.
+      # Called when the method has returned.
       # @api private
       def attach(incoming)
         answer = @lock.synchronize do

@@ -2,35 +2,41 @@
 
 module Plait
   module RPC
-    # A lock for what takes microseconds, on threads and in fibers: whoever holds it never waits for anything.
-    class Lock
-      # A thread or a fiber that sleeps until it is called, or its time is up.
-      class Sleeper
-        # @return [Boolean] whether it was called
-        attr_reader :called
-        alias called? called
+    # Holds interrupts back while state moves between two places. A literal would make a Hash at each call, and Ruby looks for
+    # interrupts there.
+    NEVER = { Object => :never }.freeze
+    private_constant :NEVER
 
-        # Under the lock: from here on a call is not lost.
-        def initialize
+    # A lock for steps of microseconds, for threads and fibers. Its holder never waits.
+    class Lock
+      # A thread or fiber that sleeps until it is called or its time is up.
+      class Sleeper
+        # @return [Boolean]
+        def called? = @called || false
+
+        # Under the lock: no call from here on is lost.
+        # @return [self]
+        def lie_down
           @called = false
           @scheduler = Lock.scheduler
-          @scheduler ? @fiber = Fiber.current : @bell = ConditionVariable.new
+          @scheduler ? @fiber = Fiber.current : @changed ||= ConditionVariable.new
+          self
         end
 
-        # @param mutex [Mutex] of the lock, which it does not hold
+        # @param mutex [Mutex] of the lock, which the sleeper does not hold
         # @param seconds [Numeric, nil] at most
         def sleep(mutex, seconds)
-          return (@scheduler.block(self, seconds) unless called?) if @scheduler
+          return (@scheduler.block(self, seconds) unless @called) if @scheduler
 
-          mutex.synchronize { @bell.wait(mutex, seconds) unless called? }
+          mutex.synchronize { @changed.wait(mutex, seconds) unless @called }
         end
 
         # Under the lock.
         def call
-          return if called?
+          return if @called
 
           @called = true
-          @scheduler ? @scheduler.unblock(self, @fiber) : @bell.signal
+          @scheduler ? @scheduler.unblock(self, @fiber) : @changed.signal
         end
       end
 
@@ -51,16 +57,15 @@ module Plait
         end
       end
 
-      # @param sleeper [Sleeper] of the current thread or fiber, which does not hold the lock
-      # @param seconds [Numeric, nil] at most
+      # Not under the lock: sleeps until the sleeper is called, or for so many seconds.
       def sleep(sleeper, seconds) = sleeper.sleep(@mutex, seconds)
 
       private
 
-      # A fiber never sleeps for the lock: before Ruby 3.3 Mutex#unlock can be overtaken inside the scheduler's hook. Another
-      # thread holds it, and soon doesn't.
+      # A fiber never sleeps here: before Ruby 3.3 Mutex#unlock can be overtaken inside the scheduler's hook. Another thread
+      # holds the lock, for microseconds.
       def acquire
-        return @mutex.lock if Lock.scheduler.nil? || @mutex.owned? # by what a signal handler has interrupted: that raises
+        return @mutex.lock if Lock.scheduler.nil? || @mutex.owned? # by the code below a signal handler: that raises
 
         Thread.pass until @mutex.try_lock
       end

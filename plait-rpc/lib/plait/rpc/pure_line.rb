@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "lock"
 require_relative "pure_line/roles"
 require_relative "pure_wire"
 require_relative "../protocols/messagepack_rpc"
@@ -9,30 +10,30 @@ require "plait/values/uninterruptible"
 
 module Plait
   module RPC
-    # What goes on between one socket and those who share it, in Ruby: calls and their answers, who reads for whom, what is still
-    # to be sent. Twin of NativeLine (rb_rpc_line.h); for TLS, and for JRuby.
+    # One socket and its users, in Ruby: calls and their answers, the reader for all, and the bytes still to be sent. The twin of
+    # NativeLine (rb_rpc_line.h) for TLS and for JRuby. All times are monotonic seconds; nil: no limit. All values are packed.
     #
-    # Of its connection it asks for the errors it raises (`complaint`), and tells it what has come (`room?`, `place?`, `arrived`),
-    # that something is left to be sent and nobody does it (`unsent_left`, `find_drainer`), and the end (`ended`).
+    # It asks its connection for errors (`complaint`) and for room (`room?`, `place?`), and reports requests (`arrived`), bytes
+    # that the peer does not take (`unsent_left`, `find_drainer`), and its end (`ended`).
     class PureLine
       include Roles
 
-      # Seconds after which a connection that nobody has used is looked at before it is used again.
+      # Seconds at rest after which a connection is checked before its next use: it may have ended unnoticed.
       REST = 0.001
-      # Bytes that are gathered for one send.
+      # Bytes gathered for one send; raising it sends larger pieces later.
       GATHERED = 64 * 1024
-      # Looks in a row while something comes: an end of the connection may be behind it.
-      LOOKS = 16
-      private_constant :REST, :GATHERED, :LOOKS
+      # Receives in a row before other threads and fibers get their turn, and reads in a row that look for an end.
+      TURN = 16
+      private_constant :REST, :GATHERED, :TURN
 
       # @return [Exception, String, nil] why it is over
       attr_reader :over
 
-      # @param io [BasicSocket, Io::TLS::Socket] connected; the line's own from now on
-      # @param room [Integer] bytes unsent from which on who has more to say has to wait
-      # @param served [Boolean] only {#read_available} reads, and nobody waits for the peer to read
+      # @param io [BasicSocket, Io::TLS::Socket] connected; closed by the line
+      # @param room [Integer] unsent bytes from which callers wait before they add more
+      # @param served [Boolean] only {#read_available} reads, and no caller waits for the peer to read
       # @param raw [Boolean] see {Protocols::MessagePackRPC::Writer}
-      # @param _ [Hash] what only its twin can make use of
+      # @param _ [Hash] options of NativeLine alone
       def initialize(io, parser, connection, room:, served:, raw:, **_)
         @wire = PureWire.new(io, parser)
         @parser = parser
@@ -40,7 +41,7 @@ module Plait
         @connection = connection
         @room = room
         @served = served
-        @lock = Mutex.new
+        @lock = Lock.new
         @last_id = -1
         @touched = Deadline.now
       end
@@ -51,59 +52,50 @@ module Plait
       # @return [Boolean] whether calls can be made
       def usable? = @over.nil? && !foreign?
 
-      # @return [Boolean] whether it is another process's: of the parent of a fork
+      # @return [Boolean] whether it belongs to the parent of a fork
       def foreign? = @wire.foreign?
 
       # @!group Calls
 
-      # Sends a request and stays until its future is settled: cancelled, if this is left early, or late.
-      # @param params [String, Array<String>] packed
-      # @param limit [Float, nil] monotonic seconds
-      # @return [Boolean] false: the time was up before anything was said
+      # Sends a request and waits for its answer: the future is cancelled or late if the caller leaves before.
+      # @return [Boolean] false: the time was up before anything was sent
       # @raise [ConnectionClosed, RemoteProtocolError] it is over
       def exchange(future, params, limit)
         look_after_rest
         return false unless await_room(limit)
 
-        stay(Member.new(limit, future)) { enter_call(future, params) }
+        stay(Waiter.new(limit, future)) { enter_call(future, params) }
         true
       ensure
         drop(future, future.limit && Deadline.now >= future.limit) unless future.settled?
       end
 
       # Sends a request.
-      # @param params [String, Array<String>] packed
-      # @param limit [Float, nil] monotonic seconds, for it to be sent
-      # @param flush [Boolean] false: who calls sees to it that {#send_off} is called soon
-      # @return [Boolean, nil] false: the time was up before anything was said; nil: before all of it was sent
+      # @param flush [Boolean] false: the caller soon calls {#send_off}
+      # @return [Boolean, nil] false: the time was up before anything was sent; nil: before all of it was
       # @raise (see #exchange)
       def call(future, params, limit, flush) = say(limit, flush) { enter_call(future, params) }
 
-      # Sends what was said without being flushed.
-      # @param limit [Float, nil] monotonic seconds
+      # Sends requests that were not flushed.
       # @return [Boolean, nil] nil: the time was up before
       def send_off(limit) = foreign? || exclusively { flush_soon } || drain(limit) || nil
 
       # Sends a notification.
-      # @param method [String, Symbol]
-      # @param params [String, Array<String>] packed
-      # @param limit [Float, nil] monotonic seconds, for it to be sent
       # @return [Boolean, nil] as {#call}
       # @raise (see #exchange)
       def notify(method, params, limit) = say(limit) { @writer.notification(method, params) }
 
-      # Stays until the future is settled.
-      # @param limit [Float, nil] monotonic seconds
+      # Waits until the future is settled.
       # @return [Boolean] false: the time was up before
       # @raise (see #exchange)
       def await(future, limit)
         check_open if foreign?
-        stay(Member.new(limit, future))
+        stay(Waiter.new(limit, future))
       end
 
-      # Has nobody wait for the answer any more.
-      # @param late [Boolean] whether because its time is up
-      # @return [Boolean] whether it was still to come
+      # Drops the answer when it comes.
+      # @param late [Boolean] whether the time is up, else the call is cancelled
+      # @return [Boolean] whether the answer was still to come
       def drop(future, late)
         exclusively do
           next false if future.settled?
@@ -114,19 +106,19 @@ module Plait
         end
       end
 
-      # Has the connection's `due` called when the future is settled.
-      # @return [Boolean] false: it is settled, or of the parent of a fork
+      # Calls the connection's `due` when the future is settled.
+      # @return [Boolean] false: it is settled, or belongs to the parent of a fork
       def follow(future)
         return false if foreign?
 
         exclusively { future.settled? ? false : future.followed = true }
       end
 
-      # Takes what is there, where nobody reads.
+      # Takes received bytes, if there is no reader.
       def look
         return if foreign? || @served
 
-        LOOKS.times do
+        TURN.times do
           before = received
           exclusively { receive_what_is_there unless @over || @reader }
           break if received == before
@@ -137,8 +129,7 @@ module Plait
       # @!group Answers
 
       # @param id [Integer] of the peer's request
-      # @param result [String, Array<String>] packed
-      # @param flush [Boolean] false: who calls sees to it that {#flush} is called soon
+      # @param flush [Boolean] false: the caller soon calls {#flush}
       def answer(id, result, flush)
         return if foreign? || @over
 
@@ -146,10 +137,7 @@ module Plait
         add_answer(flush) { @writer.response(id, result) }
       end
 
-      # @param id [Integer] of the peer's request
-      # @param error [String, Array<String>] packed
-      # @param data [String, Array<String>, nil] packed
-      # @param flush [Boolean] see {#answer}
+      # @param data [String, Array<String>, nil] sent in the place of the result
       def refuse(id, error, data, flush)
         add_answer(flush) { @writer.error(id, error, *data) } unless foreign?
       end
@@ -158,12 +146,12 @@ module Plait
       # @return [Boolean] whether that is all
       def flush = foreign? || exclusively { flush_now }
 
-      # Waits until all is sent that was to be sent up to here.
+      # Waits until all bytes that were added before this call are sent.
       def drain(limit = nil)
         return true.tap { @connection.unsent_left } if @served
 
         mark = exclusively { @wire.pushed + @writer.bytesize }
-        stay(Member.new(limit) { @wire.sent >= mark })
+        stay(Waiter.new(limit) { @wire.sent >= mark })
       end
 
       # @!group State
@@ -171,16 +159,16 @@ module Plait
       # @return [Integer] bytes that wait for the peer to read
       def unsent = @wire.unsent + @writer.bytesize
 
-      # @return [Boolean] whether somebody is about to send what there is, and will see to what is left
+      # @return [Boolean] whether another thread is about to send them
       def sending? = false
 
-      # @return [Integer] bytes given to the kernel, ever
+      # @return [Integer] bytes given to the kernel since the connection began
       def sent = @wire.sent
 
-      # @return [Integer] bytes taken from it, ever
+      # @return [Integer] bytes taken from the kernel since the connection began
       def received = @wire.received
 
-      # @return [Boolean] whether that is so much that nothing should be added
+      # @return [Boolean] whether too many bytes are unsent to add more
       def congested? = @unsent ? unsent > @room : false
 
       # @return [Integer] calls without an answer
@@ -189,7 +177,7 @@ module Plait
       # @return [Boolean] whether nothing is under way, in either direction
       def idle? = pending.zero? && !@unsent && @parser.idle?
 
-      # Ends it: calls that have no answer fail at once. In a fork our descriptor is closed, and the connection goes on.
+      # Ends it: calls without an answer fail at once. In a fork only the descriptor is closed.
       # @param reason [Exception, String]
       def finish(reason)
         return exclusively { end_all(reason) } unless foreign?
@@ -198,13 +186,9 @@ module Plait
         @wire.close
       end
 
-      # Receives in a row, before others get their turn.
-      TURN = 16
-      private_constant :TURN
-
-      # Receives what is there, 64 KiB at most (1 MiB of a large string), and hands it on. Never waits. One at a time.
-      # @return [Symbol] :idle, nothing is half received; :partial, something is; :full, there is no room: what is here is
-      #   handed on by the next call; :closed
+      # Receives 64 KiB at most (1 MiB of a large string) and hands requests on, without waiting. One call at a time.
+      # @return [Symbol] :idle; :partial, half a message is here; :full, there is no room, and the next call hands on what is
+      #   here; :closed
       def read_available
         return :closed if @over || foreign?
 
@@ -219,7 +203,6 @@ module Plait
         raise @connection.complaint(@over) if @over
       end
 
-      # A connection that was at rest may have ended unnoticed: then the next call would be lost.
       def look_after_rest
         check_open
         now = Deadline.now
@@ -228,7 +211,7 @@ module Plait
         check_open
       end
 
-      # @yield under the lock, to write it
+      # @yield under the lock, to write a message
       # @return [Boolean, nil]
       def say(limit, flush = true) # rubocop:disable Style/OptionalBooleanParameter -- as it is passed on
         look_after_rest
@@ -252,7 +235,8 @@ module Plait
         drain unless done
       end
 
-      # Under the lock.
+      # ---- under the lock
+
       def end_all(reason)
         return if @over
 
@@ -260,7 +244,7 @@ module Plait
         @unsent = false
         @farewell = true
         fail_calls(reason)
-        @sleeping&.each_key(&:wake)
+        @sleeping&.each_key(&:call)
         @wire.shut
         release
       end
@@ -278,7 +262,7 @@ module Plait
         future.entered(id, @wire.pushed + @writer.bytesize)
       end
 
-      # Ids are 32 bits long, and one may still be in use when all have been given once.
+      # Ids have 32 bits, and one may still be in use when all have been given once.
       def free_id
         id = @last_id
         loop do
@@ -287,12 +271,11 @@ module Plait
         end
       end
 
-      # Sends, unless somebody is about to.
-      # @return [Boolean] whether nothing is left to do for who called
+      # Sends, unless the reader is about to.
+      # @return [Boolean] whether the caller need not wait
       def flush_soon = (@reader && !@reading) || @intake || flush_now
 
-      # Sends what the peer takes.
-      # @return [Boolean] whether that is all
+      # @return [Boolean] whether all is sent
       def flush_now
         return true if @over || (@writer.empty? && !@unsent)
 
@@ -301,21 +284,17 @@ module Plait
         return give_up_sending if sent.nil?
 
         @unsent = !sent
-        @sleeping&.each_key { |member| member.wake unless member.future }
+        @sleeping&.each_key { |waiter| waiter.call unless waiter.future }
         sent
       end
 
-      # The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end.
+      # The peer takes nothing more, but its last bytes may be here: the reader finds them, and then the end.
       def give_up_sending
         @unsent = false
         @wire.clear
         @reader ? @wire.shut : end_all(@wire.failure)
         true
       end
-
-      # Waits until there is room for another frame.
-      # @return [Boolean] whether there was in time
-      def await_room(limit) = !@unsent || unsent <= @room || stay(Member.new(limit) { unsent <= @room })
 
       def receive_what_is_there
         TURN.times do
@@ -331,7 +310,11 @@ module Plait
 
       def take_events
         while (event = @parser.next_event)
-          take_event(event)
+          case event
+          when :response then take_answer
+          when :large then look_at_large
+          when :request, :notification then (@arrived ||= []) << [@parser.id, @parser.method_name, @parser.params]
+          end
         end
       rescue LimitExceeded => e
         excuse(e) ? retry : raise
@@ -348,18 +331,34 @@ module Plait
         true
       end
 
-      def take_event(event)
-        case event
-        when :response then take_answer
-        when :large then look_at_large
-        when :request, :notification then (@arrived ||= []) << [@parser.id, @parser.method_name, @parser.params]
-        end
+      def take_answer
+        future = @calls&.delete(@parser.id) or return
+        error = @parser.error
+        error ? settle(future, :refused, [error, @parser.result]) : settle(future, :answered, @parser.result)
       end
 
-      # (Not under the lock, nor to be interrupted: who has begun hands on what he takes.) One at a time, so that what came
-      # first is handed on first.
+      # An answer to a call that was dropped is not kept.
+      def look_at_large
+        @parser.discard if @parser.kind == :response && !@calls&.key?(@parser.id)
+      end
+
+      def end_of_input
+        return end_all(@wire.failure) if @wire.failure
+
+        @parser.finish.next_event
+        end_all(EOFError.new("the end of the input"))
+      rescue RemoteProtocolError => e
+        end_all(e)
+      end
+
+      # ---- not under the lock
+
+      # @return [Boolean] whether there was room for another message in time
+      def await_room(limit) = !@unsent || unsent <= @room || stay(Waiter.new(limit) { unsent <= @room })
+
+      # One thread at a time, so that the first request is handed on first; no interrupt comes between two of them.
       def hand_on_arrived
-        Uninterruptible.run do
+        Thread.handle_interrupt(NEVER) do
           next unless exclusively { !@handing_on && (@handing_on = true) }
 
           hand_on_in_order
@@ -375,8 +374,7 @@ module Plait
         exclusively { @handing_on = false } unless done
       end
 
-      # What comes after the last one is for somebody else to hand on.
-      # @return [Array, nil]
+      # @return [Array, nil] nil: another thread may hand on what comes next
       def next_arrived
         return @arrived.shift if @arrived&.any?
 
@@ -385,25 +383,7 @@ module Plait
         nil
       end
 
-      def take_answer
-        future = @calls&.delete(@parser.id) or return
-        error = @parser.error
-        error ? settle(future, :refused, [error, @parser.result]) : settle(future, :answered, @parser.result)
-      end
-
-      # An answer that nobody waits for any more is not kept.
-      def look_at_large
-        @parser.discard if @parser.kind == :response && !@calls&.key?(@parser.id)
-      end
-
-      def end_of_input
-        return end_all(@wire.failure) if @wire.failure
-
-        @parser.finish.next_event
-        end_all(EOFError.new("the end of the input"))
-      rescue RemoteProtocolError => e
-        end_all(e)
-      end
+      # ---- of a server, which reads by {#read_available}
 
       def take_in
         @intake = true
@@ -413,7 +393,6 @@ module Plait
         @connection.unsent_left unless flush
       end
 
-      # @return [Symbol] as {#read_available}
       def receive_portion
         received = exclusively { @over ? 0 : @wire.receive }
         return exclusively { end_of_input } && :closed if received.nil?
@@ -450,16 +429,9 @@ module Plait
         when :request, :notification
           @connection.place? && (@connection.arrived(@parser.id, @parser.method_name, @parser.params) || true)
         when :response then exclusively { take_answer } || true
-        when :large then take_large
+        when :large then @parser.kind == :response ? exclusively { look_at_large } || true : @connection.room?
         else true
         end
-      end
-
-      def take_large
-        return @connection.room? unless @parser.kind == :response
-
-        exclusively { look_at_large }
-        true
       end
     end
     private_constant :PureLine

@@ -1,43 +1,38 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "lock"
 require "plait/io/gather"
 require "plait/native"
 require "plait/values/deadline"
 
 module Plait
   module RPC
-    # The bytes of a connection, in Ruby: for JRuby, and for TLS everywhere. What comes goes into the parser, and what goes is
-    # gathered. Of messages, and of who waits for which, it knows nothing.
+    # The bytes of a connection, in Ruby: for JRuby, and for TLS everywhere. Received bytes go into the parser. It knows nothing
+    # of messages and callers.
     #
-    # Nothing is lost or repeated when it is interrupted: only {#wait} can be. One at a time may be
-    # in {#receive}, and one in {#push} or {#transmit}.
+    # An interrupt loses and repeats no byte: only {#wait} can be interrupted. One caller at a time may be in {#receive}, and one
+    # in {#push} or {#transmit}.
     class PureWire
       # Bytes received at once.
       CHUNK = 64 * 1024
-      # Bytes sent at once, at most: a rest that has to be copied is no longer than that.
+      # Bytes sent at once; raising it copies more when the peer takes only a part.
       PIECE = 256 * 1024
       READABLE = 1
       WRITABLE = 4
       MODES = { READABLE => :read, WRITABLE => :write, READABLE | WRITABLE => :read_write }.freeze
-      # Interrupts are held back where bytes are between two places. Nothing in there waits.
-      NEVER = { Object => :never }.freeze
-      # What says in the middle of a wait that somebody has closed the descriptor.
+      # Raised by a wait when another thread closes the descriptor.
       CLOSED = [IOError, *(Java::JavaLang::NullPointerException if RUBY_ENGINE == "jruby")].freeze
-      private_constant :MODES, :NEVER, :CLOSED
+      private_constant :MODES, :CLOSED
 
       # @return [BasicSocket, Io::TLS::Socket]
       attr_reader :io
       # @return [StandardError, nil] what broke the connection
       attr_reader :failure
-      # @return [Integer] bytes that were to be sent, ever
-      attr_reader :pushed
-      # @return [Integer] bytes of these that were given to the kernel
-      attr_reader :sent
-      # @return [Integer] bytes that came, ever
-      attr_reader :received
+      # @return [Integer] bytes since the connection began: pushed, given to the kernel, received
+      attr_reader :pushed, :sent, :received
 
-      # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
+      # @param io [BasicSocket, Io::TLS::Socket] connected; closed by {#close}
       def initialize(io, parser)
         @io = io
         @parser = parser
@@ -47,7 +42,7 @@ module Plait
         @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if io.respond_to?(:alpn_protocol))]
       end
 
-      # Takes what is there into the parser, without waiting.
+      # Takes received bytes into the parser, without waiting.
       # @return [Integer, nil] bytes, 0 when there are none now, nil at the end of the input (then see {#failure})
       def receive
         Thread.handle_interrupt(NEVER) do
@@ -61,7 +56,7 @@ module Plait
         nil
       end
 
-      # @param parts [Array<String>] to be sent behind what is to be sent already; not to be changed any more
+      # @param parts [Array<String>] to be sent after all earlier ones; they must not change any more
       def push(parts)
         pieces = Io::Gather.each(parts)
         @pushed += pieces.sum(&:bytesize)
@@ -79,7 +74,7 @@ module Plait
         nil
       end
 
-      # What is still to be sent never will be.
+      # Drops all unsent bytes.
       def clear
         @pieces = []
         @pushed = @sent
@@ -97,16 +92,16 @@ module Plait
         seconds = limit && [limit - Deadline.now, 0].max
         await(events, seconds) ? events : 0
       rescue *CLOSED
-        events # the next move tells
+        events # the next read or write raises
       end
 
-      # @return [Boolean] whether it is another process's: of the parent of a fork
-      def foreign? = @generation != Native.fork_generation
+      # @return [Boolean] whether it belongs to the parent of a fork
+      def foreign? = @pid != Process.pid
 
-      # Ends every wait, and leaves the descriptor to who waits.
+      # Ends every wait; the waiting thread closes the descriptor.
       def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) unless foreign? }
 
-      # Of a connection that is another process's only the descriptor is closed.
+      # Closes it; in a fork, only the descriptor.
       def close
         @pieces = []
         quietly { foreign? ? @io.to_io.close : @io.close }
@@ -143,7 +138,7 @@ module Plait
         true
       end
 
-      # A long one is cut, so that a rest is not copied again and again.
+      # A long piece is cut, so that its rest is not copied again and again.
       def next_piece
         piece = @pieces.first
         return piece if piece.nil? || piece.bytesize <= PIECE
@@ -152,10 +147,10 @@ module Plait
         @pieces[0] = piece.byteslice(0, PIECE)
       end
 
-      # Bytes that are decrypted already, and that no wait for the descriptor would tell of.
+      # Decrypted bytes, for which no wait for the descriptor would end.
       def pending? = @io.respond_to?(:pending) && @io.pending.positive?
 
-      # The connection is gone already: so be it.
+      # An error of a connection that ends anyway is dropped.
       def quietly
         yield
         nil

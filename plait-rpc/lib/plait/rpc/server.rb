@@ -4,7 +4,7 @@ require "etc"
 require_relative "connection"
 require_relative "exposure"
 require_relative "handler"
-require_relative "native_line"
+require_relative "server/backlog"
 require_relative "server/prefork"
 require_relative "server/shift"
 require_relative "server/switchboard"
@@ -20,8 +20,8 @@ require "plait"
 
 module Plait
   module RPC
-    # @return [Incoming, nil] the request or notification that is being run in this thread or fiber: by its connection the
-    #   method can call the caller
+    # @return [Incoming, nil] the request or notification that runs in this thread or fiber: by its connection the method can
+    #   call its caller
     def self.current
       running = Thread.current[:plait_rpc_incoming]
       running.is_a?(Array) ? NativeBatch.incoming(running) : running
@@ -38,10 +38,10 @@ module Plait
     #   trap(:TERM) { server.stop }
     #   server.run
     #
-    # On processes, the one that calls {#run} is their master: it starts workers, each with a copy of the handler, replaces those
-    # that die, and serves nobody itself. Its signals are its own business; however it ends, the workers end too.
+    # On processes, the one that calls {#run} is the master: it starts worker processes, each with a copy of the handler, and
+    # replaces dead ones. Its signals are the program's business; when it ends, its workers end too.
     class Server
-      # What a server tells of itself, by methods whose names no other ones should have: they begin with "rpc.".
+      # The methods by which peers ask for a server's state; their names begin with "rpc.".
       # @api private
       class Introspection
         METHODS = { "rpc.methods" => :list, "rpc.ping" => :ping, "rpc.stats" => :statistics }.freeze
@@ -54,8 +54,8 @@ module Plait
           @server = server
         end
 
-        # @return [Hash{String => Hash}] of each method the arguments it takes, at least and at most (nil: any number), and
-        #   what they are called
+        # @return [Hash{String => Hash}] of each method the number of arguments, at least and at most (nil: any number), and
+        #   their names
         def list
           @server.handler.methods.transform_values do |callable|
             { "arity" => callable.arity, "parameters" => callable.parameters.map { |one| one.compact.map(&:name) } }
@@ -70,7 +70,6 @@ module Plait
       end
       private_constant :Introspection
 
-      # How much a server takes on at once, and for how long it waits.
       Options = Struct.new(:on, :limit, :queue, :pipeline, :connections, :outbox, :limits, :codec, :raw, :secret,
                            :idle_timeout, :message_timeout, :write_timeout, :handshake_timeout, :workers, keyword_init: true)
 
@@ -86,7 +85,7 @@ module Plait
           codec: nil, raw: false, secret: nil, idle_timeout: nil, message_timeout: 30, write_timeout: 30,
           handshake_timeout: 10, workers: nil
         }.freeze
-        # Methods that are run at once, where nothing is said: a thread costs more than a fiber.
+        # Methods that run at once, if `limit:` is not given: a thread costs more than a fiber.
         LIMITS = { threads: 32, fibers: 1024, hybrid: 1024 }.freeze
 
         # @return [self]
@@ -129,28 +128,28 @@ module Plait
 
       private_constant :Options
 
-      # Seconds that a server which ends gives to what it has begun.
+      # Seconds that running methods have when the server ends; raising it delays the end.
       DRAIN = 10
 
       # @return [Handler]
       attr_reader :handler
 
-      # @param handler [Object, Module, Hash{String => #call}] whose methods can be called: public ones of the program, see
-      #   {Exposure}. A method's block, or `yield`, answers before the method is over; a {Delayed} result answers
-      #   later. A {Handler} is taken as it is.
+      # @param handler [Object, Module, Hash{String => #call}] with the methods: public ones of the program, see {Exposure}. By
+      #   its block, or `yield`, a method answers before its end; by a {Delayed} result it answers later. A {Handler} is taken as
+      #   it is.
       # @param methods [Array<String, Symbol>, Hash, nil] exactly these, instead
-      # @param errors [Symbol, #call] how errors are told: :string, :pair, :named, see {ErrorFormat}
-      # @param on_error [#call, nil] called with what a method has raised, and the {Incoming}; and with what peers do wrong, see
-      #   {Handler#initialize}
+      # @param errors [Symbol, #call] the form of errors: :string, :pair, :named, see {ErrorFormat}
+      # @param on_error [#call, nil] called with each exception of a method and its {Incoming}; and with broken rules of peers,
+      #   see {Handler#initialize}
       # @param introspection [Boolean] whether peers may call rpc.methods, rpc.ping and rpc.stats
       # @param options [Hash]
       # @option options [Symbol, Array<Symbol>] :on :threads, :fibers, :hybrid, :processes, or [:processes, :fibers] …
-      # @option options [Integer, nil] :limit methods run at once, in each process
+      # @option options [Integer, nil] :limit methods that run at once, in each process
       # @option options [Integer] :queue requests that wait, of all connections; then nothing more is read
-      # @option options [Integer] :pipeline requests of one connection that wait or are run; then nothing more is read from it
+      # @option options [Integer] :pipeline requests of one connection that wait or run; then nothing more is read from it
       # @option options [Integer, nil] :connections at most; others wait in the kernel
-      # @option options [Integer] :outbox bytes that wait for a peer to read them; then no more of its requests are run
-      # @option options [Hash, Protocols::MessagePackRPC::Limits] :limits of what is received
+      # @option options [Integer] :outbox bytes that wait for a peer to read them; then no more of its requests run
+      # @option options [Hash] :limits of received messages: message, nesting, elements, method_name
       # @option options [Protocols::MessagePackRPC::Codec] :codec with extension types, say
       # @option options [Boolean] :raw for old peers: strings without str 8 and bin
       # @option options [String, nil] :secret that a connection has to show first, by `rpc.authenticate(secret)`
@@ -158,8 +157,8 @@ module Plait
       # @option options [Numeric, nil] :message_timeout seconds for each 64 KiB of a message
       # @option options [Numeric, nil] :write_timeout seconds that a peer may read nothing of what waits for it
       # @option options [Numeric] :handshake_timeout seconds for TLS
-      # @option options [Integer, nil] :workers processes; as many as there are processors. Each has what is said of `limit`,
-      #   `queue` and `connections` for itself
+      # @option options [Integer, nil] :workers processes; as many as processors. `limit`, `queue` and `connections` hold for
+      #   each of them
       # @raise [UsageError]
       def initialize(handler, methods: nil, errors: :string, on_error: nil, introspection: true, **options)
         @options = Options.build(options)
@@ -177,7 +176,7 @@ module Plait
       # @param tls [Hash, Io::TLS::Server, nil] for tls://, see {Io::TLS::Server#initialize}: certificate and key, and whether
       #   clients have to show a certificate of theirs
       # @param options [Hash] see {Io::Listener.open}
-      # @return [Io::Endpoint] with the port that was given
+      # @return [Io::Endpoint] with its port
       # @raise [ListenError]
       def listen(host, port = nil, tls: nil, **options)
         endpoint = port ? Io::Endpoint.tcp(host, port) : Io::Endpoint.parse(host)
@@ -211,16 +210,16 @@ module Plait
         Thread.new { run }.tap { |thread| thread.name = "plait rpc server" }
       end
 
-      # Ends {#run}: nothing new is taken, what was taken is answered, as far as there is time, and all connections are closed.
-      # Does not wait for that. From any thread, fiber or signal handler.
+      # Ends {#run}: new requests are refused, earlier ones answered as far as there is time, and connections closed. Does not
+      # wait for that. From any thread, fiber or signal handler.
       # @param within [Numeric] seconds
       # @return [void]
       def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
 
-      # @return [Hash{Symbol => Integer}] as counted until now; of all processes together
+      # @return [Hash{Symbol => Integer}] of all processes together
       def statistics = @work&.statistics || {}
 
-      # @return [Array<Integer>] the ids of its worker processes, where it has some
+      # @return [Array<Integer>] ids of its worker processes
       def workers = @options.processes? && @work ? @work.pids : []
 
       # @return [String]
@@ -243,7 +242,7 @@ module Plait
         end
       end
 
-      # What is asked of the server in a worker concerns all of them.
+      # In a worker, `statistics` and `stop` concern all of them.
       def serve_by_processes
         @work = Prefork.new(@options, @handler, @listeners, @bell) { |assignment| @work = @bell = assignment }
         @work.run

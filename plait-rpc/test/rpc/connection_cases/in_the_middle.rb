@@ -24,9 +24,9 @@ module ConnectionCases
       end
     end
 
-    def test_a_reader_is_interrupted_over_an_answer_of_a_volley
+    def test_a_reader_is_interrupted_over_an_answer_of_a_batch
       with_reader do |connection, talker, reader|
-        other = Thread.new { connection.volley(:m, [1, 2]).values }
+        other = Thread.new { connection.batch(:m, [1, 2]).values }
         ids = talker.hear_many(2).map { |call| call[1] }
         wait_until_asleep([other])
         interrupted(reader, :call, :initialize, Plait::RPC::Future) { ids.each { |id| talker.answer(id, ["x" * 20_000]) } }

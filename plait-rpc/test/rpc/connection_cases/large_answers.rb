@@ -21,14 +21,14 @@ module ConnectionCases
       end
     end
 
-    def test_a_volley_of_large_answers
+    def test_a_batch_of_large_answers
       with_pair do |connection, talker|
-        volley = connection.volley(:any, [1, 2, 3, 4])
+        batch = connection.batch(:any, [1, 2, 3, 4])
         ids = talker.hear_many(4).map { |call| call[1] }
         values = [answer_of(100_000, 1), "small", answer_of(300_000, 2), ["in", "ä" * 100_000]]
         writer = Thread.new { ids.zip(values).reverse_each { |id, value| talker.answer(id, value) } }
-        values.zip(volley.values) { |value, result| assert_equal(value, result) }
-        assert_equal(Encoding::UTF_8, volley.values[2].encoding)
+        values.zip(batch.values) { |value, result| assert_equal(value, result) }
+        assert_equal(Encoding::UTF_8, batch.values[2].encoding)
         writer.join
         assert_still_usable(connection, talker)
       end

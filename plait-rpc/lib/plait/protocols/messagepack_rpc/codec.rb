@@ -12,8 +12,8 @@ module Plait
       # A value that can't be made an object, in a message that is well formed: the connection goes on.
       class UnpackError < Error; end
 
-      # A packed value from which large strings were taken out while it was received. In the bytes a mark stands for each:
-      # a fixext 4 of an extension type that is used for nothing else, with the string's number.
+      # A packed value whose large strings were received apart. In the bytes a mark stands for each: a fixext 4 of an extension
+      # type of its own, with the string's number.
       class Skeleton
         MARK_TYPE = -128
         MARK_SIZE = 6
@@ -22,8 +22,8 @@ module Plait
         attr_reader :bytes
 
         # @param bytes [String] packed
-        # @param bodies [Array<String>] all that were taken out of the message, by number
-        # @param marks [Array<Integer>] where the marks stand in the bytes
+        # @param bodies [Array<String>] the message's large strings, by number
+        # @param marks [Array<Integer>] offsets of the marks in the bytes
         # @param ambiguous [Boolean] whether the peer has sent extensions of the marks' type itself
         def initialize(bytes, bodies, marks, ambiguous)
           @bytes = bytes
@@ -34,14 +34,14 @@ module Plait
 
         def ambiguous? = @ambiguous
 
-        # @return [String, nil] the value, when it is nothing but a large string
+        # @return [String, nil] the value, if it is a single large string
         def body = (body_of(bytes.byteslice(2, 4)) if bytes.bytesize == MARK_SIZE)
 
         # @param payload [String] a mark's
         # @return [String] the large string it stands for
         def body_of(payload) = @bodies.fetch(payload.unpack1("N"))
 
-        # @return [String] the packed value as it was sent, copied together
+        # @return [String] the packed value as it was sent
         def join
           at = 0
           joined = @marks.each_with_object("".b) do |mark, whole|
@@ -64,27 +64,25 @@ module Plait
       end
       private_constant :Skeleton
 
-      # Values to bytes and back, by the gem msgpack, which is loaded when the first Codec is made. One serves any number of
-      # threads and connections.
-      #
-      # Extension types that are not registered become MessagePack::ExtensionValue. What a registered type's own code raises
-      # comes through as it is.
+      # Values to bytes and back, by the gem msgpack, which the first Codec loads. One serves any number of threads and
+      # connections. Unregistered extension types become MessagePack::ExtensionValue; the errors of a registered type's code are
+      # not caught.
       class Codec
         # Strings of so many bytes are not copied when they are packed.
         LARGE = 64 * 1024
-        # Bytes of a packed value, with room for the rest of a message in the limit that peers have where nothing else is said.
+        # Bytes of a packed value: the default limit of a peer, without the rest of a message.
         LARGEST = Limits::DEFAULTS.fetch(:message) - (4 * 1024)
-        # Whether packers and unpackers are used again: Arrays can be shared by threads where there is a GVL. One whose use has
-        # raised is not used again.
+        # Whether packers and unpackers are kept for reuse: with a GVL threads can share an Array. One that has raised is not
+        # kept.
         KEEPS = RUBY_ENGINE == "ruby"
-        # What endless nesting raises: JRuby's packer is Java, and so is its error.
+        # Errors of endless nesting, on CRuby and in JRuby's packer.
         TOO_DEEP = [SystemStackError, *(::Java::JavaLang::StackOverflowError if RUBY_ENGINE == "jruby")].freeze
         CLASS = ::Kernel.instance_method(:class)
         private_constant :KEEPS, :TOO_DEEP, :CLASS
 
         # @param factory [MessagePack::Factory, nil] with extension types; copied
         # @param raw [Boolean] for peers older than MessagePack's str 8 and bin: strings are written without them
-        # @param symbolize_keys [Boolean] whether maps' keys become Symbols
+        # @param symbolize_keys [Boolean] whether keys of maps become Symbols
         # @param largest [Integer] bytes of a packed value: a peer ends the connection at a message over its limit
         # @yieldparam factory [MessagePack::Factory] to register extension types
         # @raise [UnsupportedError] without the gem
@@ -103,11 +101,10 @@ module Plait
           freeze
         end
 
-        # @return [Boolean] whether numbers, Strings and Arrays have the form that MessagePack gives them today: whoever knows
-        #   that one needs no codec for them
+        # @return [Boolean] whether numbers, Strings and Arrays have MessagePack's current form, so that C may write them
         def plain? = instance_of?(Codec) && !@packing.fetch(:compatibility_mode) && @largest >= LARGEST
 
-        # @return [String, Array<String>] packed; in pieces when there are large strings in it, which are not copied
+        # @return [String, Array<String>] packed; in pieces if it has large strings, which are not copied
         # @raise [PackError]
         def pack(value)
           packer = @packers.pop || @factory.packer(@packing)

@@ -8,19 +8,18 @@ require_relative "rules"
 module Plait
   module Protocols
     module MessagePackRPC
-      # The parser where the extension is missing: finds where a message ends, and leaves its values to the gem msgpack, whose
-      # Unpacker does not tell that. It keeps large strings in the message: {Parser} lists the events, of which `:large` never
-      # comes.
+      # The parser without the extension: finds the end of a message, which the Unpacker of the gem msgpack does not tell, and
+      # leaves the values to the gem. Large strings stay in the message, so there is no event `:large`, see {Parser}.
       class PureParser
         KINDS = %i[request response notification].freeze
         NEVER_USED = 0xc1
-        # Bytes of the length behind the first byte, and of what stands between the length and the content.
+        # Bytes of the length behind the first byte.
         LENGTHS = { 0xc4 => 1, 0xc5 => 2, 0xc6 => 4, 0xd9 => 1, 0xda => 2, 0xdb => 4, 0xc7 => 1, 0xc8 => 2, 0xc9 => 4,
                     0xdc => 2, 0xdd => 4, 0xde => 2, 0xdf => 4 }.freeze
         NUMBERS = { 1 => "C", 2 => "n", 4 => "N" }.freeze
         FIXED = { 0xca => 5, 0xcb => 9, 0xcc => 2, 0xcd => 3, 0xce => 5, 0xcf => 9, 0xd0 => 2, 0xd1 => 3, 0xd2 => 5, 0xd3 => 9,
                   0xd4 => 3, 0xd5 => 4, 0xd6 => 6, 0xd7 => 10, 0xd8 => 18 }.freeze
-        # Bytes of a value whose first byte tells them all; nil: more must be read.
+        # Bytes of a value, by its first byte; nil: a length follows.
         SIZES = Array.new(256) do |first|
           case first
           when 0x00..0x7f, 0xc0, 0xc2, 0xc3, 0xe0..0xff then 1
@@ -30,7 +29,7 @@ module Plait
         end.freeze
         private_constant :KINDS, :NEVER_USED, :LENGTHS, :NUMBERS, :FIXED, :SIZES
 
-        # What the elements of an envelope are, by kind; the first one is the kind.
+        # The elements of an envelope, by kind.
         ELEMENTS = { nil => [:kind], request: %i[kind id method_name params], response: %i[kind id error result],
                      notification: %i[kind method_name params] }.freeze
         PACKED_NIL = "\xC0".b.freeze
@@ -76,7 +75,7 @@ module Plait
         # @return [self]
         def finish = tap { @finished = true }
 
-        # @return [Symbol, nil] the kind of the next event, or nil when more bytes are needed
+        # @return [Symbol, nil] the next event; nil: more bytes are needed
         # @raise [RemoteProtocolError] from then on at each call
         def next_event
           raise Rules.error(*@broken, @limits) if @broken
@@ -88,8 +87,8 @@ module Plait
           raise Rules.error(*@broken, @limits)
         end
 
-        # After {LimitExceeded}.
-        # @return [self, false] false: more than this message is lost; else its rest is not kept, and the next one follows
+        # After {LimitExceeded}: drops the rest of the message, and goes on with the next one.
+        # @return [self, false] false: the end of the message is unknown
         def excuse
           return false unless @broken && Rules::ALL.fetch(@broken.first).limit && !@discarding && (@id || @kind == :notification)
 
@@ -99,10 +98,10 @@ module Plait
           self
         end
 
-        # @return [Integer] bytes of the message, so far if it was not told yet
+        # @return [Integer] bytes of the message, so far
         def bytesize = @removed + (@told ? @at : @buffer.bytesize)
 
-        # @return [Boolean] whether nothing is here
+        # @return [Boolean] whether no byte of a message is here
         def idle? = @told ? @at == @buffer.bytesize : @buffer.empty? && @removed.zero?
 
         private
@@ -198,7 +197,7 @@ module Plait
 
         # ---- where values end
 
-        # @return [Boolean] whether the value is here; else it goes on where it has stopped
+        # @return [Boolean] whether all of the value is here; else the next call goes on
         def skip_value
           until @levels.empty?
             next @levels.pop if @levels.last.zero?
@@ -266,21 +265,19 @@ module Plait
 
       # Bytes in, messages out, for either side of a connection. `Parser.new(limits: Limits.new, large: 64 * 1024)`.
       #
-      # `feed` keeps bytes, `finish` says that no more will come, and `next_event` tells what they are:
+      # `feed` keeps bytes, `finish` ends the input, and `next_event` returns the next event:
       #
       # - `:request` (see `id`, `method_name`, `params`), `:notification` (`method_name`, `params`), `:response` (`id`,
       #   `error`, `result`): a whole message. `params`, `error` and `result` are packed, for {Codec#unpack}; they are there
       #   until the next `next_event`. `error` is nil where the peer has sent nil.
-      # - `:large`: a str or bin of at least `large` bytes has begun that is not all here. `kind` and `id` are known, so that
-      #   a caller that does not want it can `discard` the message. Bytes go straight into `body`, the final String: by `feed`,
-      #   or appended to it, up to `missing` of them.
+      # - `:large`: a part of a str or bin of at least `large` bytes is here. `kind` and `id` are known, so that the caller can
+      #   `discard` the message. Bytes go straight into `body`, the final String: by `feed`, or appended, up to `missing` of them.
       # - `:discarded`: the end of a message that was discarded, or excused.
       # - `:closed`: the input ended between two messages.
       # - nil: more bytes are needed.
       #
-      # It raises {RemoteProtocolError}, {LimitExceeded} or {TruncatedError}, from then on at each call until `reset`. A message
-      # over the limit can be left out: `excuse`, where its id and the end of the string that is too long are known. What
-      # it tells of messages does not depend on how the bytes were cut.
+      # It raises {RemoteProtocolError}, {LimitExceeded} or {TruncatedError}, from then on at each call until `reset`. `excuse`
+      # skips a message over a limit, if its id and its end are known. The events do not depend on how the bytes are cut.
       Parser = Native.available? ? NativeParser : PureParser
     end
   end

@@ -6,11 +6,11 @@ require "plait/values/errors"
 module Plait
   module Protocols
     module MessagePackRPC
-      # How much of a message is taken before the peer has broken a rule that names the limit.
+      # How large a message may be; the rule that it breaks else names the limit.
       class Limits < Protocols::Limits
         # In the order of struct mprpc_limits.
         DEFAULTS = { message: 256 << 20, nesting: 100, elements: 1 << 22, method_name: 1024 }.freeze
-        # What the engine's integers hold; of the nesting, what the gem msgpack unpacks.
+        # The largest values of the engine's integers; of nesting, the gem msgpack's.
         LARGEST = { message: (1 << 62) - 1, nesting: 128, elements: (1 << 32) - 1, method_name: (1 << 32) - 1 }.freeze
 
         # @return [Integer] bytes of a message, large strings counted
@@ -34,10 +34,10 @@ module Plait
         Limits.new(**given)
       end
 
-      # The rules that a peer can break, and the errors that say so. The engine's table is MPRPC_RULES in
-      # messagepack_rpc.h; a test compares them.
+      # The rules that a peer can break, and their errors. The engine's table is MPRPC_RULES in messagepack_rpc.h; a test
+      # compares them.
       module Rules
-        # What is wrong, where it is written, and the limit that allows more.
+        # The mistake, the section of the protocol, and the limit that allows more.
         Rule = Struct.new(:text, :section, :limit)
 
         FORMATS = "MessagePack, formats"
@@ -61,7 +61,7 @@ module Plait
           truncated: ["the input ended inside a message", MESSAGES]
         }.transform_values { |fields| Rule.new(*fields).freeze }.freeze
 
-        # What we must not send. An id of ours is 32 bits long; one that is echoed is as the peer has chosen it.
+        # Mistakes of the program itself. An id of ours has 32 bits; an answer has the peer's.
         OURS = {
           id: "an id that is not an Integer of 0 to 2^32 - 1 (of a response: to 2^64 - 1)",
           method: "a method that is neither a String nor a Symbol",
@@ -75,7 +75,7 @@ module Plait
           include Rulebook
 
           # @param name [Symbol] of OURS
-          # @return [LocalProtocolError] for what would break the protocol, to be raised
+          # @return [LocalProtocolError] to be raised
           def refusal(name, what)
             message = "not sent, for it would be broken MessagePack-RPC: #{OURS.fetch(name)}: #{what.inspect[0, 200]}"
             LocalProtocolError.new(message, rule: name)

@@ -6,7 +6,7 @@ require_relative "rules"
 module Plait
   module Protocols
     module MessagePackRPC
-      # The writer where the extension is missing, see {Writer}.
+      # The writer without the extension, see {Writer}.
       class PureWriter
         REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
         OURS = (1 << 32) - 1
@@ -17,7 +17,8 @@ module Plait
         # @param raw [Boolean] for a peer that knows no str 8
         # @param join [Integer] pieces of fewer bytes are joined
         def initialize(raw: false, join: 16 * 1024)
-          @raw = raw
+          require "msgpack"
+          @packer = ::MessagePack::Packer.new(compatibility_mode: raw)
           @join = join
           clear
         end
@@ -35,18 +36,18 @@ module Plait
         # @raise [LocalProtocolError]
         def request(id, method, params)
           check_id(id, OURS)
-          call([0x94, REQUEST].pack("CC") << unsigned(id), method, params)
+          call([REQUEST, id], method, params)
         end
 
         # @return [self]
         # @raise [LocalProtocolError]
-        def notification(method, params) = call([0x93, NOTIFICATION].pack("CC"), method, params)
+        def notification(method, params) = call([NOTIFICATION], method, params)
 
         # @return [self]
         # @raise [LocalProtocolError]
         def response(id, result) = answer(id, [PACKED_NIL, *pieces(result)], result)
 
-        # @param result [String, Array<String>] peers that name their errors send more about them as the result
+        # @param result [String, Array<String>] more about the error, for peers that name their errors
         # @return [self]
         # @raise [LocalProtocolError]
         def error(id, error, result = PACKED_NIL) = answer(id, [*pieces(error), *pieces(result)], error, result)
@@ -66,23 +67,24 @@ module Plait
 
         private
 
-        def call(head, method, params)
+        def call(numbers, method, params)
           name = method.is_a?(Symbol) ? method.name : method
           raise Rules.refusal(:method, method) unless name.is_a?(String)
 
           check(params)
-          first = pieces(params).find { |piece| !piece.empty? }
-          raise Rules.refusal(:params, params) unless array?(first.getbyte(0))
+          first = pieces(params).find { |piece| !piece.empty? }.getbyte(0)
+          raise Rules.refusal(:params, params) unless first.between?(0x90, 0x9f) || first.between?(0xdc, 0xdd)
 
-          append(head, string_header(name.bytesize), name, *pieces(params))
+          @packer.write_array_header(numbers.size + 2)
+          [*numbers, name.dup.force_encoding(Encoding::UTF_8)].each { |value| @packer.write(value) }
+          append(@packer.full_pack, *pieces(params))
         end
-
-        def array?(first) = first.between?(0x90, 0x9f) || first.between?(0xdc, 0xdd)
 
         def answer(id, pieces, *values)
           check_id(id, ANY)
           values.each { |value| check(value) }
-          append([0x94, RESPONSE].pack("CC") << unsigned(id), *pieces)
+          @packer.write_array_header(4).write(RESPONSE).write(id)
+          append(@packer.full_pack, *pieces)
         end
 
         def check_id(id, largest)
@@ -108,36 +110,17 @@ module Plait
           @parts << piece
           @tail = "".b
         end
-
-        def unsigned(number)
-          case number
-          when 0..0x7f then [number].pack("C")
-          when 0..0xff then [0xcc, number].pack("CC")
-          when 0..0xffff then [0xcd, number].pack("Cn")
-          when 0..0xffffffff then [0xce, number].pack("CN")
-          else [0xcf, number].pack("CQ>")
-          end
-        end
-
-        def string_header(size)
-          return [0xa0 | size].pack("C") if size < 32
-          return [0xd9, size].pack("CC") if size < 1 << 8 && !@raw
-
-          size < 1 << 16 ? [0xda, size].pack("Cn") : [0xdb, size].pack("CN")
-        end
       end
       private_constant :PureWriter
 
-      # Puts messages together for as few writes as possible. `Writer.new(raw: false, join: 16 * 1024)`; raw: for a peer
-      # that knows no str 8.
+      # Joins messages for few writes. `Writer.new(raw: false, join: 16 * 1024)`; raw: for a peer without str 8.
       #
-      # `request(id, method, params)`, `notification(method, params)`, `response(id, result)` and `error(id, error)` append a
-      # message around what {Codec#pack} gave, and return self; `take` gives all that is pending as an Array of Strings for
-      # one writev. Packed pieces of fewer than `join` bytes are joined; larger ones stand in it as they are, uncopied, and
-      # must not be changed until they are written. An error may have a third part, packed too: some peers send its name as
-      # the error and what there is to say about it as the result.
+      # `request(id, method, params)`, `notification(method, params)`, `response(id, result)` and `error(id, error, result)`
+      # append a message of packed values ({Codec#pack}), and return self; `take` returns all pending bytes as an Array of
+      # Strings for one writev. Pieces of fewer than `join` bytes are joined; larger ones are not copied, and must not change
+      # until they are written.
       #
-      # It raises {LocalProtocolError} for what would break the protocol; then nothing was appended.
+      # It raises {LocalProtocolError} for a value that would break the protocol, and appends nothing.
       Writer = Native.available? ? NativeWriter : PureWriter
     end
   end

@@ -7,15 +7,14 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Client
-      # What the peer asks for and what runs it: threads, as many as there is work for, and none where there is none. They begin
-      # with the oldest.
+      # Threads that run the peer's requests, the oldest first: as many as there is work for.
       class WorkerPool
-        # Seconds for which a thread waits for more.
+        # Seconds for which a thread waits for work; raising it keeps idle threads longer.
         LINGER = 1
 
         # @param name [String] of its threads
-        # @param limit [Integer] threads that are at work at once
-        # @param room [Integer] what may wait
+        # @param limit [Integer] threads that work at once
+        # @param room [Integer] requests that may wait
         # @yieldparam incoming [Incoming] to be run
         def initialize(name, limit:, room:, &run)
           @name = name
@@ -35,12 +34,12 @@ module Plait
             next false if @queue.size >= @room
 
             @queue << incoming
-            staff
+            engage_for_queue
             true
           end
         end
 
-        # Runs the block, which waits for an answer of the peer: meanwhile another thread may work in this one's place.
+        # Runs the block, which waits for the peer's answer: meanwhile another thread may take this one's place.
         # @return [Object] the block's value
         def aside
           return yield unless @lock.exclusively { @members.key?(Fiber.current) }
@@ -53,8 +52,8 @@ module Plait
           end
         end
 
-        # Nothing comes any more: its threads leave when all is done.
-        # @param forget [Boolean] what has not begun is not begun any more
+        # Its threads end when all requests are run.
+        # @param forget [Boolean] whether waiting requests are dropped
         def close(forget:)
           @lock.exclusively do
             @closed = true
@@ -68,12 +67,12 @@ module Plait
         def grow(number)
           @lock.exclusively do
             @limit += number
-            staff
+            engage_for_queue
           end
         end
 
-        # Under the lock: somebody comes for what waits.
-        def staff
+        # Under the lock: a thread comes for the waiting requests.
+        def engage_for_queue
           return if @queue.empty?
           return @sleepers.pop.call if @sleepers.any?
 
@@ -83,12 +82,12 @@ module Plait
         def engage
           @size += 1
           Thread.new { at_work { work } }.name = @name
-        rescue ThreadError # there are no more threads to be had: those that are there do the work
+        rescue ThreadError # the system gives no further thread: the others do the work
           @size -= 1
           raise if @size.zero?
         end
 
-        # Who made this thread holds interrupts back; methods don't.
+        # The thread that started this one holds interrupts back; methods don't.
         def at_work(&work)
           @lock.exclusively { @members[Fiber.current] = true }
           Thread.handle_interrupt(Object => :immediate, &work)
@@ -100,7 +99,7 @@ module Plait
           @lock.exclusively do
             @members.delete(Fiber.current)
             @size -= 1
-            staff
+            engage_for_queue
           end
         rescue ThreadError
           nil # the process ends
@@ -119,9 +118,9 @@ module Plait
           sleeper ? rest(sleeper) : incoming
         end
 
-        def lie_down = @closed ? nil : Lock::Sleeper.new.tap { |sleeper| @sleepers << sleeper }
+        def lie_down = @closed ? nil : Lock::Sleeper.new.lie_down.tap { |sleeper| @sleepers << sleeper }
 
-        # @return [Incoming, nil] what has come meanwhile
+        # @return [Incoming, nil]
         def rest(sleeper)
           @lock.sleep(sleeper, LINGER)
           @lock.exclusively { @queue.shift }
@@ -130,14 +129,14 @@ module Plait
         end
       end
 
-      # Runs what the peer of one connection asks for, or says why not. Requests are run side by side; notifications one after
-      # another, because they tell what has happened, and the order of that matters.
+      # Runs the requests of one connection's peer, or refuses them. Requests run side by side, notifications one after another,
+      # because their order matters.
       class Dispatcher
-        # Requests that are run at once, those aside that wait for an answer of the peer themselves.
+        # Requests that run at once, without those that wait for an answer of the peer themselves.
         LIMIT = 32
         # Requests that wait; further ones are refused.
         QUEUE = 1024
-        # Notifications that wait. None may be left out, and nobody is told: with more of them the connection is closed.
+        # Notifications that wait. None may be lost, and none has an answer: with more of them the connection is closed.
         NEWS = 64 * 1024
 
         def initialize(handler)
@@ -161,20 +160,20 @@ module Plait
         # @return [Array(Object, Object)]
         def tell(error) = @handler.tell(error)
 
-        # Nobody is left to read answers. To notifications there are none.
+        # The connection is over: its requests are dropped, its notifications run.
         def closed(_connection, error)
           @requests.close(forget: true)
           @news.close(forget: false)
           @handler.report(error) if error.is_a?(RemoteProtocolError)
         end
 
-        # A method calls the peer, and waits.
+        # A method waits for the peer's answer.
         # @return [Object] the block's value
         def aside(_connection, &wait) = @requests.aside(&wait)
 
         private
 
-        # What a method raises has been told to its caller.
+        # (The caller has the exception of its method.)
         def run(incoming)
           Thread.current[:plait_rpc_incoming] = incoming
           @handler.run(incoming, @handler.find(incoming.method_name))

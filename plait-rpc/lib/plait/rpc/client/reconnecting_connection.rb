@@ -1,6 +1,11 @@
 # frozen_string_literal: true
 
-require "plait/native"
+require_relative "dispatcher"
+require_relative "../connection"
+require_relative "../handler"
+require_relative "../lock"
+require_relative "../../protocols/messagepack_rpc"
+require "plait/io/connector"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
@@ -8,31 +13,143 @@ require "plait/values/uninterruptible"
 module Plait
   module RPC
     class Client
-      # The connection of a client: made when it is needed, by one of those who need it, and made anew when it is gone, or when
-      # the process is a fork of the one that made it.
+      # The options of a client, checked.
+      class Options
+        # Times in seconds.
+        DEFAULTS = { timeout: 30, connect_timeout: 10, reconnect: 5, tls: {}, connector: {}, limits: {}, outbox: Connection::OUTBOX,
+                     raw: false, symbolize_keys: false, codec: nil, handler: nil, dispatcher: nil, order: :any,
+                     secret: nil }.freeze
+        ORDERS = %i[any lifo].freeze
+        private_constant :ORDERS
+
+        attr_reader :timeout, :connect_timeout, :reconnect, :tls, :connector, :handler, :dispatcher, :secret
+        # @return [Hash] options of Connection
+        attr_reader :connection
+
+        # @yieldparam factory [MessagePack::Factory]
+        # @raise [UsageError]
+        def initialize(given, &extensions)
+          unknown = given.keys - DEFAULTS.keys
+          raise UsageError, "a client doesn't know #{unknown.join(", ")}; it takes #{DEFAULTS.keys.join(", ")}" if unknown.any?
+
+          options = DEFAULTS.merge(given)
+          %i[timeout connect_timeout].each { |name| instance_variable_set(:"@#{name}", seconds(name, options[name], nil)) }
+          @reconnect = seconds(:reconnect, options[:reconnect] || 0, 0)
+          @tls, @connector, @dispatcher, @secret = options.values_at(:tls, :connector, :dispatcher, :secret)
+          @handler = handler_from(options[:handler])
+          @connection = connection_options(options, &extensions)
+        end
+
+        private
+
+        def seconds(name, value, least)
+          return value if value.nil? && least.nil?
+          return value if value.is_a?(Numeric) && value.real? && value >= (least || 0)
+
+          raise UsageError, "#{name}: takes seconds#{" or nil" if least.nil?}, not #{value.inspect}"
+        end
+
+        def handler_from(given)
+          raise UsageError, "a client has a handler: or a dispatcher:, not both" if given && @dispatcher
+
+          given.nil? || given.is_a?(Handler) ? given : Handler.new(given)
+        end
+
+        def connection_options(options, &extensions)
+          order, limits = options[:order], Protocols::MessagePackRPC.limits(options[:limits])
+          raise UsageError, "order: is one of #{ORDERS.join(", ")}, not #{order.inspect}" unless ORDERS.include?(order)
+
+          { codec: options[:codec] || new_codec(options, limits, &extensions), limits: limits, outbox: options[:outbox],
+            raw: options[:raw], lifo: order == :lifo }
+        end
+
+        def new_codec(options, limits, &extensions)
+          Protocols::MessagePackRPC::Codec.new(raw: options[:raw], symbolize_keys: options[:symbolize_keys],
+                                               largest: Connection.largest(limits), &extensions)
+        end
+      end
+
+      # Makes the connections of a client.
+      class Dialer
+        def initialize(endpoint, options)
+          @endpoint = endpoint
+          @options = options
+        end
+
+        # @yieldparam connection [Connection] that the block has to close from now on; no interrupt comes before that
+        # @return [Connection] that the server has accepted
+        # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
+        # @raise [RemoteError] it does not take the secret
+        def connect(deadline)
+          done = false
+          phases = Io::Connector::Phases.new
+          deadline = sooner(deadline, Deadline.after(@options.connect_timeout))
+          socket = connector.connect(@endpoint, deadline: deadline, phases: phases)
+          dispatcher = new_dispatcher
+          connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, **@options.connection)
+          introduce(connection, deadline)
+          reside(connection) if dispatcher
+          Thread.handle_interrupt(NEVER) do
+            yield connection if block_given?
+            done = true
+          end
+          connection
+        ensure
+          Thread.handle_interrupt(NEVER) { (connection || socket || phases)&.close unless done }
+        end
+
+        private
+
+        def sooner(*deadlines) = deadlines.compact.min_by(&:at)
+
+        def connector = @connector ||= Io::Connector.new(**@options.connector, tls: (tls if @endpoint.tls?))
+
+        # OpenSSL takes longer to load than all the rest.
+        def tls
+          require "plait/io/tls"
+          @options.tls.is_a?(Hash) ? Io::TLS::Client.new(**@options.tls) : @options.tls
+        end
+
+        def new_dispatcher = @options.handler ? Dispatcher.new(@options.handler) : @options.dispatcher
+
+        def introduce(connection, deadline)
+          connection.request("rpc.authenticate", [@options.secret], limit: deadline&.at) if @options.secret
+        end
+
+        # A thread reads the peer's requests.
+        def reside(connection)
+          Thread.new do
+            connection.run
+          rescue Error
+            nil # it is over
+          end.name = "plait: takes the calls of #{@endpoint}"
+        end
+      end
+
+      # The connection of a client. The first call makes it, and so does a call after its end, or in a fork.
       #
-      # A server that was there and is gone is waited for, with growing pauses, once for all calls; one that never was is not.
-      # After that each call tries once. While that takes long, not each: after a failure others fail at once, for as long as the
-      # attempt has taken, a second at most.
+      # One call waits for a server that is gone, with growing pauses, for all others; a server that never was there is not
+      # waited for. Then each call tries once; after a failure others fail at once, for as long as the attempt has taken, a
+      # second at most.
       class ReconnectingConnection
         # Seconds between two attempts: the first pause, and the longest.
         FIRST_PAUSE = 0.05
         LONGEST_PAUSE = 1.0
 
-        # @param patience [Numeric] seconds for which a server that is gone is waited for
+        # @param patience [Numeric] seconds to wait for a server that is gone
         # @yieldparam deadline [Deadline, nil]
-        # @yieldreturn [Connection] a new one; a block that it is given takes the connection before an interrupt can come
+        # @yieldreturn [Connection] a new one; the block's own block takes it before an interrupt can come
         def initialize(endpoint, patience, &connect)
           @endpoint = endpoint
           @patience = patience
           @connect = connect
-          start_anew
+          reset
         end
 
-        # @return [Connection, nil] the one there is
+        # @return [Connection, nil]
         attr_reader :current
 
-        # @param limit [Float, nil] monotonic seconds until which to wait for one
+        # @param limit [Float, nil] monotonic seconds
         # @return [Connection]
         # @raise [ConnectError, ConnectTimeout, TLSError, CertificateError, ResolveError]
         # @raise [ConnectionClosed] the client is closed
@@ -53,19 +170,19 @@ module Plait
         Attempt = Struct.new(:failure)
         private_constant :Attempt
 
-        def start_anew
-          @generation = Native.fork_generation
+        def reset
+          @pid = Process.pid
           @lock = Mutex.new
           @changed = ConditionVariable.new
           @attempt = @gone = @failure = nil
         end
 
         def find(limit)
-          start_anew if @generation != Native.fork_generation
+          reset if @pid != Process.pid
           @lock.synchronize { find_or_begin(limit) } || run(limit)
         end
 
-        # @return [Connection, nil] nil: the caller is the one to connect
+        # @return [Connection, nil] nil: the caller connects
         def find_or_begin(limit)
           await_attempt(limit) until @attempt.nil?
           raise closed_here if @closed
@@ -85,13 +202,13 @@ module Plait
           raise once_more(attempt.failure) if attempt.failure
         end
 
-        # Others wait for what comes of it.
+        # Connects, while other calls wait.
         def run(limit)
           connection = nil
           connect_patiently(limit) { |made| connection = made }
           connection
         rescue Error => e
-          failure = e unless limit && Deadline.now >= limit # others may have more time: one of them tries itself
+          failure = e unless limit && Deadline.now >= limit # another call may have more time, and tries itself
           raise
         ensure
           Uninterruptible.run { @lock.synchronize { conclude(connection, failure) } }
@@ -131,7 +248,7 @@ module Plait
           end
         end
 
-        # Each caller has an exception of its own.
+        # Each caller raises its own exception.
         def once_more(failure) = failure.exception(failure.message)
 
         def too_late
@@ -143,7 +260,7 @@ module Plait
           ConnectionClosed.new("the client of #{@endpoint} is closed", endpoint: @endpoint, retry_safe: true)
         end
       end
-      private_constant :ReconnectingConnection
+      private_constant :Options, :Dialer, :ReconnectingConnection
     end
   end
 end

@@ -1,19 +1,34 @@
 # frozen_string_literal: true
 
-require_relative "../native_line"
+require_relative "../exposure"
+require_relative "../incoming"
+require "plait/io/native"
 
 module Plait
   module RPC
+    # The requests and notifications that one receive of a server brings, in C: plait-io/ext/plait_io/rpc/rb_rpc_batch.h.
+    #
+    # - `run(handler)`: runs the next ones while their methods are quick and their arguments small, and writes the answers,
+    #   unsent. Returns nil, or an {Incoming} that is taken and not run: its worker runs it, and calls `finish`. After a slow
+    #   one it returns with others left.
+    # - `shift`: takes the next one, as an {Incoming}, or nil.
+    # - `size`: how many are not taken. `requests`, `notifications`: how many of all are such. `connection`.
+    # - `finished`: how many were run since the last call; `answered`: how many of these have no {Incoming}.
+    # - `NativeBatch.incoming(token)`: the one that runs, by the token in the thread's or fiber's `:plait_rpc_incoming`.
+    #
+    # Without the extension, and over TLS, each request is an {Incoming} from the start.
+    Native.available? ? NativeRPC.define_batch(self) : NativeBatch = Class.new
+    private_constant :NativeBatch
+
     class Server
-      # The requests that wait for a worker, in the order in which they came: each for itself, or those that came from a
-      # connection at once together, in a {NativeBatch}. All of it is used under the server's lock, but for {#room?}, which may be
-      # a little behind.
+      # The requests that wait for a worker, in the order of their arrival: alone, or as the {NativeBatch} of one receive. Used
+      # under the server's lock, but for {#room?}, which may be a little behind.
       #
-      # A peer's notifications have one turn, which one work has at a time ({Peer#telling}): so they are run in their order. The
-      # next ones wait in {Peer#news}, out of the way of all requests; the peer's `pipeline` bounds them.
+      # A peer's notifications run one after another ({Peer#telling}), in their order. The next ones wait in {Peer#news}, out of
+      # the way of requests; the peer's `pipeline` bounds them.
       class Backlog
         # @param limit [Integer] requests of all connections
-        # @param each [Integer] requests of one connection, those included that are being run
+        # @param each [Integer] requests of one connection, with those that run
         def initialize(limit, each)
           @limit = limit
           @each = each
@@ -26,24 +41,24 @@ module Plait
         # @return [Integer]
         def size = @begun.empty? ? @waiting : @begun.sum(@waiting, &:size)
 
-        # @return [Boolean] whether there is nothing that nobody has taken yet
+        # @return [Boolean] whether all requests are taken
         def empty? = !size.positive?
 
-        # @return [Boolean] whether nobody has to wait for anybody
+        # @return [Boolean] whether no request waits behind another one
         def idle? = @queue.empty? && begun.nil?
 
-        # @return [Boolean] whether another one of this connection may be taken
+        # @return [Boolean] whether another request of this peer may be taken
         def room?(peer) = places(peer).positive?
 
-        # Promises places to who reads from a connection: others who read meanwhile don't get the same ones.
-        # @return [Integer] how many of this connection may be taken, until it is asked again or {#keep_promise}
+        # Promises places to the reader of a connection: other readers get others.
+        # @return [Integer] how many requests of this peer may be taken, until the next call or {#keep_promise}
         def promise(peer)
           keep_promise(peer)
           @promised += peer.promised = places(peer)
           peer.promised
         end
 
-        # As {#promise}, of one place at most, to who takes it at once.
+        # As {#promise}, of one place at most.
         def promise_one(peer)
           keep_promise(peer)
           return false unless room?(peer)
@@ -52,16 +67,16 @@ module Plait
           true
         end
 
-        # What was promised is there, or will not come.
+        # The promised requests are here, or will not come.
         def keep_promise(peer)
           @promised -= peer.promised
           peer.promised = 0
         end
 
-        # @return [Boolean] whether those that were turned away may come again
+        # @return [Boolean] whether halted peers may send again
         def low? = size + @promised <= @limit / 2
 
-        # @return [Boolean] whether one that was turned away has still too many of its own
+        # @return [Boolean] whether a halted peer has still too many requests in flight
         def much_of?(peer) = peer.in_flight > @each / 2
 
         # @return [Boolean] false: there is no room
@@ -83,8 +98,8 @@ module Plait
           true
         end
 
-        # The next one, or those of which it is one: they stay until all are taken, since any of them may take long. Those of
-        # peers who don't read what they are sent are held back.
+        # The next request, or its batch, which stays here until all of it is taken: any of its requests may take long. Requests
+        # of peers that don't read their answers are held back.
         # @return [Incoming, NativeBatch, nil]
         def shift
           while (work = begun || @queue.shift)
@@ -93,23 +108,23 @@ module Plait
           end
         end
 
-        # As {#append} and {#shift}: whoever reads it runs it.
+        # As {#append} and {#shift}, for a reader that runs it itself.
         # @param batch [NativeBatch]
         # @return [NativeBatch, nil] nil: there is not room for all of it
         def begin_at_once(batch) = (begin_with(batch) unless size + batch.size > @limit)
 
         # @param work [Incoming, NativeBatch]
-        # @return [Boolean] whether it may begin as far as notifications before it are concerned
+        # @return [Boolean] whether no earlier notification of the peer has to run before
         def turn?(work, peer) = peer.telling.nil? || peer.telling.equal?(work) || !news?(work)
 
-        # Somebody runs it already, and others may take what is left of it.
+        # It runs already, and other workers may take the rest.
         # @param batch [NativeBatch]
         # @return [NativeBatch, nil] nil: it was not begun, and has to wait for its turn
         def take_up(batch) = begin_with(batch)
 
-        # What was begun is run, or its worker does no more of it: the peer's next notifications have their turn.
+        # The work is run, or its worker does no more of it: the peer's next notifications have their turn.
         # @param work [Incoming, NativeBatch]
-        def told(work, peer)
+        def finish(work, peer)
           return unless peer.telling.equal?(work)
 
           following = work if work.is_a?(NativeBatch) && work.size.positive?
@@ -118,7 +133,7 @@ module Plait
           put_first(following) if following
         end
 
-        # The peer of one that was begun may not read what it is sent.
+        # The peer of a batch that runs may not read its answers.
         # @param batch [NativeBatch]
         def hold_back(batch)
           return unless begun.equal?(batch) && hold?(batch)
@@ -127,8 +142,8 @@ module Plait
           hold(batch)
         end
 
-        # It reads again.
-        # @return [NativeBatch, nil] what was held back, where that is all of one batch; it is begun
+        # The peer reads again.
+        # @return [NativeBatch, nil] the only work that was held back, if that is a batch; it begins
         def go_on(peer)
           batch, *others = peer.held
           return unless batch.is_a?(NativeBatch) && others.empty? && !hold?(batch) && turn?(batch, peer)
@@ -137,7 +152,7 @@ module Plait
           begin_with(batch)
         end
 
-        # What was held back is next.
+        # Work that was held back is next.
         def release(peer)
           return unless peer.held
 
@@ -145,7 +160,7 @@ module Plait
           peer.held = nil
         end
 
-        # It is over, and nobody is left to read answers: its requests are forgotten. Who notifies waits for none.
+        # The connection is over: its requests are dropped, its notifications run.
         def abandon(peer)
           keep_promise(peer)
           release(peer)
@@ -174,7 +189,7 @@ module Plait
           @queue.unshift(*works)
         end
 
-        # @return [NativeBatch, nil] of which some are left
+        # @return [NativeBatch, nil] with requests that are not taken
         def begun
           @begun.shift until @begun.empty? || @begun.first.size.positive?
           @begun.first
@@ -192,7 +207,7 @@ module Plait
           work
         end
 
-        # Nobody else may take what is left of it.
+        # No other worker may take the rest of it.
         def take_turn(work, peer)
           return peer.telling = work if turn?(work, peer)
 

@@ -7,16 +7,16 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Server
-      # Between the connections and the pool: takes what comes in, or says why not, and knows which answer is the first.
+      # Between the connections and the worker pool: takes requests, or refuses them, and knows which answer is the first.
       class Dispatcher
-        # By which a connection shows the secret.
+        # The method by which a connection shows the secret.
         AUTHENTICATE = "rpc.authenticate"
-        # Wrong secrets after which a connection is cut.
+        # Wrong secrets after which a connection is closed.
         ATTEMPTS = 3
 
-        # @return [Integer] what came in, by kind
+        # @return [Integer] received and refused requests
         attr_reader :requests, :notifications, :refused
-        # @return [Integer] connections that were ended, because their peer has broken the protocol, or a limit
+        # @return [Integer] connections whose peer has broken the protocol, or a limit
         attr_reader :broken
 
         # @param board [Switchboard]
@@ -32,26 +32,25 @@ module Plait
         # @return [WorkerPool]
         attr_writer :pool
 
-        # @return [true] nobody else reads from its connections
+        # @return [true] only the server reads from its connections
         def reads? = true
 
         # @return [Boolean] whether another request of this connection may be taken
         def room?(connection)
           peer = connection.session
-          peer.stint ? peer.promised.positive? : @backlog.room?(peer)
+          peer.leader ? peer.promised.positive? : @backlog.room?(peer)
         end
 
-        # @return [Boolean] as {#room?}; then there is a place for the request that is taken next, whatever others do
+        # @return [Boolean] as {#room?}; then a place is kept for the next request
         def place?(connection) = @lock.exclusively { @backlog.promise_one(connection.session) }
 
         # @return [Integer] how many of this connection may be taken
         def places(connection)
           peer = connection.session
-          peer.stint ? peer.promised : @lock.exclusively { @backlog.promise(peer) }
+          peer.leader ? peer.promised : @lock.exclusively { @backlog.promise(peer) }
         end
 
-        # What came from a connection at once.
-        # @param batch [NativeBatch]
+        # @param batch [NativeBatch] of one receive
         def take_together(batch)
           return if @lock.exclusively { keep_promise(batch, batch.connection.session) }
 
@@ -84,7 +83,7 @@ module Plait
           @pool.call if @board.unsent(connection.session)
         end
 
-        # Somebody waits for an answer of that connection's peer.
+        # A method waits for an answer of that connection's peer.
         # @return [Object] the block's value
         def aside(connection, &block)
           @lock.exclusively { @board.listen_to(connection.session) }
@@ -104,7 +103,7 @@ module Plait
         # @return [Array(Object, Object)]
         def tell(error) = @handler.tell(error)
 
-        # From now on nothing is taken any more.
+        # Refuses all further requests.
         def stop
           @stopping = true
           @board.wake
@@ -112,10 +111,10 @@ module Plait
 
         # These are under the lock.
 
-        # @return [Boolean] whether what it asks for is taken without a look at each
+        # @return [Boolean] whether its requests are taken without a look at each
         def trusts?(peer) = !@stopping && (@secret.nil? || peer.admitted == true)
 
-        # What came in by another way.
+        # Requests and notifications that did not come by {#take}.
         def count_others(requests, notifications)
           @requests += requests
           @notifications += notifications
@@ -133,13 +132,13 @@ module Plait
           reason
         end
 
-        # Those who were turned away because of what was promised may come again.
+        # Peers that were halted because of a promise may send again.
         def keep_promise(batch, peer)
           @backlog.keep_promise(peer)
           enter_together(batch, peer).tap { @board.let_in }
         end
 
-        # @return [Boolean] false: they have to be looked at one by one
+        # @return [Boolean] false: each request needs a look
         def enter_together(batch, peer)
           return false if !trusts?(peer) || !assign(batch, peer)
 
@@ -150,11 +149,11 @@ module Plait
 
         # @return [Object, nil] nil: there is no room
         def assign(batch, peer)
-          stint = peer.stint
-          return @backlog.append(batch) unless stint && @backlog.turn?(batch, peer)
+          leader = peer.leader
+          return @backlog.append(batch) unless leader && @backlog.turn?(batch, peer)
 
-          peer.stint = nil
-          stint.batch = @backlog.begin_at_once(batch)
+          peer.leader = nil
+          leader.batch = @backlog.begin_at_once(batch)
         end
 
         def count(incoming, peer)
@@ -196,7 +195,7 @@ module Plait
           false
         end
 
-        # In the same time wherever they differ; and being digests, they would tell nothing of how much was right.
+        # In constant time; digests, so that the time says nothing of the secret's length either.
         def same?(one, other)
           one.each_byte.with_index.reduce(0) { |differences, (byte, index)| differences | (byte ^ other.getbyte(index)) }.zero?
         end

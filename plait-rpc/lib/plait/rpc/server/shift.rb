@@ -14,10 +14,10 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Server
-      # Runs a request in the worker's fiber as long as its method waits there. A method that holds the loop for long without a
-      # wait delays all others: after two such runs in a row it runs on the thread pool.
+      # Runs a request in the worker's fiber. A method that computes for long without a wait delays all others: after two such
+      # runs in a row it runs on the thread pool.
       class Hybrid
-        # Seconds without a wait from which a run counts as blocking.
+        # Seconds without a wait from which a run counts as blocking; raising it leaves more methods on the loop.
         BLOCKING = 0.01
         ENOUGH = 2
 
@@ -38,7 +38,7 @@ module Plait
 
         private
 
-        # @return [Integer, nil] what grows with each wait on a loop of Plait's
+        # @return [Integer, nil] a number that grows with each wait on a loop of Plait's
         def ticks
           scheduler = Lock.scheduler
           scheduler.ticks if scheduler.respond_to?(:ticks)
@@ -49,13 +49,13 @@ module Plait
         end
       end
 
-      # Lets connections in, one listening socket's.
+      # Accepts the connections of one listening socket.
       class Door
-        # Handshakes of TLS at once; others wait in the kernel.
+        # TLS handshakes at once; other connections wait in the kernel.
         HANDSHAKES = 64
-        # Seconds between two looks whether there is room for another connection.
+        # Seconds between two looks for room for another connection.
         LOOK = 0.02
-        # Seconds that a process with fewer connections has to take one, for each that it has less, and at most.
+        # Seconds that a process leaves to one with fewer connections: for each connection less, and at most.
         COURTESY = 0.001
         PATIENCE = 0.005
 
@@ -80,7 +80,7 @@ module Plait
           end
         end
 
-        # Nobody else comes in.
+        # Accepts no further connection.
         def close
           @closed = true
           @listener.close
@@ -104,7 +104,7 @@ module Plait
           yield -> { handshake(socket) }
         end
 
-        # Whoever does not speak TLS is gone by it.
+        # A peer that does not speak TLS is dropped.
         def handshake(socket)
           admit(@listener.tls.handshake(socket, @listener.endpoint, deadline: Deadline.after(@options.handshake_timeout)))
         rescue Error, SystemCallError, IOError
@@ -114,26 +114,23 @@ module Plait
         end
 
         def admit(socket)
-          connection = Connection.new(socket, endpoint: address(socket), codec: @options.codec, limits: @options.limits,
+          connection = Connection.new(socket, endpoint: @listener.endpoint, codec: @options.codec, limits: @options.limits,
                                               dispatcher: @dispatcher, outbox: @options.outbox, raw: @options.raw)
           peer = connection.session = Peer.new
           peer.connection = connection
           @board.admit(peer)
           @pool.attend(peer) if @listener.tls # its first message may have come with the handshake
         end
-
-        # @return [String] for messages; made when it is asked for
-        def address(_socket) = @listener.endpoint
       end
 
       # A server at work, from its start to its end, in one process.
       class Shift
-        # Seconds between two looks at who is done, while the server ends.
+        # Seconds between two looks for connections that are done, while the server ends.
         LOOK = 0.01
 
-        # @param scope [Scope] in which all of it runs
+        # @param scope [Scope] of its workers
         # @param listeners [Array<Io::Listener>]
-        # @param bell [Io::Bell] rings when it shall end
+        # @param bell [Io::Bell] rings to end it
         # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
         def initialize(scope, options, handler, listeners, bell, scores: nil)
           @scope = scope
@@ -150,7 +147,7 @@ module Plait
           @doors = listeners.map { |one| Door.new(one, options, @dispatcher, @board, @pool, scores: scores) }
         end
 
-        # Serves until the bell rings, and then until all is answered or the time for that is up.
+        # Serves until the bell rings, and then until all requests are answered or the time for that is up.
         # @raise [Exception] that ended it
         def run
           Survival.shielding_loop(@handler) { serve }
@@ -160,7 +157,7 @@ module Plait
 
         # @return [Hash{Symbol => Integer}]
         def statistics
-          @pool.take_stock
+          @pool.update
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,
             refused: @dispatcher.refused, unknown: @handler.unknown, excessive: @handler.excessive, broken: @dispatcher.broken,
             waiting: @backlog.size, running: @pool.running, done: @pool.done, workers: @pool.size }
@@ -178,8 +175,8 @@ module Plait
           finish
         end
 
-        # What fails in here is a mistake of ours: the server must not go on with a part of it missing. What is begun by somebody
-        # who has not heard yet that he is called off would not be called off itself.
+        # An error in here is Plait's own: the server must not go on without one of its parts. A part that another one starts
+        # after the end is not cancelled with the others: it does nothing.
         def start
           @scope.async do
             yield unless @over
@@ -189,7 +186,7 @@ module Plait
           end
         end
 
-        # What was sent before is answered, and what comes now refused: who has no answer then was not heard.
+        # Earlier requests are answered, new ones refused. A caller without an answer knows that its request did not run.
         def drain(deadline)
           @doors.each(&:close)
           @board.peers.each { |peer| @board.attend(peer) }

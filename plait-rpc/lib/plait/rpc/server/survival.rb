@@ -8,16 +8,16 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Server
-      # Keeps the thread of all fibers from being killed by a method that one of them runs: `Thread.exit`, say. A jump out of an
-      # ensure takes a kill back, except where the process ends, which kills its threads and waits until they are dead.
+      # Keeps a server's threads alive. A method that calls `Thread.exit` would kill the thread of all fibers; a jump out of an
+      # ensure takes a kill back, except at the end of the process, which kills its threads and waits for their end.
       module Survival
-        LOOP = "all methods of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, or " \
+        LOOP = "all methods of an event loop share the thread, and its target is unknown. Use Timeout.timeout on fibers, or " \
                "run on: :threads; Server#stop ends the server"
         private_constant :LOOP
 
         class << self
-          # Said when a server begins: what is said when this file is loaded would come true too early for those who run a
-          # server at exit, as test frameworks do.
+          # Called when a server begins: a hook set at load time would run too early for a server that runs at exit, as those
+          # of test frameworks do.
           def expect_exit = @expected ||= at_exit { @exiting = true }
 
           def exiting? = @exiting || false
@@ -38,7 +38,7 @@ module Plait
             handler.report(Error.new(ThreadGuard.dropped(thread, exception, reason)))
           end
 
-          # Of one worker: Thread#raise into its thread reaches what it runs by {of}, and nothing else.
+          # Runs a worker: Thread#raise into its thread reaches the methods that it runs by {of}, and nothing else.
           # @return [Object, nil] the block's value
           def shielded(handler, &block)
             return yield if Lock.scheduler
@@ -49,7 +49,7 @@ module Plait
 
           # Runs methods, which {ThreadGuard.lowered} opens for exceptions.
           # @return [Object, nil] the block's value
-          # @raise [Exception] what the block raises
+          # @raise [Exception] that of the block
           def of(&block)
             Lock.scheduler ? of_fiber(&block) : ThreadGuard.guards(Thread.current).last.open(&block)
           end
@@ -68,7 +68,7 @@ module Plait
           end
         end
 
-        # Takes exceptions for a worker's thread while methods run there, and keeps them from what comes behind.
+        # Raises exceptions of other threads in a worker's thread while a method runs there, and drops later ones.
         class Window
           IDLE = "it runs no method now"
 
@@ -95,7 +95,7 @@ module Plait
 
           private
 
-          # Drops what was raised for a method that is over. (What is left pending is no exception, but a kill.)
+          # Drops an exception for a method that is over. (After that only a kill can be pending.)
           def late?
             Thread.handle_interrupt(Exception => :immediate) { nil }
             false

@@ -6,43 +6,42 @@ require "plait/values/deadline"
 module Plait
   module RPC
     class Server
-      # What the server knows of a connection. All of it is changed under the server's lock.
+      # The server's record of a connection. It is changed under the server's lock.
       class Peer
         # @return [Connection, nil] nil: it is being made
         attr_accessor :connection
-        # @return [Integer] requests and notifications that wait or are being run
+        # @return [Integer] requests and notifications that wait or run
         attr_accessor :in_flight
         attr_writer :promised
         # @return [Integer] requests without an answer
         attr_accessor :owed
-        # @return [Boolean] whether somebody reads from it now
+        # @return [Boolean] whether a worker reads from it
         attr_accessor :attended
-        # @return [Boolean] whether something has happened to it meanwhile
+        # @return [Boolean] whether that worker should read once more
         attr_accessor :again
-        # @return [WorkerPool::Stint, nil] of the leader who reads from it, and offers to run what he finds
-        attr_accessor :stint
-        # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have
+        # @return [WorkerPool::Leader, nil] that reads from it, and runs its next requests
+        attr_accessor :leader
+        # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have; :unread,
+        #   it does not read its answers
         attr_accessor :halted
-        # @return [Array<Incoming, NativeBatch>, nil] requests that wait until it reads what it was sent
+        # @return [Array<Incoming, NativeBatch>, nil] requests that wait until it reads its answers
         attr_accessor :held
-        # @return [Incoming, NativeBatch, nil] the notifications that are run, or are the next: no others of this peer are
+        # @return [Incoming, NativeBatch, nil] the notifications that run, or are the next: no others of this peer run
         attr_accessor :telling
-        # @return [Array<Incoming, NativeBatch>, nil] those that wait for them
+        # @return [Array<Incoming, NativeBatch>, nil] the notifications behind them
         attr_accessor :news
-        # @return [Integer, nil] bytes that had been received or sent when its time began
-        attr_accessor :mark
-        # @return [Boolean] whether a message has come since then
+        # @return [Boolean] whether a message has come since its time began
         attr_accessor :fresh
         # @return [Boolean, Integer, nil] true: it has shown the secret; else how often it has tried
         attr_accessor :admitted
 
-        # Three variables have room in the object itself; further ones are made when something comes from it.
+        # Three variables have room in the object itself; others are made when a message comes.
         def initialize
           @connection = nil
           @in_flight = @owed = 0
         end
 
-        # @return [Integer] places in the backlog that who reads from it may fill
+        # @return [Integer] places in the backlog that its reader may fill
         def promised = @promised || 0
 
         # @param batch [NativeBatch] that came from it
@@ -52,9 +51,9 @@ module Plait
           @in_flight += batch.requests + batch.notifications
         end
 
-        # @param bytes [Integer] received or sent, ever
-        # @param enough [Integer] of them within its time
-        # @return [Boolean] whether its time begins anew
+        # @param bytes [Integer] received or sent since the connection began
+        # @param enough [Integer] bytes within its time
+        # @return [Boolean] whether its time begins again
         def moved?(bytes, enough)
           return false if @mark && bytes - @mark < enough
 
@@ -66,53 +65,32 @@ module Plait
         # @return [IO] for the reactor
         def to_io = @connection.to_io
 
-        # @return [Boolean] whether there is something to be done for it yet
+        # @return [Boolean] whether it waits for anything
         def busy?
           @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
         end
       end
 
-      # The connections with answers that wait to be sent together. Used under the server's lock, but for {#any?}, which may be
-      # a little behind.
-      class Gathered
-        def initialize
-          @connections = {}.compare_by_identity
-        end
-
-        def any? = !@connections.empty?
-
-        def add(connection) = @connections[connection] = true
-
-        def delete(connection) = @connections.delete(connection)
-
-        # @return [Array<Connection>] all of them, which are forgotten by that
-        def take
-          connections = @connections.keys
-          @connections.clear
-          connections
-        end
-      end
-
-      # The connections: who has something to say, who has to wait before he may say more, and who has been silent for too
-      # long. Idle ones are in the reactor, and cost what they need to be known.
+      # The connections: which of them send, may send nothing more for now, or were silent for too long. An idle one costs its
+      # place in the reactor.
       #
-      # One worker attends to a connection at a time. While nobody does, it is armed: for reading, unless it is halted, and for
-      # writing, while there are bytes that it has not taken.
+      # One worker attends to a connection at a time. While none does, the connection is armed: for reading, unless it is halted,
+      # and for writing, while it has unsent bytes.
       class Switchboard
         READABLE = Io::Reactor::READABLE
         WRITABLE = Io::Reactor::WRITABLE
-        # Queues of the reactor: between two messages, inside of one, and while the peer does not read.
+        # Queues of the reactor: between two messages, inside one, and while the peer does not read.
         IDLE = 0
         PARTIAL = 1
         STALLED = 2
 
         # @return [Io::Reactor]
         attr_reader :reactor
-        # @return [Float] monotonic seconds: when answers were sent last
+        # @return [Float] monotonic seconds of the last {#flush}
         attr_reader :flushed
-        # @return [Array<Peer>] from whom it may be read again: a worker shall attend to them
+        # @return [Array<Peer>] that a worker should attend to
         attr_reader :resumed
-        # @return [Deadline, nil] when it is to be seen who has been silent for too long
+        # @return [Deadline, nil] of the next look for connections that were silent for too long
         attr_reader :sweep
 
         # @param timeouts [Hash{Integer => Numeric}] seconds, by queue
@@ -122,7 +100,7 @@ module Plait
           @timeouts = timeouts
           @reactor = Io::Reactor.new
           @peers = {}.compare_by_identity
-          @dirty = Gathered.new
+          @gathered = {}.compare_by_identity # connections with unsent answers
           @crowd = {}.compare_by_identity
           @resumed = []
           @flushed = 0.0
@@ -143,15 +121,15 @@ module Plait
           end
         end
 
-        # Waits until somebody has something to say.
-        # @return [Array<Peer>]
+        # Waits for messages.
+        # @return [Array<Peer>] that send
         def wait
           peers = @reactor.wait(@sweep)
           sweep_out if @sweep&.expired?
           peers || []
         end
 
-        # Sends what it takes and receives what is there, unless somebody does already, who then does it once more.
+        # Sends and receives without waiting. If a worker does already, it does so once more.
         def attend(peer)
           return unless @lock.exclusively { take_hold(peer) }
 
@@ -164,8 +142,8 @@ module Plait
           @lock.exclusively { peer.attended = false } if attending # it was left early
         end
 
-        # Under the lock: nobody else attends to it from now on.
-        # @return [Boolean] false: somebody does already
+        # Under the lock: no other worker attends to it from now on.
+        # @return [Boolean] false: another worker does already
         def take_hold(peer)
           return peer.attended = true unless peer.attended
 
@@ -173,16 +151,16 @@ module Plait
           false
         end
 
-        # By who has taken hold of it.
+        # By the worker that attends to it.
         # @return [Symbol] as Connection#read_available
         def serve(peer)
           connection = peer.connection
-          Thread.pass if connection.sending? # who does needs the GVL to go on
+          Thread.pass if connection.sending? # the sending thread needs the GVL to go on
           connection.flush if connection.unsent.positive?
           connection.read_available
         end
 
-        # Under the lock: who has taken hold of it lets go.
+        # Under the lock: the worker that attends to it leaves it.
         # @param state [Symbol, nil] as Connection#read_available; nil: it was left early
         def release(peer, state)
           return unless state.nil? || again?(peer, state)
@@ -191,24 +169,26 @@ module Plait
           @resumed << peer
         end
 
-        # Under the lock: answers of this connection have not been sent yet.
-        def soil(connection) = @dirty.add(connection)
+        # Under the lock: the connection's answers wait for others, to be sent together.
+        def gather(connection) = @gathered[connection] = true
 
-        def dirty? = @dirty.any?
+        # (It may be a little behind.)
+        def gathered? = !@gathered.empty?
 
-        # Sends what waits to be sent together.
+        # Sends gathered answers.
         def flush
           @flushed = Deadline.now
-          return unless @dirty.any?
+          return if @gathered.empty?
 
-          @lock.exclusively { @dirty.take }.each { |connection| send_to(connection) }
+          connections = @lock.exclusively { @gathered.keys.tap { @gathered.clear } }
+          connections.each { |connection| send_to(connection) }
         end
 
-        # Sends it what it takes.
+        # Sends what the peer takes.
         def send_to(connection) = connection.flush || unsent(connection.session)
 
-        # The peer does not take what is sent.
-        # @return [Boolean] whether somebody has to attend to it
+        # The peer does not take all bytes.
+        # @return [Boolean] whether a worker has to attend to peers
         def unsent(peer)
           @lock.exclusively do
             arm(peer, peer.halted ? :full : :idle) if @peers.key?(peer) && !peer.attended
@@ -222,7 +202,7 @@ module Plait
           let_in
         end
 
-        # Under the lock: there may be room for those who were turned away.
+        # Under the lock: there may be room for peers that were halted as a crowd.
         def let_in
           return if @crowd.empty? || !@backlog.low?
 
@@ -230,17 +210,17 @@ module Plait
           @crowd.clear
         end
 
-        # Under the lock: somebody waits for an answer of this one.
+        # Under the lock: a method waits for this peer's answer.
         def listen_to(peer) = peer.halted && resume(peer)
 
-        # It is over, and its descriptor is about to be closed.
-        # @return [Boolean] whether somebody has to attend to others, for whom there is room now
+        # The connection is over, and its descriptor is about to be closed.
+        # @return [Boolean] whether a worker has to attend to other peers, which have room now
         def remove(peer)
           @lock.exclusively do
             next false unless @peers.delete(peer)
 
             @reactor.remove(peer) unless @reactor.closed?
-            @dirty.delete(peer.connection)
+            @gathered.delete(peer.connection)
             @crowd.delete(peer)
             @backlog.abandon(peer)
             let_in
@@ -248,19 +228,19 @@ module Plait
           end
         end
 
-        # Ends the wait of who leads; from any thread or signal handler.
+        # Ends the leader's wait; from any thread or signal handler.
         def wake = @reactor.wake
 
         def close = @reactor.close
 
-        # Bytes within the time for a message by which half a message gets that time again.
+        # Bytes after which half a message gets the time for a message again; raising it ends slow senders earlier.
         PROGRESS = 64 * 1024
 
         private
 
-        # @return [Boolean] else nobody attends to it any more
+        # @return [Boolean] whether the worker reads once more; else it has left the peer
         def again?(peer, state)
-          @backlog.release(peer) if waiting?(peer) # what was read last may have been sent too
+          @backlog.release(peer) if waiting?(peer) # reading may have sent its answers too
           return !(peer.again = false) if peer.again && state != :closed
 
           peer.attended = false
@@ -271,7 +251,7 @@ module Plait
           false
         end
 
-        # @return [Boolean] whether requests of its own were held back until now, when it has read what it was sent
+        # @return [Boolean] whether its requests were held back, and it has read its answers now
         def waiting?(peer) = peer.held && !peer.connection.congested?
 
         # @return [Symbol, nil] nil: there is room again
@@ -298,10 +278,10 @@ module Plait
           queue = queue_for(state, unsent)
           @reactor.rearm(peer, events, queue, !progress?(peer, queue)) unless events.zero?
         rescue IOError
-          nil # it was closed meanwhile
+          nil # the connection was closed meanwhile
         end
 
-        # It has taken all in the very moment in which it was found not to: no event will tell.
+        # The peer has read all answers just now: no event of the socket will come.
         def overlooked?(peer) = waiting?(peer) || (peer.halted == :unread && !peer.connection.congested?)
 
         def queue_for(state, unsent)
@@ -310,7 +290,7 @@ module Plait
           state == :partial ? PARTIAL : IDLE
         end
 
-        # @return [Boolean] whether its time begins anew
+        # @return [Boolean] whether its time begins again
         def progress?(peer, queue)
           case queue
           when STALLED then peer.moved?(peer.connection.sent, 1)
@@ -338,7 +318,7 @@ module Plait
           peer.connection.close("#{what} #{format("%g", seconds)} s")
         end
       end
-      private_constant :Peer, :Gathered, :Switchboard
+      private_constant :Peer, :Switchboard
     end
   end
 end

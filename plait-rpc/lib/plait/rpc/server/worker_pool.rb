@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
-require_relative "worker_pool/leading"
+require_relative "backlog"
+require_relative "leading"
 require_relative "survival"
 require_relative "../incoming"
 require_relative "../lock"
-require_relative "../native_line"
-require "plait/mechanisms/thread_guard"
+require "plait/mechanisms/shield"
 require "plait/values/deadline"
 
 module Plait
   module RPC
     class Server
-      # Where workers sit who have nothing to do. All of it but {#rest} is done under the server's lock.
-      class Bench
+      # Workers without work, which sleep. All but {#rest} is done under the server's lock.
+      class IdleWorkers
         # Seconds between two looks whether the work goes on.
         TICK = 0.005
-        # Seconds without anything to do after which somebody gets up for good.
+        # Seconds without work after which a worker leaves.
         LONG = 10
 
         def initialize(lock)
@@ -23,21 +23,19 @@ module Plait
           @sleepers = []
         end
 
-        # @return [Boolean] whether nobody sits here
         def empty? = @sleepers.empty?
 
-        # @return [Boolean] whether somebody was called who has not come yet
+        # @return [Boolean] whether a worker was called that has not come yet
         def called? = @called || false
 
-        # He who was called is there.
+        # The called worker is here.
         def arrived = @called = false
 
-        # From here on one can be called.
-        # @return [Lock::Sleeper] of the current thread or fiber
-        def sit_down = Lock::Sleeper.new.tap { |sleeper| @sleepers << sleeper }
+        # @return [Lock::Sleeper] of the current worker, which can be called from now on
+        def add = Lock::Sleeper.new.lie_down.tap { |sleeper| @sleepers << sleeper }
 
-        # Not under the lock. While methods are run that nobody is called for, one looks now and then.
-        # @return [Symbol, nil] :long when nothing has come for long
+        # Not under the lock. While quick methods run, one idle worker looks now and then.
+        # @return [Symbol, nil] :long after a long time without a call
         def rest(sleeper)
           watches = @lively && !@watched
           @watched = true if watches
@@ -49,15 +47,15 @@ module Plait
           @lock.exclusively { sleeper.called? ? arrived : @sleepers.delete(sleeper) }
         end
 
-        # Work is done that might wait, though it never did: somebody has to have an eye on it.
-        # @return [Boolean] whether nobody has
+        # A quick method runs, which might wait nevertheless: an idle worker should look.
+        # @return [Boolean] whether none does
         def unwatched?
           @lively = true
           !@watched
         end
 
-        # Calls one, the last to have sat down.
-        # @return [Boolean] whether there was anybody
+        # Calls the worker that has come last.
+        # @return [Boolean] whether there was one
         def call
           return false if empty?
 
@@ -66,41 +64,35 @@ module Plait
           true
         end
 
-        # One who has not sat here yet will come.
+        # A new worker will come.
         def expect = @called = true
 
         def call_all = @sleepers.each(&:call)
       end
 
-      # Those who do the work: threads, or fibers. One of them, the leader, waits at the switchboard for all. What he finds are
-      # requests. Quick ones of a single connection he runs himself, see {Leading}; else he lays the leader's role down and runs
-      # one, and others run others.
+      # The workers of a server: threads, or fibers. One of them, the leader, waits at the switchboard for all. It runs quick
+      # requests of a single connection itself, see {Leading}; else it gives up the lead, and each worker runs one request.
       #
-      # Nobody can say whether a method will wait. So before one is run that was not quick the last times, somebody else is
-      # called who leads meanwhile. Before a quick one nobody is: that would cost more than the method. Should it wait all the
-      # same, somebody who looks every few milliseconds takes over. While answers can wait for others that come soon, they
-      # leave together.
+      # Whether a method waits is not known in advance. Before a method runs that was slow the last times, another worker is
+      # called to lead. Before a quick one none is: that would cost more than the method. Should it wait nevertheless, an idle
+      # worker that looks every few milliseconds takes the lead. While answers can wait for others, they are sent together.
       class WorkerPool
         include Leading
 
-        # Seconds that an answer waits for others at most, while quick methods are run.
+        # Seconds that an answer waits for others while quick methods run; raising it sends more answers at once, later.
         GATHER = 0.001
-        # Bytes of a connection that do not wait for more: whether it takes them is to be known before others are made.
+        # Bytes of a connection that wait for no more: the pool must know whether the peer takes them before it makes others.
         PORTION = 64 * 1024
 
-        # @return [Integer] methods that are being run
-        attr_reader :running
-        # @return [Integer] workers
-        attr_reader :size
-        # @return [Integer] requests and notifications that were run
-        attr_reader :done
-        # @return [Dispatcher] by which they come
+        # @return [Integer] methods that run, workers, and requests and notifications that were run
+        attr_reader :running, :size, :done
+        # @return [Dispatcher]
         attr_writer :dispatcher
         # @return [Handler, Hybrid] runs a single request
         attr_writer :runner
 
         # @param board [Switchboard]
-        # @param limit [Integer] methods that are run at once
+        # @param limit [Integer] methods that run at once
         # @yield starts a worker: a thread or a fiber that calls {#work}
         def initialize(lock, board, backlog, handler, limit, &start)
           @lock = lock
@@ -110,43 +102,43 @@ module Plait
           @runner = handler
           @limit = limit
           @start = start
-          @bench = Bench.new(lock)
+          @idle = IdleWorkers.new(lock)
           @members = {}.compare_by_identity # fibers that work
           @running = @size = @done = @aside = 0
         end
 
-        # Sees to it that {#done}, and what its dispatcher has counted, is up to date.
-        def take_stock = @lock.exclusively { count_visit(@stint) }
+        # Brings {#done}, and the counts of the dispatcher, up to date.
+        def update = @lock.exclusively { count_visit(@leader) }
 
         def begin
           Survival.expect_exit
           CORE.times { engage }
         end
 
-        # Of one worker: it returns when there is nothing to do for long, or all is over.
+        # The worker loop: it ends after a long time without work, or with the server.
         def work = Survival.shielded(@handler) { work_on }
 
-        # Workers who never leave: one who works, and one who looks.
+        # Workers that never leave: one that works, and one that looks.
         CORE = 2
 
-        # There is work that nobody has seen coming.
-        def call = help { !@bench.empty? || !@bench.called? }
+        # There is work that the leader has not found itself.
+        def call = help { !@idle.empty? || !@idle.called? }
 
-        # Somebody shall look after a peer.
+        # A worker shall read from a peer, and send what it takes.
         def attend(peer)
           @lock.exclusively { @board.resumed << peer }
           call
         end
 
-        # Everybody leaves when he is done with what he does.
+        # Each worker leaves after its current work.
         def dismiss
           @lock.exclusively do
             @over = true
-            @bench.call_all
+            @idle.call_all
           end
         end
 
-        # Runs the block, which waits for an answer of somebody else: meanwhile another one may work in one's place.
+        # Runs the block, which waits for a peer's answer: meanwhile another worker may take this one's place.
         # @return [Object] the block's value
         def aside
           return yield unless @lock.exclusively { @members.key?(Fiber.current) }
@@ -163,7 +155,7 @@ module Plait
 
         def work_on
           @lock.exclusively { @members[Fiber.current] = true }
-          @bench.arrived
+          @idle.arrived
           current = nil
           while (duty = next_duty(current))
             current = work?(duty) ? duty : nil
@@ -175,22 +167,22 @@ module Plait
           replace(current) unless left
         end
 
-        def work?(duty) = duty.is_a?(Incoming) || duty.is_a?(NativeBatch) || duty.is_a?(Stint)
+        def work?(duty) = duty.is_a?(Incoming) || duty.is_a?(NativeBatch) || duty.is_a?(Leader)
 
-        # @param finished [Incoming, NativeBatch, Stint, nil] what it has just run
-        # @return [Incoming, NativeBatch, Stint, Peer, Symbol, nil] nil: it leaves
+        # @param finished [Incoming, NativeBatch, Leader, nil] its last work
+        # @return [Incoming, NativeBatch, Leader, Peer, Symbol, nil] nil: it leaves
         def next_duty(finished)
           rested = nil
           loop do
             sleeper = nil
             duty = @lock.exclusively do
               conclude(finished) if finished
-              choose(rested) || ((sleeper = @bench.sit_down) && nil)
+              choose(rested) || ((sleeper = @idle.add) && nil)
             end
             return duty == :leave ? nil : duty if duty
 
             finished = nil
-            rested = @bench.rest(sleeper)
+            rested = @idle.rest(sleeper)
           end
         end
 
@@ -199,34 +191,34 @@ module Plait
         def choose(rested)
           return leave if @over
 
-          lay_down(@stint) if @stint&.stuck?
-          work_at_hand || (lead_on unless @stint) || (leave if rested == :long && @size > CORE)
+          lay_down(@leader) if @leader&.stuck?
+          work_at_hand || (lead_on unless @leader) || (leave if rested == :long && @size > CORE)
         end
 
-        def lead_on = @stint = Stint.new(prepare_visits)
+        def lead_on = @leader = Leader.new(prepare_visits)
 
         def work_at_hand
           return @board.resumed.shift if @board.resumed.any?
           return begin_one if @running < @limit && (@next = @backlog.shift)
 
-          :flush if @board.dirty?
+          :flush if @board.gathered?
         end
 
-        # Should one of a batch take long, somebody else sends the answers of those before it.
+        # If a request of a batch takes long, another worker sends the answers before it.
         def begin_one
           @running += 1
-          @board.soil(@next.connection) if @next.is_a?(NativeBatch)
+          @board.gather(@next.connection) if @next.is_a?(NativeBatch)
           @next
         end
 
         def conclude(work)
-          return (conclude(work.batch) if work.batch) if work.is_a?(Stint)
+          return (conclude(work.batch) if work.batch) if work.is_a?(Leader)
 
           @running -= 1
           peer = work.connection.session
           work.is_a?(NativeBatch) ? settle(work, peer) : count(peer, 1)
-          @backlog.told(work, peer)
-          @board.soil(work.connection) if work.connection.unsent.positive?
+          @backlog.finish(work, peer)
+          @board.gather(work.connection) if work.connection.unsent.positive?
           @board.relieve(peer)
         end
 
@@ -256,13 +248,13 @@ module Plait
           case duty
           when NativeBatch then perform_some(duty)
           when Incoming then perform(duty)
-          when Stint then lead(duty)
+          when Leader then lead(duty)
           when :flush then @board.flush
           else @board.attend(duty)
           end
         end
 
-        # Quick ones; and the first that is not.
+        # Quick requests, and the first slow one.
         def perform_some(batch)
           stay_awake
           other = begin_with(batch)
@@ -270,7 +262,7 @@ module Plait
           @backlog.empty? ? @board.flush : send_off(batch.connection, Deadline.now)
         end
 
-        # An exception that comes behind what was left must not lose it.
+        # An exception behind the request that is left must not lose it.
         def begin_with(batch)
           left = nil
           survive { ThreadGuard.lowered { left = batch.run(@handler) } }
@@ -303,72 +295,72 @@ module Plait
           @handler.forget
         end
 
-        # What a method raises has been told to its caller. What ends the server ends the worker too.
+        # The caller has its answer. An exception that ends the server ends the worker too.
         def survive(&block)
           Survival.of(&block)
         rescue Exception # rubocop:disable Lint/RescueException
           raise if @over
         end
 
-        # It may take long: what is to be sent leaves, and somebody else leads.
+        # Before a slow method: gathered answers are sent, and another worker leads.
         def make_way
           @board.flush
-          help { (@stint.nil? || work_left?) && !@bench.called? }
+          help { (@leader.nil? || work_left?) && !@idle.called? }
         end
 
-        # That the leader has not seen come.
+        # @return [Boolean] whether there is work that the leader has not found itself
         def work_left? = @backlog.size.positive? && @running < @limit
 
-        # It won't. Should it do so, somebody has an eye on it.
+        # Before a quick method: if it waits nevertheless, an idle worker takes the lead.
         def stay_awake
-          help { !@bench.called? } if @bench.unwatched?
+          help { !@idle.called? } if @idle.unwatched?
         end
 
         def engage
           @lock.exclusively { @size += 1 }
           @start.call
-        rescue ThreadError # there are no more threads to be had: those that are there do the work
+        rescue ThreadError # the system gives no further thread: the others do the work
           @lock.exclusively { give_up_one }
           raise if @size.zero?
         end
 
-        # It was killed at its work.
+        # The worker was killed.
         def replace(current)
           @lock.exclusively { retire(current) }
           engage unless @over
         end
 
-        # @yieldreturn [Boolean] under the lock: whether anybody is needed
+        # @yieldreturn [Boolean] under the lock: whether another worker is needed
         def help
           needed = @lock.exclusively { yield && !@over && call_one }
           engage if needed == :another
         end
 
-        # Under the lock. Of those who wait for answers themselves none can be called, and one is always left who leads.
+        # Under the lock. Workers that wait for answers themselves can't be called, and one more leads.
         def call_one
-          return true if @bench.call
+          return true if @idle.call
           return false if @size >= @limit + @aside + 1
 
-          @bench.expect
+          @idle.expect
           :another
         end
 
-        # Under the lock: nobody comes, so that the next one who needs somebody has to call again.
+        # Under the lock: no worker comes, so the next request for one asks again.
         def give_up_one
           @size -= 1
-          @bench.arrived
+          @idle.arrived
         end
 
         def step_aside(one)
           @lock.exclusively do
-            lay_down(@stint) if @stint&.runs_here?
+            lay_down(@leader) if @leader&.runs_here?
             @aside += one
             @running -= one
           end
-          help { !@bench.called? && (@stint.nil? || @backlog.size.positive?) } if one.positive?
+          help { !@idle.called? && (@leader.nil? || @backlog.size.positive?) } if one.positive?
         end
       end
-      private_constant :Bench, :WorkerPool
+      private_constant :IdleWorkers, :WorkerPool
     end
   end
 end

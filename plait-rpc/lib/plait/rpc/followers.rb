@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../lock"
+require_relative "lock"
 require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module RPC
     class Connection
-      # Who is told of answers that nobody waits for. One thread calls the blocks, one after another, and sees to it that what has
-      # a time is late when that is over; where no server reads, another one does, until the connection is over.
+      # Calls blocks when futures are settled. One thread calls them, one after another, and settles futures whose time is over;
+      # without a server, another thread reads until the connection is over.
       class Followers
         # @param line [NativeLine, PureLine]
-        # @param reads [Boolean] whether it has to be seen to that somebody reads
+        # @param reads [Boolean] whether a thread has to read
         def initialize(line, reads:)
           @line = line
           @lock = Lock.new
@@ -33,7 +33,7 @@ module Plait
           end
         end
 
-        # The connection is over: whoever comes from now on is told at once.
+        # The connection is over: all futures are settled.
         def close
           @lock.exclusively do
             @over = true
@@ -53,7 +53,7 @@ module Plait
           nil # it is over
         end
 
-        # All of these are under the lock.
+        # ---- under the lock
 
         def note(future, block)
           (@blocks[future] ||= []) << block
@@ -91,7 +91,7 @@ module Plait
         def lie_down
           return @thread = nil if @over
 
-          @sleeper = Lock::Sleeper.new
+          @sleeper = Lock::Sleeper.new.lie_down
         end
 
         # @return [Array<Future>] whose time is over
@@ -101,15 +101,15 @@ module Plait
           late
         end
 
-        # Should a block end this thread, by an error or by Thread.exit, the next one goes on.
+        # A block has ended this thread, by an error or by Thread.exit: another one goes on.
         def replace
           @thread = nil
           rouse if @due.any? || !@over
         end
 
-        # These are not.
+        # ---- not under the lock
 
-        # (Who made this thread holds interrupts back; blocks don't.)
+        # (The thread that started this one holds interrupts back; blocks don't.)
         def work
           Thread.handle_interrupt(Object => :immediate) do
             while (block = next_block)
@@ -121,7 +121,7 @@ module Plait
           @lock.exclusively { replace } unless left
         end
 
-        # @return [#call, nil] nil: there will be none
+        # @return [#call, nil] nil: the connection is over
         def next_block
           loop do
             drop_late if late?
@@ -133,7 +133,7 @@ module Plait
           end
         end
 
-        # (At any time.)
+        # (With or without the lock.)
         def late? = !@earliest.nil? && @earliest <= Deadline.now
 
         def drop_late = @lock.exclusively { take_late }.each { |future| @line.drop(future, true) }
