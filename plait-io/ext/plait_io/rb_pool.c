@@ -23,7 +23,7 @@ static bool is_ours(VALUE pool) {
 }
 
 static bool somebody_waits(VALUE pool) {
-    return RARRAY_LEN(rb_ivar_get(pool, id_books_waiting)) > 0;
+    return RHASH_SIZE(rb_ivar_get(pool, id_books_waiting)) > 0;
 }
 
 /* False: it is not as simple as that. */

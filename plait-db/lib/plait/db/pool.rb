@@ -9,8 +9,8 @@ module Plait
   class Pool; end # rubocop:disable Lint/EmptyClass
 end
 
-require "plait/io/pool/checkout"
 require "plait/io/native"
+require "plait/io/pool"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
@@ -51,31 +51,25 @@ module Plait
         def giving_back(key) = ->(_) { @free << key }
       end
     end
-    private_constant :Keys
 
-    # The child of a fork has its parent's connections too, and would say goodbye on them when it ends, or when they are
-    # collected: the server would close what the parent goes on using. So they are given up in the child, silently and at once.
-    # @api private
+    # A forked process has the connections of its parent, too. A driver that says goodbye on one, at exit or from a finalizer,
+    # would end the parent's session. So the child gives them up at once, without a byte to the server.
     module Forks
       @watched = ObjectSpace::WeakMap.new
 
-      # Of Process, whose every way to fork goes through these two.
+      # For Process: each way to fork calls one of these two.
       module Hook
         def _fork = super.tap { |pid| Forks.abandon_all if pid.zero? }
 
-        # What goes on is a child.
         def daemon(...) = super.tap { Forks.abandon_all }
       end
 
       class << self
-        # @param owner [#abandon] of connections
-        # @return [void]
         def watch(owner)
           install
           @watched[owner] = true
         end
 
-        # @api private
         def abandon_all = @watched.each_key(&:abandon)
 
         private
@@ -88,6 +82,15 @@ module Plait
         end
       end
     end
+
+    private_constant :Forks, :Keys
+    include Io::Pool::Locking
+
+    # Calls `abandon` in each forked process, before anything else is done there.
+    # @param owner [#abandon] of connections
+    # @return [void]
+    # @api private
+    def self.watch_forks(owner) = Forks.watch(owner)
 
     # @param size [Integer] connections at most
     # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: as long as it takes
@@ -123,7 +126,7 @@ module Plait
       @out = {}.compare_by_identity
       @closed = false
       open
-      Forks.watch(self)
+      Pool.watch_forks(self)
     end
 
     # Lends the block a connection. In a block of the same fiber it is the same connection again.
@@ -141,11 +144,11 @@ module Plait
       lent = Thread.current[@key]
       return yield(lent.connection) if lent && !inherited?(lent)
 
-      claim = Io::Pool::Checkout.new(nil)
+      checkout = Io::Pool::Checkout.new(nil)
       begin
-        use(obtain(claim, timeout), &block)
+        use(obtain(checkout, timeout), &block)
       ensure
-        Uninterruptible.run { settle(claim) }
+        uninterruptible { settle(checkout) }
       end
     end
 
@@ -158,23 +161,23 @@ module Plait
     #   while {checkout} returns parts its caller from what it returns
     # @return [Object] a connection
     def checkout(timeout: @options.timeout, take: nil)
-      claim = Io::Pool::Checkout.new(nil)
+      checkout = Io::Pool::Checkout.new(nil)
       taken = nil
-      entry = obtain(claim, timeout)
-      Uninterruptible.run do
+      entry = obtain(checkout, timeout)
+      uninterruptible do
         take&.call(entry.connection)
         taken = @out[entry.connection] = entry
       end
       entry.connection
     ensure
-      Uninterruptible.run { settle(claim) if claim && !taken }
+      uninterruptible { settle(checkout) if checkout && !taken }
     end
 
     # @return [void]
     # @raise [UsageError] when it is not checked out
     def checkin(connection) = bring_back(connection, true)
 
-    # Closes a connection, and gives its place to the caller that has waited longest.
+    # Closes a connection, and gives its place to the checkout that has waited longest.
     # @return [void]
     # @raise [UsageError] when it is not checked out
     def discard(connection) = bring_back(connection, false)
@@ -184,20 +187,20 @@ module Plait
     def sweep
       now = Deadline.now
       @sweep_at = @upkeep.next_sweep(now)
-      Uninterruptible.run { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
+      uninterruptible { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
     end
 
     # Closes what is idle.
     # @return [void]
-    def clear = close_all { @state.clear }
+    def clear = change { @state.expire { true } }
 
-    # Closes what is idle now, and the rest when it comes back. A caller that waits gets a {UsageError}.
+    # Closes what is idle now, and the rest when it comes back. A waiting checkout gets a {UsageError}.
     # @return [void]
     def close
-      close_all do
+      change do
         @closed = true
         @state.refuse_all
-        @state.clear
+        @state.expire { true }
       end
     end
 
@@ -238,59 +241,54 @@ module Plait
       error = e
       raise
     ensure
-      Uninterruptible.run do
+      uninterruptible do
         Thread.current[@key] = nil
         take_back(entry, finished, error)
       end
     end
 
-    def obtain(claim, timeout)
-      locked { admit(claim) }
-      await(claim, Deadline.after(timeout)) unless claim.granted?
-      raise @options.closed if claim.refused?
+    def obtain(checkout, timeout)
+      locked { @closed ? checkout.refuse : @state.admit(checkout) }
+      await(checkout, Deadline.after(timeout)) unless checkout.granted?
+      raise @options.closed if checkout.refused?
 
-      (claim.entry && usable(claim)) || connect(claim)
+      (checkout.entry && usable(checkout)) || connect(checkout)
     end
 
-    def admit(claim) = @closed ? raise(@options.closed) : @state.admit(claim)
-
-    def await(claim, deadline)
+    def await(*)
       started = Deadline.now
-      @lock.synchronize do
-        until claim.granted?
-          raise too_late if deadline&.expired?
-
-          claim.wait(@lock, deadline&.remaining)
-        end
-      end
+      super
     ensure
-      @upkeep.statistics.waited(Deadline.now - started) if started # else it was interrupted before it began
+      @upkeep.statistics.waited(Deadline.now - started) if started # else an interrupt came before the wait
     end
 
     # @return [Entry, nil] nil: its connection is of no more use, and is closed
-    def usable(claim)
-      entry = claim.entry
+    def usable(checkout)
+      entry = checkout.entry
       now = Deadline.now
       return entry if now < entry.good_until || @upkeep.works?(entry, now)
 
-      close_all { [entry].tap { @state.strike(claim) } }
+      change do
+        @state.strike(checkout)
+        [entry]
+      end
       nil
     end
 
-    def connect(claim) = @upkeep.connect(@generation) { |entry| synchronized { @state.enter(claim, entry) } }
+    def connect(checkout) = @upkeep.connect(@pid) { |entry| synchronized { @state.enter(checkout, entry) } }
 
-    # A claim is over: a connection or place that it still has goes back.
-    def settle(claim)
-      entry = claim.entry
-      return synchronized { @state.withdraw(claim) } unless entry
+    # A checkout is over: a connection or place that it still has goes back.
+    def settle(checkout)
+      entry = checkout.entry
+      return synchronized { @state.withdraw(checkout) } unless entry
 
-      take_back(entry, false, nil) if entry.holder.equal?(claim)
+      take_back(entry, false, nil) if entry.holder.equal?(checkout)
     end
 
     # @param finished [Boolean] whether the block came to its end
     # @param error [StandardError, nil] what has ended it
     def take_back(entry, finished, error)
-      Uninterruptible.run do
+      uninterruptible do
         next if inherited?(entry)
 
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
@@ -305,23 +303,13 @@ module Plait
 
     def lingers?(entry, state = @state) = @options.linger&.call(entry.connection, -> { locked { state.depart } })
 
-    def bring_back(connection, whole) = Uninterruptible.run { take_back(checked_out(connection), whole, nil) }
+    def bring_back(connection, whole) = uninterruptible { take_back(checked_out(connection), whole, nil) }
 
     def checked_out(connection)
       @out.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
     end
 
-    def locked(&block) = Uninterruptible.run { synchronized(&block) }
-
-    # @yieldreturn [Array<Entry>] what is to be closed; the pool's lock is held
-    def close_all(&block) = Uninterruptible.run { @upkeep.close(synchronized(&block)) }
-
-    def synchronized
-      @lock.synchronize do
-        start_anew if @generation != Native.fork_generation
-        yield
-      end
-    end
+    def close_all(entries) = @upkeep.close(entries)
 
     # In the child of a fork all connections are the parent's.
     def start_anew
@@ -331,7 +319,7 @@ module Plait
 
     def inherited?(entry) = entry.generation != Native.fork_generation
 
-    def too_late
+    def too_late(_checkout)
       @options.too_late(@state.waiting.size).tap { @upkeep.statistics.count(:timeouts) }
     end
 

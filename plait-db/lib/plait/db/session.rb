@@ -39,7 +39,7 @@ module Plait
         @address = address
         @options = options
         @statements = {}
-        Pool::Forks.watch(self)
+        Pool.watch_forks(self)
       end
 
       # @return [Result]

@@ -19,11 +19,46 @@ module Plait
     #     stream.exchange { … }
     #   end
     class Pool
-      # An interrupt between two changes of the state would lose a place; one between a change and the close that it asks for
-      # would leak a connection.
-      NEVER = { Object => :never }.freeze
+      # @api private
+      # The lock around the state of a pool, the wait of a checkout, and the new state of a forked process. The pool defines
+      # `start_anew`, `too_late` (an error) and `close_all`.
+      module Locking
+        # An interrupt between two changes of the state would lose a place; one between a change and the close that it asks for
+        # would leak a connection.
+        NEVER = { Object => :never }.freeze
+        private_constant :NEVER
+
+        private
+
+        def uninterruptible(&block) = Thread.handle_interrupt(NEVER, &block)
+
+        def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+
+        # @yieldreturn [Array<Object>] what is to be closed; the pool's lock is held
+        def change(&block) = Thread.handle_interrupt(NEVER) { close_all(synchronized(&block)) }
+
+        def synchronized
+          @lock.synchronize do
+            start_anew if @pid != Process.pid
+            yield
+          end
+        end
+
+        def await(checkout, deadline)
+          @lock.synchronize do
+            until checkout.granted?
+              raise too_late(checkout) if deadline&.expired?
+
+              checkout.wait(@lock, deadline&.remaining)
+            end
+          end
+        end
+      end
+
+      include Locking
+
       EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
-      private_constant :NEVER, :EXHAUSTED
+      private_constant :EXHAUSTED
 
       # @param per_key [Integer] connections for a key at most, idle and busy
       # @param max [Integer] connections at most; for a new one an idle one of another key is closed
@@ -60,7 +95,7 @@ module Plait
         finished = true
         value
       ensure
-        Thread.handle_interrupt(NEVER) { settle(checkout, keep: finished) }
+        uninterruptible { settle(checkout, keep: finished) }
       end
 
       # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
@@ -73,13 +108,13 @@ module Plait
         checkout = Checkout.new(key)
         taken = false
         connection = obtain(checkout, deadline, connect, anew: anew)
-        Thread.handle_interrupt(NEVER) do
+        uninterruptible do
           take&.call(connection)
           taken = true
         end
         connection
       ensure
-        Thread.handle_interrupt(NEVER) { taken || settle(checkout, keep: false) }
+        uninterruptible { taken || settle(checkout, keep: false) }
       end
 
       # Brings a connection back: to the checkout that has waited longest, or into the pool. A closed one gives its place to a
@@ -136,7 +171,7 @@ module Plait
         locked { @state.enter(checkout, connection) }
         checkout.connection
       ensure
-        Thread.handle_interrupt(NEVER) { connection.close if connection && !checkout.connection }
+        uninterruptible { connection.close if connection && !checkout.connection }
       end
 
       # Descriptors that idle connections hold are needed more for a new one.
@@ -147,16 +182,6 @@ module Plait
 
         clear
         yield connect.call(&take)
-      end
-
-      def await(checkout, deadline)
-        @lock.synchronize do
-          until checkout.granted?
-            raise too_late(checkout) if deadline&.expired?
-
-            checkout.wait(@lock, deadline&.remaining)
-          end
-        end
       end
 
       # A stale connection leaves its place to a new one.
@@ -177,18 +202,6 @@ module Plait
         return unless checkout
 
         close_all(synchronized { inherited?(checkout.connection) ? [] : @state.settle(checkout, keep: keep) })
-      end
-
-      def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
-
-      # @yieldreturn [Array<Object>] connections to close
-      def change(&block) = Thread.handle_interrupt(NEVER) { close_all(synchronized(&block)) }
-
-      def synchronized
-        @lock.synchronize do
-          start_anew if @generation != Native.fork_generation
-          yield
-        end
       end
 
       # In the child of a fork all connections are the parent's.

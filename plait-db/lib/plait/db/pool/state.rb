@@ -9,19 +9,17 @@ module Plait
     class Entry
       # @return [Object]
       attr_reader :connection
-      # @return [Float] monotonic seconds, when it was made
-      attr_reader :made_at
       # @return [Float] monotonic seconds after which it has to be looked at before it is used again
       attr_reader :good_until
-      # @return [Integer] of the process that made it, by forks
-      attr_reader :generation
-      # @return [Io::Pool::Claim, nil] that has it
+      # @return [Integer] the process that made it
+      attr_reader :pid
+      # @return [Io::Pool::Checkout, nil] that has it
       attr_accessor :holder
 
+      # @param made_at [Float] monotonic seconds
       # @param retire_at [Float] monotonic seconds
       def initialize(connection, made_at, retire_at, generation)
         @connection = connection
-        @made_at = made_at
         @retire_at = retire_at
         @good_until = made_at
         @generation = generation
@@ -31,7 +29,7 @@ module Plait
       # @return [Boolean] whether it has lived as long as it may
       def old?(now) = now >= @retire_at
 
-      # No claim has it from now on.
+      # No checkout has it from now on.
       # @param until_then [Float] monotonic seconds, when it has to be asked whether it still works
       def rest(until_then)
         @good_until = [until_then, @retire_at].min
@@ -39,55 +37,32 @@ module Plait
       end
     end
 
-    # The pool's state: idle connections, places, and the claims that wait. It neither locks nor waits nor closes anything: the
-    # pool's lock is held around each call.
+    # The state of a pool, which has one key. The pool's lock is held around each call.
     #
-    # The native {Pool#with} takes from `idle` and gives back to it without that lock, under Ruby's own, as long as no claim
-    # waits. So a claim that begins to wait looks once more afterwards ({#admit}).
-    class State
-      # @return [Array<Entry>] the one used last at the end
-      attr_reader :idle
-      # @return [Array<Io::Pool::Claim>] that wait, the longest first
-      attr_reader :waiting
-      # @return [Integer] connections that exist or are being made
-      attr_reader :places
+    # The native {Pool#with} takes from `idle` and gives back to it without that lock, under Ruby's own, as long as no checkout
+    # waits. So a checkout that begins to wait looks once more afterwards ({#admit}).
+    class State < Io::Pool::KeyState
       # @return [Integer] places whose connection is closed here, and not yet at its server
       attr_reader :closing
 
-      # @param size [Integer]
       def initialize(size)
-        @size = size
-        @idle = []
-        @waiting = []
-        @places = 0
+        super
         @closing = 0
       end
 
-      # Grants a claim an idle connection or a place for a new one, or lets it wait.
-      def admit(claim)
-        claim.queue
-        @waiting.push(claim)
+      # Grants a checkout an idle connection or a place, or lets it wait.
+      def admit(checkout)
+        queue(checkout)
         serve
       end
 
-      # Gives what is free to the claims that wait.
-      def serve
-        while (claim = @waiting.first)
-          if (entry = @idle.pop) then lend(entry, claim)
-          elsif @places < @size then give_place(claim)
-          else return
-          end
-          @waiting.shift
-        end
-      end
+      # A connection was made in the place of a checkout.
+      def enter(checkout, entry) = lend(entry, checkout)
 
-      # A connection was made in the place of a claim.
-      def enter(claim, entry) = lend(entry, claim)
-
-      # The connection of a claim is of no more use: its place remains.
-      def strike(claim)
-        claim.entry.holder = nil
-        claim.grant_place
+      # The connection of a checkout is of no more use: its place remains.
+      def strike(checkout)
+        checkout.entry.holder = nil
+        checkout.grant_place
       end
 
       def give_back(entry)
@@ -95,58 +70,51 @@ module Plait
         serve
       end
 
-      def free_place
-        @places -= 1
-        serve
-      end
-
       # @param lingers [Boolean] whether a connection keeps its place until {depart}
-      def leave(lingers) = lingers ? @closing += 1 : free_place
+      def leave(lingers) = lingers ? @closing += 1 : free_places
 
       def depart
         @closing -= 1
-        free_place
+        free_places
       end
 
-      # A claim ends without a connection.
-      def withdraw(claim)
-        if claim.queued? then @waiting.delete(claim)
-        elsif claim.place? then free_place
+      # A checkout ends without a connection.
+      def withdraw(checkout)
+        if checkout.queued? then @waiting.delete(checkout)
+        elsif checkout.place? then free_places
         end
-        claim.withdraw
-      end
-
-      # @return [Array<Entry>] what was idle
-      def clear
-        gone = @idle.slice!(0..)
-        @places -= gone.size
-        serve
-        gone
+        checkout.withdraw
       end
 
       # @yieldparam entry [Entry] an idle one
       # @return [Array<Entry>] for which the block was true
       def expire(&block)
-        gone = @idle.select(&block)
-        @idle.reject! { |entry| gone.include?(entry) }
-        @places -= gone.size
-        serve
+        gone = @idle.select(&block).select { |entry| @idle.delete(entry) } # without it the native `with` has just taken it
+        free_places(gone.size)
         gone
       end
 
-      # No claim waits any longer.
-      def refuse_all = @waiting.slice!(0..).each(&:refuse)
-
       private
 
-      def lend(entry, claim)
-        entry.holder = claim
-        claim.grant(entry)
+      def free_places(count = 1)
+        leave_places(count)
+        serve
       end
 
-      def give_place(claim)
-        @places += 1
-        claim.grant_place
+      # Gives what is free to the checkouts that wait.
+      def serve
+        while (checkout = first_waiting)
+          if (entry = @idle.pop) then lend(entry, checkout)
+          elsif room? then give_place(checkout)
+          else return
+          end
+          @waiting.delete(checkout)
+        end
+      end
+
+      def lend(entry, checkout)
+        entry.holder = checkout
+        checkout.grant(entry)
       end
     end
     private_constant :Entry, :State

@@ -11,7 +11,7 @@ module Plait
       class Checkout
         # @return [Object]
         attr_reader :key
-        # @return [Integer, nil] its place in the queue
+        # @return [Integer, nil] its turn among all waiting checkouts of the pool
         attr_accessor :number
         # @return [Entry, nil]
         attr_reader :entry
@@ -75,71 +75,56 @@ module Plait
         end
       end
 
-      # Waiting checkouts: a queue for each key. A key is ripe when it may have one more connection and only the pool as a
-      # whole has no room; ripe keys take turns.
-      class Queues
-        def initialize
-          @queues = {}
-          @ripe = {}
-          @number = 0
-          @size = 0
+      # @api private
+      # The state of one key: its idle connections, its places and its waiting checkouts. Each connection, idle or busy or
+      # about to be made, holds a place. The pool's lock is held around each call.
+      class KeyState
+        # @return [Object] the key
+        attr_reader :name
+        # @return [Array<Entry>] the one used last at the end
+        attr_reader :idle
+        # @return [Hash{Checkout => true}] the longest waiting first; each leaves from anywhere at once
+        attr_reader :waiting
+        # @return [Integer] connections that exist or are being made
+        attr_reader :places
+
+        # @param size [Integer] places at most
+        def initialize(size, name = nil)
+          @size = size
+          @name = name
+          @idle = []
+          @waiting = {}.compare_by_identity
+          @places = 0
         end
 
-        # @return [Integer]
-        attr_reader :size
+        # @return [Boolean]
+        def room? = @places < @size
 
-        # @param ripe [Boolean] whether the key may have one more connection
-        def push(checkout, ripe: false)
-          checkout.number = (@number += 1)
+        # @return [Boolean]
+        def unused? = @places.zero? && @waiting.empty?
+
+        def queue(checkout)
           checkout.queue
-          (@queues[checkout.key] ||= {}.compare_by_identity)[checkout] = true
-          @size += 1
-          ripen(checkout.key) if ripe
+          @waiting[checkout] = true
         end
 
-        # The key may have one more connection.
-        def ripen(key)
-          @ripe[key] = true if @queues.key?(key)
+        # @return [Checkout, nil] the one that waits longest
+        def first_waiting = @waiting.first&.first
+
+        def give_place(checkout)
+          @places += 1
+          checkout.grant_place
         end
 
-        # @return [Checkout, nil] the one that has waited longest for this key
-        def shift(key) = first(key)&.tap { |checkout| delete(checkout) }
+        # @param count [Integer] places that are free from now on
+        def leave_places(count = 1) = @places -= count
 
-        # @return [Checkout, nil] the one that has waited longest for the ripe key whose turn it is
-        def shift_ripe
-          key, = @ripe.shift
-          key && shift(key)
+        # No checkout waits any longer.
+        def refuse_all
+          @waiting.each_key(&:refuse)
+          @waiting.clear
         end
-
-        # @return [Boolean] whether a checkout that waits for room in the pool came before all that wait for this key
-        def another_first?(key)
-          return false if @ripe.empty?
-
-          own = first(key)
-          own.nil? || first(@ripe.first.first).number < own.number
-        end
-
-        def delete(checkout)
-          queue = @queues[checkout.key]
-          return unless queue&.delete(checkout)
-
-          @size -= 1
-          return unless queue.empty?
-
-          @queues.delete(checkout.key)
-          @ripe.delete(checkout.key)
-        end
-
-        # @return [Array<Checkout>] all of them
-        def drain
-          @queues.values.flat_map(&:keys).tap { initialize }
-        end
-
-        private
-
-        def first(key) = @queues[key]&.first&.first
       end
-      private_constant :Queues
     end
   end
 end

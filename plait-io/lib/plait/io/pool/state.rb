@@ -19,12 +19,12 @@ module Plait
         # @param limits [Limits]
         def initialize(limits)
           @limits = limits
-          @idle = {}
+          @keys = {}
           @order = {}.compare_by_identity # idle entries, the oldest first
           @busy = {}.compare_by_identity
-          @places = Hash.new(0)
+          @ripe = {} # keys that may have one more connection, where only the pool as a whole has no room; they take turns
           @total = 0
-          @queues = Queues.new
+          @number = 0
           @look_at = 0
           @counted = Hash.new(0)
         end
@@ -39,7 +39,7 @@ module Plait
         def reused?(connection) = (@busy[connection]&.uses || 0) > 1
 
         # @return [Integer] places of a key that are taken
-        def places(key) = @places.fetch(key, 0)
+        def places(name) = @keys[name]&.places || 0
 
         # @return [Integer] places that are taken
         attr_reader :total
@@ -50,11 +50,11 @@ module Plait
           closing = expired
           return closing.tap { checkout.refuse } if @closed
 
-          entry = @idle[checkout.key]&.last
-          if entry then lend(leave_idle(entry), checkout)
-          elsif !room_for?(checkout.key) then @queues.push(checkout)
-          elsif full? then return closing + wait_or_evict(checkout)
-          else give_place(checkout)
+          key = key_of(checkout)
+          if (entry = key.idle.last) then lend(leave_idle(entry), checkout)
+          elsif !key.room? then queue(checkout, key)
+          elsif full? then return closing + wait_or_evict(checkout, key)
+          else give_place(checkout, key)
           end
           closing
         end
@@ -63,7 +63,7 @@ module Plait
         # @return [void]
         def enter(checkout, connection)
           count(:connected)
-          lend(Entry.new(connection, checkout.key, 0, nil), checkout)
+          lend(Entry.new(connection, key_of(checkout), 0, nil), checkout)
         end
 
         # The connection of a checkout is stale: its place remains.
@@ -79,10 +79,11 @@ module Plait
         # @raise [UsageError]
         def give_back(connection)
           entry = @busy.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
-          return close_given(entry) if @closed || useless?(connection) || @queues.another_first?(entry.key)
+          return close_given(entry) if @closed || useless?(connection) || another_first?(entry.key)
 
-          checkout = @queues.shift(entry.key)
-          checkout ? lend(rested(entry), checkout) : rest(entry)
+          entry.idle_since = Deadline.now
+          checkout = shift(entry.key)
+          checkout ? lend(entry, checkout) : rest(entry)
           @order.size > @limits.max_idle ? expired + surplus : expired
         end
 
@@ -123,7 +124,8 @@ module Plait
         # @return [Array<Object>] connections to close
         def close
           @closed = true
-          @queues.drain.each(&:refuse)
+          @keys.each_value(&:refuse_all)
+          @ripe.clear
           clear
         end
 
@@ -133,38 +135,67 @@ module Plait
         # @return [Hash{Symbol => Integer}]
         def statistics
           counted = %i[connected reused stale expired evicted timeouts].to_h { |what| [what, @counted.fetch(what, 0)] }
-          { idle: @order.size, busy: @busy.size, waiting: @queues.size, **counted }
+          { idle: @order.size, busy: @busy.size, waiting: @keys.sum { |_, key| key.waiting.size }, **counted }
         end
 
         private
 
         def withdraw(checkout)
-          if checkout.queued? then @queues.delete(checkout)
-          elsif checkout.place? then free_place(checkout.key)
+          key = key_of(checkout)
+          if checkout.queued? then leave_queue(checkout, key)
+          elsif checkout.place? then free_place(key)
           end
+          forget(key)
           checkout.withdraw
           NONE
         end
 
+        def key_of(checkout) = @keys[checkout.key] ||= KeyState.new(@limits.per_key, checkout.key)
+
         def full? = @total >= @limits.max
 
-        def room_for?(key) = places(key) < @limits.per_key
+        def queue(checkout, key)
+          checkout.number = (@number += 1)
+          key.queue(checkout)
+        end
+
+        # @return [Checkout, nil] the one that has waited longest for this key
+        def shift(key) = key.first_waiting&.tap { |checkout| leave_queue(checkout, key) }
+
+        def leave_queue(checkout, key)
+          key.waiting.delete(checkout)
+          @ripe.delete(key) if key.waiting.empty?
+        end
+
+        # @return [Boolean] whether a checkout that waits for room in the pool came before all that wait for this key
+        def another_first?(key)
+          return false if @ripe.empty?
+
+          own = key.first_waiting
+          own.nil? || @ripe.first.first.first_waiting.number < own.number
+        end
+
+        # The key may have one more connection.
+        def ripen(key) = key.waiting.empty? || @ripe[key] = true
 
         def useless?(connection) = connection.respond_to?(:closed?) && connection.closed?
 
-        def wait_or_evict(checkout)
-          return NONE.tap { @queues.push(checkout, ripe: true) } if @order.empty?
+        def wait_or_evict(checkout, key)
+          if @order.empty?
+            queue(checkout, key)
+            ripen(key)
+            return NONE
+          end
 
           count(:evicted)
           evicted = remove_oldest.connection
-          give_place(checkout)
+          give_place(checkout, key)
           [evicted]
         end
 
-        def give_place(checkout)
-          @places[checkout.key] += 1
+        def give_place(checkout, key)
           @total += 1
-          checkout.grant_place
+          key.give_place(checkout)
         end
 
         def lend(entry, checkout)
@@ -174,10 +205,8 @@ module Plait
           checkout.grant(entry)
         end
 
-        def rested(entry) = entry.tap { entry.idle_since = Deadline.now }
-
         def rest(entry)
-          (@idle[entry.key] ||= []) << rested(entry)
+          entry.key.idle << entry
           @order[entry] = true
         end
 
@@ -188,7 +217,7 @@ module Plait
 
         # It is the newest of its key, or the oldest of all and so of its key.
         def leave_idle(entry)
-          entries = @idle[entry.key]
+          entries = entry.key.idle
           entries.last.equal?(entry) ? entries.pop : entries.shift
           @order.delete(entry)
           entry
@@ -210,19 +239,17 @@ module Plait
           dropped
         end
 
-        def forget(key)
-          @places.delete(key)
-          @idle.delete(key)
-        end
+        def forget(key) = key.unused? && @keys.delete(key.name)
 
         def free_place(key)
           @total -= 1
-          forget(key) if (@places[key] -= 1).zero?
-          @queues.ripen(key)
-          while !full? && (checkout = @queues.shift_ripe)
-            give_place(checkout)
-            @queues.ripen(checkout.key) if places(checkout.key) < @limits.per_key
+          key.leave_places
+          ripen(key)
+          while !full? && (ripe = @ripe.shift&.first)
+            give_place(shift(ripe), ripe)
+            ripen(ripe) if ripe.room?
           end
+          forget(key)
         end
       end
 
@@ -238,9 +265,9 @@ module Plait
         end
       end
 
-      # A connection of the pool: its key, how often it was checked out, since when it is idle (monotonic seconds).
+      # A connection of the pool: the state of its key, how often it was checked out, since when it is idle (monotonic seconds).
       Entry = Struct.new(:connection, :key, :uses, :idle_since)
-      private_constant :State, :Entry
+      private_constant :Entry, :Limits, :State
     end
   end
 end
