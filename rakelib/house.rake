@@ -1,6 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../test/support/house/figures"
+desc "Print how large each gem is, and put the table into guides/internals.md"
+task(:house) do
+  require_relative "../test/support/house/figures"
+  figures = Support::House::Figures.new
+  puts(figures)
+  figures.write
+end
 
-desc "Print how large each gem is: files, lines, ceremony, public constants, circles of C"
-task(:house) { puts(Support::House::Figures.new) }
+namespace :house do
+  desc "List the constants that gems use of each other in test/support/house/siblings.txt"
+  task(:siblings) do
+    require_relative "../test/support/house/siblings"
+    Support::House::Siblings.write
+  end
+end

@@ -3,6 +3,7 @@
 require_relative "test_helper"
 require_relative "support/house/blueprint"
 require_relative "support/house/engines"
+require_relative "support/house/figures"
 require_relative "support/house/loading"
 
 # The table of rooms, kept: who may require whom, who may name what, and what comes along when a file is loaded alone.
@@ -94,6 +95,16 @@ class ArchitectureTest < Minitest::Test
   def test_no_large_circle_of_c
     large = ENGINES.circles_of_files.select { |files| files.size > 5 }
     assert_empty(large, "files of C that need each other by calls: more than five in a circle")
+  end
+
+  def test_the_list_of_constants_that_siblings_use_is_true
+    assert_equal(Support::House::Siblings.in_code, File.read(Support::House::Siblings::PATH), "run `rake house:siblings`")
+  end
+
+  def test_the_figures_in_the_guide_are_near
+    skip("constants that only the extension has are counted, too") unless Plait::Native.available?
+    outdated = Support::House::Figures.new.outdated
+    assert(outdated.empty?, "guides/internals.md is out of date: run `rake house`\n#{outdated.join("\n")}")
   end
 
   def test_each_file_loads_silently

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "house/blueprint"
+require_relative "house/ceremony"
 require_relative "house/engines"
 require_relative "house/loading"
 
@@ -160,6 +161,36 @@ class HouseTest < Minitest::Test
     assert_engine("VALUE f(void) { return rb_str_new(0, 0); }", /names VALUE/)
     assert_empty(engine("/* like rb_io_wait */ #include <string.h>", {}))
     assert_empty(Support::House::Engines.new("ext/plait/rb_http1.c" => "#include <ruby.h>").bound_to_ruby)
+  end
+
+  def test_ceremony_is_what_wires_files_together
+    sample = <<~RUBY
+      # frozen_string_literal: true
+
+      require "json"
+      # A comment.
+      module Plait
+        class Small < Error; end
+
+        class Large
+          def f
+            loop do
+              break
+            end
+          end
+          private_constant :X
+        end
+      end
+    RUBY
+    ceremony = Support::House::Ceremony.new
+    ceremony.add(sample.lines)
+    assert_equal([13, 8], [ceremony.code, ceremony.lines])
+  end
+
+  def test_a_constant_of_another_gem
+    house = house("plait-io/lib/plait/io/pool.rb" => "module Plait; class Pool; Outcome; Pool; String; end; end")
+    file = house.files["plait-io/lib/plait/io/pool.rb"]
+    assert_equal(["Plait::Outcome"], file.references.filter_map { |reference| house.foreign(file, reference) })
   end
 
   def test_loading_tells_errors_output_and_company

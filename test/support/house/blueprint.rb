@@ -126,6 +126,12 @@ module Support
         end
       end
 
+      # @return [String, nil] the full name of a constant that another gem defines
+      def foreign(file, reference)
+        homes = @constants.homes(reference) or return
+        @constants.resolve(reference) if homes.none? { |home| home.start_with?("#{file.gem}/") }
+      end
+
       # @return [Array<String>] files that do not define the constant of their name
       def misnamed
         one = files.values.select { |file| file.library? && (file.definitions - ["Plait"]).any? }

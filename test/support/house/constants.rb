@@ -31,6 +31,16 @@ module Support
       # @return [Array<String>, nil] the files that define it, nil when it is none of ours
       def homes(reference) = @homes[resolve(reference)]
 
+      # From the innermost module outwards. Then the longest part of it that we define: in Lab::Row::LIMITS the last part may
+      # be Struct.new's doing.
+      # @return [String, nil] the full name of a constant of ours
+      def resolve(reference)
+        return longest_known(reference.path.delete_prefix("::")) if reference.path.start_with?("::")
+
+        outer = [*reference.nesting, nil].find { |mod| @homes.key?([mod, reference.head].compact.join("::")) }
+        longest_known([outer, reference.path].compact.join("::"))
+      end
+
       # Whether the file may count on the constant: because it defines it, requires it, is nested in it, or is a part of
       # the file that defines it (who loads the part alone gets an object that needs the whole anyway).
       def at_hand?(file, reference)
@@ -49,15 +59,6 @@ module Support
       def narrow(name, paths)
         own = paths.select { |path| Constants.of_the_file?(path, name) || Constants.named_alike?(path, name) }
         own.any? ? own : paths
-      end
-
-      # From the innermost module outwards. Then the longest part of it that we define: in Lab::Row::LIMITS the last
-      # part may be Struct.new's doing.
-      def resolve(reference)
-        return longest_known(reference.path.delete_prefix("::")) if reference.path.start_with?("::")
-
-        outer = [*reference.nesting, nil].find { |mod| @homes.key?([mod, reference.head].compact.join("::")) }
-        longest_known([outer, reference.path].compact.join("::"))
       end
 
       def longest_known(name)

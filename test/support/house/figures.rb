@@ -3,16 +3,22 @@
 require "json"
 require_relative "../fresh_ruby"
 require_relative "../root"
+require_relative "ceremony"
+require_relative "siblings"
 
 module Support
   module House
     # How large the house is: a row of figures for each gem and for all of them, as `rake house` prints it.
     class Figures
-      # What only wires Ruby together.
-      CEREMONY = /\A\s*(?:require(?:_relative)?\b|module\b|end\b\s*\z|private_constant\b|# frozen_string_literal)/
       INCLUDE = /^\s*#\s*include\s*"([^"]+)"/
-      HEADINGS = ["gem", "Ruby files", "lines", "of code", "ceremony", "public constants", "C files",
+      HEADINGS = ["gem", "Ruby files", "lines", "of code", "ceremony", "public constants", "for siblings", "C files",
                   "largest circle of includes"].freeze
+      # Of the number that the guide shows.
+      TOLERANCE = 0.05
+      FILE = "guides/internals.md"
+      BEGINNING = "<!-- figures: printed by `rake house` -->"
+      ENDING = "<!-- end of figures -->"
+      BLOCK = /^#{Regexp.escape(BEGINNING)}\n.*^#{Regexp.escape(ENDING)}$/m
 
       # Constants that a program can reach from Plait, each once. A room that can't be loaded here is left out.
       REACHABLE = <<~RUBY
@@ -34,45 +40,66 @@ module Support
           end
         end
         walk.(Plait)
-        puts JSON.generate(seen.values.grep(String))
+        puts JSON.generate(seen.select { |_, path| path.is_a?(String) })
       RUBY
 
       # @return [String] a table in Markdown
       def to_s
-        rows = FAMILY.map { |gem| row(gem) }
-        totals = ["all", *sums(rows)]
-        [HEADINGS, HEADINGS.map { "---" }, *rows, totals].map do |cells|
-          "| #{cells.map do |cell|
-            text(cell)
-          end.join(" | ")} |"
-        end.join("\n")
+        [HEADINGS, HEADINGS.map { "---" }, *rows].map { |row| "| #{row.map { |cell| text(cell) }.join(" | ")} |" }.join("\n")
+      end
+
+      # Puts the table into the guide.
+      def write
+        path = File.join(ROOT, FILE)
+        File.write(path, File.read(path).sub(BLOCK) { [BEGINNING, to_s, ENDING].join("\n") })
+      end
+
+      # @return [Array<String>] numbers in the guide that are further from the code than the tolerance
+      def outdated
+        written = File.read(File.join(ROOT, FILE))[BLOCK].to_s.lines.grep(/\A\| (?!gem|---)/).map { |line| cells(line) }
+        rows.flat_map do |gem, *numbers|
+          old = written.assoc(gem) or next ["#{gem}: no row"]
+          numbers.zip(old.drop(1), HEADINGS.drop(1)).filter_map do |now, then_, heading|
+            "#{gem}, #{heading}: #{then_}, now #{text(now)}" unless near?(now, then_)
+          end
+        end
       end
 
       private
 
-      def row(gem)
-        lines = ruby(gem).flat_map { |path| File.readlines(path) }
-        code = lines.grep_v(/\A\s*(#.*)?\z/)
-        [gem, ruby(gem).size, lines.size, code.size, share(code), reachable.count { |path| path.start_with?("#{ROOT}/#{gem}/") },
-         c(gem).size, circle(c(gem))]
+      def rows = @rows ||= [*FAMILY.map { |gem| row(gem, [gem]) }, row("all", FAMILY)]
+
+      def row(name, gems)
+        paths = gems.flat_map { |gem| ruby(gem) }
+        ceremony = Ceremony.of(paths)
+        own, shared = constants(gems).partition { |constant| !Siblings.names.include?(constant) }
+        [name, paths.size, paths.sum { |path| File.foreach(path).count }, ceremony.code, ceremony.share.round(1),
+         own.size, shared.size, gems.sum { |gem| c(gem).size }, gems.map { |gem| circle(c(gem)) }.max]
       end
 
-      def sums(rows)
-        files, lines, code, _, constants, sources, = rows.map do |row|
-          row.drop(1)
-        end.transpose.map { |column| column.sum rescue nil } # rubocop:disable Style/RescueModifier -- a share is no number
-        all = FAMILY.flat_map { |gem| ruby(gem) }.flat_map { |path| File.readlines(path) }.grep_v(/\A\s*(#.*)?\z/)
-        [files, lines, code, share(all), constants, sources, rows.map(&:last).max]
+      def constants(gems)
+        folders = gems.map { |gem| "#{ROOT}/#{gem}/" }
+        reachable.filter_map { |name, path| name if path.start_with?(*folders) }
       end
 
-      def text(cell) = cell.is_a?(Integer) ? cell.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",") : cell
+      def text(cell)
+        case cell
+        when Float then "#{cell} %"
+        when Integer then cell.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+        else cell
+        end
+      end
 
-      def share(code) = "#{(100.0 * code.grep(CEREMONY).size / [code.size, 1].max).round} %"
+      def cells(line) = line.split("|").map(&:strip).reject(&:empty?)
+
+      # A small number may differ by two.
+      def near?(now, written) = (now - written.to_s.delete(",").to_f).abs <= [2, now * TOLERANCE].max
 
       def ruby(gem) = Dir["#{ROOT}/#{gem}/lib/**/*.rb"]
 
       def c(gem) = Dir["#{ROOT}/#{gem}/ext/**/*.{c,h,inc}"]
 
+      # @return [Hash{String => String}] name => file
       def reachable = @reachable ||= JSON.parse(FreshRuby.run(REACHABLE, flags: ["-W0"]).out)
 
       # @return [Integer] files of the largest set of which each includes the others, directly or not; a file's own header
