@@ -14,4 +14,12 @@ namespace :house do
     require_relative "../test/support/house/siblings"
     Support::House::Siblings.write
   end
+
+  desc "Show each word that has a better term, and lower the counts in test/support/house/words.txt"
+  task(:words) do
+    require_relative "../test/support/house/words"
+    words = Support::House::Words.new
+    Support::House::Words::PLACES.each_key { |place| puts(words.uses(place)) }
+    words.write
+  end
 end
