@@ -15,6 +15,14 @@ namespace :house do
     Support::House::Siblings.write
   end
 
+  desc "Count the files that one GET, one RPC call and one Rack request enter"
+  task(:paths) do
+    require_relative "../test/support/root"
+    $LOAD_PATH.unshift(*Support::LIBS)
+    require_relative "../test/support/house/paths"
+    puts(Support::House::Paths.new)
+  end
+
   desc "Show each word that has a better term, and lower the counts in test/support/house/words.txt"
   task(:words) do
     require_relative "../test/support/house/words"

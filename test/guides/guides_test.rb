@@ -31,6 +31,17 @@ class GuidesTest < Minitest::Test
     end
   end
 
+  # Names such as `http/client.rb`, read below the lib/plait of any gem. NAME and the tasks' own files are no files of ours.
+  NO_FILES = %w[db/memory.rb suites/squares.rb commands/hello.rb].freeze
+  FILE_NAME = %r{(?<![\w./])(?:\.\./)?((?:[\w-]+/)*[a-z]\w*\.(?:rb|c|h|txt))\b}
+
+  def test_files_that_the_internals_name_exist
+    page = File.read(File.join(ROOT, "guides/internals.md")).gsub(/^```ruby\n.*?^```$/m, "")
+    files = Dir["{plait*,test}/**/*.{rb,c,h,txt}", base: ROOT].map { |path| "/#{path}" }
+    missing = page.scan(FILE_NAME).flatten.uniq.reject { |name| files.any? { |path| path.end_with?("/#{name}") } }
+    assert_empty(missing - NO_FILES)
+  end
+
   def test_a_wrong_value_is_found
     page = File.join(Dir.mktmpdir, "wrong.md")
     File.write(page, "```ruby\n[1,\n 2].sum # => 4\n```\n")

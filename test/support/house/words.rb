@@ -11,7 +11,8 @@ module Support
       NOUNS = {
         "bell" => "wake-up pipe or stop signal", "cargo" => "batch", "claim" => "checkout", "crew" => "worker pool",
         "culprit" => "crash attribution", "detour" => "executor selection", "gang" => "worker pool",
-        "lane" => "slot or stream", "last will" => "finalizer", "lease" => "checkout", "ledger" => "pool state", "mend" => "patch", "nursery" => "fork server",
+        "lane" => "slot or stream", "last will" => "finalizer", "lease" => "checkout", "ledger" => "pool state",
+        "mend" => "patch", "nursery" => "fork server",
         "parcel" => "chunk", "staff" => "worker pool", "stint" => "worker loop", "stray" => "orphaned fork",
         "volley" => "batch"
       }.freeze
