@@ -192,7 +192,7 @@ module Plait
       # The time that a large answer takes to be sent does not count: it makes no method slow.
       def invoke(incoming, callable, arguments)
         began = Deadline.now
-        Mechanisms::Shield.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
+        ThreadGuard.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
       ensure
         callable.took(Deadline.now - began)
       end

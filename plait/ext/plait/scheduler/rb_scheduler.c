@@ -123,7 +123,7 @@ static VALUE scheduler_attach(VALUE self) {
     native->unblock = rb_path2class("Plait::Scheduler::Unblock");
     native->deadlines.alarm = Qnil;
     native->exposed = rb_method_boundp(rb_cThread, rb_intern("plait_priority="), 0);
-    native->sleeps = RTEST(rb_funcall(rb_path2class("Plait::Mechanisms::Mends"), rb_intern("mutex_sleep?"), 0));
+    native->sleeps = RTEST(rb_funcall(rb_path2class("Plait::Patches"), rb_intern("mutex_sleep?"), 0));
     rb_ivar_set(self, plait_native_id, data);
     return self;
 }

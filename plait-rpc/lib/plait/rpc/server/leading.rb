@@ -2,7 +2,7 @@
 
 require_relative "../lock"
 require "plait/io/native"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/values/deadline"
 
 module Plait
@@ -136,7 +136,7 @@ module Plait
 
           def visit(leader)
             stay_awake
-            survive { Mechanisms::Shield.lowered { leader.peer.connection.visit(leader, @board.sweep) { stay_awake } } }
+            survive { ThreadGuard.lowered { leader.peer.connection.visit(leader, @board.sweep) { stay_awake } } }
             @lock.exclusively { end_visit(leader) }
             run_at_once(leader) if leader.batch && !leader.slow && more?(leader, leader.batch)
           end

@@ -5,7 +5,7 @@ require_relative "leading"
 require_relative "survival"
 require_relative "../incoming"
 require_relative "../lock"
-require "plait/mechanisms/shield"
+require "plait/mechanisms/thread_guard"
 require "plait/values/deadline"
 
 module Plait
