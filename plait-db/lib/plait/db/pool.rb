@@ -275,7 +275,7 @@ module Plait
       nil
     end
 
-    def connect(checkout) = @upkeep.connect(@pid) { |entry| synchronized { @state.enter(checkout, entry) } }
+    def connect(checkout) = @upkeep.connect(@generation) { |entry| synchronized { @state.enter(checkout, entry) } }
 
     # A checkout is over: a connection or place that it still has goes back.
     def settle(checkout)

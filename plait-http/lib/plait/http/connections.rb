@@ -155,7 +155,7 @@ module Plait
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
       def with(route, timeouts, deadline, anew: false)
         cache = @cache
-        unless cache.for?(route) && @pid == Process.pid && !anew
+        unless cache.for?(route) && @generation == Native.fork_generation && !anew
           return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
         end
 

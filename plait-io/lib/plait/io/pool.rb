@@ -39,7 +39,7 @@ module Plait
 
         def synchronized
           @lock.synchronize do
-            start_anew if @pid != Process.pid
+            start_anew if @generation != Native.fork_generation
             yield
           end
         end

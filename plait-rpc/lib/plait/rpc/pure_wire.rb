@@ -96,7 +96,7 @@ module Plait
       end
 
       # @return [Boolean] whether it belongs to the parent of a fork
-      def foreign? = @pid != Process.pid
+      def foreign? = @generation != Native.fork_generation
 
       # Ends every wait; the waiting thread closes the descriptor.
       def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) unless foreign? }

@@ -36,7 +36,7 @@ module Plait
           @limits = limits || Protocols::HTTP1::Limits.new
           @session = Session.new
           @callers = Callers.new(@channel, @session) { |call, reason| complaint(call, reason) }
-          @pid = Process.pid
+          @generation = Native.fork_generation
         end
 
         # @return [Io::TLS::Socket, BasicSocket]

@@ -171,14 +171,14 @@ module Plait
         private_constant :Attempt
 
         def reset
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @lock = Mutex.new
           @changed = ConditionVariable.new
           @attempt = @gone = @failure = nil
         end
 
         def find(limit)
-          reset if @pid != Process.pid
+          reset if @generation != Native.fork_generation
           @lock.synchronize { find_or_begin(limit) } || run(limit)
         end
 
