@@ -19,9 +19,9 @@ module Plait
       # In a worker: runs several items at once, by the executor of another mechanism.
       #
       # That executor waits for its own items only. So that arriving ones wake it up too, one more item is in it: the
-      # porter, which waits for arrivals and ends when there are some. The guard's thread does the reading.
+      # wake-up item, which waits for arrivals and ends when there are some. The guard's thread does the reading.
       class ParallelWorkerLoop
-        PORTER = -1
+        WAKEUP = -1
         # Seconds after which a body that holds up an event loop is interrupted in its place.
         PATIENCE = 0.25
 
@@ -36,7 +36,7 @@ module Plait
           @intake = Intake.new(pipes[:items], @answers)
           @execution = Execution.new(attempt, @answers)
           @arrivals = Thread::Queue.new
-          @begun = {}
+          @running = {}
           @main = Thread.current
           @guard = Guard.new(pipes[:lifeline], stop: method(:stop), recall: method(:recall),
                                                more: { pipes[:items] => method(:read) })
@@ -57,7 +57,7 @@ module Plait
         # The inner executor calls it in place of an {Attempt}.
         # @return [Outcome]
         def call(index, task, worker, made: 0, &note)
-          return arrivals if index == PORTER
+          return arrivals if index == WAKEUP
 
           _, made_elsewhere, payload = task
           @execution.call(index, [made, made_elsewhere].max, payload, worker, &note)
@@ -79,43 +79,43 @@ module Plait
           @executor&.close
         end
 
-        # One place for the porter, and one at least for items.
+        # One place for the wake-up item, and one at least for items.
         def prepare
           @guard.watch
           @attempt.prepare
           @executor = @inner.executor(self, limit: @width + 1)
           @executor.prepare(2)
-          @executor.submit(PORTER, nil)
+          @executor.submit(WAKEUP, nil)
         end
 
-        def over? = @guard.stopped? || (@intake.over? && @intake.empty? && @begun.empty?)
+        def over? = @guard.stopped? || (@intake.over? && @intake.empty? && @running.empty?)
 
         def turn
           finish(Interruption.admit { @executor.take })
           finish(@executor.take) while @executor.ready?
-          start while @begun.size < @width && !@intake.empty?
-          @answers.wake_parent if @begun.size < @width
+          start while @running.size < @width && !@intake.empty?
+          @answers.wake_parent if @running.size < @width
         end
 
         def start
           task = @intake.shift
-          @begun[task[0]] = true
+          @running[task[0]] = true
           @executor.submit(task[0], task)
         end
 
         def finish(outcome)
-          return @executor.submit(PORTER, nil) if outcome.index == PORTER
+          return @executor.submit(WAKEUP, nil) if outcome.index == WAKEUP
 
-          @begun.delete(outcome.index)
+          @running.delete(outcome.index)
           @answers.answer(outcome)
         end
 
-        # The porter's part.
+        # The wake-up item, run by the inner executor.
         def arrivals
           started = Deadline.now
           @arrivals.pop
           @arrivals.clear
-          Outcome.new(index: PORTER, item: nil, started_at: started, finished_at: Deadline.now)
+          Outcome.new(index: WAKEUP, item: nil, started_at: started, finished_at: Deadline.now)
         end
 
         # The guard's part.

@@ -148,7 +148,7 @@ module Plait
           def message(error)
             String.new(error.message)
           rescue StandardError => e
-            "(its message can't be told: #{e.class})"
+            "(its message is lost: #{e.class})"
           end
 
           def known_class(names)

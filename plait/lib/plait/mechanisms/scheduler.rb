@@ -223,9 +223,9 @@ module Plait
 
     def run_jobs
       @slice_end = Deadline.now + (@slice * START_SLICES)
-      begun = false # one at least, however short a slice is
-      while @strands.runnable? && (slice_left? || !begun)
-        begun = true
+      started = false # one at least, however short a slice is
+      while @strands.runnable? && (slice_left? || !started)
+        started = true
         @ticks += 1
         @strands.dispatch
       end

@@ -106,7 +106,7 @@ module Plait
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
       error = e
     ensure
-      returned || error ? finish(task, value, error) : bury(task)
+      returned || error ? finish(task, value, error) : thread_ended(task)
     end
 
     private
@@ -133,7 +133,7 @@ module Plait
     def interrupted(_task, _interruption) = nil
 
     # The thread that runs it is about to end, because the task's block has ended it.
-    def bury(task, error = WorkerDied.new(ENDED)) = finish(task, nil, error)
+    def thread_ended(task, error = WorkerDied.new(ENDED)) = finish(task, nil, error)
 
     def attempts_needed? = @options.timeout || @options.retries.count.positive?
 

@@ -28,7 +28,7 @@ module Plait
         def take
           index, item = @next
           @next = nil
-          State.apart { @attempt.call(index, item, 0) }
+          State.isolate { @attempt.call(index, item, 0) }
         end
       end
 
@@ -37,7 +37,7 @@ module Plait
         private
 
         def start(task)
-          State.apart { perform(task) }
+          State.isolate { perform(task) }
           abort_if_failed if @failure
         end
 

@@ -52,7 +52,7 @@ module Plait
 
         # Runs an item in the fiber of its caller, whose state is the same afterwards.
         # @return [Object] the block's value
-        def apart
+        def isolate
           bare? ? bare = true : before = Snapshot.new
           before&.lend
           yield

@@ -83,7 +83,7 @@ module Plait
         def start_worker(number = @workers.size)
           hire(number)
         rescue ThreadError => e
-          raise UnsupportedError.no_thread("the items", e) if @workers.all?(&:obituary)
+          raise UnsupportedError.no_thread("the items", e) if @workers.all?(&:fatal_outcome)
 
           @limit = @workers.size
         end
@@ -94,7 +94,7 @@ module Plait
 
         # One that its item has ended: others may wait for it, and that item may be tried again.
         def tried_again?(outcome)
-          return false unless @workers[outcome.worker]&.obituary.equal?(outcome)
+          return false unless @workers[outcome.worker]&.fatal_outcome.equal?(outcome)
 
           again = @attempt.policy.again?(outcome.error, outcome.attempts)
           @queue << [@attempt, outcome.index, outcome.item, outcome.attempts] if again
@@ -145,7 +145,7 @@ module Plait
         def join = @thread.join
 
         # @return [Outcome, nil] the last one, of an item that has ended it before the end of the run
-        attr_reader :obituary
+        attr_reader :fatal_outcome
 
         private
 
@@ -174,15 +174,15 @@ module Plait
           over = true
           raise
         ensure
-          finished << bury(index, item, number, attempts) unless over
+          finished << record_death(index, item, number, attempts) unless over
         end
 
-        def bury(index, item, number, attempts)
+        def record_death(index, item, number, attempts)
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
           error = WorkerDied.new("the thread that ran item #{index} ended before it answered: its block ended it " \
                                  "(Thread.exit, Thread#kill); `next` returns early from a block")
-          @obituary = Outcome.new(index: index, item: item, worker: number, attempts: attempts, started_at: now,
-                                  finished_at: now, error: error)
+          @fatal_outcome = Outcome.new(index: index, item: item, worker: number, attempts: attempts, started_at: now,
+                                       finished_at: now, error: error)
         end
       end
 

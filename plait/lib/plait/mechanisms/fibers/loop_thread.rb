@@ -91,12 +91,12 @@ module Plait
         def initialize(finished, runs, offload:)
           @finished = finished
           @runs = runs
-          begun = Thread::Queue.new
+          handover = Thread::Queue.new
           # A thread inherits the mask of the thread that starts it.
-          @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { work(begun, offload) } }
+          @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { work(handover, offload) } }
           @thread.name = "plait event loop"
           @thread.report_on_exception = false
-          @loop = begun.pop || @thread.value # which raises why there is none
+          @loop = handover.pop || @thread.value # which raises why there is none
         rescue ThreadError => e
           raise UnsupportedError.no_thread("an event loop", e)
         ensure
@@ -119,13 +119,13 @@ module Plait
 
         private
 
-        def work(begun, offload)
+        def work(handover, offload)
           own = Scheduler.new(offload: offload)
           Fiber.set_scheduler(own)
-          begun << own
+          handover << own
           turn_over(own)
         ensure
-          begun.close
+          handover.close
           @finished.close
           @runs.empty? ? own&.stop : own&.abandon
           Fiber.set_scheduler(nil)

@@ -54,12 +54,12 @@ module Plait
                 "a scope on fibers takes tasks in the thread of its loop; start them before Plait.offload or Thread.new"
         end
 
-        # The queue is there before the first look at the task, and gets its word after the task is done.
+        # The queue is there before the first look at the task, and gets an entry after the task is done.
         def wait_outside(task)
-          @outsiders << (told = Thread::Queue.new)
-          told.pop until task.done?
+          @outsiders << (queue = Thread::Queue.new)
+          queue.pop until task.done?
         ensure
-          @outsiders.delete(told)
+          @outsiders.delete(queue)
         end
 
         def start(task) = @loop.spawn(task)
@@ -75,7 +75,7 @@ module Plait
         end
 
         def announce
-          @outsiders.dup.each { |told| told << true } unless @outsiders.empty?
+          @outsiders.dup.each { |queue| queue << true } unless @outsiders.empty?
           return if @waiters.empty?
 
           @waiters.each { |wait, condition| @loop.wake(wait) if condition.call }

@@ -14,7 +14,7 @@ module Plait
         end
 
         # @return [Boolean] whether Ruby's own fiber runs an enumerator, which then can't be copied
-        def self.begun?(enumerator)
+        def self.started?(enumerator)
           enumerator.frozen? || !enumerator.dup
         rescue TypeError
           true
@@ -47,7 +47,7 @@ module Plait
         end
 
         def plait_cursor
-          @plait_cursor || (Patches.scheduler && !External.begun?(self) ? @plait_cursor = Cursor.new(self) : nil)
+          @plait_cursor || (Patches.scheduler && !External.started?(self) ? @plait_cursor = Cursor.new(self) : nil)
         end
       end
 

@@ -22,7 +22,7 @@ module Plait
         def sysopen(path, mode = nil, *permissions)
           return super unless WholeFifo.waits?(path, mode)
 
-          Opening.aside(path, mode, *permissions, &:itself)
+          Opening.on_thread(path, mode, *permissions, &:itself)
         end
 
         def read(path, length = nil, offset = nil, **options)
@@ -82,7 +82,7 @@ module Plait
           return super unless Patches.scheduler && Fifo.waits?(path, mode, options[:flags])
 
           # Ruby 3.1 knows a descriptor by there being two arguments at most, options included.
-          Opening.aside(*arguments, **options) { |fd| super(fd, mode: mode || "r", **options.except(:mode, :perm)) }
+          Opening.on_thread(*arguments, **options) { |fd| super(fd, mode: mode || "r", **options.except(:mode, :perm)) }
           self.nonblock = true
         end
       end
@@ -98,7 +98,7 @@ module Plait
         # @param arguments as File.new takes them
         # @yieldparam descriptor [Integer] which is the block's, unless that raises
         # @return [Object] the block's value
-        def self.aside(*arguments, **options)
+        def self.on_thread(*arguments, **options)
           opening = new(*arguments, **options)
           yield(opening.descriptor).tap { opening.keep }
         ensure

@@ -58,7 +58,7 @@ module Plait
           wake_parent
         end
 
-        def crash(error) = last_words(Frames::CRASH, "#{error.class}: #{error.message}")
+        def crash(error) = final_report(Frames::CRASH, "#{error.class}: #{error.message}")
 
         # @yield starts the threads that this process can't do without
         # @return [Boolean] false when the system gives none; the parent knows
@@ -66,7 +66,7 @@ module Plait
           yield
           true
         rescue ThreadError => e
-          last_words(Frames::REFUSED, e.message)
+          final_report(Frames::REFUSED, e.message)
           false
         end
 
@@ -75,7 +75,7 @@ module Plait
 
         private
 
-        def last_words(kind, text)
+        def final_report(kind, text)
           write([kind, 0, 0, 0, 0.0, 0.0], text.b)
           wake_parent
         end
@@ -155,7 +155,7 @@ module Plait
         def stop_soon
           Thread.new { stop }
         rescue ThreadError # the system gives none
-          @thread&.raise(IOError, "told to end")
+          @thread&.raise(IOError, "asked to end")
         end
 
         def stop

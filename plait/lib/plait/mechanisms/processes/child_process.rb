@@ -21,7 +21,7 @@ module Plait
         # Ends several children at once and waits for them together; in the end none is left, also after an interrupt.
         # @param children [Array<ChildProcess>]
         # @param terminate [Boolean] interrupt their items; else they end because their pipes do
-        # @yield when all are dead and before their pipes are closed: the last words may be read
+        # @yield when all are dead and before their pipes are closed: their last answers may be read
         def self.stop(children, terminate: true)
           children.each(&:terminate) if terminate
           children.each(&:hang_up)

@@ -90,19 +90,19 @@ module Plait
           false
         end
 
-        # Sees to the items of a worker that has died or must.
+        # Gives up a worker that has died or must die; its items run elsewhere, or are reported.
         # @param errors [Hash{Task => Exception}] errors of items, reported instead of the worker's death
         # @raise [UnsupportedError] when workers die as fast as they are forked
         # @api private
-        def bury(worker, errors = {})
+        def give_up(worker, errors = {})
           @workers.dismiss(worker) { listen(worker, Float::INFINITY) }
-          begun = worker.begun(announced: @announced)
-          requeue(worker.tasks.values - begun)
-          begun.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
+          running = worker.running(announced: @announced)
+          requeue(worker.tasks.values - running)
+          running.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
           @hungry = true
           return @workers.do_without(worker) if worker.refusal
 
-          @failed_starts.add(worker) unless worker.fruitful || begun.any?
+          @failed_starts.add(worker) unless worker.fruitful || running.any?
         end
 
         private
@@ -128,7 +128,7 @@ module Plait
         def attend(io)
           worker = @workers.of(io) or return
           alive = io == worker.wakeup ? worker.hear : true
-          alive && listen(worker) ? nil : bury(worker)
+          alive && listen(worker) ? nil : give_up(worker)
         end
 
         def dispatch
@@ -153,7 +153,7 @@ module Plait
         end
 
         def requeue(tasks)
-          tasks.each { |task| task.reset(begun: false) }
+          tasks.each { |task| task.reset(running: false) }
           @backlog.unshift(*tasks)
         end
 
@@ -205,7 +205,7 @@ module Plait
         def lose(worker, task, error)
           return report(task, error, attempts: task.attempts, worker: worker) unless @policy.again?(error, task.attempts)
 
-          task.reset(begun: true)
+          task.reset(running: true)
           @backlog.unshift(task)
         end
 
@@ -232,7 +232,7 @@ module Plait
           return if (@count += 1) < MOST
 
           raise UnsupportedError, "#{MOST} worker processes in a row ended before they began an item; the last one " \
-                                  "#{worker.obituary}. Look for what runs at every fork: hooks of libraries around " \
+                                  "#{worker.ending}. Look for what runs at every fork: hooks of libraries around " \
                                   "Process._fork, limits of memory or processes"
         end
       end

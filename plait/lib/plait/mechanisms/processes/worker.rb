@@ -31,7 +31,7 @@ module Plait
         attr_reader :choked_at
         # @return [Integer] how many items have reached it
         attr_accessor :received
-        # @return [String, nil] its last words
+        # @return [String, nil] its report of its own failure
         attr_accessor :crash
         # @return [Boolean] whether it has ever started or answered for an item
         attr_accessor :fruitful
@@ -183,25 +183,25 @@ module Plait
         # @param announced [Boolean] whether it announces each attempt
         # @return [Array<Task>] the tasks it was running. Where attempts are not announced: the first ones that have reached it
         #   and have no answer. (A worker killed just between two items passes for running the second.)
-        def begun(announced:)
+        def running(announced:)
           return [] if @refusal
-          return @tasks.each_value.select(&:begun?) if announced
+          return @tasks.each_value.select(&:running?) if announced
 
           @tasks.each_value.take(@width).select { |task| task.number <= @received }
         end
 
         # @return [WorkerDied]
         def death
-          WorkerDied.new("the worker process #{@child.pid} that ran this item #{obituary}", status: @child.status)
+          WorkerDied.new("the worker process #{@child.pid} that ran this item #{ending}", status: @child.status)
         end
 
         # @return [String] how it ended
-        def obituary = [end_by(@child.status), *@crash].join(": ")
+        def ending = [end_by(@child.status), *@crash].join(": ")
 
         private
 
         def end_by(status)
-          return "is gone (somebody else has waited for it)" unless status
+          return "is gone (other code has waited for it)" unless status
           return "ended with exit code #{status.exitstatus}" unless status.signaled?
 
           name = Signal.signame(status.termsig) || status.termsig
@@ -228,26 +228,26 @@ module Plait
           @index = index
           @item = item
           @made = 0
-          reset(begun: false)
+          reset(running: false)
         end
 
         # @return [Boolean] whether the worker has said that it runs
-        def begun? = @begun
+        def running? = @running
 
         # @param number [Integer] of the attempt, from 1
         # @param started_at [Float] 0.0: its block is not running
         def attempt(number, started_at)
-          @begun = true
+          @running = true
           @attempts = number
           @started_at = (started_at if started_at.positive?)
         end
 
         # Makes it ready for another worker.
-        # @param begun [Boolean] whether the dead worker had started it
-        def reset(begun:)
-          @made = @attempts if begun
+        # @param running [Boolean] whether the dead worker had started it
+        def reset(running:)
+          @made = @attempts if running
           @attempts = @made + 1
-          @begun = false
+          @running = false
           @started_at = nil
         end
       end

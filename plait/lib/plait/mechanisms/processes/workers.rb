@@ -90,9 +90,9 @@ module Plait
 
         # Ends all.
         # @yieldparam worker [Worker] dead, but its last answers may still be read
-        def disband(terminate:, &last_words)
+        def disband(terminate:, &read_rest)
           all = alive
-          ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each(&last_words) }
+          ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each(&read_rest) }
         ensure
           @slots.fill(nil)
           @by_io.clear
@@ -177,7 +177,7 @@ module Plait
         def busy = @workers.alive.reject { |worker| worker.tasks.empty? }
 
         def look_at(worker, now)
-          return @pool.bury(worker) unless @pool.listen(worker)
+          return @pool.give_up(worker) unless @pool.listen(worker)
 
           overdue = @timed ? overdue(worker, now) : {}
           return expire(worker, overdue) if overdue.any?
@@ -211,14 +211,14 @@ module Plait
 
         def expire(worker, errors)
           worker.crash = "item #{errors.keys.first.index} did not end in time there"
-          @pool.bury(worker, errors)
+          @pool.give_up(worker, errors)
         end
 
         def check(now)
           return if now - @checked < LOOK
 
           @checked = now
-          busy.each { |worker| @pool.bury(worker) if worker.child.over? }
+          busy.each { |worker| @pool.give_up(worker) if worker.child.over? }
         end
       end
 

@@ -41,7 +41,7 @@ module Plait
           @backlog = []
           @ready = []
           @news = Thread::Queue.new
-          @courier = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # the caller may mask interrupts
+          @receiver = Thread.new { Thread.handle_interrupt(Object => :immediate) { carry } } # the caller may mask interrupts
         rescue ThreadError, SystemCallError => e
           @port&.close
           raise Explanation.of_refusal(e)
@@ -78,7 +78,7 @@ module Plait
         def close
           cancel
           @port.wake
-          @courier.join
+          @receiver.join
           @port.close
           @workers.await_removal
         end
@@ -90,7 +90,7 @@ module Plait
 
         def ahead = [@pace.ahead, AHEAD].min
 
-        # In the courier's thread.
+        # In the receiver thread.
         def carry
           while (news = @port.receive)
             @news << news
@@ -122,7 +122,7 @@ module Plait
 
           number, report = news
           worker = @workers[number] or return
-          outcome = report.is_a?(Array) ? settle(worker, report) : bury(worker, report)
+          outcome = report.is_a?(Array) ? settle(worker, report) : give_up(worker, report)
           dispatch
           outcome
         end
@@ -137,7 +137,7 @@ module Plait
         end
 
         # @param attempts [Integer, nil] see {Port}
-        def bury(worker, attempts)
+        def give_up(worker, attempts)
           waiting = worker.take_all_back unless @stopping
           @workers.dismiss(worker)
           return if @stopping

@@ -57,7 +57,7 @@ module Plait
         def listen(worker)
           Thread.new do
             IO.select([@lifeline])
-            @told = true
+            @stopped = true
             worker.raise(Interruption.new) unless @leaving
           end
         end
@@ -66,7 +66,7 @@ module Plait
           while (_, index, arguments, made = Interruption.admit { next_job })
             State.clear
             report = report_of(Interruption.admit { attempt(index, arguments, made) })
-            break if @told # and the block has swallowed it: the pool no longer waits for its report
+            break if @stopped # and the block has swallowed it: the pool no longer waits for its report
 
             Interruption.admit { @port.put(report) { |reason| refusal(report, reason) } }
           end

@@ -81,11 +81,11 @@ module Plait
       def starved? = @idle.empty? && count >= Strands.capacity
 
       def start(job)
-        begun = false
-        strand = Fiber.new(blocking: false) { |first| (begun = true) && live(first) }
+        started = false
+        strand = Fiber.new(blocking: false) { |first| (started = true) && live(first) }
         strand.transfer(job)
       rescue FiberError => e
-        raise if begun
+        raise if started
 
         # The kernel had no memory map left for its stack.
         @jobs.unshift(job)

@@ -72,7 +72,7 @@ module Plait
         end
       end
 
-      def bury(task, error = WorkerDied.new(ENDED))
+      def thread_ended(task, error = WorkerDied.new(ENDED))
         @attempt && @options.again?(error, task.attempts) && !task.withdrawn? ? begin_task(task) : super
       end
 
