@@ -125,7 +125,7 @@ module Plait
     def coordinate(items, on, options, block)
       raise UsageError, "a block is needed: what to do with each item" unless block
 
-      Mechanisms::Coordinator.new(Mechanisms.fetch(on), items, build(options), block)
+      Coordinator.new(Mechanisms.fetch(on), items, build(options), block)
     end
 
     def build(options)

@@ -442,7 +442,7 @@ class SidekiqTest < Minitest::Test
     patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0.1, unserved, 0.5, 0)
     mechanism = Plait::Mechanisms::Sidekiq.new(patience: patience)
     policy = Plait::Mechanisms::Options.new(on_error: unserved < 30 ? :raise : :collect, **options)
-    Plait::Mechanisms::Coordinator.new(mechanism, items, policy, Plait.job(job, queue: queue)).map
+    Plait.const_get(:Coordinator).new(mechanism, items, policy, Plait.job(job, queue: queue)).map
   end
 
   # A process of Sidekiq with a queue of its own.

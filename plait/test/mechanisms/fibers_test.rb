@@ -528,7 +528,7 @@ class FibersTest < Minitest::Test
     retry
   end
 
-  def with_grace(seconds, &block) = with_constant(Plait::Mechanisms::Fibers.const_get(:Pool), :GRACE, seconds, &block)
+  def with_grace(seconds, &block) = with_constant(Plait::Mechanisms.const_get(:Fibers).const_get(:Pool), :GRACE, seconds, &block)
 
   def with_capacity(count)
     strands = Plait::Scheduler.const_get(:Strands)

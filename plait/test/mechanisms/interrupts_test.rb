@@ -37,7 +37,7 @@ class InterruptsTest < Minitest::Test
   end
 
   def with_little_patience(&block)
-    [Plait::Mechanisms::Fibers.const_get(:Pool), Plait::Scheduler.const_get(:Ending)].reduce(block) do |inner, owner|
+    [Plait::Mechanisms.const_get(:Fibers).const_get(:Pool), Plait::Scheduler.const_get(:Ending)].reduce(block) do |inner, owner|
       -> { with_grace(owner, PATIENCE, &inner) }
     end.call
   end

@@ -129,7 +129,7 @@ class SupplyTest < Minitest::Test
   end
 
   def test_one_that_will_not_end_is_given_up
-    with_constant(Plait::Mechanisms::Fibers.const_get(:Pool), :GRACE, 0.05) do
+    with_constant(Plait::Mechanisms.const_get(:Fibers).const_get(:Pool), :GRACE, 0.05) do
       source = Enumerator.new { |items| (items << 1).then { stubborn } }
       assert_no_leaks do
         outcomes = within { Plait.map(source, on: :fibers, deadline: 0.2, on_error: :collect) { |n| n } }

@@ -6,7 +6,7 @@ require "plait/mechanisms/mechanism"
 require "plait/mechanisms/failure"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/options"
-require "plait/mechanisms/threads"
+require "plait/mechanisms/worker_thread"
 require "plait/values/errors"
 require "plait/values/outcome"
 require_relative "fan_out/fiber_pool"
@@ -41,7 +41,7 @@ module Plait
         # @yieldparam answer [Response, Outcome] the Response has the index of its item
         # @return [true] nothing is left behind
         def each(_deadline)
-          @workers.each_with_index { |worker, number| @threads << Mechanisms::Threads::Worker.new(number, worker, @answers) }
+          @lanes.size.times { |number| @workers << WorkerThread.new(number, self, @answers) }
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
@@ -52,8 +52,8 @@ module Plait
         # @return [Array<Response, Outcome>] answers that the caller has not taken
         def cancel
           @lock.synchronize { @at = @items.size }
-          left = drain # a thread that waits for room goes on
-          Mechanisms::Threads::Worker.stop(@threads)
+          left = drain # who waits for room has it now
+          WorkerThread.stop(@workers)
           left + drain
         end
 
@@ -100,8 +100,8 @@ module Plait
 
         private
 
-        # No slot is closed while a thread has it, however often the caller is interrupted. It takes as long as
-        # {Mechanisms::Threads::Worker} gives a cancelled item.
+        # However often the caller is interrupted: no lane is closed while a thread has it, and none is left. It takes as long
+        # as {WorkerThread} gives a cancelled item.
         def shut(complete)
           cancel unless complete
           @threads.each(&:join)
@@ -195,8 +195,8 @@ module Plait
       end
 
       def by_mechanism
-        slot = ->(request) { Slot.once(@client, @timeouts, @options.deadline, request) }
-        coordinator = Mechanisms::Coordinator.new(Mechanisms.fetch(@on), @requests, @options, slot)
+        lane = ->(request) { Lane.once(@client, @timeouts, @options.deadline, request) }
+        coordinator = Coordinator.new(Mechanisms.fetch(@on), @requests, @options, lane)
         coordinator.each do |outcome|
           outcome.value.index = outcome.index if outcome.value
           yield(collect? ? outcome : outcome.value)

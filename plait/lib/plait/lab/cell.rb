@@ -77,8 +77,8 @@ module Plait
       # @raise [Exception] the first failure, unless the options say otherwise
       def run(items = @items)
         outcomes = Array.new(items.size)
-        Mechanisms::Coordinator.new(Mechanisms.fetch(@on), items, map_options, @body)
-                               .each { |outcome| outcomes[outcome.index] = outcome }
+        Coordinator.new(Mechanisms.fetch(@on), items, map_options, @body)
+                   .each { |outcome| outcomes[outcome.index] = outcome }
         outcomes.compact
       end
 

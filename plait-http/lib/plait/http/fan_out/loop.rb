@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/fibers/pool"
-require "plait/mechanisms/interruption"
+require "plait/mechanisms/foreign_loop"
 require "plait/mechanisms/scheduler"
 require "plait/mechanisms/time_limit"
 require "plait/values/errors"
@@ -146,7 +145,7 @@ module Plait
 
           private
 
-          def attach = Mechanisms::Fibers::Foreign.adapt(Fiber.current_scheduler)
+          def attach = ForeignLoop.adapt(Fiber.current_scheduler)
         end
       end
     end

@@ -2,7 +2,7 @@
 
 require_relative "../../values/errors"
 require_relative "../attempt"
-require_relative "../patches"
+require_relative "../foreign_loop"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../options"
@@ -122,7 +122,7 @@ module Plait
       class Guest < Pool
         def initialize(attempt, limit)
           super
-          @loop = Foreign.adapt(Fiber.current_scheduler)
+          @loop = ForeignLoop.adapt(Fiber.current_scheduler)
           @finished = Thread::Queue.new
         end
 
@@ -155,58 +155,6 @@ module Plait
         def leftovers
           @kept << @finished.pop until @finished.empty?
           @kept.compact
-        end
-      end
-
-      # The Fiber::Scheduler of another library, with the few methods of ours that a pool needs.
-      class Foreign
-        # @return [Scheduler, Foreign]
-        def self.adapt(scheduler)
-          Patches.install
-          scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)
-        end
-
-        def initialize(scheduler)
-          @scheduler = scheduler
-        end
-
-        def spawn(job)
-          Fiber.schedule do
-            State.begin_fiber
-            job.run
-          end
-        end
-
-        def finished; end
-
-        # @raise [UsageError] its threads have no other way in than to wake a fiber
-        def soon
-          raise UsageError, "a task on the loop of #{@scheduler.class} can be cancelled in its own thread only"
-        end
-
-        # The loop's owner handles it.
-        def escalate(exception) = raise(exception)
-
-        # Suspends the current fiber until it is woken.
-        # @yieldparam fiber [Fiber] for {#wake}
-        def park
-          yield Fiber.current
-          @scheduler.block(self, nil)
-        end
-
-        def wake(fiber) = @scheduler.unblock(self, fiber)
-
-        # Ruby's own hook came with 4.0; Async has had a public `raise` of the same meaning for longer.
-        def interrupt(fiber, exception)
-          return unless yield
-
-          if @scheduler.respond_to?(:fiber_interrupt)
-            @scheduler.fiber_interrupt(fiber, exception)
-          elsif @scheduler.respond_to?(:raise)
-            @scheduler.raise(fiber, exception)
-          else
-            fiber.raise(exception)
-          end
         end
       end
 

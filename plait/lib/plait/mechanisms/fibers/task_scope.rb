@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../values/errors"
+require_relative "../foreign_loop"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../scope"
-require_relative "pool"
 
 module Plait
   module Mechanisms
@@ -13,7 +13,7 @@ module Plait
       class TaskScope < Scope
         def initialize(options)
           super
-          @loop = Foreign.adapt(Fiber.current_scheduler)
+          @loop = ForeignLoop.adapt(Fiber.current_scheduler)
           @owner = Fiber.current
           @thread = Thread.current
           @waiters = {}.compare_by_identity

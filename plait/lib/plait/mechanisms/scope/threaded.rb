@@ -4,7 +4,7 @@ require_relative "."
 require_relative "../../values/errors"
 require_relative "../../values/uninterruptible"
 require_relative "../patches"
-require_relative "../fibers/pool"
+require_relative "../foreign_loop"
 require_relative "../interruption"
 require_relative "../state"
 
@@ -163,7 +163,7 @@ module Plait
       class InFiber < Body
         def initialize
           super
-          @loop = Mechanisms::Fibers::Foreign.adapt(Fiber.current_scheduler)
+          @loop = ForeignLoop.adapt(Fiber.current_scheduler)
           @fiber = Fiber.current
           @calls = Thread::Queue.new
         end
