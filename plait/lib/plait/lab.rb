@@ -108,5 +108,7 @@ module Plait
         Cell.new(on: name, limit: limit, items: @items, body: @body, options: @map_options, digest: @digest)
       end
     end
+
+    private_constant :Comparison
   end
 end

@@ -57,7 +57,7 @@ class LabComparisonTest < Minitest::Test
   private
 
   def labels_of(**options)
-    Lab::Comparison.new([1], **options) { |item| item }.workload.cells.map(&:label)
+    Lab.const_get(:Comparison).new([1], **options) { |item| item }.workload.cells.map(&:label)
   end
 
   def refusal(&) = assert_raises(Plait::UsageError, &).message

@@ -4,7 +4,7 @@ require_relative "builders"
 require "tmpdir"
 
 class LabFreshProcessTest < Minitest::Test
-  FreshProcess = Plait::Lab::FreshProcess
+  FreshProcess = Plait::Lab.const_get(:FreshProcess)
 
   def setup
     skip("no fork here") unless FreshProcess.supported?

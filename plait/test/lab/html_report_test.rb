@@ -8,6 +8,8 @@ require "tmpdir"
 class LabHtmlReportTest < Minitest::Test
   include LabBuilders
 
+  Plots = Plait::Lab.const_get(:Plots)
+
   HOSTILE = %q(<script>alert("x")</script></script><img src=x onerror=alert(1)> & 'quotes' <!-- )
 
   def test_the_page_draws_itself_in_a_browser
@@ -15,7 +17,7 @@ class LabHtmlReportTest < Minitest::Test
     assert_empty(page.errors)
     assert_nil(attribute(page, "errors"))
     assert_equal(drawings(sample).to_s, attribute(page, "drawn"))
-    assert_equal(Lab::Plots.of(sample).size, page.dom.scan('<details class="figures">').size, "folded when it is drawn")
+    assert_equal(Plots.of(sample).size, page.dom.scan('<details class="figures">').size, "folded when it is drawn")
   end
 
   def test_every_drawing_has_marks
@@ -54,7 +56,7 @@ class LabHtmlReportTest < Minitest::Test
 
   def test_each_drawing_has_its_figures_below
     page = sample.to_html
-    assert_equal(Lab::Plots.of(sample).size, page.scan('<details class="figures" open>').size)
+    assert_equal(Plots.of(sample).size, page.scan('<details class="figures" open>').size)
     assert(page.include?("Redistribution and use in source and binary forms"), "the licence of the drawing library")
   end
 
@@ -67,7 +69,7 @@ class LabHtmlReportTest < Minitest::Test
   end
 
   def test_without_the_drawing_library_the_tables_remain
-    Lab::HtmlReport::Vega.stub(:missing, "The drawings are left out") do
+    Lab.const_get(:HtmlReport)::Vega.stub(:missing, "The drawings are left out") do
       page = sample.to_html
       assert_includes(page, "The drawings are left out")
       assert_includes(page, "<details")
@@ -91,7 +93,7 @@ class LabHtmlReportTest < Minitest::Test
     @sample ||= report(row(:sequence, 3.0, 3.1), row(:threads, 1.0, 1.1, limit: 2), row(:threads, 0.5, 0.6, limit: 8))
   end
 
-  def drawings(report) = Lab::Plots.of(report).sum { |plot| plot.drawings.size }
+  def drawings(report) = Plots.of(report).sum { |plot| plot.drawings.size }
 
   def opened(report)
     Dir.mktmpdir("plait-test-") { |folder| Support::Chromium.open(report.save(File.join(folder, "a report.html"))) }

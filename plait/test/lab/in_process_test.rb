@@ -5,8 +5,8 @@
 require_relative "builders"
 
 class LabInProcessTest < Minitest::Test
-  InProcess = Plait::Lab::InProcess
-  Failed = Plait::Lab::FreshProcess::Failed
+  InProcess = Plait::Lab.const_get(:InProcess)
+  Failed = Plait::Lab.const_get(:FreshProcess)::Failed
 
   def test_the_block_runs_here
     assert_equal([Process.pid, 7], InProcess.new(bound: 1).call { |ready| [ready.call, Process.pid].compact << 7 })

@@ -18,10 +18,10 @@ class LabPlaceTest < Minitest::Test
 
   def test_none
     assert_nil(place("#{OURS}:40:in `call'", "#{LIBRARY}:1", "nonsense"))
-    assert_nil(Plait::Lab::Place.of(RuntimeError.new("not raised")))
+    assert_nil(Plait::Lab.const_get(:Place).of(RuntimeError.new("not raised")))
   end
 
   private
 
-  def place(*frames) = Plait::Lab::Place.of(RuntimeError.new.tap { |error| error.set_backtrace(frames) })
+  def place(*frames) = Plait::Lab.const_get(:Place).of(RuntimeError.new.tap { |error| error.set_backtrace(frames) })
 end

@@ -66,5 +66,5 @@ class LabPlotsTest < Minitest::Test
 
   def some = plots(row(:sequence, 3.0, 3.1), row(:threads, 1.0, limit: 2), row(:threads, 0.5, limit: 8))
 
-  def plots(*rows) = Lab::Plots.of(report(*rows))
+  def plots(*rows) = Lab.const_get(:Plots).of(report(*rows))
 end

@@ -52,7 +52,7 @@ class LabTrialTest < Minitest::Test
 
   def test_memory_of_several_processes_is_sampled_and_of_one_read
     skip("no fork here") unless Process.respond_to?(:fork)
-    skip("no /proc here") unless Lab::Meters::TreeMemory.supported?
+    skip("no /proc here") unless Lab.const_get(:Meters)::TreeMemory.supported?
     hold = ->(_) { ("x" * 30_000_000).bytesize.tap { sleep(0.6) } }
     several = trial(:processes, limit: 2, items: [1, 2], warmup: 0, body: hold)
     assert_equal(:sampled_processes, several.peak_source)
@@ -95,7 +95,7 @@ class LabTrialTest < Minitest::Test
   end
 
   def test_without_fork_it_runs_here
-    found = Lab::FreshProcess.stub(:supported?, false) { trial(:threads, body: ->(_) { Process.pid }) }
+    found = Lab.const_get(:FreshProcess).stub(:supported?, false) { trial(:threads, body: ->(_) { Process.pid }) }
     assert_equal(Process.pid.to_s, found.results.previews.first)
     assert_nil(found.peak)
   end
@@ -104,5 +104,5 @@ class LabTrialTest < Minitest::Test
 
   private
 
-  def trial(on, warmup: 1, bound: 60, **rest) = Lab::Trial.new(cell(on, **rest), warmup: warmup, bound: bound).run
+  def trial(on, warmup: 1, bound: 60, **rest) = Lab.const_get(:Trial).new(cell(on, **rest), warmup: warmup, bound: bound).run
 end

@@ -181,5 +181,7 @@ module Plait
                      expected: index && expected.previews[index], found: index && found.previews[index])
       end
     end
+
+    private_constant :Agreement
   end
 end

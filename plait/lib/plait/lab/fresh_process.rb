@@ -173,5 +173,7 @@ module Plait
         raise FreshProcess::Failed, Text.of_error(e)
       end
     end
+
+    private_constant :FreshProcess, :InProcess
   end
 end

@@ -214,5 +214,7 @@ module Plait
       # Nothing in it may end the script element it stands in.
       def json(value) = JSON.generate(value).gsub("<", "\\u003c").gsub("\u2028", "\\u2028").gsub("\u2029", "\\u2029")
     end
+
+    private_constant :HtmlReport
   end
 end

@@ -119,5 +119,7 @@ module Plait
 
       def objects_per_item = @measurement.objects.to_f / @measurement.items
     end
+
+    private_constant :MemoryPass
   end
 end

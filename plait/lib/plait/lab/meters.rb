@@ -189,5 +189,7 @@ module Plait
         end
       end
     end
+
+    private_constant :Meters
   end
 end

@@ -156,5 +156,7 @@ module Plait
         KINDS.flat_map { |kind| kind.new(rows, report.workload.unit).plots }
       end
     end
+
+    private_constant :Plots
   end
 end

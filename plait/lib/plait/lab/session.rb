@@ -87,7 +87,7 @@ module Plait
       def tell(type, **facts) = @listener&.call({ type: type, done: @done, total: @total, **facts })
     end
 
-    private_constant :Progress
+    private_constant :Budget, :Progress
 
     # Measures a workload: every cell in a fresh process, all cells in a new random order each round, so that what else
     # the machine does falls on all of them alike. After the first round the allocations of each cell are counted.

@@ -126,5 +126,7 @@ module Plait
 
       def names(rows) = rows.size > FEW ? "#{rows.size} rows" : rows.map(&:label).join(", ")
     end
+
+    private_constant :Tables
   end
 end

@@ -34,6 +34,8 @@ module Plait
       end
     end
 
+    private_constant :Place
+
     # Text from users' code (labels, messages, results) in any encoding, made fit for reports.
     module Text
       # Characters of a message: some errors print the objects that they are about.

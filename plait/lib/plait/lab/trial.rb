@@ -74,5 +74,7 @@ module Plait
 
       def sentence(outcome) = "item #{outcome.index}: #{Text.of_error(outcome.error)}"
     end
+
+    private_constant :Trial
   end
 end

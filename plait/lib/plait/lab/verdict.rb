@@ -133,5 +133,7 @@ module Plait
         "Some rows were run once only (n=1): take their order as a hint."
       end
     end
+
+    private_constant :Verdict
   end
 end

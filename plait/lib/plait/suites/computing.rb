@@ -122,7 +122,7 @@ module Plait
         end
 
         def script(warmup)
-          "measurement = Plait::Lab::Trial.new(#{@call}, warmup: #{warmup}).run; " \
+          "measurement = Plait::Lab.const_get(:Trial).new(#{@call}, warmup: #{warmup}).run; " \
             "puts %(#{ANSWER}) + [Marshal.dump(measurement)].pack(%(m0))"
         end
 

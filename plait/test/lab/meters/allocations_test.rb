@@ -3,7 +3,7 @@
 require_relative "../builders"
 
 class LabAllocationsMeterTest < Minitest::Test
-  Allocations = Plait::Lab::Meters::Allocations
+  Allocations = Plait::Lab.const_get(:Meters)::Allocations
 
   def setup
     skip(Allocations.unavailable) if Allocations.unavailable

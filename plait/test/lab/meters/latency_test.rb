@@ -7,7 +7,7 @@ require_relative "../builders"
 class LabLatencyTest < Minitest::Test
   include LabBuilders
 
-  Latency = Plait::Lab::Meters::Latency
+  Latency = Plait::Lab.const_get(:Meters)::Latency
 
   def test_durations_in_order_without_those_that_never_ran
     outcomes = [outcome(0, finished_at: 3.0), outcome(1, finished_at: 1.0), outcome(2, started_at: nil)]

@@ -37,7 +37,7 @@ class LabMemoryMeterTest < Minitest::Test
 
   # In a process of its own, so that the peaks of other tests are not in it.
   def in_child
-    Plait::Lab::FreshProcess.new(bound: 60).call { |_| yield Plait::Lab::Meters::Memory.new }
+    Plait::Lab.const_get(:FreshProcess).new(bound: 60).call { |_| yield Plait::Lab.const_get(:Meters)::Memory.new }
   end
 
   def touch(bytes)

@@ -7,7 +7,7 @@ require_relative "../builders"
 class LabTimelineTest < Minitest::Test
   include LabBuilders
 
-  Timeline = Plait::Lab::Meters::Timeline
+  Timeline = Plait::Lab.const_get(:Meters)::Timeline
 
   def test_a_lane_for_each_worker
     record = Timeline.of([ran(10.5, 11.0, 1), ran(10.0, 10.5, 1), ran(10.0, 10.25, 0)], 10.0)

@@ -4,7 +4,7 @@ require_relative "../builders"
 require "tmpdir"
 
 class LabTreeMemoryTest < Minitest::Test
-  TreeMemory = Plait::Lab::Meters::TreeMemory
+  TreeMemory = Plait::Lab.const_get(:Meters)::TreeMemory
   SIZE = 48_000_000
 
   def setup
@@ -15,7 +15,7 @@ class LabTreeMemoryTest < Minitest::Test
   def test_the_memory_of_descendants_is_added_up
     Dir.mktmpdir("plait-test-") do |folder|
       meter = seen_after(File.join(folder, "held"), File.join(folder, "seen"))
-      process = Plait::Lab::FreshProcess.new(bound: 60, sampler: meter)
+      process = Plait::Lab.const_get(:FreshProcess).new(bound: 60, sampler: meter)
       process.call { |ready| ready.call and hold_in_two_children(folder) }
       assert_equal(:sampled_processes, meter.figures[:peak_source])
       assert_in_delta(2 * SIZE, meter.figures[:peak], SIZE)
