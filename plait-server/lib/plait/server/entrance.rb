@@ -30,9 +30,9 @@ module Plait
         @number, @http2_number = numbers
         @options = options
         @arriving = {}.compare_by_identity # sockets whose protocol is not known yet: when each came, the oldest first
-        @sockets = {}.compare_by_identity # those that are let in, but for whose relay there is
+        @sockets = {}.compare_by_identity # admitted connections without a relay, since there is
         @relays = {}.compare_by_identity
-        @multiplexed = {}.compare_by_identity # connections of HTTP/2: how many lanes of each are counted as descriptors
+        @multiplexed = {}.compare_by_identity # connections of HTTP/2: how many slots of each are counted as descriptors
       end
 
       # Accepts until it is closed.
@@ -56,17 +56,17 @@ module Plait
         @multiplexed.keys.each(&:drain) # rubocop:disable Style/HashEachMethods -- others may leave meanwhile
       end
 
-      # Closes connections whose job was ended before it ran.
+      # Closes connections that were admitted, and got no job.
       # @return [void]
       def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
 
-      # Counts the descriptors of lanes that have ended no more.
+      # Counts the descriptors of slots that have ended no more.
       # @return [void]
       def recount
-        @multiplexed.keys.each { |connection| count_lanes(connection) } # rubocop:disable Style/HashEachMethods -- likewise
+        @multiplexed.keys.each { |connection| count_slots(connection) } # rubocop:disable Style/HashEachMethods -- likewise
       end
 
-      # @return [Boolean] whether a connection is in whose answers are not all sent
+      # @return [Boolean] whether an answer is not sent yet
       def busy? = !@multiplexed.empty? || !@relays.empty?
 
       # @return [Boolean] whether a connection is in that has not shown yet what it speaks
@@ -80,7 +80,7 @@ module Plait
         count >= most_arriving || (connections && inside + count >= connections) || short?(EACH)
       end
 
-      # Whether so many more would take of the app's descriptors. Those of the lanes were counted when they were begun.
+      # Whether so many more would take of the app's descriptors. Slots counted theirs when they opened.
       def short?(count)
         return false if @core.room?(count)
 
@@ -88,10 +88,10 @@ module Plait
         !@core.room?(count)
       end
 
-      def count_lanes(connection, lanes = connection.lanes)
+      def count_slots(connection, slots = connection.slots)
         before = @multiplexed[connection] or return
-        @multiplexed[connection] = lanes
-        @core.hold(lanes - before)
+        @multiplexed[connection] = slots
+        @core.hold(slots - before)
       end
 
       # One that was let in is no longer in here by itself.
@@ -135,7 +135,7 @@ module Plait
       def bring_stream(connection, address)
         raise Errno::EMFILE if short?(PAIR)
 
-        bring(address, @http2_number).first.tap { count_lanes(connection, connection.lanes + 1) }
+        bring(address, @http2_number).first.tap { count_slots(connection, connection.slots + 1) }
       end
 
       # @return [Array(UNIXSocket, Object)] our end of a connection to the core, and the core's ticket for it
@@ -149,8 +149,8 @@ module Plait
 
       def address_of(socket) = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }
 
-      # Lets in peers without TLS, who begin with HTTP/2 or with HTTP/1.1 (RFC 9113 §3.3): their first bytes tell, which stay
-      # where they are. Those of HTTP/1.1 go to the core as they are, and cost nothing from then on.
+      # Lets in peers without TLS, by HTTP/2 or HTTP/1.1 (RFC 9113 §3.3): their first bytes tell which, and stay
+      # where they are. Connections of HTTP/1.1 go to the core as they are.
       class Cleartext < Entrance
         # Bytes that no request of HTTP/1.1 begins with.
         SIGN = HTTP2::FrameReader::MAGIC.byteslice(0, 16)
@@ -161,7 +161,7 @@ module Plait
 
         def most_arriving = SILENT
 
-        # What has come stays where it is, and says nothing of who is slow.
+        # The bytes stay in the socket, so they don't show which peer is slow.
         def unread?(_socket) = false
 
         def let_in(socket)

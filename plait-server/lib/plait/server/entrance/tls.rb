@@ -58,7 +58,7 @@ module Plait
       def close
         @stream.io.to_io.shutdown
       rescue *ENDS
-        nil # it was the peer who has ended
+        nil # the peer has ended
       ensure
         @stream.close
         @plain.close

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "frames"
-require_relative "lane"
+require_relative "slot"
 require_relative "session"
 require "plait/io/channel"
 require "plait/io/reactor"
@@ -34,7 +34,7 @@ module Plait
           @bring = bring
           @session = Session.new(self, options.limits.head)
           @reactor = Io::Reactor.new
-          @lanes = {}
+          @slots = {}
           @free = {}
           @moved = @idle = @assembled = @looked = Deadline.now
         end
@@ -57,7 +57,7 @@ module Plait
           close
         end
 
-        # Has it take no more requests, and end with those it has. From any thread or fiber.
+        # Takes no more requests, and ends after the running ones. From any thread or fiber.
         # @return [void]
         def drain
           @draining = true
@@ -67,7 +67,7 @@ module Plait
         end
 
         # @return [Integer] its own ends of connections to the core
-        def lanes = @lanes.size + @free.size
+        def slots = @slots.size + @free.size
 
         # @!group What its session tells it
 
@@ -77,27 +77,27 @@ module Plait
         def request(stream, head)
           return @session.send_head(stream, [[":status", "501"], %w[content-length 0]], last: true) if head.connect?
 
-          lane = free_lane || new_lane
-          @lanes[stream.id] = lane
-          lane.begin(stream, head)
+          slot = free_slot || new_slot
+          @slots[stream.id] = slot
+          slot.begin(stream, head)
         rescue SystemCallError
           @session.reset(stream, :refused_stream) # there is no descriptor left
         end
 
         # @return [void]
         def data(stream, bytes)
-          lane = @lanes[stream.id]
-          lane ? lane.send_data(bytes) : @session.taken(stream, bytes.bytesize)
+          slot = @slots[stream.id]
+          slot ? slot.send_data(bytes) : @session.taken(stream, bytes.bytesize)
         end
 
         # @return [void]
-        def finish(stream, trailers) = @lanes[stream.id]&.finish(trailers)
+        def finish(stream, trailers) = @slots[stream.id]&.finish(trailers)
 
         # @return [void]
         def reset(stream)
-          lane = @lanes.delete(stream.id) or return
-          lane.leave
-          discard(lane)
+          slot = @slots.delete(stream.id) or return
+          slot.leave
+          discard(slot)
         end
 
         # @param stream [Stream, nil]
@@ -105,11 +105,11 @@ module Plait
         def granted(stream)
           return @look = true unless stream
 
-          lane = @lanes[stream.id]
-          serve(lane) if lane
+          slot = @slots[stream.id]
+          serve(slot) if slot
         end
 
-        def inspect = "#<#{self.class} #{@lanes.size} streams>"
+        def inspect = "#<#{self.class} #{@slots.size} streams>"
 
         private
 
@@ -129,7 +129,7 @@ module Plait
         # ---- the peer ----
 
         # Of a peer that takes nothing nothing is taken.
-        def mode = (@session.congested? ? 0 : Lane::READABLE) | (@session.output.empty? ? 0 : Lane::WRITABLE)
+        def mode = (@session.congested? ? 0 : Slot::READABLE) | (@session.output.empty? ? 0 : Slot::WRITABLE)
 
         # What is decrypted already makes no descriptor readable; so it is read until nothing is there.
         def receive
@@ -155,7 +155,7 @@ module Plait
         def arm
           wanted = mode
           @reactor.rearm(@channel.io, @armed = wanted) unless @armed == wanted
-          @lanes.each_value { |lane| arm_lane(lane) }
+          @slots.each_value { |slot| arm_slot(slot) }
         end
 
         def deadline
@@ -165,77 +165,77 @@ module Plait
           @session.idle? ? patience && Deadline.new(@idle + patience) : nil
         end
 
-        def waiting? = !@session.output.empty? || @session.assembling? || @lanes.each_value.any?(&:held?)
+        def waiting? = !@session.output.empty? || @session.assembling? || @slots.each_value.any?(&:held?)
 
         def close
-          [*@lanes.values, *@free.keys].each(&:close)
+          [*@slots.values, *@free.keys].each(&:close)
           @reactor.close
           @channel.close
         end
 
-        # ---- lanes: connections to the core, one a stream ----
+        # ---- slots: connections to the core, one a stream ----
 
-        def free_lane
-          _, lane = @free.shift
-          return lane if lane.nil? || !lane.stale?
+        def free_slot
+          _, slot = @free.shift
+          return slot if slot.nil? || !slot.stale?
 
-          discard(lane)
-          free_lane
-        rescue *Lane::ENDS
-          discard(lane)
-          free_lane
+          discard(slot)
+          free_slot
+        rescue *Slot::ENDS
+          discard(slot)
+          free_slot
         end
 
-        def new_lane
-          lane = Lane.new(@bring.call, @session)
-          @reactor.add(lane.io, lane, lane.armed = Lane::READABLE)
-          lane
+        def new_slot
+          slot = Slot.new(@bring.call, @session)
+          @reactor.add(slot.io, slot, slot.armed = Slot::READABLE)
+          slot
         end
 
-        # On a lane without a stream nothing comes but its end.
-        def ready(lane)
-          lane.armed = nil
-          lane.stream ? serve(lane) : discard(lane)
+        # On a slot without a stream nothing comes but its end.
+        def ready(slot)
+          slot.armed = nil
+          slot.stream ? serve(slot) : discard(slot)
         end
 
-        def serve(lane)
-          lane.move
-          return unless lane.ended? && lane.stream
+        def serve(slot)
+          slot.move
+          return unless slot.ended? && slot.stream
 
-          @lanes.delete(lane.stream.id)
-          lane.leave
-          lane.reusable? && @free.size < KEPT && !@draining ? keep(lane) : discard(lane)
+          @slots.delete(slot.stream.id)
+          slot.leave
+          slot.reusable? && @free.size < KEPT && !@draining ? keep(slot) : discard(slot)
         end
 
-        def keep(lane)
-          @free[lane] = lane
-          arm_lane(lane)
+        def keep(slot)
+          @free[slot] = slot
+          arm_slot(slot)
         end
 
-        def discard(lane)
-          @free.delete(lane)
-          return if lane.io.closed?
+        def discard(slot)
+          @free.delete(slot)
+          return if slot.io.closed?
 
-          @reactor.remove(lane.io)
-          lane.close
+          @reactor.remove(slot.io)
+          slot.close
         end
 
-        # Each has its turn: who had one is the last to have the next.
+        # In turn: a slot that had its turn goes to the end.
         def look_at_all
           @look = false
-          @lanes.to_a.each do |id, lane|
+          @slots.to_a.each do |id, slot|
             break unless @session.open?
 
-            @lanes[id] = @lanes.delete(id)
-            serve(lane)
+            @slots[id] = @slots.delete(id)
+            serve(slot)
           end
         end
 
-        def arm_lane(lane)
-          wanted = lane.interest
-          return if wanted.zero? || lane.armed == wanted
+        def arm_slot(slot)
+          wanted = slot.interest
+          return if wanted.zero? || slot.armed == wanted
 
-          @reactor.rearm(lane.io, lane.armed = wanted)
+          @reactor.rearm(slot.io, slot.armed = wanted)
         end
 
         # ---- timeouts ----
@@ -250,7 +250,7 @@ module Plait
           @assembled = now unless @session.assembling?
           give_up if late?(@moved, @options.write_timeout, now) || late?(@assembled, @options.head_timeout, now)
           end_idle if late?(@idle, patience, now)
-          look_at_lanes(now) if late?(@looked, LOOK, now)
+          look_at_slots(now) if late?(@looked, LOOK, now)
         end
 
         def late?(since, seconds, now) = !seconds.nil? && now - since >= seconds
@@ -261,10 +261,10 @@ module Plait
         def end_idle = @session.greeted? ? @session.drain : give_up
 
         # The core waits for the peer as long, and would not notice what is stuck here.
-        def look_at_lanes(now)
+        def look_at_slots(now)
           @looked = now
-          late = @lanes.values.select { |lane| lane.stalled?(now, @options.write_timeout) }
-          late.each { |lane| @session.reset(lane.stream, :cancel) }
+          late = @slots.values.select { |slot| slot.stalled?(now, @options.write_timeout) }
+          late.each { |slot| @session.reset(slot.stream, :cancel) }
         end
 
         # ---- the end ----

@@ -21,7 +21,7 @@ module Plait
       # whole connection at a frame for a stream that it has reset, which may be on its way always (RFC 9113 §5.1), takes
       # nothing more once it has said GOAWAY, demands :authority, and keeps a stream for each PRIORITY.
       class Hpack
-        # Times the size of a list of fields that is told to the peer: a larger one is a bomb; one in between is refused with
+        # Times the size of a list of fields that the peer knows: a larger one is a bomb; one in between is refused with
         # a proper answer.
         MARGIN = 4
 
@@ -167,7 +167,7 @@ module Plait
           raise Malformed, "#{names.last} behind other fields" if fields.first(pseudo.size) != pseudo
         end
 
-        # §8.3.1: who sends both sends the same.
+        # §8.3.1: a peer that sends both sends the same.
         def host_of(authority)
           hosts = values("host")
           raise Malformed, "several hosts" if hosts.size > 1 || (authority && hosts.any? { |host| !host.casecmp?(authority) })

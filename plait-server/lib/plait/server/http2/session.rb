@@ -9,7 +9,7 @@ module Plait
     module HTTP2
       # A server's side of one connection (RFC 9113): bytes in, calls of its host and bytes out. It does no IO.
       #
-      # The host is told: `request(stream, head)` ({RequestHead}), `data(stream, bytes)`, `finish(stream, trailers)`,
+      # It calls the host: `request(stream, head)` ({RequestHead}), `data(stream, bytes)`, `finish(stream, trailers)`,
       # `reset(stream)` (its answer is no longer wanted) and `granted(stream)` (more may be sent on it; of nil: on all).
       class Session
         # Streams at once.
@@ -26,7 +26,7 @@ module Plait
         # By the number of their type.
         HANDLERS = Frames::NAMES
 
-        # @return [String] binary: what is to be sent; who sends takes it from the front
+        # @return [String] binary: bytes to send; the sender takes them from the front
         attr_reader :output
 
         # @param host [#request, #data, #finish, #reset, #granted]
@@ -54,7 +54,7 @@ module Plait
         # @return [Boolean] whether the peer has greeted us
         def greeted? = @greeted || false
 
-        # @return [Boolean] whether a head has begun and not ended
+        # @return [Boolean] whether a head is incomplete
         def assembling? = !@block.nil?
 
         # @return [Boolean] whether no request can be made any more
@@ -82,7 +82,7 @@ module Plait
           raise
         end
 
-        # Takes no more requests; those that are under way go on.
+        # Takes no more requests; running ones go on.
         # @return [void]
         def drain
           go_away(:no_error) unless @draining
@@ -414,7 +414,7 @@ module Plait
         # ---- mistakes of the peer ----
 
         def idle(id)
-          raise broken(:protocol_error, "a frame on stream #{id}, which nobody has opened", "§5.1") if id > @last || id.even?
+          raise broken(:protocol_error, "a frame on stream #{id}, which was never opened", "§5.1") if id > @last || id.even?
         end
 
         # A mistake of the peer's, on that stream alone. It costs as much as one that the peer resets, and is as cheap to it.

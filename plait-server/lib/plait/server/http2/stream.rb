@@ -16,7 +16,7 @@ module Plait
         attr_accessor :granted
         # @return [Integer] bytes that were received and that the core has not taken yet
         attr_accessor :held
-        # @return [Integer] bytes taken, of which the peer was not told
+        # @return [Integer] bytes taken without a WINDOW_UPDATE yet
         attr_accessor :untold
         # @return [Integer, nil] bytes of the request's body, as its Content-Length says
         attr_accessor :length

@@ -9,7 +9,7 @@ module Plait
     module HTTP2
       # A connection to the core, for one stream at a time: its request goes there as HTTP/1.1, and the answer comes back as
       # fast as the peer takes it. So a request by HTTP/2 has the same bounds, and finds the same env, as any other.
-      class Lane
+      class Slot
         # Bytes read at once, and times that it is read before others get their turn.
         PIECE = 16 * 1024
         TURN = 4
@@ -22,7 +22,7 @@ module Plait
 
         # @return [UNIXSocket]
         attr_reader :io
-        # @return [Stream, nil] whose request it carries
+        # @return [Stream, nil] of the request that it carries
         attr_reader :stream
         # @return [Integer, nil] what it is armed for in the reactor
         attr_accessor :armed
@@ -227,7 +227,7 @@ module Plait
           @session.reset(@stream, @unheard ? :refused_stream : :internal_error) if @stream
         end
       end
-      private_constant :Lane
+      private_constant :Slot
     end
   end
 end
