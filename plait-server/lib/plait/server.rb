@@ -5,7 +5,7 @@ require "plait"
 Plait.autoload(:Server, __FILE__) if Plait.autoload?(:Server)
 
 module Plait
-  # Named before its parts are loaded: each of them opens it, and the autoload of the face must find it begun.
+  # Named before its parts are loaded: each part opens it, and the autoload of Plait must find it.
   class Server; end # rubocop:disable Lint/EmptyClass
 end
 
@@ -14,11 +14,11 @@ require_relative "server/http2"
 require_relative "server/native_core"
 require_relative "server/options"
 require_relative "server/shift"
-require_relative "server/workers"
-require "plait/io/bell"
 require "plait/io/endpoint"
 require "plait/io/listener"
+require "plait/io/stop_signal"
 require "plait/io/tls"
+require "plait/io/workers"
 require "plait/mechanisms/scheduler"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -32,7 +32,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
   #   trap(:TERM) { server.stop }
   #   server.run
   class Server
-    # Seconds that a server which ends gives to the requests it has begun.
+    # Seconds that running requests have when the server ends.
     DRAIN = 30
     # Connections that wait to be accepted, as far as the kernel allows.
     BACKLOG = 4096
@@ -66,14 +66,14 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @option options [Numeric, nil] :head_timeout seconds for the whole head of a request
     # @option options [Numeric, nil] :body_timeout seconds for each 64 KiB of a request's body
     # @option options [Numeric, nil] :write_timeout seconds for each 64 KiB of an answer that the peer does not take at once
-    # @option options [Numeric, nil] :queue_timeout seconds that a request waits for those that run; then it is answered 503
+    # @option options [Numeric, nil] :queue_timeout seconds that a request waits for running ones; then it is answered 503
     # @option options [Numeric] :handshake_timeout seconds for TLS
     # @option options [Integer, nil] :workers processes that serve the same sockets, each with these bounds of its own; nil: this
     #   one does
     # @option options [Watch, nil] :watch sees all requests
-    # @option options [Numeric, nil] :blocking seconds for which a request may hold up the loop of fibers before :watch is told;
-    #   looking after that makes each switch a little slower; nil: a second, seen from outside at no cost
-    # @option options [Workers::Plan, Hash] :plan how workers are begun, watched and ended, see {Workers::Plan}
+    # @option options [Numeric, nil] :blocking seconds for which a request may hold up the loop of fibers before :watch reports
+    #   it; each switch gets a little slower; nil: a second, seen from outside at no cost
+    # @option options [Io::Workers::Plan, Hash] :plan how workers start, are watched, and end, see {Io::Workers::Plan}
     # @option options [Boolean] :early_hints whether apps find `rack.early_hints`
     # @raise [UsageError]
     # @raise [ListenError]
@@ -86,7 +86,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       @options = Options.build(options)
       @listeners = []
       @owners = {}.compare_by_identity
-      @bell = @options.life&.bell || Io::Bell.new
+      @stop_signal = @options.life&.stop_signal || Io::StopSignal.new
       Array(bind).each { |where| listen(where) }
     end
 
@@ -132,11 +132,11 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       Thread.new { run }.tap { |thread| thread.name = "plait server" }
     end
 
-    # Ends {#run}: nothing new is taken, what was begun is answered, as far as there is time, and all connections are closed.
+    # Ends {#run}: nothing new is taken, running requests are answered, as far as there is time, and all connections are closed.
     # Does not wait for that. From any thread, fiber or signal handler.
     # @param within [Numeric] seconds
     # @return [void]
-    def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
+    def stop(within: DRAIN) = @stop_signal.stop(Deadline.after(within))
 
     # Replaces all workers, one after another, without a failed request: each takes no new connections as soon as the one in its
     # place serves. They get the app as it is in this process. Does not wait for that. From any thread, fiber or signal
@@ -173,13 +173,13 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     def supervise
       life = @options.life
-      @options.plan.on_end << -> { @listeners.each(&:close) } # who connects from now on is refused, and does not wait in vain
-      @workers = Workers.new(@options.workers, @bell, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
+      @options.plan.on_end << -> { @listeners.each(&:close) } # new connections are refused, and do not wait in vain
+      @workers = Io::Workers.new(@options.workers, @stop_signal, @options.plan, uplink: life&.link) { |worker| begin_as(worker) }
       @workers.run { life&.ready(@workers) }
     end
 
     def begin_as(worker)
-      @bell = worker.bell
+      @stop_signal = worker.stop_signal
       @workers = nil
       @listeners.select! { |listener| [nil, worker.index].include?(@owners[listener]) }
       serve(worker)
@@ -189,7 +189,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
       own_loop = Fiber.current_scheduler.nil?
       watching_the_loop do
         Plait.run(on: @options.on, on_error: :collect) do |scope|
-          @shift = Shift.new(scope, @app, @options, @listeners, @bell, index: life&.index)
+          @shift = Shift.new(scope, @app, @options, @listeners, @stop_signal, index: life&.index)
           life&.ready(@shift)
           @shift.run
         ensure

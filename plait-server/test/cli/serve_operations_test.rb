@@ -255,7 +255,7 @@ class ServeOperationsTest < Minitest::Test
     write("plait.rb", "workers 0\nbefore_fork { raise 'called' }\non_worker_boot { raise 'called' }\n")
     result = serving("-C", "plait.rb") { |pid| body && Process.kill(:TERM, pid) }
     assert_equal(0, result.code)
-    assert_match(/^plait: without workers there is nobody to call before_fork, on_worker_boot for \(see --workers\)$/, result.err)
+    assert_match(/^plait: without workers before_fork, on_worker_boot are not called \(see --workers\)$/, result.err)
   end
 
   def test_an_app_that_exits_while_it_is_loaded

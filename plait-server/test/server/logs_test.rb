@@ -34,7 +34,7 @@ class ServerLogsTest < Minitest::Test
       RUBY
       assert_equal("said\n", File.read("#{folder}/b/out"))
       lines = File.readlines("#{folder}/err", chomp: true)
-      assert_equal(%w[out access], lines.map { |line| line[%r{\Aplait: the log .*/a/(\w+) can't be opened anew: No such}, 1] })
+      assert_equal(%w[out access], lines.map { |line| line[%r{\Aplait: the log .*/a/(\w+) can't be opened again: No such}, 1] })
     end
   end
 

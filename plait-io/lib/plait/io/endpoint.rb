@@ -5,7 +5,7 @@ require "plait/values/errors"
 
 module Plait
   module Io
-    # Whom to connect to, or where to listen: a host and a port, perhaps with TLS, or the path of a UNIX socket; or, for
+    # A peer, or an address to listen at: a host and a port, perhaps with TLS, or the path of a UNIX socket; or, for
     # datagrams, a host and a port of UDP. Frozen, and equal to another one that says the same.
     class Endpoint
       SCHEMES = { "tcp" => :tcp, "tls" => :tls, "ssl" => :tls, "udp" => :udp, "unix" => :unix }.freeze

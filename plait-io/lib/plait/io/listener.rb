@@ -236,7 +236,7 @@ module Plait
         @pause = [@pause * 2, LONGEST_PAUSE].min
       end
 
-      # Who waits on the socket keeps it open.
+      # A thread that waits on the socket keeps it open.
       def use
         @lock.synchronize do
           open_wake

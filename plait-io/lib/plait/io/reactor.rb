@@ -66,7 +66,7 @@ module Plait
       def wake
         settle_in
         @woken = true
-        ring
+        signal_waiter
       end
 
       # @return [Integer]
@@ -88,7 +88,7 @@ module Plait
       def close
         settle_in
         @closed = true
-        ring
+        signal_waiter
         release if @waiters.zero?
       end
 
@@ -137,11 +137,11 @@ module Plait
         raise IOError, "the reactor is closed" if @closed
 
         synchronize(&block)
-        ring if @waiters.positive?
+        signal_waiter if @waiters.positive?
         self
       end
 
-      # Who waits keeps the pipe.
+      # A thread that waits keeps the pipe.
       def attend
         settle_in
         @waiters += 1
@@ -163,7 +163,7 @@ module Plait
         nil # one was closed meanwhile: it is no longer among the next ones
       end
 
-      def ring
+      def signal_waiter
         @wake.last.write_nonblock(".", exception: false)
         nil
       rescue IOError, SystemCallError
@@ -289,7 +289,7 @@ module Plait
     #   again: the thread that got the token has the connection alone.
     # - `rearm(io, interest = READABLE, queue = 0, keep = false)` arms it again, or with another interest.
     # - `remove(io)`: before it is closed. Returns whether it was there.
-    # - `wait(deadline = nil)`: an Array of the tokens whose turn has come; of many some first, and no turn comes twice
+    # - `wait(deadline = nil)`: an Array of the tokens that are ready; of many some first, and none twice
     #   before all others had theirs. Empty when the deadline has passed or when it was woken; nil when the reactor was closed.
     #   One thread or fiber waits at a time. A kill or a cancellation there loses no turn.
     # - `wake` ends a wait, or the next one; from any thread or signal handler.

@@ -4,12 +4,12 @@ require "plait/values/errors"
 
 module Plait
   module Io
-    # The common part of all servers' options, Structs with their defaults in `DEFAULTS`: each name is known, and each
-    # number is one above 0. They are checked at once, so that a typing error is not found out under load.
+    # For the options of servers, Structs with their defaults in `DEFAULTS`: each name is known, and each number is above 0.
+    # They are checked at once, so that a typing error does not wait for load.
     module ServerOptions
-      # The largest number of connections, requests or processes: they are kept in 31 bits.
+      # The largest number of connections, requests or processes: C keeps them in 31 bits.
       MOST = 1 << 30
-      # Likewise of bytes: in 63.
+      # The largest number of bytes: C keeps them in 63 bits.
       MOST_BYTES = 1 << 62
 
       # The class's side.
@@ -30,7 +30,7 @@ module Plait
 
       private
 
-      # @param counts [Array<Symbol>] options that are whole numbers; where the default is nil, nil is one, too
+      # @param counts [Array<Symbol>] options that are whole numbers; nil is allowed where it is the default
       # @param most [Integer]
       # @raise [UsageError]
       def check_counts(*counts, most: MOST)
@@ -43,11 +43,11 @@ module Plait
         end
       end
 
-      # @param names [Array<Symbol>] options in bytes
+      # @param names [Array<Symbol>] options that are bytes
       # @raise [UsageError]
       def check_bytes(*names) = check_counts(*names, most: MOST_BYTES)
 
-      # @param times [Array<Symbol>] options in seconds; nil: without end
+      # @param times [Array<Symbol>] options that are seconds; nil: no limit
       # @raise [UsageError]
       def check_seconds(*times)
         times.each do |name|

@@ -37,7 +37,7 @@ module Plait
 
       # @return [BasicSocket, TLS::Socket]
       attr_reader :io
-      # @return [Endpoint, nil] with whom
+      # @return [Endpoint, nil] of the peer
       attr_reader :endpoint
       # @return [String] binary: what was received and not consumed; the next operation changes it
       attr_reader :buffer
@@ -97,7 +97,7 @@ module Plait
         guarded(:read) { attempt_read(deadline) { receive(max, into) } }
       end
 
-      # Reads a message whose length is known, into a String that is reserved once and never grows. Closes the stream when
+      # Reads a message of known length, into a String that is reserved once and never grows. Closes the stream when
       # it is left by an exception.
       # @param count [Integer] bytes
       # @param deadline [Deadline, nil] for all of it
@@ -166,7 +166,7 @@ module Plait
         true
       end
 
-      # Closes it, once. Who waits on it, in another thread or fiber, gets {ConnectionClosed}.
+      # Closes it, once. A thread or fiber that waits on it gets {ConnectionClosed}.
       # @return [void]
       def close
         return if @closed

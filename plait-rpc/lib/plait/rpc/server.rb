@@ -9,10 +9,10 @@ require_relative "server/prefork"
 require_relative "server/shift"
 require_relative "server/switchboard"
 require_relative "../protocols/messagepack_rpc"
-require "plait/io/bell"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/io/server_options"
+require "plait/io/stop_signal"
 require "plait/values/deadline"
 require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
@@ -166,7 +166,7 @@ module Plait
         @handler = handler if Handler === handler # rubocop:disable Style/CaseEquality -- a BasicObject has no is_a?
         @handler ||= Handler.new(handler, methods: methods, errors: errors, extra: extra, on_error: on_error)
         @listeners = []
-        @bell = Io::Bell.new
+        @stop_signal = Io::StopSignal.new
       end
 
       # Opens a socket; connections wait there until {#run}.
@@ -200,7 +200,7 @@ module Plait
         serve
       ensure
         @work&.close
-        @bell.close
+        @stop_signal.close
         @listeners.each(&:close) if @ran
       end
 
@@ -214,7 +214,7 @@ module Plait
       # wait for that. From any thread, fiber or signal handler.
       # @param within [Numeric] seconds
       # @return [void]
-      def stop(within: DRAIN) = @bell.ring(Deadline.after(within))
+      def stop(within: DRAIN) = @stop_signal.stop(Deadline.after(within))
 
       # @return [Hash{Symbol => Integer}] of all processes together
       def statistics = @work&.statistics || {}
@@ -237,14 +237,14 @@ module Plait
         return serve_by_processes if @options.processes?
 
         Plait.run(on: @options.inner, on_error: :collect) do |scope|
-          @work = Shift.new(scope, @options, @handler, @listeners, @bell)
+          @work = Shift.new(scope, @options, @handler, @listeners, @stop_signal)
           @work.run
         end
       end
 
       # In a worker, `statistics` and `stop` concern all of them.
       def serve_by_processes
-        @work = Prefork.new(@options, @handler, @listeners, @bell) { |assignment| @work = @bell = assignment }
+        @work = Prefork.new(@options, @handler, @listeners, @stop_signal) { |member| @work = @stop_signal = member }
         @work.run
       end
     end

@@ -19,8 +19,8 @@ module Plait
 
         What is said in config/plait.rb, or in the file that --config names, counts where no option says something else.
 
-        Ctrl-C or SIGTERM ends it: nothing new is taken, and what was begun is answered; a second one does not wait for that.
-        SIGUSR1 and SIGUSR2 load the app anew and replace the workers, without a failed request; SIGHUP opens the logs anew.
+        Ctrl-C or SIGTERM ends it: nothing new is taken, and running requests are answered; a second one does not wait.
+        SIGUSR1 and SIGUSR2 load the app again and replace the workers, without a failed request; SIGHUP opens the logs again.
         `plait serve status`, `restart` and `stop` do so from elsewhere, by the files of --pidfile and --state.
       TEXT
       ARGUMENTS = (0..1)
@@ -37,7 +37,7 @@ module Plait
         limit: { banner: "N", desc: "requests that run at once in each (default: 4096; on threads 16)" },
         threads: { banner: "MIN:MAX", alias: "-t", desc: "or -t, as Puma has it: --on threads --limit MAX" },
         queue: { banner: "N", desc: "requests that wait for that; further ones are answered 503 (default: 1024)" },
-        drain: { banner: "SECONDS", desc: "at the end, for what was begun (default: 30)" },
+        drain: { banner: "SECONDS", desc: "that running requests have at the end (default: 30)" },
         grace: { banner: "SECONDS", desc: "in which a worker that is replaced answers a last request on each open connection " \
                                           "(default: 5)" },
         pidfile: { banner: "FILE", desc: "that has the number of the process" },
@@ -45,13 +45,13 @@ module Plait
         "access-log": { banner: "FILE", desc: "a line for each request; - is standard output" },
         "log-format": { banner: "NAME", desc: "common, combined or json (default: common)" },
         metrics: { banner: "URL", desc: "where Prometheus finds /metrics, such as tcp://127.0.0.1:9394" },
-        blocking: { banner: "SECONDS", desc: "tell, and count, which requests hold up the loop of fibers for longer" },
+        blocking: { banner: "SECONDS", desc: "report, and count, requests that hold up the loop of fibers for longer" },
         environment: { banner: "NAME", alias: "-e", desc: "or -e: for RACK_ENV, and RAILS_ENV where that is not set" },
         directory: { banner: "FOLDER", alias: "--dir", desc: "to go to first" },
         json: { type: :boolean, desc: "print the status as JSON, for a program" },
         daemon: { type: :boolean, alias: "-d", instead: "nothing goes to the background here: a service manager does that, see " \
                                                         "guides/deploying.md" },
-        quiet: { type: :boolean, alias: "-q", instead: "requests are told only with --access-log" },
+        quiet: { type: :boolean, alias: "-q", instead: "requests are logged only with --access-log" },
         "log-requests": { type: :boolean, alias: "-v", instead: "here it is --access-log -" },
         preload: { type: :boolean, instead: "it is so anyhow; preload_app! false in config/plait.rb ends that" },
         "control-url": { instead: "here it is --state FILE, and plait serve status, restart and stop" }
@@ -85,7 +85,7 @@ module Plait
 
       def order(name)
         require_relative "../cli/serve/operator"
-        configuration = Service.new(nil, options, terminal).configuration(notice: ->(_) {}) # who serves has told it
+        configuration = Service.new(nil, options, terminal).configuration(notice: ->(_) {}) # the serving process has reported it
         Operator.new(configuration, terminal, json: options["json"]).public_send(name)
       end
     end

@@ -83,7 +83,7 @@ module Plait
       # @return [void]
       def flush = (write unless @begun)
 
-      # Of a file that has grown since its Content-Length was told, as much as was told. One without a size, as below /proc, may
+      # Of a file that has grown since its Content-Length was read, that many bytes. One without a size, as below /proc, may
       # have something in it.
       # @param file [File] which it closes
       # @return [void]
@@ -258,7 +258,7 @@ module Plait
         ["transfer-encoding", coding] if coding && @framing != :none && !tunnel? && !coding.casecmp?("identity")
       end
 
-      # Who names other protocols says so here too (RFC 9110 section 7.8).
+      # An answer that names other protocols says so here, too (RFC 9110 section 7.8).
       def connection_field
         words = []
         words << "close" unless @persistent

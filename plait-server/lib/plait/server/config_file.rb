@@ -24,8 +24,8 @@ module Plait
 
       # The one reader of settings: of the file, and of options of a command line, which say the same words.
       # @param path [String, nil] nil: there is no file
-      # @param orders [Array<Array(String, Symbol, Object)>] origin for messages, word, arguments; they replace those of the file
-      # @param notice [#call] told what has no meaning here
+      # @param orders [Array<Array(String, Symbol, Object)>] origin for messages, word, arguments; they replace words of the file
+      # @param notice [#call] called with a line for each word without a meaning here
       # @return [Hash{Symbol => Object}] for {Configuration.of}
       # @raise [UsageError] with the line, or the origin
       def self.read(path, orders = [], notice: ->(_) {}) = new(path, notice).__send__(:read, orders)
@@ -46,7 +46,7 @@ module Plait
       # @return [void]
       def rackup(path) = @settings[:rackup] = text(:rackup, path)
 
-      # @param path [String] to go to first; a symbolic link is followed anew whenever the workers are replaced
+      # @param path [String] to go to first; a symbolic link is followed again whenever the workers are replaced
       # @return [void]
       def directory(path) = @settings[:directory] = text(:directory, path)
 
@@ -62,7 +62,7 @@ module Plait
         @settings[:workers] = number
       end
 
-      # Whether the app is loaded once, before the workers are begun, which then share its memory; else in each of them.
+      # Whether the app is loaded once, before the workers start and share its memory; else in each of them.
       # @return [void]
       def preload_app!(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
         @settings[:preload] = answer(:preload_app!, value)
@@ -72,7 +72,7 @@ module Plait
       # @return [void]
       def worker_memory(amount) = @settings[:worker_memory] = bytes(:worker_memory, amount)
 
-      # Called once, with the app loaded, before the first worker is begun.
+      # Called once, with the app loaded, before the first worker starts.
       # @return [void]
       def before_fork(&block) = @settings[:before_fork] << hook(:before_fork, block)
 
@@ -96,7 +96,7 @@ module Plait
       # @return [void]
       def worker_timeout(number) = @settings[:worker_timeout] = seconds(:worker_timeout, number)
 
-      # @param number [Numeric] seconds, at the end, for requests that were begun
+      # @param number [Numeric] seconds, at the end, for running requests
       # @return [void]
       def drain(number) = @settings[:drain] = time(:drain, number)
       alias worker_shutdown_timeout drain
@@ -171,7 +171,7 @@ module Plait
       end
 
       # As Puma has it: so many threads in each process; fibers, where {#on} says so.
-      # @param least [Integer, String] of no meaning here: threads are begun when they are needed
+      # @param least [Integer, String] of no meaning here: threads start when they are needed
       # @param most [Integer, String]
       # @return [void]
       def threads(least, most = least)
@@ -240,7 +240,7 @@ module Plait
         @settings[:metrics] = place&.to_s
       end
 
-      # @param number [Numeric] seconds for which a request may hold up the loop of fibers before that is told
+      # @param number [Numeric] seconds for which a request may hold up the loop of fibers before that is reported
       # @return [void]
       def blocking(number) = @settings[:blocking] = seconds(:blocking, number)
 

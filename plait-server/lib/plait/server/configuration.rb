@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "workers/plan"
+require "plait/io/workers/plan"
 require "plait/values/errors"
 
 module Plait
   class Server
-    # All that is said about how an app is to be served: in a file (see {ConfigFile}), on the command line, or not at all.
+    # How to serve an app: settings of a file (see {ConfigFile}), of the command line, and defaults.
     Configuration = Struct.new(
       :rackup, :directory, :environment, :binds, :reuse_port, :workers, :preload, :worker_memory, :before_fork, :on_boot,
       :on_shutdown, :boot_timeout, :worker_timeout, :grace, :drain, :on, :limit, :queue, :early_hints, :server, :pidfile, :state,
@@ -36,7 +36,7 @@ module Plait
       # More workers than that are a slip of the finger, which would use up the machine.
       MOST_WORKERS = 1024
 
-      # @param settings [Array<Hash>] each of which is worth more than those before it
+      # @param settings [Array<Hash>] each of which overrides the ones before
       # @return [Configuration]
       def self.of(*settings)
         defaults = DEFAULTS.transform_values { |value| value.frozen? ? value : value.dup }
@@ -58,23 +58,23 @@ module Plait
       # @return [Hash{Symbol => Object}] what is the master's
       def masters = to_h.slice(*MASTERS.keys)
 
-      # @param before [Hash{Symbol => Object}] {#masters} with which the server was begun
+      # @param before [Hash{Symbol => Object}] {#masters} with which the server started
       # @return [Array<String>] words that say something else now, which count from its next start on
       def unheeded(before) = MASTERS.filter_map { |name, word| word if self[name] != before[name] }.uniq
 
       # @return [Array<String>]
       def places = binds.empty? ? [BIND] : binds
 
-      # @return [Hash{Symbol => Object}] for {Server#initialize}, without those of workers
+      # @return [Hash{Symbol => Object}] for {Server#initialize}, without options of workers
       def options
         { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking }.compact.merge(server)
       end
 
       # @param notice [#call]
-      # @return [Workers::Plan] of the workers that call the app
+      # @return [Io::Workers::Plan] of the workers that call the app
       def plan(notice)
-        Workers::Plan.of(before_fork: before_fork, on_boot: on_boot, on_shutdown: on_shutdown, memory: worker_memory,
-                         patience: boot_timeout, silence: worker_timeout, grace: grace, drain: drain, notice: notice)
+        Io::Workers::Plan.of(before_fork: before_fork, on_boot: on_boot, on_shutdown: on_shutdown, memory: worker_memory,
+                             patience: boot_timeout, silence: worker_timeout, grace: grace, drain: drain, notice: notice)
       end
     end
   end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "stray"
-require "plait/native"
+require_relative "native_core"
 require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
@@ -71,7 +70,7 @@ module Plait
           generation = Native.fork_generation
           with_whole_body(@app.call(env))
         ensure
-          Stray.end unless generation == Native.fork_generation
+          OrphanedFork.end unless process == Process.pid
         end
 
         # The body is read and closed on the thread that called the app, since it may hold locks or connections of that thread.

@@ -5,8 +5,8 @@ require_relative "logs"
 require_relative "sockets"
 require_relative "surroundings"
 require_relative "watch"
-require_relative "workers/life"
-require_relative "workers/plan"
+require "plait/io/workers/life"
+require "plait/io/workers/plan"
 require "plait/values/errors"
 # The last: they would load what is loaded here when they are asked for.
 require_relative "../server"
@@ -50,15 +50,15 @@ module Plait
     # An app as it was loaded once, with the server for it. Each restart of a {Master} makes another one, in another process: at
     # first that is a fork of the master, and later another program, see {Handover}.
     class Generation
-      # Serves in the place of {Master#run}, for another master that has begun this program. Does not return.
+      # Serves in the place of {Master#run}, for the master that has started this program. Does not return.
       # @param configuration [Configuration] as it is now
       # @param order [Hash] see {Handover.received}
       # @param notice [#call]
       def self.succeed(configuration, order, notice)
         logs = nil
-        plan = Workers::Plan.of(name: Workers::Plan::APP, drain: configuration.drain, notice: notice,
-                                on_reopen: [-> { logs&.reopen }])
-        Workers::Life.new(0, order[:link], plan).live do |life|
+        plan = Io::Workers::Plan.of(name: Io::Workers::Plan::APP, drain: configuration.drain, notice: notice,
+                                    on_reopen: [-> { logs&.reopen }])
+        Io::Workers::Life.new(0, order[:link], plan).live do |life|
           folder = Surroundings.enter(configuration)
           logs = Logs.new(configuration, folder)
           generation = new(configuration, Sockets.of(order[:sockets]), logs, notice)
@@ -71,7 +71,7 @@ module Plait
       # @param configuration [Configuration]
       # @param sockets [Sockets]
       # @param logs [Logs]
-      # @param notice [#call] is told, in a line, what people should know
+      # @param notice [#call] called with a line for the operator
       def initialize(configuration, sockets, logs, notice)
         @configuration = configuration
         @sockets = sockets
@@ -79,7 +79,7 @@ module Plait
         @notice = notice
       end
 
-      # @param before [Hash] settings with which the master was begun
+      # @param before [Hash] settings of the master
       # @return [void]
       def tell(before)
         @sockets.warnings.each { |line| @notice.call(line) }
@@ -88,7 +88,7 @@ module Plait
       end
 
       # Serves, in a process of its own.
-      # @param life [Workers::Life]
+      # @param life [Io::Workers::Life]
       # @param folder [String]
       # @param count [Integer] of workers
       # @return [void]
@@ -100,7 +100,7 @@ module Plait
       end
 
       # @param count [Integer] of workers; 0: this process serves
-      # @param life [Workers::Life, nil] of this process
+      # @param life [Io::Workers::Life, nil] of this process
       # @return [Server] with the app loaded, that listens
       # @raise [UsageError] for an app that can't be loaded
       def server(count, life: nil)

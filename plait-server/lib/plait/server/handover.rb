@@ -2,15 +2,15 @@
 
 require "io/wait"
 require "socket"
-require_relative "workers/worker"
 require "plait/io/native"
+require "plait/io/workers/worker"
 
 module Plait
   class Server
     # How a process that was forked from a master becomes the process with the app as it is now, with its gems, its Plait and its
-    # Ruby, which the master may not have: by exec, as the server was begun, and with the sockets of the master.
+    # Ruby, which the master may not have: by exec of the same command, with the sockets of the master.
     class Handover
-      # Tells the new program what it is given.
+      # Carries the order to the new program.
       VARIABLE = "PLAIT_SERVE_HANDOVER"
       ERRORS = 2
       # What the new program says on its standard error when it can tell the master by itself.
@@ -25,7 +25,7 @@ module Plait
         text = env.delete(VARIABLE) or return
         order = Marshal.load(text.unpack1("m0")) # rubocop:disable Security/MarshalLoad -- from our own master
         socket = UNIXSocket.for_fd(order[:link]).tap { |link| link.close_on_exec = true }
-        { **order, link: Workers::Link.new(socket) }
+        { **order, link: Io::Workers::Link.new(socket) }
       end
 
       # The new program can tell the master by itself from now on.
@@ -36,17 +36,17 @@ module Plait
         IO.open(order[:stderr], "w") { |stderr| NativeServer.redirect(ERRORS, stderr.fileno) }
       end
 
-      # @param folder [String] in which the server was begun, by the name behind which a deployment may put another one
+      # @param folder [String] in which the server started, by the name behind which a deployment may put another one
       def initialize(folder)
         @folder = folder
         @arguments = ARGV.dup
       end
 
       # Does not return.
-      # @param link [Workers::Link] to the master
+      # @param link [Io::Workers::Link] to the master
       # @param sockets [Sockets]
       # @param order [Hash] what else the new program is to know
-      # @raise [SystemCallError] it can't be begun
+      # @raise [SystemCallError] it can't start
       def exec(link, sockets, **order)
         stderr = IO.for_fd(ERRORS, "w", autoclose: false).dup
         order = { link: link.number, sockets: sockets.handed_over, stderr: stderr.fileno, **order }

@@ -7,15 +7,15 @@ module Plait
   class Server
     # Which requests run on the thread pool. A request runs in its fiber as long as it waits there. What has held the loop
     # for long without a single wait gains nothing from a fiber and costs all the others: after two such requests in a row
-    # those like it are run on the pool, until one of them is quick there. Alike are requests with the same method and the
-    # same first segment of the path.
+    # requests like them run on the pool, until one is quick there. Alike are requests with the same method and the same
+    # first segment of the path.
     #
     # The core (plait-io/ext/plait_io/server/rb_server_hybrid.c) asks only after a slow request: a quick one costs nothing.
     class Hybrid
       # Seconds below which a request on the pool is quick.
       QUICK = 0.01
       ENOUGH = 2
-      # Kinds of requests that are told apart; clients can make up any number.
+      # Kinds of requests counted apart; clients can make up any number.
       KINDS = 1024
 
       def initialize

@@ -35,7 +35,7 @@ module Plait
         @before.clear
       end
 
-      # Until then what is printed goes where it would go without these files: why there is no server is for who has begun it.
+      # Until then output goes to the terminal, where the operator sees why there is no server.
       # @return [void]
       def give_back
         @before.each { |stream, before| turn(stream, before) }
@@ -77,10 +77,10 @@ module Plait
 
       # IO#reopen would raise in a thread that prints just now, and buffer what is printed in that moment: that and all that
       # comes after it would be in no file until there are 8 KB. By the path it would have closed the stream, too, when it
-      # can't open it (freopen(3)), and whoever connects next would get its number, and then what is printed.
+      # can't open it (freopen(3)), and the next connection would get its number, and the output.
       def turn(stream, file) = NativeServer.redirect(stream.fileno, file.fileno)
 
-      def complain(path, reason) = warn("plait: the log #{path} can't be opened anew: #{reason}; it goes on as it was")
+      def complain(path, reason) = warn("plait: the log #{path} can't be opened again: #{reason}; it goes on as it was")
 
       def check(configuration)
         return if configuration.access_log || configuration.log_format.nil?

@@ -11,11 +11,9 @@ require_relative "pid_file"
 require_relative "service_manager"
 require_relative "sockets"
 require_relative "state_file"
-require_relative "stray"
 require_relative "surroundings"
-require_relative "workers"
-require "plait/io/bell"
-require "plait/native"
+require "plait/io/stop_signal"
+require "plait/io/workers"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/system_reason"
@@ -23,11 +21,11 @@ require "plait/version"
 
 module Plait
   class Server
-    # A server as an operator has it: sockets, signals, files, and the app in a process of its own, which has begun the workers.
+    # A server as an operator has it: sockets, signals, files, and the app in a process of its own, the parent of the workers.
     # The master itself never loads the app: so it can have it loaded again, while the old one serves, and let that be the answer
     # when this fails.
     #
-    # - SIGTERM, SIGINT: end; what was begun is answered. A second one: at once
+    # - SIGTERM, SIGINT: end, after running requests are answered. A second one: at once
     # - SIGUSR1, SIGUSR2: load the app again and replace all workers, without a failed request
     # - SIGHUP: open the logs again; without any, as SIGTERM
     class Master
@@ -36,18 +34,18 @@ module Plait
       HOOKS = { before_fork: "before_fork", on_boot: "on_worker_boot", on_shutdown: "on_worker_shutdown" }.freeze
       # Seconds that the process with the app has to end its workers first.
       SLACK = 1.5
-      # Before anything was told.
+      # Before the first report.
       NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
 
       # @param configuration [Configuration]
-      # @param notice [#call] is told, in a line, what people should know
+      # @param notice [#call] called with a line for the operator
       def initialize(configuration, notice:)
         NativeCore.check
-        Options.build(configuration.options) # what is wrong with them is said before anything is begun
+        Options.build(configuration.options) # wrong options are reported before anything starts
         @configuration = configuration
         @notice = notice
         @count = configuration.worker_count
-        @bell = Io::Bell.new
+        @stop_signal = Io::StopSignal.new
         @manager = ServiceManager.new { @duty.nil? || @duty.report[:standstill].nil? }
         @phase = "boot"
         @since = Time.now.to_i
@@ -74,7 +72,7 @@ module Plait
       rescue StandardError
         raise if @generation == Native.fork_generation
 
-        raise UsageError, Stray::MESSAGE
+        raise UsageError, Io::Workers::Life::ORPHAN
       ensure
         clear_up if @generation == Native.fork_generation
       end
@@ -115,7 +113,7 @@ module Plait
 
       def tell_of_idle_hooks
         idle = HOOKS.select { |name, _| @configuration[name].any? }.values
-        @notice.call("without workers there is nobody to call #{idle.join(", ")} for (see --workers)") if idle.any?
+        @notice.call("without workers #{idle.join(", ")} are not called (see --workers)") if idle.any?
       end
 
       # The app is code of others, which may never come back: a signal ends that, too.
@@ -131,7 +129,7 @@ module Plait
       def telling_of_slowness
         teller = Thread.new do
           sleep(@configuration.boot_timeout)
-          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: nobody is served")
+          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: no request is served")
         end
         yield
       ensure
@@ -139,10 +137,12 @@ module Plait
       end
 
       def supervise(&on_ready)
-        plan = Workers::Plan.of(name: Workers::Plan::APP, patience: @configuration.boot_timeout, slack: SLACK,
-                                grace: @configuration.grace, drain: @configuration.drain, notice: @notice,
-                                silence: Float::INFINITY, on_reopen: [@logs.method(:reopen)], on_end: [@sockets.method(:close)])
-        @workers = Workers.new(1, @bell, plan) { |life| @served ? hand_over(life) : be_parent(life) }
+        plan = Io::Workers::Plan.of(
+          name: Io::Workers::Plan::APP, patience: @configuration.boot_timeout, slack: SLACK, grace: @configuration.grace,
+          drain: @configuration.drain, notice: @notice, silence: Float::INFINITY, on_reopen: [@logs.method(:reopen)],
+          on_end: [@sockets.method(:close)]
+        )
+        @workers = Io::Workers.new(1, @stop_signal, plan) { |life| @served ? hand_over(life) : be_parent(life) }
         @workers.run { serving(&on_ready) }
       end
 
@@ -167,13 +167,13 @@ module Plait
         yield @sockets.endpoints
       end
 
-      # ---- in the place of a Workers::Life, where this process serves ----
+      # ---- in the place of an Io::Workers::Life, where this process serves ----
 
       public
 
-      # @return [Io::Bell]
+      # @return [Io::StopSignal]
       # @api private
-      attr_reader :bell
+      attr_reader :stop_signal
 
       # @return [Integer]
       # @api private
@@ -200,7 +200,7 @@ module Plait
 
       # The second time at once.
       def stop
-        @bell.ring(Deadline.after(@stopping ? 0 : @configuration.drain))
+        @stop_signal.stop(Deadline.after(@stopping ? 0 : @configuration.drain))
         @manager.stopping unless @stopping
         @phase = "stopping"
         @stopping = true
@@ -208,7 +208,7 @@ module Plait
       end
 
       def restart
-        return later("this process serves alone: there is nobody to replace (see --workers)") unless @workers
+        return later("this process serves alone: there are no workers to replace (see --workers)") unless @workers
 
         @manager.reloading(@workers)
         @workers.restart

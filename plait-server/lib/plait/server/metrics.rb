@@ -11,7 +11,7 @@ module Plait
     # What a server and its workers have counted, as Prometheus reads it: a Rack app for GET /metrics.
     class Metrics
       # @param kernel [Kernel]
-      # @yieldreturn [Hash] as {Workers#report}
+      # @yieldreturn [Hash] as {Io::Workers#report}
       def initialize(kernel = Kernel.new, &report)
         @kernel = kernel
         @report = report
@@ -28,7 +28,7 @@ module Plait
       # @return [String]
       def text = Exposition.new(@report.call, @kernel.figures).text
 
-      # What is told of a server, and by which names.
+      # The metrics of a server, by name.
       class Exposition
         # What a process counts => its name here, and what it is.
         COUNTERS = {
@@ -63,7 +63,7 @@ module Plait
           queueing: ["plait_request_queue_seconds", "Seconds that complete requests have waited for their turn."]
         }.freeze
 
-        # @param report [Hash] as {Workers#report}
+        # @param report [Hash] as {Io::Workers#report}
         # @param kernel [Hash{Symbol => Integer}]
         def initialize(report, kernel)
           @counters = report.fetch(:counters)
@@ -142,7 +142,7 @@ module Plait
     # Where {Metrics} can be asked for: a small server beside the app's, which answers also when the app's does not.
     class MetricsEndpoint
       # @param place [String] see {Place}
-      # @yieldreturn [Hash] as {Workers#report}
+      # @yieldreturn [Hash] as {Io::Workers#report}
       # @raise [ListenError, UsageError]
       def initialize(place, &report)
         @listener = Place.new(place).open

@@ -2,6 +2,7 @@
 
 require "socket"
 require "plait/io/native"
+require "plait/io/workers/life"
 require "plait/values/errors"
 
 module Plait
@@ -94,6 +95,21 @@ module Plait
       def closed? = false
     end
 
+    # A process that came back from a `fork` in a request, with all sockets of its parent: it must not serve.
+    module OrphanedFork
+      # Ends this process; nothing of the parent's is run.
+      # @param error [Exception, nil] by which it came back; a SystemExit means to end, and is no reason for a message
+      # @return [void]
+      def self.end(error = nil)
+        Process.exit!(error.status) if error.is_a?(SystemExit)
+
+        warn("plait: process #{Process.pid}: #{Io::Workers::Life::ORPHAN}")
+        $stderr.flush
+      ensure
+        Process.exit!(1)
+      end
+    end
+
     NativeServer.define_core(self) if Native.available? && Plait.const_defined?(:NativeServer)
 
     # The connections of a server and its workers, in C: rb_server.c.
@@ -110,7 +126,7 @@ module Plait
     # - `sweep`: ends what takes too long; to be called now and then
     # - `retire`: takes no new connections, and closes each of the others after its next request
     # - `drain`: takes nothing new; `halt`: the workers leave; `close`: closes what is left
-    # - `unfinished`: how many requests were begun and are not answered
+    # - `unfinished`: how many requests have no answer yet
     # - `statistics`: a Hash of counts
     class NativeCore
       # @return [void]
@@ -123,6 +139,6 @@ module Plait
 
       def inspect = "#<#{self.class}>"
     end
-    private_constant :NoInput, :Exchange, :NativeCore, *(constants & %i[Aside])
+    private_constant :NoInput, :OrphanedFork, :Exchange, :NativeCore, *(constants & %i[Aside])
   end
 end

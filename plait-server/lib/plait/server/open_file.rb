@@ -16,7 +16,7 @@ module Plait
         return at_once(path) unless Fiber.current_scheduler
 
         number = NativeServer.open_known(path)
-        number ? File.for_fd(number, "rb") : new(path).aside
+        number ? File.for_fd(number, "rb") : new(path).offloaded
       end
 
       # The caller waits for the disk.
@@ -27,9 +27,9 @@ module Plait
         @path = path
       end
 
-      # The fiber may be ended meanwhile: who comes last of it and the thread closes the file.
+      # The fiber may be ended meanwhile: the fiber or the thread, whichever is last, closes the file.
       # @return [File, nil]
-      def aside
+      def offloaded
         Plait.offload { open }
         taken = true
         @file

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "tmpdir"
-require_relative "workers/plan"
 require "plait/io/server_options"
+require "plait/io/workers/plan"
 require "plait/protocols/http1"
 require "plait/values/errors"
 
@@ -35,7 +35,7 @@ module Plait
         self.limit ||= LIMITS.fetch(on)
         self.connections ||= descriptors
         self.folder ||= Dir.tmpdir
-        self.plan = Workers::Plan.of(**plan) if plan.is_a?(Hash)
+        self.plan = Io::Workers::Plan.of(**plan) if plan.is_a?(Hash)
         self.limits = limits_as(Protocols::HTTP1::Limits)
         self
       end

@@ -38,7 +38,7 @@ module Plait
         raise UsageError, "the PID file #{path} can't be written: #{SystemReason.of(e)}"
       end
 
-      # To be called in forks: who has the file is the one that has opened it.
+      # To be called in forks: the file belongs to the process that opened it.
       # @return [void]
       def close = @file.close
 

@@ -17,14 +17,14 @@ module Plait
                 "verify_mode" => "of clients", "backlog" => "connections that wait to be accepted",
                 "mode" => "the permissions of the socket's file, octal",
                 "umask" => "those that the socket's file shall not have, octal" }.freeze
-      # Those of ssl:// only.
+      # Words of ssl:// only.
       TLS_WORDS = %w[cert key ca verify_mode].freeze
-      # How those look that are numbers.
+      # Words that are numbers, with their form.
       NUMBERS = { "backlog" => /\A[1-9]\d{0,8}\z/, "mode" => /\A[0-7]{1,4}\z/, "umask" => /\A[0-7]{1,4}\z/ }.freeze
       VERIFY = { "none" => nil, "peer" => :optional, "force_peer" => :required }.freeze
       FORM = "ssl://HOST:PORT?cert=FILE&key=FILE"
       FORMS = "tcp://HOST:PORT, unix:///PATH or #{FORM}".freeze
-      # Days before the end of a certificate from which on it is told.
+      # Days before the end of a certificate from which on it is reported.
       SOON = 7
       # What a place may begin with; tls as other parts of the gem have it.
       SCHEMES = %w[tcp unix ssl tls].freeze

@@ -2,7 +2,6 @@
 
 require_relative "answer"
 require_relative "open_file"
-require_relative "stray"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/state"
 require "plait/values/errors"
@@ -14,7 +13,7 @@ module Plait
     module Signals
       class << self
         # @param error [SignalException] raised in the main thread
-        # @return [Boolean] whether it was a signal, and not the app, as far as that can be told
+        # @return [Boolean] whether a signal raised it, and not the app, as far as Ruby says
         def sent?(error)
           return false if error.is_a?(Interrupt) && !error.message.empty? # Ruby gives one of its own no message
 
@@ -23,7 +22,7 @@ module Plait
 
         private
 
-        # What handles a signal is told only to who changes it. One that comes just then is sent again.
+        # Ruby names a signal's handler only when it is replaced. A signal that comes just then is sent again.
         def unhandled?(number)
           came = false
           before = trap(number) { came = true }
@@ -197,7 +196,7 @@ module Plait
         return hijack if hijack || !answer.switching?
         return body if body.respond_to?(:call)
 
-        raise LocalProtocolError, "an answer of 101 needs somebody to take the connection: a rack.hijack, or a body with call"
+        raise LocalProtocolError, "an answer of 101 needs a rack.hijack, or a body with call, for the connection"
       end
     end
     private_constant :Tunnel, :Signals, :Reply

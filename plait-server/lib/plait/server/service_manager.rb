@@ -4,7 +4,7 @@ require "plait/io/listener"
 
 module Plait
   class Server
-    # What systemd, or another service manager, is told of a server (sd_notify(3)): when it serves, loads the app anew and ends,
+    # Reports to systemd, or another service manager (sd_notify(3)), when a server serves, loads the app again and ends,
     # and again and again that it is alive, where WATCHDOG_USEC asks for that.
     class ServiceManager
       # Seconds between two looks whether a restart is over.
@@ -29,7 +29,7 @@ module Plait
       # @return [void]
       def stopping = tell("STOPPING=1")
 
-      # @param workers [Workers] which are about to be replaced, or not, when that fails
+      # @param workers [Io::Workers] which are about to be replaced, or not, when that fails
       # @return [void]
       def reloading(workers)
         return unless @env["NOTIFY_SOCKET"]

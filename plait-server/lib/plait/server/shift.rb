@@ -41,11 +41,11 @@ module Plait
       # @param app [#call]
       # @param options [Options]
       # @param listeners [Array<Io::Listener>]
-      # @param bell [Io::Bell] rings when it shall end
+      # @param stop_signal [Io::StopSignal] ends it
       # @param index [Integer, nil] of this process among the workers
-      def initialize(scope, app, options, listeners, bell, index: nil)
+      def initialize(scope, app, options, listeners, stop_signal, index: nil)
         @scope = scope
-        @bell = bell
+        @stop_signal = stop_signal
         @listeners = listeners
         app = EarlyHints.offer(app) if options.early_hints
         app = options.watch.over(app) if options.watch
@@ -59,14 +59,14 @@ module Plait
         listeners.each { |listener| admit_from(listener, options) }
       end
 
-      # Serves until the bell rings, and then until all is answered or the time for that is up.
+      # Serves until the stop signal is set, and then until all is answered or the time for that is up.
       # @return [void]
       # @raise [Exception] that ended it
       def run
         look_after_loop unless @options.on == :threads
         @core.begin
         @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
-        @bell.meanwhile(SWEEP) { sweep }
+        @stop_signal.meanwhile(SWEEP) { sweep }
         drain
         raise @failure if @failure
       ensure
@@ -79,16 +79,16 @@ module Plait
       end
 
       # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
-      # when none is left, or after these seconds; then the bell rings. From another thread.
+      # when none is left, or after these seconds; then the stop signal is set. From another thread.
       # @param grace [Numeric] seconds
-      # @param drain [Numeric] seconds for what was begun then
+      # @param drain [Numeric] seconds for running requests then
       # @return [void]
       def retire(grace, drain)
         @entrances.each(&:close)
         @core.retire
         deadline = Deadline.after(grace)
-        sleep(LOOK) until (empty? && @entrances.none?(&:arriving?)) || deadline.expired? || @bell.rung?
-        @bell.ring(Deadline.after(drain))
+        sleep(LOOK) until (empty? && @entrances.none?(&:arriving?)) || deadline.expired? || @stop_signal.stopped?
+        @stop_signal.stop(Deadline.after(drain))
       end
 
       # Closes what is left, once no worker runs.
@@ -101,7 +101,7 @@ module Plait
       # @return [Hash{Symbol => Integer}] `cut:`, requests that were not ended in time when it ended
       def statistics = @core.statistics.merge!(cut: @cut)
 
-      # @return [Hash] `counters:`, `gauges:` and `workers:`, see {Workers#report}; `standstill:`, see {Standstill#report}
+      # @return [Hash] `counters:`, `gauges:` and `workers:`, see {Io::Workers#report}; `standstill:`, see {Standstill#report}
       def report
         figures = statistics
         gauges = figures.slice(*GAUGES).merge(memory: memory)
@@ -172,17 +172,16 @@ module Plait
           yield unless @over
         rescue StandardError => e
           @failure ||= e
-          @bell.ring(Deadline.after(0))
+          @stop_signal.stop(Deadline.after(0))
         end
       end
 
-      # Who connects from now on is refused at once, and not left to wait in the kernel. The bell may be rung again meanwhile:
-      # then there is less time.
+      # New connections are refused at once, and do not wait in the kernel. A second stop meanwhile leaves less time.
       def drain
         @entrances.each(&:close)
         @core.drain
         @listeners.each(&:close)
-        until empty? || @bell.deadline.expired?
+        until empty? || @stop_signal.deadline.expired?
           sleep(LOOK)
           @core.sweep
         end

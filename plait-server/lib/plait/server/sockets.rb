@@ -7,7 +7,7 @@ require "plait/io/listener"
 module Plait
   class Server
     # All sockets that a configuration wants: inherited from a service manager as far as it has opened them, else opened here,
-    # before anything is loaded or begun. Those opened here refuse connections until the app is loaded: see {#listen}.
+    # before the app is loaded. Sockets opened here refuse connections until the app is loaded: see {#listen}.
     class Sockets
       # Where neither the place nor the kernel says less.
       BACKLOG = 4096
@@ -32,15 +32,15 @@ module Plait
       # @raise [UsageError]
       def self.of(handed_over) = allocate.tap { |sockets| sockets.send(:adopt, handed_over) }
 
-      # @return [Array<Array(Integer, Integer, String)>] descriptors, each with the worker whose alone it is, and its place
+      # @return [Array<Array(Integer, Integer, String)>] descriptors, each with its only worker, and its place
       def handed_over = @opened.map { |listener, worker, place| [listener.io.fileno, worker, place&.text] }
 
       # @yieldparam listener [Io::Listener]
-      # @yieldparam worker [Integer, nil] whose alone it is
+      # @yieldparam worker [Integer, nil] the only one that accepts there
       # @return [void]
       def each(&block) = @opened.each { |listener, worker| block.call(listener, worker) }
 
-      # The app is loaded: from now on who connects is served. In whichever process; it holds for all that have the sockets.
+      # The app is loaded: from now on connections are accepted, in all processes that have the sockets.
       # @return [void]
       # @raise [ListenError]
       def listen = @late.each(&:listen)

@@ -10,7 +10,7 @@ module Plait
     class Standstill
       # Seconds between two signs of life at most.
       LOOK = 1
-      # Seconds after which it is told, where `blocking:` says nothing else.
+      # Seconds after which it is reported, by default.
       LONG = 1
       # Lines of the backtrace.
       LINES = 30

@@ -13,15 +13,15 @@ module Plait
     class Watch
       # Of an app that has raised.
       FAILED = 500
-      # Routes that are told apart; clients can make up any number.
+      # Routes counted apart; clients can make up any number.
       ROUTES = 200
-      # Seconds in which a route that blocks the loop is told of once.
+      # Seconds in which a route that blocks the loop is reported once.
       PAUSE = 60
       # The request of a fiber, where other threads can see it.
       CURRENT = :plait_request
 
       # @param log [AccessLog, nil]
-      # @param notice [#call] is told, in a line, what people should know
+      # @param notice [#call] called with a line for the operator
       # @param gvl [Gvl]
       def initialize(log: nil, notice: ->(_) {}, gvl: Gvl.new)
         @log = log

@@ -10,16 +10,16 @@ require "plait/values/errors"
 
 module Rackup
   module Handler
-    # `rackup -s plait`, with `-O on=threads`, `-O limit=32` and more, see {valid_options}. Ctrl-C and SIGTERM end it: what was
-    # begun is answered; a second one ends it at once.
+    # `rackup -s plait`, with `-O on=threads`, `-O limit=32` and more, see {valid_options}. Ctrl-C and SIGTERM end it after
+    # running requests are answered; a second one ends it at once.
     module Plait
       # Options that are words of a config/plait.rb.
       WORDS = %i[on limit queue workers drain early_hints].freeze
       # As text.
       ANSWERS = { "true" => true, "false" => false }.freeze
-      # Seconds, at the end, for what was begun, where nothing is said.
+      # Seconds that running requests have at the end, by default.
       DRAIN = ::Plait::Server::DRAIN
-      # What the shell is told, as by `plait serve`: sysexits.h's EX_UNAVAILABLE, where it is not the caller's mistake.
+      # The exit status, as of `plait serve`: sysexits.h's EX_UNAVAILABLE, where it is not the caller's mistake.
       MISUSED = 2
       UNAVAILABLE = 69
       PORT = "9292"
@@ -28,13 +28,13 @@ module Rackup
       NOTICE = ->(line) { warn("plait: #{line}") }
       # Of a config/plait.rb: the app, its folder and its environment are rackup's here, and there is no master.
       UNHEEDED = %i[rackup directory environment preload reuse_port pidfile state access_log metrics stdout stderr].freeze
-      # What Rackup::Server passes on: then it is a command that has begun this, and not a program.
+      # What Rackup::Server passes on: a command has started this then, not a program.
       COMMAND = %i[config environment].freeze
 
       class << self
         # Serves until a signal ends it. In the command rackup what is wrong is one sentence, and an exit status.
         # @param app [#call]
-        # @param options [Hash] :Host, :Port, and those of {valid_options}; what they don't say may stand in config/plait.rb
+        # @param options [Hash] :Host, :Port, and {valid_options}; config/plait.rb may name others
         # @yieldparam server [::Plait::Server] before it begins
         # @return [void]
         # @raise [::Plait::UsageError, ::Plait::ListenError]
@@ -59,7 +59,7 @@ module Rackup
           { "on=MECHANISM" => "threads, fibers or hybrid (default: hybrid)", "limit=N" => "requests that run at once",
             "queue=N" => "requests that wait for that; further ones are answered 503",
             "workers=N" => "processes that serve (default: this one does)",
-            "drain=SECONDS" => "at the end, for what was begun (default: #{DRAIN})",
+            "drain=SECONDS" => "that running requests have at the end (default: #{DRAIN})",
             "early_hints=true" => "offer apps rack.early_hints" }
         end
 
@@ -128,7 +128,7 @@ module Rackup
           "tcp://#{host}:#{options[:Port] || PORT}"
         end
 
-        # Where nobody has another way to end it.
+        # Where there is no other way to end it.
         def ending_by_sigterm
           before = trap(:TERM) { shutdown }
           trap(:TERM, before) if before.respond_to?(:call)

@@ -157,7 +157,7 @@ module Plait
 
         private
 
-        # Looks a second time before anybody waits.
+        # Looks a second time before it waits.
         def begin_natively
           errno = NativeConnect.begin(@socket, @sockaddr) or return false
           return true if errno.zero?

@@ -61,7 +61,7 @@ module Plait
           end
         end
 
-        # Nobody can connect before listen(2), so that the permissions are never wider than asked for.
+        # No peer can connect before listen(2), so the permissions are never wider than asked for.
         def listen_unix(backlog)
           remove_dead_file
           socket(Socket::AF_UNIX) do |socket|

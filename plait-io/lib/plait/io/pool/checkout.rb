@@ -119,10 +119,10 @@ module Plait
         # @param count [Integer] places that are free from now on
         def leave_places(count = 1) = @places -= count
 
-        # No checkout waits any longer.
-        def refuse_all
-          @waiting.each_key(&:refuse)
-          @waiting.clear
+        # @return [Checkout, nil] the one that has waited longest for the key that is next
+        def shift_ripe
+          key, = @ripe.shift
+          key && shift(key)
         end
       end
     end

@@ -24,7 +24,7 @@ module Plait
           def system_store = @system_store ||= OpenSSL::X509::Store.new.tap(&:set_default_paths)
         end
 
-        # @param verify [Boolean] false trusts anybody; a CA of one's own belongs into ca_file
+        # @param verify [Boolean] false trusts any peer; name your own CA by ca_file
         # @param verify_hostname [Boolean] false trusts a certificate for any name that a trusted CA has issued
         # @param ca_file [String, nil] certificates to trust, instead of the system's
         # @param ca_path [String, nil] a folder of such, prepared by `openssl rehash`
@@ -33,12 +33,12 @@ module Plait
         # @param min_version [Symbol] :TLS1_2 or :TLS1_3
         # @param certificate [String, OpenSSL::X509::Certificate, nil] ours, with its key and chain: see {Identity}
         # @param ciphers [String, nil] OpenSSL's list, for TLS 1.2
-        # @param hostname [String, nil] whom to ask for and to expect, where it isn't the host connected to
-        # @param sessions [Integer] endpoints whose sessions are kept
+        # @param hostname [String, nil] the name to ask for and to expect, where it isn't the host
+        # @param sessions [Integer] endpoints with a kept session, at most
         # @raise [UsageError]
         def initialize(verify: true, verify_hostname: true, ca_file: nil, ca_path: nil, cert_store: nil, alpn: nil,
                        min_version: :TLS1_2, certificate: nil, key: nil, chain: [], ciphers: nil, hostname: nil, sessions: 256)
-          # Nobody is to be trusted for an option that happens to be nil.
+          # An option that happens to be nil must not switch trust on.
           { verify: verify, verify_hostname: verify_hostname }.each do |name, value|
             raise UsageError, "#{name}: is true or false, not #{value.inspect}" unless [true, false].include?(value)
           end
@@ -55,7 +55,7 @@ module Plait
         end
 
         # @param socket [::Socket] connected; closed when the handshake fails
-        # @param endpoint [Endpoint] for whom the certificate must be
+        # @param endpoint [Endpoint] that the certificate must name
         # @param deadline [Deadline, nil]
         # @return [Socket]
         # @raise [CertificateError, TLSError, ConnectTimeout]
@@ -226,7 +226,7 @@ module Plait
         private_constant :NAMES
 
         # @param endpoint [Endpoint]
-        # @param name [String] whom it should be for
+        # @param name [String] that it must have
         # @param code [Integer] OpenSSL's verdict
         # @param certificate [OpenSSL::X509::Certificate, nil] the one that was rejected
         def initialize(endpoint, name, code, certificate)

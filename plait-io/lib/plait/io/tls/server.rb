@@ -22,7 +22,7 @@ module Plait
         # @param hosts [Hash{String => Hash}] "name" or "*.name" => {certificate:, key:, chain:}, for clients that ask for it
         # @param alpn [Array<String>, nil] protocols we speak, the preferred one first; a client that offers others only
         #   is refused (RFC 7301 §3.2), one that offers nothing is not
-        # @param client_ca [String, nil] a file of certificates: whose clients are trusted
+        # @param client_ca [String, nil] a file of certificates; their clients are trusted
         # @param verify_client [nil, :optional, :required]
         # @param min_version [Symbol] :TLS1_2 or :TLS1_3
         # @raise [UsageError]

@@ -8,7 +8,7 @@ require "plait/values/errors"
 module Plait
   module Io
     module TLS
-      # An OpenSSL socket that knows for whom its sessions may be used again, and that one thread may read while another
+      # An OpenSSL socket that knows which endpoint may use its sessions again, and that one thread may read while another
       # writes. OpenSSL itself must not be entered twice for one connection: while a session ticket is read, OpenSSL calls
       # back into Ruby, which may switch to the thread that writes. Without the lock records were garbled.
       class Socket < OpenSSL::SSL::SSLSocket

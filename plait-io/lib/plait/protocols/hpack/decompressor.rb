@@ -5,7 +5,7 @@ require "http/2"
 module Plait
   module Protocols
     module HPACK
-      # The gem http-2's, with two rules more (RFC 7541). Who needs it has the gem.
+      # The gem http-2's, with two rules more (RFC 7541). Callers load that gem first.
       class Decompressor < ::HTTP2::Header::Decompressor
         # Bytes of a number behind its first one: five are 35 bits. The gem takes any number of them, and the time for that grows
         # with its square: 64 KiB, all of them one number, were a second and a half (RFC 7541 §5.1 lets us refuse them).

@@ -1,38 +1,49 @@
 # frozen_string_literal: true
 
 require "tempfile"
-require_relative "prefork/control"
 require_relative "shift"
-require "plait/io/bell"
-require "plait/values/deadline"
+require "plait/io/workers"
 require "plait/values/errors"
 
 module Plait
   module RPC
     class Server
-      # A server on several processes. The master serves nobody: it has opened the listening sockets, from which its workers
-      # accept, starts them, replaces those who die, and ends them. They end with it, however it ends.
+      # A server on several processes. The master serves nobody: its workers accept from the sockets that it has opened.
       class Prefork
-        # Numbers from 0 to 2^32 - 1 that a process and its forks share: each process writes its own and reads all. They are in
-        # a file without a name, which is gone with its last owner. A number is read and written whole.
-        class SharedNumbers
+        # How many connections each worker has, as all of them see it. The kernel gives a connection to the process that asks
+        # first, and a process that is awake is always first: workers with more connections leave the others a moment.
+        # The numbers, from 0 to 2^32 - 1, are in a file without a name, which ends with its last owner. A process writes its own
+        # and reads all; each is read and written whole.
+        class Scores
           SIZE = 4
           FORMAT = "L*"
+          # In the place of a worker that is not there, so that no worker waits for it.
+          ABSENT = (1 << 32) - 1
           private_constant :SIZE, :FORMAT
 
-          # @param count [Integer]
-          # @param initial [Integer] what each of them is
-          def initialize(count, initial = 0)
-            @count = count
+          # @param workers [Integer]
+          def initialize(workers)
+            @count = workers
             @file = Tempfile.create(binmode: true)
             File.unlink(@file.path)
-            @file.pwrite(([initial] * count).pack(FORMAT), 0)
+            @file.pwrite(([ABSENT] * workers).pack(FORMAT), 0)
           end
 
-          # @param index [Integer]
-          # @param number [Integer]
-          def []=(index, number)
-            at_once { @file.pwrite([number].pack(FORMAT), index * SIZE) }
+          # In a worker: from now on it has that place.
+          def take(place)
+            self[@place = place] = 0
+          end
+
+          # In the master: that worker is gone.
+          def vacate(place)
+            self[place] = ABSENT
+          end
+
+          # @param connections [Integer] that this worker has now
+          # @return [Integer] how many fewer the worker with the fewest has
+          def lead(connections)
+            self[@place] = connections
+            [connections - to_a.min, 0].max
           end
 
           # @return [Array<Integer>]
@@ -44,171 +55,84 @@ module Plait
 
           private
 
-          # It is in memory: from Ruby 3.3 on a scheduler would have a thread of its own do it, and the fiber wait.
+          def []=(place, number)
+            at_once { @file.pwrite([number].pack(FORMAT), place * SIZE) }
+          end
+
+          # The file is in memory: from Ruby 3.3 on a scheduler would have a thread do it, and the fiber would wait.
           def at_once(&access) = Fiber.respond_to?(:blocking) ? Fiber.blocking(&access) : yield
         end
 
-        # How many connections each worker has, as all of them see it. The kernel gives a connection to whoever asks first, and
-        # who is awake is always first: so those with more than others leave these a moment.
-        class Scores
-          # In the place of a worker that is not there: nobody waits for it.
-          NOBODY = (1 << 32) - 1
-
-          def initialize(workers)
-            @numbers = SharedNumbers.new(workers, NOBODY)
+        # The server in one worker: a {Shift}. A stop, and statistics, are those of all workers.
+        class Member
+          # @param life [Io::Workers::Life]
+          def initialize(life)
+            @life = life
           end
 
-          # In a worker: from now on it has that place.
-          def take(place)
-            @place = place
-            @numbers[place] = 0
-            self
-          end
-
-          # In the master: that worker is gone.
-          def vacate(place) = @numbers[place] = NOBODY
-
-          # @param connections [Integer] that this worker has now
-          # @return [Integer] how many the one with the fewest has less
-          def lead(connections)
-            @numbers[@place] = connections
-            [connections - @numbers.to_a.min, 0].max
-          end
-
-          def close = @numbers.close
-        end
-
-        # What a worker does from its first to its last moment: a {Shift}, and a word with its master.
-        class Assignment
-          # @param socket [UNIXSocket] to the master
-          def initialize(socket)
-            @bell = Io::Bell.new
-            @control = Control.new(socket) { |method, arguments| hear(method, arguments) }
-          end
-
+          # Serves until the master ends it.
           # @yieldparam scope [Scope]
-          # @yieldparam bell [Io::Bell]
+          # @yieldparam stop_signal [Io::StopSignal]
           # @yieldreturn [Shift]
-          def run(options)
-            Plait.run(on: options.inner, on_error: :collect) do |scope|
-              scope.async { @control.run }
-              @shift = yield scope, @bell
-              @control.tell("ready", Process.pid)
+          def run(mechanism)
+            Plait.run(on: mechanism, on_error: :collect) do |scope|
+              @shift = yield scope, @life.stop_signal
+              @life.ready(self)
               @shift.run
             end
           ensure
             @shift&.close
-            @bell.close
-            @control.tell("over", told)
-            @control.close
           end
 
-          # @return [Hash{Symbol => Integer}] of all workers: a peer's view, who does not know which one it speaks to
-          def statistics = @control.ask("total").transform_keys(&:to_sym)
-
-          # All of them shall end: what a {Io::Bell} is elsewhere.
-          def ring(deadline) = @control.tell("stop", deadline.remaining)
-
-          private
-
-          def hear(method, arguments)
-            case method
-            when "statistics" then told
-            when "stop" then @bell.ring(Deadline.after(arguments.first)) && nil
-            end
+          # @return [Hash] see {Io::Workers#report}
+          def report
+            all = @shift.statistics
+            { counters: all.slice(*COUNTERS), gauges: all.except(*COUNTERS) }
           end
 
-          def told = @shift ? @shift.statistics.transform_keys(&:name) : {}
+          # @return [Hash{Symbol => Integer}]
+          def statistics = Prefork.merge(@life.total)
+
+          # Where the server has a stop signal, in other processes.
+          def stop(deadline) = @life.stop_all(deadline.remaining)
         end
-        private_constant :SharedNumbers, :Scores, :Assignment
 
-        # Seconds between two looks at who has died.
-        LOOK = 0.1
+        # Of statistics: what is also counted of workers that are gone.
+        COUNTERS = %i[requests notifications refused unknown excessive broken done].freeze
         # Seconds beyond the time to end, after which a worker is killed.
         GRACE = 1
-        # Of statistics: what has ever happened, also to workers who are gone.
-        EVER = %i[requests notifications refused unknown broken done].freeze
+        private_constant :Scores, :Member, :COUNTERS, :GRACE
+
+        # @api private
+        # @return [Hash{Symbol => Integer}]
+        def self.merge(total) = { **total.fetch(:gauges), **total.fetch(:counters), **total.slice(:processes, :replaced) }
 
         # @param listeners [Array<Io::Listener>]
-        # @param bell [Io::Bell] rings when all shall end
-        # @yieldparam assignment [Assignment] in a worker, before it begins
-        def initialize(options, handler, listeners, bell, &at_work)
-          @options = options
-          @handler = handler
-          @listeners = listeners
-          @bell = bell
-          @at_work = at_work
-          @gone = Hash.new(0)
+        # @param stop_signal [Io::StopSignal] is set when all shall end
+        # @yieldparam member [Member] in a worker, before it serves
+        def initialize(options, handler, listeners, stop_signal, &at_work)
+          raise UnsupportedError, "#{RUBY_ENGINE} can't fork here; use on: :threads" unless Process.respond_to?(:fork)
+
           @scores = Scores.new(options.workers)
-          @posts = Array.new(options.workers) { Post.new { |method, arguments| hear(method, arguments) } }
+          plan = Io::Workers::Plan.of(name: "RPC worker %d", slack: GRACE, silence: Float::INFINITY, drain: DRAIN,
+                                      notice: ->(_) {}, on_death: [@scores.method(:vacate)],
+                                      on_end: [-> { listeners.each(&:close) }])
+          @workers = Io::Workers.new(options.workers, stop_signal, plan) do |life|
+            @scores.take(life.index)
+            member = Member.new(life).tap(&at_work)
+            member.run(options.inner) { |scope, stop| Shift.new(scope, options, handler, listeners, stop, scores: @scores) }
+          end
         end
 
-        def run
-          Plait.run(on: :processes, on_error: :collect) do |scope|
-            until @bell.rung?
-              staff(scope)
-              @bell.wait(LOOK)
-            end
-            dismiss
-            scope.cancel
-          end
-        ensure
-          @posts.each(&:hang_up)
-        end
+        def run = @workers.run
 
         def close = @scores.close
 
         # @return [Array<Integer>] the workers' processes
-        def pids = @posts.filter_map(&:pid)
+        def pids = @workers.pids
 
         # @return [Hash{Symbol => Integer}] of all workers together
-        def statistics
-          told = @posts.map { |post| post.statistics.transform_keys(&:to_sym) }
-          sum = told.reduce(@gone) { |all, one| all.merge(one) { |_, before, more| before + more } }
-          { **sum, processes: pids.size, replaced: @posts.sum(&:deaths) }
-        end
-
-        private
-
-        # One after the other, see {Post#fill}.
-        def staff(scope)
-          @posts.each do |post|
-            bury(post) if post.lost?
-            post.fill(scope) { |socket| work(post, socket) } if post.due? && !@bell.rung?
-          end
-        end
-
-        def bury(post)
-          last = post.statistics.transform_keys(&:to_sym).slice(*EVER)
-          @gone = @gone.merge(last) { |_, before, more| before + more }
-          post.clear
-          @scores.vacate(@posts.index(post))
-        end
-
-        # In the worker.
-        def work(post, socket)
-          (@posts - [post]).each(&:forget)
-          @bell.close
-          assignment = Assignment.new(socket)
-          @at_work.call(assignment)
-          @scores.take(@posts.index(post))
-          assignment.run(@options) { |scope, bell| Shift.new(scope, @options, @handler, @listeners, bell, scores: @scores) }
-        end
-
-        def hear(method, arguments)
-          case method
-          when "total" then statistics.transform_keys(&:name)
-          when "stop" then @bell.ring(Deadline.after(arguments.first)) && nil
-          end
-        end
-
-        # They have as much time as there is, and a little more for the way.
-        def dismiss
-          @listeners.each(&:close)
-          @posts.each { |post| post.stop(@bell.deadline) }
-          give_up = Deadline.new(@bell.deadline.at + GRACE)
-          sleep(0.01) until @posts.all? { |post| post.vacant? || post.lost? } || give_up.expired?
-        end
+        def statistics = Prefork.merge(@workers.total)
       end
       private_constant :Prefork
     end

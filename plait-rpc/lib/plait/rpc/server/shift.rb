@@ -130,11 +130,11 @@ module Plait
 
         # @param scope [Scope] of its workers
         # @param listeners [Array<Io::Listener>]
-        # @param bell [Io::Bell] rings to end it
+        # @param stop_signal [Io::StopSignal] ends it
         # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
-        def initialize(scope, options, handler, listeners, bell, scores: nil)
+        def initialize(scope, options, handler, listeners, stop_signal, scores: nil)
           @scope = scope
-          @bell = bell
+          @stop_signal = stop_signal
           @handler = handler
           @lock = Lock.new
           @backlog = Backlog.new(options.queue, options.pipeline)
@@ -147,7 +147,7 @@ module Plait
           @doors = listeners.map { |one| Door.new(one, options, @dispatcher, @board, @pool, scores: scores) }
         end
 
-        # Serves until the bell rings, and then until all requests are answered or the time for that is up.
+        # Serves until the stop signal is set, and then until all is answered or the time for that is up.
         # @raise [Exception] that ended it
         def run
           Survival.shielding_loop(@handler) { serve }
@@ -168,8 +168,8 @@ module Plait
         def serve
           @pool.begin
           @doors.each { |door| start { door.run { |job| start(&job) } } }
-          @bell.wait until @bell.rung?
-          drain(@bell.deadline)
+          @stop_signal.wait until @stop_signal.stopped?
+          drain(@stop_signal.deadline)
           raise @failure if @failure
         ensure
           finish
@@ -182,7 +182,7 @@ module Plait
             yield unless @over
           rescue StandardError => e
             @failure ||= e
-            @bell.ring(Deadline.after(0))
+            @stop_signal.stop(Deadline.after(0))
           end
         end
 

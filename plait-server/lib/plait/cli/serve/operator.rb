@@ -5,7 +5,7 @@ require "plait/cli/command"
 require "plait/cli/exit_status"
 require_relative "../../server/pid_file"
 require_relative "../../server/state_file"
-require_relative "../../server/workers/plan"
+require "plait/io/workers/plan"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -51,7 +51,7 @@ module Plait
           failed("process #{pid} has not ended yet; a second plait serve stop does not let it wait for its requests")
         end
 
-        # Has it load the app anew and replace its workers; waits for that where there is a status file.
+        # Has it load the app again and replace its workers; waits for that where there is a status file.
         # @return [Integer]
         def restart
           pid = find or return nobody(where)
@@ -132,7 +132,7 @@ module Plait
 
         def cut(state)
           count = state.dig("counters", "cut") || 0
-          Server::Workers::Plan.cut(count) if count.positive?
+          Io::Workers::Plan.cut(count) if count.positive?
         end
 
         def table(workers)

@@ -6,7 +6,7 @@ require_relative "../../server/configuration"
 require_relative "../../server/generation"
 require_relative "../../server/handover"
 require_relative "../../server/master"
-require_relative "../../server/workers/plan"
+require "plait/io/workers/plan"
 require "plait/values/errors"
 require "plait/version"
 
@@ -40,10 +40,10 @@ module Plait
 
           master = Server::Master.new(@configuration, notice: notice)
           master.run { |endpoints| tell(endpoints, master.count) }
-          @terminal.note(["stopped", *(Server::Workers::Plan.cut(master.cut) if master.cut.positive?)].join("; "))
+          @terminal.note(["stopped", *(Io::Workers::Plan.cut(master.cut) if master.cut.positive?)].join("; "))
         end
 
-        # @param notice [#call] is told what in the file has no meaning
+        # @param notice [#call] called with a line for each word of the file without a meaning
         # @return [Server::Configuration]
         # @raise [UsageError]
         def configuration(notice: self.notice)
@@ -74,7 +74,7 @@ module Plait
           [origin("threads"), :threads, *text.split(":")]
         end
 
-        # They replace those of the file.
+        # They replace settings of the file.
         def places
           named = @options["bind"].to_s.split(",").map(&:strip).reject(&:empty?)
           raise UsageError, "--bind needs a value" if @options["bind"] && named.empty?

@@ -3,7 +3,7 @@
 module Plait
   class Server
     class ConfigFile
-      # Words of Puma's for which there is nothing to do here: a user who moves over is told, and need not change them at once.
+      # Words of Puma's that change nothing here: a notice says so, and a config/puma.rb works without a change.
       module ForeignWords
         # A word => why there is nothing to do.
         REASONS = {

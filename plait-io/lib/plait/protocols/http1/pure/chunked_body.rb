@@ -22,7 +22,6 @@ module Plait
             begin_line
           end
 
-          # (see NoBody#next)
           def next(bytes, at)
             until at == bytes.bytesize || @state == :over
               return data(bytes, at) if @state == :data
@@ -32,10 +31,8 @@ module Plait
             [@state == :over ? :done : :more, nil, at]
           end
 
-          # (see NoBody#unfinished)
           def unfinished = (:truncated_chunked unless @state == :over)
 
-          # (see NoBody#trailers)
           def trailers = @trailers.fields
 
           private
@@ -295,7 +292,6 @@ module Plait
             @left = length
           end
 
-          # (see NoBody#next)
           def next(bytes, at)
             return [:done, nil, at] if @left.zero?
 
@@ -307,10 +303,8 @@ module Plait
             [:data, data, at + data.bytesize]
           end
 
-          # (see NoBody#unfinished)
           def unfinished = (:truncated_length if @left.positive?)
 
-          # (see NoBody#trailers)
           def trailers = []
         end
 
@@ -321,7 +315,6 @@ module Plait
             @room = limit
           end
 
-          # (see NoBody#next)
           def next(bytes, at)
             data = bytes.byteslice(at, [@room, bytes.bytesize - at].compact.min)
             raise Broken.new(:body_limit, at) if data.empty? && bytes.bytesize > at
@@ -331,10 +324,8 @@ module Plait
             [:data, data, at + data.bytesize]
           end
 
-          # (see NoBody#unfinished)
           def unfinished = nil
 
-          # (see NoBody#trailers)
           def trailers = []
         end
 

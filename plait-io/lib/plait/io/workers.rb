@@ -8,21 +8,22 @@ require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
-  class Server
-    # Processes that do the same work, and the one that watches over them: those that die are replaced, with a pause that
-    # grows where none lives long; those that have grown too large are replaced by others that serve already, and so are all
-    # when that is asked for. What they tell of themselves is added up.
+  module Io
+    # Keeps worker processes alive. A dead worker is replaced, after a pause that grows where workers die young. A worker that
+    # has grown too large, and on request each worker, is replaced once its successor serves. Their reports are added up.
     class Workers
       # Seconds between two looks at them.
       LOOK = 0.05
+      # Seconds that they have to report.
+      PATIENCE = 5
 
       # @param count [Integer]
-      # @param bell [Io::Bell] rings when all shall end
+      # @param stop_signal [Io::StopSignal] ends all
       # @param plan [Plan]
       # @param uplink [Link, nil] of this process, if it is itself a worker: its forks must not keep it open
-      # @yieldparam life [Life] in each worker: its work, until its bell rings
-      def initialize(count, bell, plan = Plan.of, uplink: nil, &work)
-        @bell = bell
+      # @yieldparam life [Life] in each worker: its work, until its stop signal is set
+      def initialize(count, stop_signal, plan = Plan.of, uplink: nil, &work)
+        @stop_signal = stop_signal
         @plan = plan
         @uplink = uplink
         @work = work
@@ -44,13 +45,13 @@ module Plait
       # @return [Integer] how often a slot has passed to a new worker, without a gap
       def generation = @slots.sum(&:generation)
 
-      # @return [Integer] how often that was tried in vain
+      # @return [Integer] how often a replacement failed
       def failures = @slots.sum(&:failures)
 
-      # @return [String, nil] why one has ended that was not told to
+      # @return [String, nil] why the last worker died
       def obituary = @slots.filter_map(&:obituary).last
 
-      # What they have told of themselves, added up; of what is counted, also that of those that have ended.
+      # The reports of all workers, added up; counters include workers that have ended.
       # @return [Hash] `counters:`, `gauges:`, and `workers:`, in which each has an entry
       def report
         reports = all.map(&:report)
@@ -59,23 +60,36 @@ module Plait
           workers: reports.flat_map { |report| report.fetch(:workers, []) } }
       end
 
+      # Asks all workers, and waits for their answers.
+      # @return [Hash] a {#report}, with how many workers serve (`processes:`) and how many have died (`replaced:`)
+      def total
+        moment = Deadline.now
+        all.each { |worker| worker.tell(:report, moment) }
+        limit = Deadline.after(PATIENCE)
+        sleep(LOOK / 5) until all.all? { |worker| worker.reported?(moment) } || limit.expired?
+        { **report, processes: pids.size, replaced: @slots.sum(&:deaths) }
+      end
+
+      # @return [Array<Integer>] the processes that serve
+      def pids = all.select { |worker| worker.ready? && !worker.status }.map(&:pid)
+
       # Ends, while others take over: see {Shift#retire}.
       # @param grace [Numeric] seconds
       # @param drain [Numeric] seconds
       # @return [void]
       def retire(grace, drain)
         @retirement = [:retire, grace, drain]
-        @bell.ring(Deadline.after(grace + drain))
+        @stop_signal.stop(Deadline.after(grace + drain))
       end
 
-      # Until the bell rings, and all workers have ended.
+      # Until the stop signal is set, and all workers have ended.
       # @yield as soon as all serve
       # @return [void]
-      # @raise [WorkerDied, UsageError] when one has died before any has served: further ones would too
+      # @raise [WorkerDied, UsageError] when a worker died before any served: others would die too
       def run(&on_ready)
         @plan.before_fork.each(&:call)
         @slots.each(&:fill)
-        @bell.meanwhile(LOOK) { look(&on_ready) }
+        @stop_signal.meanwhile(LOOK) { look(&on_ready) }
       ensure
         finish
       end
@@ -90,12 +104,13 @@ module Plait
 
       def look
         look_after_slots
+        answer
         heed_requests
         go_on_replacing
         yield if !@told && (@told = ready?) && block_given?
       end
 
-      # Where none could ever begin no further one is tried: each would load the app, and say what was said.
+      # Where no worker could ever begin, no other is tried: each would load the app and fail alike.
       def look_after_slots
         @slots.each(&:look)
         @served ||= @slots.any?(&:ready?)
@@ -109,6 +124,19 @@ module Plait
         raise slot.misused ? UsageError : WorkerDied, slot.obituary
       end
 
+      # Requests of workers. A total waits for other workers, so another thread makes it.
+      def answer
+        all.each do |worker|
+          while (what, value = worker.requests.shift)
+            what == :stop ? @stop_signal.stop(Deadline.after(value)) : answer_with_total(worker, value)
+          end
+        end
+      end
+
+      def answer_with_total(worker, number)
+        Thread.new { worker.tell(:total, number, total) }.name = "plait total"
+      end
+
       def heed_requests
         if @reopen
           @reopen = false
@@ -120,7 +148,7 @@ module Plait
         @waiting = @slots.dup
       end
 
-      # One at a time, so that only one more process is needed.
+      # One at a time needs one more process at most.
       def go_on_replacing
         return if @slots.any?(&:changing?)
 
@@ -144,7 +172,7 @@ module Plait
         all.each(&:close)
       end
 
-      # Those that are not ready have begun nothing, and are not waited for.
+      # A worker that is not ready has no request, and is not waited for.
       def let_them_end
         soon = Deadline.after(@plan.slack)
         deadline = nil
@@ -157,9 +185,9 @@ module Plait
         end
       end
 
-      # Again, when there is less time than there was.
+      # Repeated, when a second stop leaves less time.
       def tell_to_end(before)
-        deadline = @bell.deadline || (@now ||= Deadline.after(0))
+        deadline = @stop_signal.deadline || (@now ||= Deadline.after(0))
         return deadline if deadline == before
 
         message = @retirement || [:drain, deadline.remaining]
@@ -170,6 +198,7 @@ module Plait
 
       def gone?
         all.each(&:hear)
+        answer
         all.all?(&:ended?)
       end
     end

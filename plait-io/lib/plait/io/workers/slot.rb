@@ -5,7 +5,7 @@ require_relative "worker"
 require "plait/values/deadline"
 
 module Plait
-  class Server
+  module Io
     class Workers
       # Sums of what processes report: Hashes of numbers, in which others may stand.
       module Tally
@@ -24,12 +24,12 @@ module Plait
         # Seconds: a worker that dies younger makes the next pause twice as long.
         YOUNG = 10
         LONGEST_PAUSE = 30
-        # Seconds for which one that serves may say nothing, before that is told.
+        # Seconds without a report from a serving worker, after which the operator reads of it.
         SILENCE = 10
 
         # @return [Integer]
         attr_reader :index
-        # @return [Hash] what is to be counted of those that have ended
+        # @return [Hash] counters of workers that have ended
         attr_reader :past
 
         # @param index [Integer]
@@ -42,14 +42,14 @@ module Plait
           @retired = []
           @past = {}
           @news = []
-          @died_young = @generation = @failures = 0
+          @died_young = @generation = @failures = @deaths = 0
           @due = Deadline.now
         end
 
         # @return [Array<Worker>] all of them
         def workers = [@worker, @successor, *@retired].compact
 
-        # @return [Worker, nil] who has the place now
+        # @return [Worker, nil] the worker that serves
         attr_reader :worker
 
         # @return [Boolean]
@@ -61,14 +61,16 @@ module Plait
         # @return [Boolean] whether a worker has died here before it was ready
         def stillborn? = @stillborn || false
 
-        # @return [String, nil] why the last one has ended that was not told to
+        # @return [String, nil] why the last worker died
         attr_reader :obituary
         # @return [Boolean] whether that was because of what the caller has asked for
         attr_reader :misused
         # @return [Integer] how often the slot has passed to a new worker, without a gap
         attr_reader :generation
-        # @return [Integer] how often that was tried in vain
+        # @return [Integer] how often a successor died instead
         attr_reader :failures
+        # @return [Integer] workers that died here, and were not asked to end
+        attr_reader :deaths
 
         # @return [void]
         def tell_news
@@ -100,7 +102,7 @@ module Plait
 
         private
 
-        # A system that gives no process now may give one later.
+        # The system may have a process later.
         def begin_one
           @hire.call
         rescue SystemCallError, ThreadError => e
@@ -121,6 +123,8 @@ module Plait
 
         def lose(worker)
           @worker = nil
+          @deaths += 1
+          @plan.on_death.each { |hook| hook.call(@index) }
           @died_young = 0 if worker.age >= YOUNG
           seconds = pause
           say("(pid #{worker.pid}) has died after #{worker.age.round} s: #{worker.obituary}; " \
@@ -159,7 +163,7 @@ module Plait
           @retired.select(&:overdue?).each(&:kill)
         end
 
-        # It can't be told from here what holds it up, and it can't tell.
+        # Neither the parent nor the worker can say what holds it up.
         def look_after_silent
           silence = @worker.silence
           @worker.kill("it had said nothing for #{silence.round} s (worker_timeout)") if silence > @plan.silence
@@ -171,7 +175,7 @@ module Plait
               "kill -KILL #{@worker.pid} has it replaced at once, worker_timeout after #{@plan.silence} s")
         end
 
-        # It takes nothing new. What its thread pool has begun has the grace to end.
+        # It takes nothing new; running jobs of its thread pool have the grace to end.
         def look_after_standing
           standstill = @worker.standstill or return
           return if standstill.fetch(:seconds) < @plan.silence

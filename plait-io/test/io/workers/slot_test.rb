@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/server"
+require "plait/io/workers"
 
-class ServerSlotTest < Minitest::Test
+class IoWorkersSlotTest < Minitest::Test
+  Workers = Plait.const_get(:Io)::Workers
+
   # A worker without a process.
   Stub = Struct.new(:ready, :status, :age, :standstill, :orders) do
     def hear = nil
@@ -22,12 +24,12 @@ class ServerSlotTest < Minitest::Test
 
   def setup
     @notices = []
-    @plan = Plait::Server::Workers::Plan.of(notice: ->(line) { @notices << line }, name: "worker %d")
+    @plan = Workers::Plan.of(notice: ->(line) { @notices << line }, name: "worker %d")
   end
 
   def test_a_system_that_gives_no_process_is_asked_again
     answers = [Errno::EAGAIN, Errno::ENOMEM, ThreadError]
-    slot = Plait::Server::Workers::Slot.new(3, @plan) { answers.empty? ? Stub.new(true) : raise(answers.shift, "none") }
+    slot = Workers::Slot.new(3, @plan) { answers.empty? ? Stub.new(true) : raise(answers.shift, "none") }
     wait_until(timeout: 20) { slot.tap(&:fill).worker }
     slot.tell_news
     assert_equal(3, @notices.size)
@@ -40,7 +42,7 @@ class ServerSlotTest < Minitest::Test
   # A worker of the age 10 s has lived long, and ends the row of those that have not.
   def test_the_pause_grows_where_no_worker_lives_long
     ages = [0, 9, 9.9, 10, 0]
-    slot = Plait::Server::Workers::Slot.new(0, @plan) { Stub.new(true, nil, ages.shift) }
+    slot = Workers::Slot.new(0, @plan) { Stub.new(true, nil, ages.shift) }
     5.times do
       wait_until(timeout: 60) { slot.tap(&:fill).worker }
       slot.worker.status = :ended
@@ -52,9 +54,9 @@ class ServerSlotTest < Minitest::Test
   end
 
   def test_a_worker_whose_loop_stands_still_is_given_up
-    plan = Plait::Server::Workers::Plan.of(**@plan.to_h, silence: 3, grace: 0.5)
+    plan = Workers::Plan.of(**@plan.to_h, silence: 3, grace: 0.5)
     worker = Stub.new(true, nil, 1, { seconds: 2.9, text: "GET /loop has" })
-    slot = Plait::Server::Workers::Slot.new(0, plan) { worker }
+    slot = Workers::Slot.new(0, plan) { worker }
     slot.tap(&:fill).look
     assert_same(worker, slot.worker)
     worker.standstill[:seconds] = 3
@@ -66,7 +68,7 @@ class ServerSlotTest < Minitest::Test
 
   def test_a_replacement_for_which_there_is_no_process
     workers = [Stub.new(true)]
-    slot = Plait::Server::Workers::Slot.new(0, @plan) { workers.shift || raise(Errno::EAGAIN) }
+    slot = Workers::Slot.new(0, @plan) { workers.shift || raise(Errno::EAGAIN) }
     slot.fill
     slot.replace
     refute_predicate(slot, :changing?)

@@ -5,46 +5,45 @@ require "plait/values/deadline"
 
 module Plait
   module Io
-    # A stop signal for a server, from any thread, fiber or signal handler, also before the server runs.
-    class Bell
-      # @return [Deadline, nil] by which it must have ended
+    # Ends a server, from any thread, fiber or signal handler, also before the server runs.
+    class StopSignal
+      # @return [Deadline, nil] by which the server must have ended
       attr_reader :deadline
 
-      # Rung again, it does not give more time.
+      # A second stop does not give more time.
       # @param deadline [Deadline]
       # @return [void]
-      def ring(deadline)
+      def stop(deadline)
         @deadline = deadline if @deadline.nil? || deadline.at < @deadline.at
         @pipe&.last&.write_nonblock(".", exception: false)
       rescue IOError, SystemCallError
-        nil # it has ended
+        nil # the server has ended
       end
 
       # @return [Boolean]
-      def rung? = !@deadline.nil?
+      def stopped? = !@deadline.nil?
 
-      # Waits until it rings.
+      # Waits for {#stop}.
       # @param seconds [Numeric, nil] at most
       # @return [void]
       def wait(seconds = nil)
         @pipe ||= IO.pipe
-        @pipe.first.wait_readable(*seconds) unless rung?
+        @pipe.first.wait_readable(*seconds) unless stopped?
       end
 
-      # Waits until it rings, calls the block meanwhile, and closes the bell.
+      # Waits for {#stop}, calls the block meanwhile, and closes the pipe.
       # @param seconds [Numeric] between two calls
       # @yield
       # @return [void]
       def meanwhile(seconds)
-        until rung?
+        until stopped?
           wait(seconds)
-          yield unless rung?
+          yield unless stopped?
         end
       ensure
         close
       end
 
-      # Nobody waits for it any more.
       # @return [void]
       def close
         pipe, @pipe = @pipe, nil

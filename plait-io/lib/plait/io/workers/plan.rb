@@ -1,27 +1,29 @@
 # frozen_string_literal: true
 
 module Plait
-  class Server
+  module Io
     class Workers
-      # How workers are begun, watched and ended.
+      # How workers start, are watched, and end.
       # @!attribute name
-      #   @return [String] what they are called in messages, with %d where their index stands
+      #   @return [String] their name in messages, with %d for the index
       # @!attribute before_fork
-      #   @return [Array<#call>] called once, before the first worker is begun
+      #   @return [Array<#call>] called once, before the first worker starts
       # @!attribute on_boot
       #   @return [Array<#call>] called in each worker with its index, before it serves
       # @!attribute on_shutdown
       #   @return [Array<#call>] the same, when it has served
       # @!attribute on_reopen
       #   @return [Array<#call>] called in each worker when logs are to be opened again
+      # @!attribute on_death
+      #   @return [Array<#call>] called in the parent, with the index of a worker that died
       # @!attribute on_end
-      #   @return [Array<#call>] called once, by the process that has begun them, when they are told to end
+      #   @return [Array<#call>] called once, in the parent, when all workers shall end
       # @!attribute memory
-      #   @return [Integer, nil] bytes of memory above which one is replaced
+      #   @return [Integer, nil] bytes of memory above which a worker is replaced
       # @!attribute patience
-      #   @return [Numeric] seconds in which one must be ready; then it is killed
+      #   @return [Numeric] seconds in which a worker must be ready, or it is killed
       # @!attribute silence
-      #   @return [Numeric] seconds after which one that says nothing, or whose event loop stands still, is killed, and replaced
+      #   @return [Numeric] seconds without a report, or with an event loop that stands still, after which a worker is replaced
       # @!attribute grace
       #   @return [Numeric] seconds in which one that is replaced still answers a last request on each open connection
       # @!attribute drain
@@ -29,16 +31,16 @@ module Plait
       # @!attribute slack
       #   @return [Numeric] seconds more, after which it is killed
       # @!attribute notice
-      #   @return [#call] is told, in a line, what people should know
-      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :on_end, :memory, :patience, :silence,
+      #   @return [#call] called with a line for the operator
+      Plan = Struct.new(:name, :before_fork, :on_boot, :on_shutdown, :on_reopen, :on_death, :on_end, :memory, :patience, :silence,
                         :grace, :drain, :slack, :notice, keyword_init: true)
 
       # See {Plan} above.
       class Plan
-        # The name of a process that loads an app and begins its workers.
+        # The name of a process that loads an app and starts its workers.
         APP = "the process with the app"
         # Where nothing is said.
-        DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_end: [],
+        DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_death: [], on_end: [],
                      memory: nil, patience: 60, silence: 60, grace: 5, drain: 30, slack: 0.5,
                      notice: ->(line) { warn("plait: #{line}") } }.freeze
 

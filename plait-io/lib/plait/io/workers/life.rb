@@ -1,28 +1,29 @@
 # frozen_string_literal: true
 
-require_relative "../stray"
+require_relative "../stop_signal"
 require_relative "worker"
-require "plait/io/bell"
 require "plait/mechanisms/processes/forking"
 require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
-  class Server
+  module Io
     class Workers
-      # A worker, as it sees itself: from its fork to its end, which comes by word of the process that has begun it, by a
-      # SIGTERM, or with that process.
+      # A worker, as it sees itself, from its fork to its end. Its parent, a SIGTERM, or the parent's death end it.
       class Life
         # Seconds between two reports.
         PULSE = 1
-        # Of the parent, which are none of ours. Ctrl-C goes to all: the parent tells us.
+        # Seconds between two looks for an answer of the parent.
+        LOOK = 0.005
+        ORPHAN = "a process that the app has forked came back to the server, and is ended: give fork a block, or end it by exit!"
+        # These signals are the parent's. Ctrl-C reaches all processes; the parent ends its workers.
         IGNORED = %w[INT USR1 USR2 HUP].freeze
 
-        # @return [Integer] whose place among the workers it has, from 0 on
+        # @return [Integer] of its slot, from 0 on
         attr_reader :index
-        # @return [Io::Bell] rings when it shall end
-        attr_reader :bell
+        # @return [Io::StopSignal] ends it
+        attr_reader :stop_signal
         # @return [Link]
         attr_reader :link
 
@@ -33,11 +34,12 @@ module Plait
           @index = index
           @link = link
           @plan = plan
-          @bell = Io::Bell.new
+          @stop_signal = Io::StopSignal.new
+          @totals = {}
         end
 
         # Does not return: nothing of the parent's is run at the end.
-        # @yield what it is there for
+        # @yield its work
         # @return [void]
         def live
           status = 1
@@ -49,8 +51,8 @@ module Plait
           yield self
           @plan.on_shutdown.each { |hook| hook.call(@index) } if ours?
           status = 0
-        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, it is the end, and is to be told
-          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{Stray::MESSAGE}")
+        rescue Exception => e # rubocop:disable Lint/RescueException -- any exception ends a worker, and is reported
+          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{ORPHAN}")
         ensure
           report if ours?
           FileBuffers.write_out # exit! would not
@@ -67,6 +69,22 @@ module Plait
           @link.send(:ready)
         end
 
+        # @param seconds [Numeric] to wait for the parent's answer
+        # @return [Hash] see {Workers#total}
+        # @raise [ReadTimeout]
+        def total(seconds = 5)
+          limit = Deadline.after(seconds)
+          number = Object.new.object_id
+          @link.send(:total, number)
+          sleep(LOOK) until @totals.key?(number) || limit.expired?
+          @totals.delete(number) or raise ReadTimeout, "the parent of this worker has not answered within #{seconds} s"
+        end
+
+        # Has the parent end all workers.
+        # @param seconds [Numeric] for running requests
+        # @return [void]
+        def stop_all(seconds) = @link.send(:stop, seconds)
+
         private
 
         def ours? = @generation == Native.fork_generation
@@ -76,7 +94,7 @@ module Plait
           trap(:TERM) { stop(@plan.drain) }
         end
 
-        def stop(seconds) = @bell.ring(Deadline.after(seconds))
+        def stop(seconds) = @stop_signal.stop(Deadline.after(seconds))
 
         def follow
           thread = Thread.new do
@@ -88,11 +106,13 @@ module Plait
           thread.name = "plait worker"
         end
 
-        def heed(what, *seconds)
+        def heed(what, *arguments)
           case what
-          when :drain then stop(*seconds)
-          when :retire then Thread.new { @work.retire(*seconds) }
+          when :drain then stop(*arguments)
+          when :retire then Thread.new { @work.retire(*arguments) }
           when :reopen then reopen
+          when :report then report(*arguments)
+          when :total then @totals.store(*arguments)
           when :gone then stop(@plan.drain)
           end
           @over = what == :gone
@@ -103,8 +123,8 @@ module Plait
           @work&.reopen
         end
 
-        def report
-          @link.send(:report, @work.report) if @work
+        def report(asked = nil)
+          @link.send(:report, @work.report, *asked) if @work
         end
 
         def tell_of(error)

@@ -5,24 +5,28 @@ require "plait/mechanisms/processes/forking"
 require "plait/values/deadline"
 
 module Plait
-  class Server
+  module Io
     class Workers
-      # One end of the connection between a process and the one that has begun it: messages, each whole or not at all. It
-      # ends with the process at its other end, however that has ended.
+      # One end of the connection between a worker and its parent: messages, each whole or not at all. It ends when the
+      # process at the other end does.
       class Link
         # Bytes of a message at most.
         MOST = 256 * 1024
         GONE = [:gone].freeze
 
         # @return [Array(Link, Link)]
-        def self.pair = UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) }
+        def self.pair
+          UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) }
+        rescue Errno::EPROTONOSUPPORT # macOS, where a datagram socket tells the end of its peer, too
+          UNIXSocket.pair(:DGRAM).map { |socket| new(socket) }
+        end
 
         # @param socket [UNIXSocket]
         def initialize(socket)
           @socket = socket
         end
 
-        # Does not wait: where the other side takes nothing, or is gone, the message is lost.
+        # Does not wait: a message to a process that is gone, or reads nothing, is lost.
         # @param message [Array] what Marshal takes
         # @return [void]
         def send(*message)
@@ -51,18 +55,18 @@ module Plait
         def close = @socket.close
       end
 
-      # A worker, as seen by the process that has begun it.
+      # A worker, as its parent sees it.
       class Worker
         HINTS = { "KILL" => " (by hand, or because the machine's memory was used up: see dmesg)" }.freeze
         NOTHING = { counters: {}, gauges: {} }.freeze
-        # Seconds of silence that one look adds at most: a parent that was stopped itself has not listened.
+        # Seconds of silence that one look adds at most, since a parent that was stopped itself heard nothing.
         LOOK = 1
         # Seconds to wait for why it has ended, where another process still has its end of the link.
         LAST_WORDS = 5
 
         # @return [Integer]
         attr_reader :pid
-        # @return [Hash] what it has told of itself last: `counters:`, `gauges:` and more
+        # @return [Hash] its last report: `counters:`, `gauges:` and more
         attr_reader :report
         # @return [Process::Status, nil] when it has ended
         attr_reader :status
@@ -92,9 +96,10 @@ module Plait
           @report = NOTHING
           @heard = @born
           @silence = 0
+          @requests = []
         end
 
-        # @return [Float] seconds for which nothing has come of what it tells once a second
+        # @return [Float] seconds without a report; one comes each second
         attr_reader :silence
 
         # @return [Link]
@@ -109,13 +114,20 @@ module Plait
         # @return [Hash, nil] for how long its loop stands still, see {Standstill#report}
         def standstill = @report[:standstill]
 
-        # @return [Integer] bytes of its memory, as far as it has told them
+        # @return [Integer] bytes of its memory, by its last report
         def memory = @report.dig(:gauges, :memory) || 0
 
         # @return [void]
         def tell(...) = @link.send(...)
 
-        # Takes what it has told.
+        # @return [Array<Array>] requests to its parent: `[:stop, seconds]`, `[:total, number]`
+        attr_reader :requests
+
+        # @param moment [Float] that was sent with `:report`
+        # @return [Boolean] whether its report is newer; true where no report can come
+        def reported?(moment) = !ready? || !@status.nil? || (@asked && @asked >= moment)
+
+        # Takes its messages.
         # @return [void]
         def hear
           before, @heard = @heard, Deadline.now
@@ -138,7 +150,7 @@ module Plait
           true
         end
 
-        # @return [String] why it has ended, in its own words where it has said them
+        # @return [String] why it has ended, in its own words where it sent them
         def obituary
           return @reason if @reason
           return "it ended by itself" if @status.success?
@@ -169,7 +181,7 @@ module Plait
 
         private
 
-        # Why it has never served may be told on its behalf, see {Handover}.
+        # Another process may send why it has never served, see Server::Handover.
         def hear_out
           limit = Deadline.after(LAST_WORDS)
           while (message = @link.receive(limit.remaining)) && message != Link::GONE
@@ -177,11 +189,14 @@ module Plait
           end
         end
 
-        def take(what, value = nil)
+        def take(what, value = nil, asked = nil)
           case what
           when :ready then @ready = true
-          when :report then @report = value
+          when :report
+            @report = value
+            @asked = asked if asked
           when :failed then @reason, @misused = value
+          when :stop, :total then @requests << [what, value]
           end
         end
       end
