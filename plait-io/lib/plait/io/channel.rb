@@ -35,7 +35,6 @@ module Plait
 
       # Takes from the front of the buffer what the kernel takes.
       # @param buffer [String]
-      # @return [void]
       # @raise [SystemCallError, IOError, OpenSSL::SSL::SSLError]
       def transmit(buffer)
         until buffer.empty?
@@ -48,26 +47,21 @@ module Plait
 
       # @param mode [Symbol] :read, :write or :read_write
       # @param seconds [Float, nil]
-      # @return [void]
       # @raise [IOError] when it is closed here
       def wait(mode, seconds) = seconds ? @io.to_io.wait(seconds, mode) : @io.to_io.wait(mode)
 
       # Sends no more, though it may be heard still.
-      # @return [void]
       def end_writing
         @io.say_goodbye if @io.respond_to?(:say_goodbye)
         @io.to_io.shutdown(Socket::SHUT_WR)
       end
 
       # Wakes the waiting thread, and leaves the descriptor open.
-      # @return [void]
       def shut = quietly { @io.to_io.shutdown(Socket::SHUT_RDWR) }
 
-      # @return [void]
       def close = quietly { @io.close }
 
       # Closes our descriptor of a connection that is another process's.
-      # @return [void]
       def abandon = quietly { @io.to_io.close }
 
       private

@@ -25,7 +25,6 @@ module Plait
       attr_reader :tls
 
       # @param tls [TLS::Client, nil] for endpoints that speak TLS
-      # @param resolver [Resolver]
       # @param stagger [Numeric] seconds an address has before the next one is tried beside it
       # @param options [Hash] see {SocketOptions#initialize}: nodelay, keepalive, local_address
       def initialize(tls: nil, resolver: Resolver.new, stagger: STAGGER, **options)
@@ -35,7 +34,6 @@ module Plait
         @options = SocketOptions.new(**options)
       end
 
-      # @param endpoint [Endpoint]
       # @param deadline [Deadline, nil] for all of it: resolving, connecting, the handshake
       # @param phases [Phases] receives the seconds of each phase, and first of all the socket
       # @return [Socket, TLS::Socket] connected, and verified where it speaks TLS
@@ -117,7 +115,6 @@ module Plait
         # @return [Socket, nil]
         attr_accessor :socket
 
-        # @return [void]
         def close
           @socket&.close
           @socket = nil
@@ -152,7 +149,6 @@ module Plait
         def suits?(family) = @local_address.nil? || @local_address.afamily == family
 
         # @param family [Integer] as Socket::AF_INET
-        # @return [void]
         def apply(socket, family)
           return if family == Socket::AF_UNIX
 

@@ -87,7 +87,6 @@ module Plait
       # @return [Boolean] whether TLS is spoken there
       def tls? = @scheme == :tls
 
-      # @return [Boolean]
       def unix? = @scheme == :unix
 
       # @return [Boolean] whether it is for datagrams; all others are for streams
@@ -113,7 +112,6 @@ module Plait
         ipv6? ? Socket::AF_INET6 : Socket::AF_INET
       end
 
-      # @return [Boolean]
       def ==(other) = other.is_a?(Endpoint) && @to_s == other.to_s
       alias eql? ==
 

@@ -87,7 +87,6 @@ module Plait
       end
 
       # Lets peers connect, where it was opened for later; also in a fork, for all processes that have the socket.
-      # @return [void]
       # @raise [ListenError] another process has taken the place meanwhile
       def listen
         return unless @later
@@ -114,7 +113,6 @@ module Plait
       # @param before [#call, nil] called before it asks for a connection: several processes may listen on one socket, and not
       #   each of them be equally in need
       # @yieldparam socket [Socket] the block's own from now on; the loop waits for the block, which so should only begin
-      # @return [void]
       def each(on_error: nil, before: nil)
         accepted = 0
         use do
@@ -153,7 +151,6 @@ module Plait
 
       # Ends {#each} and {#accept} in this process, for good; what is in the backlog stays there, for other processes that
       # listen. From any thread, fiber or signal handler.
-      # @return [void]
       def stop
         @stopped = true
         @wake&.last&.write_nonblock(".", exception: false)
@@ -163,14 +160,12 @@ module Plait
 
       # Stops, and closes the socket as soon as no thread waits on it. The file of a UNIX socket is removed by the process that
       # has made it.
-      # @return [void]
       def close
         @closed = true
         stop
         release if @users.zero?
       end
 
-      # @return [Boolean]
       def closed? = @closed || false
 
       # @return [Boolean] whether peers without TLS may begin with HTTP/2

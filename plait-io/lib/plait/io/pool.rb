@@ -119,14 +119,12 @@ module Plait
 
       # Brings a connection back: to the checkout that has waited longest, or into the pool. A closed one gives its place to a
       # waiting checkout.
-      # @return [void]
       # @raise [UsageError] when it is not checked out
       def checkin(connection)
         change { inherited?(connection) ? [] : @state.give_back(connection) }
       end
 
       # Closes a connection that can't be used again, and gives its place to the checkout that has waited longest.
-      # @return [void]
       def discard(connection)
         change { !inherited?(connection) && @state.strike(connection) ? [connection] : [] }
       end
@@ -136,15 +134,12 @@ module Plait
       def reused?(connection) = locked { @state.reused?(connection) }
 
       # Closes what has been idle for too long.
-      # @return [void]
       def sweep = change { @state.expired }
 
       # Closes what is idle.
-      # @return [void]
       def clear = change { @state.clear }
 
       # Closes what is idle now, and what is busy when it comes back. A waiting checkout gets a {UsageError}.
-      # @return [void]
       def close = change { @state.close }
 
       # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,

@@ -92,7 +92,6 @@ module Plait
         release if @waiters.zero?
       end
 
-      # @return [Boolean]
       def closed? = @closed
 
       private
@@ -195,7 +194,6 @@ module Plait
         def size = @entries.size
 
         # @param io [IO] of which nothing else is known from now on
-        # @return [void]
         def add(io, token, interest, queue)
           remove(io)
           arm(Entry.new(io, token), interest, queue)
@@ -227,7 +225,6 @@ module Plait
         end
 
         # @param ios [Array<IO>] the ready ones
-        # @return [void]
         def note(ios)
           ios.filter_map { |io| @entries[io] }.each do |entry|
             next unless entry.state == :armed

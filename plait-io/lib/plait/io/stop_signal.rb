@@ -11,8 +11,6 @@ module Plait
       attr_reader :deadline
 
       # A second stop does not give more time.
-      # @param deadline [Deadline]
-      # @return [void]
       def stop(deadline)
         @deadline = deadline if @deadline.nil? || deadline.at < @deadline.at
         @pipe&.last&.write_nonblock(".", exception: false)
@@ -20,12 +18,10 @@ module Plait
         nil # the server has ended
       end
 
-      # @return [Boolean]
       def stopped? = !@deadline.nil?
 
       # Waits for {#stop}.
       # @param seconds [Numeric, nil] at most
-      # @return [void]
       def wait(seconds = nil)
         @pipe ||= IO.pipe
         @pipe.first.wait_readable(*seconds) unless stopped?
@@ -34,7 +30,6 @@ module Plait
       # Waits for {#stop}, calls the block meanwhile, and closes the pipe.
       # @param seconds [Numeric] between two calls
       # @yield
-      # @return [void]
       def meanwhile(seconds)
         until stopped?
           wait(seconds)
@@ -44,7 +39,6 @@ module Plait
         close
       end
 
-      # @return [void]
       def close
         pipe, @pipe = @pipe, nil
         pipe&.reverse_each(&:close)

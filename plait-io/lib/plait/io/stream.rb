@@ -51,10 +51,8 @@ module Plait
         @generation = Native.fork_generation
       end
 
-      # @return [Boolean]
       def tls? = false
 
-      # @return [Boolean]
       def closed? = @closed || false
 
       # @!group Reading
@@ -74,7 +72,6 @@ module Plait
 
       # Takes bytes out of the {#buffer}.
       # @param count [Integer] from its beginning
-      # @return [void]
       def consume(count)
         return @buffer.clear if count == @buffer.bytesize
 
@@ -140,7 +137,6 @@ module Plait
       # Guards an exchange, such as a request and its answer: no other one may run on this stream meanwhile, and unless
       # the block comes to its end the stream is closed, by any other end (an exception, a timeout, a kill, a
       # cancellation, `break`, `return`, `throw`): a late answer is dropped.
-      # @yieldparam stream [Stream]
       # @return [Object] the block's value
       # @raise [UsageError] for a second one at the same time
       def exchange
@@ -167,7 +163,6 @@ module Plait
       end
 
       # Closes it, once. A thread or fiber that waits on it gets {ConnectionClosed}.
-      # @return [void]
       def close
         return if @closed
 
@@ -179,7 +174,6 @@ module Plait
 
       # Closes our descriptor of a connection that another owner goes on using: a fork's, or the other's after `io` was
       # handed over. Nothing is sent and nothing shut down.
-      # @return [void]
       def abandon
         @closed = true
         @io.to_io.close

@@ -19,7 +19,6 @@ module Plait
 
       # @param count [Integer]
       # @param stop_signal [Io::StopSignal] ends all
-      # @param plan [Plan]
       # @param uplink [Link, nil] of this process, if it is itself a worker: its forks must not keep it open
       # @yieldparam life [Life] in each worker: its work, until its stop signal is set
       def initialize(count, stop_signal, plan = Plan.of, uplink: nil, &work)
@@ -35,11 +34,9 @@ module Plait
       def ready? = @slots.all?(&:ready?)
 
       # Replaces all, one after another: each ends when the one in its place serves. From any thread or signal handler.
-      # @return [void]
       def restart = @restart = true
 
       # Has all workers open their logs again. From any thread or signal handler.
-      # @return [void]
       def reopen = @reopen = true
 
       # @return [Integer] how often a slot has passed to a new worker, without a gap
@@ -76,7 +73,6 @@ module Plait
       # Ends, while others take over: see {Shift#retire}.
       # @param grace [Numeric] seconds
       # @param drain [Numeric] seconds
-      # @return [void]
       def retire(grace, drain)
         @retirement = [:retire, grace, drain]
         @stop_signal.stop(Deadline.after(grace + drain))
@@ -84,7 +80,6 @@ module Plait
 
       # Until the stop signal is set, and all workers have ended.
       # @yield as soon as all serve
-      # @return [void]
       # @raise [WorkerDied, UsageError] when a worker died before any served: others would die too
       def run(&on_ready)
         @plan.before_fork.each(&:call)

@@ -25,7 +25,6 @@ module Plait
       # What both engines lack: how a parser begins.
       # @api private
       module Responses
-        # @param limits [Limits]
         def initialize(limits: Limits.new)
           super()
           prepare(limits)

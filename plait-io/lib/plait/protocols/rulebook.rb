@@ -10,7 +10,6 @@ module Plait
     module Rulebook
       # @param name [Symbol]
       # @param offset [Integer] bytes of the message before the one that broke it
-      # @param limits [Limits]
       # @return [RemoteProtocolError] to be raised
       def error(name, offset, limits)
         rule = self::ALL.fetch(name)

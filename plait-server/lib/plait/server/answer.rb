@@ -45,7 +45,6 @@ module Plait
       OWN = %w[content-length transfer-encoding connection].freeze
       LAST_CHUNK = "0\r\n\r\n"
 
-      # @param exchange [Exchange]
       # @param env [Hash]
       # @param status [Integer]
       # @param headers [#each]
@@ -66,7 +65,6 @@ module Plait
       # @return [Boolean] whether its status or the request's method forbids a body
       def bodiless? = @framing == :none
 
-      # @return [void]
       # @raise [Lost]
       # @raise [LocalProtocolError] for more than the Content-Length
       def <<(part)
@@ -80,13 +78,11 @@ module Plait
       end
 
       # Sends what has come so far, though it may be nothing but the head.
-      # @return [void]
       def flush = (write unless @begun)
 
       # Of a file that has grown since its Content-Length was read, that many bytes. One without a size, as below /proc, may
       # have something in it.
       # @param file [File] which it closes
-      # @return [void]
       def send_file(file)
         size = file.size
         return copy(file) if size == 0 || (@length && @length > size)
@@ -102,7 +98,6 @@ module Plait
 
       # Gives the connection away, behind the head: the taker closes it, now or later.
       # @param taker [#call] called with a socket
-      # @return [void]
       def hand_over(taker)
         @framing = :raw
         @persistent = false
@@ -281,13 +276,11 @@ module Plait
         end
       end
 
-      # @param exchange [Exchange]
       def initialize(exchange)
         @exchange = exchange
       end
 
       # @param headers [#each] names and values
-      # @return [void]
       # @raise [LocalProtocolError]
       def call(headers)
         @exchange.interim([Protocols::HTTP1::Serializer.response(103, NativeServer.reason(103), Fields.of(headers))])

@@ -20,10 +20,8 @@ module Plait
       # Of a stream: a pair of sockets.
       PAIR = 2
 
-      # @param listener [Io::Listener]
       # @param core [NativeCore]
       # @param numbers [Array<Integer>] as the core knows the listener: for HTTP/1.1, and for HTTP/2
-      # @param options [Options]
       def initialize(listener, core, numbers, options)
         @listener = listener
         @core = core
@@ -37,7 +35,6 @@ module Plait
 
       # Accepts until it is closed.
       # @yield starts a job beside it
-      # @return [void]
       def run(&start)
         @listener.each do |socket|
           @core.hold(EACH)
@@ -49,7 +46,6 @@ module Plait
       end
 
       # Accepts no more connections; the connections that are in get their answers.
-      # @return [void]
       def close
         @closed = true
         @listener.close
@@ -57,11 +53,9 @@ module Plait
       end
 
       # Closes connections that were admitted, and got no job.
-      # @return [void]
       def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
 
       # Counts the descriptors of slots that have ended no more.
-      # @return [void]
       def recount
         @multiplexed.keys.each { |connection| count_slots(connection) } # rubocop:disable Style/HashEachMethods -- likewise
       end

@@ -25,7 +25,6 @@ module Plait
       # To be called when the app is loaded, and before it is called.
       # @param mechanism [Symbol] that runs the requests
       # @yieldparam line [String] what to tell, if anything was changed
-      # @return [void]
       # @raise [UsageError] where it can't be changed
       def self.settle(mechanism)
         return if mechanism == :threads || !rails?
@@ -68,9 +67,6 @@ module Plait
         end
       end
 
-      # @param configuration [Configuration]
-      # @param sockets [Sockets]
-      # @param logs [Logs]
       # @param notice [#call] called with a line for the operator
       def initialize(configuration, sockets, logs, notice)
         @configuration = configuration
@@ -80,7 +76,6 @@ module Plait
       end
 
       # @param before [Hash] settings of the master
-      # @return [void]
       def tell(before)
         @sockets.warnings.each { |line| @notice.call(line) }
         words = @configuration.unheeded(before)
@@ -88,10 +83,8 @@ module Plait
       end
 
       # Serves, in a process of its own.
-      # @param life [Io::Workers::Life]
       # @param folder [String]
       # @param count [Integer] of workers
-      # @return [void]
       def live(life, folder, count)
         @logs.settle
         Process.setproctitle("plait: app [#{File.basename(folder)}]")

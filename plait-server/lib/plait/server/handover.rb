@@ -30,7 +30,6 @@ module Plait
 
       # The new program can tell the master by itself from now on.
       # @param order [Hash]
-      # @return [void]
       def self.give_back_stderr(order)
         IO.for_fd(ERRORS, "w", autoclose: false).syswrite(WELL)
         IO.open(order[:stderr], "w") { |stderr| NativeServer.redirect(ERRORS, stderr.fileno) }
@@ -44,7 +43,6 @@ module Plait
 
       # Does not return.
       # @param link [Io::Workers::Link] to the master
-      # @param sockets [Sockets]
       # @param order [Hash] what else the new program is to know
       # @raise [SystemCallError] it can't start
       def exec(link, sockets, **order)

@@ -9,7 +9,6 @@ module Plait
   class Server
     # The log files of a server. A program that rotates them renames them, and has the server open them again.
     class Logs
-      # @param configuration [Configuration]
       # @param folder [String] of the server, by the name behind which a deployment may put another one; an app may go elsewhere
       # @raise [UsageError] for one that can't be opened
       def initialize(configuration, folder = Dir.pwd)
@@ -29,25 +28,21 @@ module Plait
       attr_reader :access
 
       # The server serves: it closes the streams it was started with, so that a program which reads them to their end goes on.
-      # @return [void]
       def settle
         @before.each_value(&:close)
         @before.clear
       end
 
       # Until then output goes to the terminal, where the operator sees why there is no server.
-      # @return [void]
       def give_back
         @before.each { |stream, before| turn(stream, before) }
         settle
       end
 
       # Writes what is left.
-      # @return [void]
       def close = @access&.close
 
       # A log that can't be opened again goes on in the old file, with a line that says so.
-      # @return [void]
       def reopen
         redirect { |path, reason| complain(path, reason) }
         @access&.reopen { |path, reason| complain(path, reason) }

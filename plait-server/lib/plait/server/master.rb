@@ -37,7 +37,6 @@ module Plait
       # Before the first report.
       NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
 
-      # @param configuration [Configuration]
       # @param notice [#call] called with a line for the operator
       def initialize(configuration, notice:)
         NativeCore.check
@@ -59,7 +58,6 @@ module Plait
 
       # Serves until a signal ends it.
       # @yieldparam endpoints [Array<Io::Endpoint>] as soon as it serves
-      # @return [void]
       # @raise [UsageError, ListenError, UnsupportedError, WorkerDied] when it can't begin
       def run(&on_ready)
         @generation = Native.fork_generation
@@ -129,7 +127,7 @@ module Plait
       def telling_of_slowness
         teller = Thread.new do
           sleep(@configuration.boot_timeout)
-          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: no request is served")
+          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: nothing is served")
         end
         yield
       ensure
@@ -180,7 +178,6 @@ module Plait
       def index = 0
 
       # @param duty [Shift]
-      # @return [void]
       # @api private
       def ready(duty)
         @duty = duty

@@ -29,7 +29,6 @@ module Plait
       end
 
       # The app has failed after it took the connection, so the server closes it.
-      # @return [void]
       def abandon = @hijacked&.close
 
       # @return [Socket] to wait by; the connection stays the core's
@@ -99,7 +98,6 @@ module Plait
     module OrphanedFork
       # Ends this process; nothing of the parent's is run.
       # @param error [Exception, nil] by which it came back; a SystemExit means to end, and is no reason for a message
-      # @return [void]
       def self.end(error = nil)
         Process.exit!(error.status) if error.is_a?(SystemExit)
 
@@ -129,7 +127,6 @@ module Plait
     # - `unfinished`: how many requests have no answer yet
     # - `statistics`: a Hash of counts
     class NativeCore
-      # @return [void]
       # @raise [UnsupportedError] where there is no core
       def self.check
         return if Plait.const_defined?(:NativeServer)

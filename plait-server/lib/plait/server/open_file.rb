@@ -58,7 +58,6 @@ module Plait
       # Bytes read at once.
       PIECE = 64 * 1024
 
-      # @param file [File]
       def initialize(file)
         @file = file
         @until = 0

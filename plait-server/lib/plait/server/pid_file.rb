@@ -39,10 +39,8 @@ module Plait
       end
 
       # To be called in forks: the file belongs to the process that opened it.
-      # @return [void]
       def close = @file.close
 
-      # @return [void]
       def remove
         File.unlink(@path)
       rescue SystemCallError

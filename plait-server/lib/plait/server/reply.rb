@@ -38,7 +38,6 @@ module Plait
 
     # What a streaming body writes to, and reads the request's body from (Rack 3, "Streaming Body").
     class Tunnel
-      # @param answer [Answer]
       # @param input [#read]
       def initialize(answer, input)
         @answer = answer
@@ -79,27 +78,23 @@ module Plait
       # @return [nil]
       def close = (@closed = true) && nil
 
-      # @return [Boolean]
       def closed? = @closed || false
     end
 
     # What the core leaves to Ruby: answers that are more than a Hash and an Array, and errors of the app.
     class Reply
-      # @param options [Options]
       def initialize(options)
         @options = options
         @storage = Mechanisms::State.storage
       end
 
       # After a request, where its app was called: the next one finds nothing of it.
-      # @return [void]
       def forget
         Mechanisms::State.clear(Mechanisms::State::Own.current)
         Mechanisms::State.inherit(@storage)
       end
 
       # Sends an answer, piece by piece, and closes its body.
-      # @param exchange [Exchange]
       # @param response [Array(Integer, #each, Object)]
       # @param persistent [Boolean] whether the connection may be used again
       # @return [Boolean, nil] whether it can be; nil: the peer is gone
@@ -119,15 +114,12 @@ module Plait
       end
 
       # @param error [Exception] that the app has raised
-      # @return [void]
       def fail(env, error) = complain(env, error.full_message(highlight: false))
 
       # Reports that the thread of a request was ended: no error says so.
-      # @return [void]
       def ended(env) = complain(env, "its thread was ended (Thread#kill, Thread.exit) before it was answered")
 
       # Calls what wants to know that the request is over, the last one first.
-      # @return [void]
       def finished(callables, env, status, headers, error)
         callables.reverse_each do |callable|
           callable.call(env, status, headers, error)
@@ -137,7 +129,6 @@ module Plait
       end
 
       # Calls what Puma's convention has called behind an answer (`rack.after_reply`), the first one first.
-      # @return [void]
       def replied(callables, env)
         callables.each do |callable|
           callable.call

@@ -20,17 +20,14 @@ module Plait
         @pause = seconds / 2 if watched && seconds.positive?
       end
 
-      # @return [void]
       def ready
         tell("READY=1")
         @watchdog ||= start { beat } if @pause && @env["NOTIFY_SOCKET"]
       end
 
-      # @return [void]
       def stopping = tell("STOPPING=1")
 
       # @param workers [Io::Workers] which are about to be replaced, or not, when that fails
-      # @return [void]
       def reloading(workers)
         return unless @env["NOTIFY_SOCKET"]
 
@@ -40,7 +37,6 @@ module Plait
         @reload = start { await { [workers.generation, workers.failures] != before } }
       end
 
-      # @return [void]
       def close = [@watchdog, @reload].compact.each { |thread| thread.kill.join }
 
       private

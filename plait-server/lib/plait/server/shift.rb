@@ -39,7 +39,6 @@ module Plait
 
       # @param scope [Scope] in which all of it runs
       # @param app [#call]
-      # @param options [Options]
       # @param listeners [Array<Io::Listener>]
       # @param stop_signal [Io::StopSignal] ends it
       # @param index [Integer, nil] of this process among the workers
@@ -60,7 +59,6 @@ module Plait
       end
 
       # Serves until the stop signal is set, and then until all is answered or the time for that is up.
-      # @return [void]
       # @raise [Exception] that ended it
       def run
         look_after_loop unless @options.on == :threads
@@ -82,7 +80,6 @@ module Plait
       # when none is left, or after these seconds; then the stop signal is set. From another thread.
       # @param grace [Numeric] seconds
       # @param drain [Numeric] seconds for running requests then
-      # @return [void]
       def retire(grace, drain)
         @entrances.each(&:close)
         @core.retire
@@ -92,7 +89,6 @@ module Plait
       end
 
       # Closes what is left, once no worker runs.
-      # @return [void]
       def close
         @entrances.each(&:clear)
         @core.close
@@ -112,7 +108,6 @@ module Plait
       end
 
       # The hooks of the plan have opened the logs already.
-      # @return [void]
       def reopen = nil
 
       private

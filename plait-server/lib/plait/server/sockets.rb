@@ -12,7 +12,6 @@ module Plait
       # Where neither the place nor the kernel says less.
       BACKLOG = 4096
 
-      # @param configuration [Configuration]
       # @param count [Integer] of workers; 0: none
       # @param env [ENV, Hash] of the service manager (sd_listen_fds(3))
       # @raise [ListenError, UsageError]
@@ -35,13 +34,10 @@ module Plait
       # @return [Array<Array(Integer, Integer, String)>] descriptors, each with its only worker, and its place
       def handed_over = @opened.map { |listener, worker, place| [listener.io.fileno, worker, place&.text] }
 
-      # @yieldparam listener [Io::Listener]
       # @yieldparam worker [Integer, nil] the only one that accepts there
-      # @return [void]
       def each(&block) = @opened.each { |listener, worker| block.call(listener, worker) }
 
       # The app is loaded: from now on connections are accepted, in all processes that have the sockets.
-      # @return [void]
       # @raise [ListenError]
       def listen = @late.each(&:listen)
 
@@ -57,7 +53,6 @@ module Plait
       # @return [Array<String>] what clients will have against certificates
       def warnings = @opened.filter_map { |_, _, place| place&.warning }.uniq
 
-      # @return [void]
       def close = @opened.each { |entry| entry.first.close }
 
       private

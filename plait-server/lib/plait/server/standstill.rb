@@ -16,7 +16,6 @@ module Plait
       LINES = 30
 
       # @param core [NativeCore]
-      # @param options [Options]
       # @return [Standstill, nil] for the loop of the current fiber; nil where there is none of ours
       def self.of(core, options)
         scheduler = Scheduler.current
@@ -24,8 +23,6 @@ module Plait
       end
 
       # @param core [NativeCore]
-      # @param options [Options]
-      # @param scheduler [Scheduler]
       def initialize(core, options, scheduler)
         @core = core
         @options = options
@@ -42,7 +39,6 @@ module Plait
         self
       end
 
-      # @return [void]
       def end = @thread.kill.join
 
       # @return [Hash, nil] `seconds:` for which the loop stands still by now, and `text:`; nil when it turns

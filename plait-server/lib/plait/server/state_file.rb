@@ -53,7 +53,6 @@ module Plait
       end
 
       # @param state [Hash]
-      # @return [void]
       # @raise [SystemCallError]
       def write(state)
         beside = "#{@path}.#{Process.pid}.part"
@@ -66,7 +65,6 @@ module Plait
 
       # Writes from now on again and again, in a thread of its own. A full disk is no reason to stop, and may be over soon.
       # @yieldreturn [Hash] how the server is
-      # @return [void]
       def follow
         @thread = Thread.new do
           loop do
@@ -77,7 +75,6 @@ module Plait
         @thread.name = "plait status"
       end
 
-      # @return [void]
       def remove
         @thread&.kill&.join
         File.unlink(@path)

@@ -41,7 +41,6 @@ module Plait
       FILES = 1 << 18
 
       class << self
-        # @param configuration [Configuration]
         # @return [String] the folder; by the name that the shell has for it, behind which a deployment may put another one
         # @raise [UsageError]
         def enter(configuration)

@@ -27,7 +27,6 @@ module Plait
           @errors = []
         end
 
-        # @param phases [Phases]
         # @return [Socket]
         # @raise [ConnectError] when every address has failed
         # @raise [ConnectTimeout]
@@ -149,7 +148,6 @@ module Plait
           phases.socket
         end
 
-        # @return [void]
         def close
           @socket&.close
           @socket = nil

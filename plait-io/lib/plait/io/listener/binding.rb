@@ -21,7 +21,6 @@ module Plait
         SOCKET = JRUBY ? ::ServerSocket : ::Socket
         private_constant :JRUBY, :SOCKET
 
-        # @param endpoint [Endpoint]
         # @param reuse_port [Boolean]
         # @param mode [Integer, nil]
         def initialize(endpoint, reuse_port:, mode:)
@@ -99,7 +98,6 @@ module Plait
           @identity = identity
         end
 
-        # @return [void]
         def remove
           File.unlink(@path) if @generation == Native.fork_generation && ours?
         rescue SystemCallError
@@ -142,7 +140,6 @@ module Plait
 
         # Tells the service manager how it is (sd_notify(3)), if there is one. Also from a signal handler.
         # @param text [String] "READY=1", and more lines
-        # @return [void]
         def notify(text, env = ENV)
           path = env["NOTIFY_SOCKET"] or return
           socket = Socket.new(:UNIX, :DGRAM)

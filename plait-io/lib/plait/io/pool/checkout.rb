@@ -27,7 +27,6 @@ module Plait
         # @return [Boolean] whether it has a place, and no connection yet
         def place? = @state == :place
 
-        # @return [Boolean]
         def queued? = @state == :queued
 
         # @return [Boolean] whether the pool was closed

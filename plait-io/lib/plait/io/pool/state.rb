@@ -16,7 +16,6 @@ module Plait
         NONE = [].freeze
         private_constant :NONE
 
-        # @param limits [Limits]
         def initialize(limits)
           @limits = limits
           @keys = {}
@@ -35,7 +34,6 @@ module Plait
         # @return [Array<Object>] connections
         def busy = @busy.keys
 
-        # @return [Boolean]
         def reused?(connection) = (@busy[connection]&.uses || 0) > 1
 
         # @return [Integer] places of a key that are taken
@@ -60,14 +58,12 @@ module Plait
         end
 
         # A connection was made in the place of a checkout.
-        # @return [void]
         def enter(checkout, connection)
           count(:connected)
           lend(Entry.new(connection, key_of(checkout), 0, nil), checkout)
         end
 
         # The connection of a checkout is stale: its place remains.
-        # @return [void]
         def strike_stale(checkout)
           count(:stale)
           @busy.delete(checkout.connection)

@@ -183,9 +183,7 @@ module Plait
         end
 
         # @param key [String]
-        # @param session [OpenSSL::SSL::Session]
         # @param once [Boolean] whether it may serve one connection only
-        # @return [void]
         def store(key, session, once:)
           @lock.synchronize do
             entries = @kept.delete(key) || []
@@ -225,7 +223,6 @@ module Plait
                        .to_h.merge(WRONG_NAME => :wrong_name).freeze
         private_constant :NAMES
 
-        # @param endpoint [Endpoint]
         # @param name [String] that it must have
         # @param code [Integer] OpenSSL's verdict
         # @param certificate [OpenSSL::X509::Certificate, nil] the one that was rejected

@@ -33,7 +33,6 @@ module Plait
         end
 
         # @param context [OpenSSL::SSL::SSLContext]
-        # @return [void]
         def install(context) = context.add_certificate(@certificate, @key, @chain)
 
         private

@@ -31,13 +31,11 @@ module Plait
         end
 
         # Tells the peer that nothing more comes. Others may still read.
-        # @return [void]
         def say_goodbye
           @entered.synchronize { stop }
         end
 
         # Says goodbye, and closes.
-        # @return [void]
         def close
           @entered.synchronize { super }
         end
@@ -58,7 +56,6 @@ module Plait
         BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
         private_constant :BREAKS
 
-        # @return [Boolean]
         def tls? = true
 
         private
@@ -77,7 +74,6 @@ module Plait
 
         module_function
 
-        # @param socket [Socket]
         # @param step [Symbol] :connect_nonblock or :accept_nonblock
         # @param deadline [Deadline, nil]
         # @return [Socket]

@@ -29,7 +29,6 @@ module Plait
 
         # @param index [Integer]
         # @param link [Link] to the parent
-        # @param plan [Plan]
         def initialize(index, link, plan)
           @index = index
           @link = link
@@ -40,7 +39,6 @@ module Plait
 
         # Does not return: nothing of the parent's is run at the end.
         # @yield its work
-        # @return [void]
         def live
           status = 1
           @process = Process.pid
@@ -62,7 +60,6 @@ module Plait
         # It serves.
         # @param work [#report, #retire, #reopen] `report` tells what there is to tell; `retire(grace, drain)` has it take
         #   nothing new, go on with what there is for these seconds, and then end; `reopen` opens its logs again
-        # @return [void]
         def ready(work)
           @work = work
           report
@@ -82,7 +79,6 @@ module Plait
 
         # Has the parent end all workers.
         # @param seconds [Numeric] for running requests
-        # @return [void]
         def stop_all(seconds) = @link.send(:stop, seconds)
 
         private

@@ -33,7 +33,6 @@ module Plait
         attr_reader :past
 
         # @param index [Integer]
-        # @param plan [Plan]
         # @yieldreturn [Worker] a new one for it
         def initialize(index, plan, &hire)
           @index = index
@@ -52,7 +51,6 @@ module Plait
         # @return [Worker, nil] the worker that serves
         attr_reader :worker
 
-        # @return [Boolean]
         def ready? = @worker&.ready? || false
 
         # @return [Boolean] whether a successor is about to take the slot over
@@ -72,19 +70,16 @@ module Plait
         # @return [Integer] workers that died here, and were not asked to end
         attr_reader :deaths
 
-        # @return [void]
         def tell_news
           @plan.notice.call(@news.shift) until @news.empty?
         end
 
         # Starts a worker that takes the slot over as soon as it is ready.
-        # @return [void]
         def replace
           @successor ||= @worker && begin_one
         end
 
         # Reads the reports of all workers, and removes the workers that have ended.
-        # @return [void]
         def look
           workers.each(&:hear)
           workers.select(&:ended?).each { |worker| bury(worker) }
@@ -95,7 +90,6 @@ module Plait
         end
 
         # Starts a worker where the slot has none.
-        # @return [void]
         def fill
           @worker ||= begin_one if Deadline.now >= @due
         end

@@ -28,7 +28,6 @@ module Plait
 
         # Does not wait: a message to a process that is gone, or reads nothing, is lost.
         # @param message [Array] what Marshal takes
-        # @return [void]
         def send(*message)
           @socket.sendmsg_nonblock(Marshal.dump(message), exception: false)
         rescue SystemCallError, IOError
@@ -51,7 +50,6 @@ module Plait
         # @return [Integer] its descriptor
         def number = @socket.fileno
 
-        # @return [void]
         def close = @socket.close
       end
 
@@ -88,7 +86,6 @@ module Plait
         end
 
         # @param pid [Integer]
-        # @param link [Link]
         def initialize(pid, link)
           @pid = pid
           @link = link
@@ -117,7 +114,6 @@ module Plait
         # @return [Integer] bytes of its memory, by its last report
         def memory = @report.dig(:gauges, :memory) || 0
 
-        # @return [void]
         def tell(...) = @link.send(...)
 
         # @return [Array<Array>] requests to its parent: `[:stop, seconds]`, `[:total, number]`
@@ -128,7 +124,6 @@ module Plait
         def reported?(moment) = !ready? || !@status.nil? || (@asked && @asked >= moment)
 
         # Takes its messages.
-        # @return [void]
         def hear
           before, @heard = @heard, Deadline.now
           @silence += (@heard - before).clamp(0, LOOK)
@@ -161,22 +156,18 @@ module Plait
         end
 
         # @param seconds [Numeric] until it is {#overdue?}
-        # @return [void]
         def end_within(seconds)
           @deadline = Deadline.after(seconds)
         end
 
-        # @return [Boolean]
         def overdue? = @deadline&.expired? || false
 
         # @param reason [String, nil] for the {#obituary}
-        # @return [void]
         def kill(reason = nil)
           @reason ||= reason
           Process.kill(:KILL, @pid) unless @status
         end
 
-        # @return [void]
         def close = @link.close
 
         private

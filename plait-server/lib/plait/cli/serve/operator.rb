@@ -21,8 +21,6 @@ module Plait
         COLUMNS = { "index" => "worker", "pid" => "pid", "age" => "age", "memory" => "memory", "connections" => "connections",
                     "running" => "running", "waiting" => "waiting", "requests" => "requests" }.freeze
 
-        # @param configuration [Server::Configuration]
-        # @param terminal [Terminal]
         # @param json [Boolean]
         def initialize(configuration, terminal, json: false)
           @configuration = configuration

@@ -23,7 +23,6 @@ module Plait
 
         # @param path [String, nil] of a config.ru
         # @param options [Hash{String => String}]
-        # @param terminal [Terminal]
         def initialize(path, options, terminal)
           @path = path
           @options = options
@@ -31,7 +30,6 @@ module Plait
           @file = options["config"] || (Server::ConfigFile::PATH if File.exist?(Server::ConfigFile::PATH))
         end
 
-        # @return [void]
         # @raise [UsageError, ListenError, UnsupportedError, WorkerDied]
         def run
           @configuration = configuration

@@ -29,7 +29,6 @@ module Plait
       end
 
       # What the peer sends, until it ends.
-      # @return [void]
       def ask
         piece = empty
         hand_in(piece) while @stream.read_partial(RECORD, piece)
@@ -40,7 +39,6 @@ module Plait
       end
 
       # What the core answers, until it ends: then all is over.
-      # @return [void]
       def answer
         piece = empty
         while (got = @plain.read_nonblock(RECORD, piece, exception: false))
@@ -54,7 +52,6 @@ module Plait
       end
 
       # Without a goodbye: if there was none, something was cut, and the peer has to see that.
-      # @return [void]
       def close
         @stream.io.to_io.shutdown
       rescue *ENDS

@@ -26,7 +26,6 @@ module Plait
         LINGERED = 256 * 1024
 
         # @param io [BasicSocket, Io::TLS::Socket] the connection's own now
-        # @param options [Options]
         # @yieldreturn [UNIXSocket] a new connection to the core
         def initialize(io, options, &bring)
           @channel = Io::Channel.new(io)
@@ -40,7 +39,6 @@ module Plait
         end
 
         # Serves until the peer leaves, or takes too long, or {drain} has let it end.
-        # @return [void]
         def run
           transmit
           @reactor.add(@channel.io, self, @armed = mode)
@@ -58,7 +56,6 @@ module Plait
         end
 
         # Takes no more requests, and ends after the running ones. From any thread or fiber.
-        # @return [void]
         def drain
           @draining = true
           @reactor.wake
@@ -71,9 +68,7 @@ module Plait
 
         # @!group What its session tells it
 
-        # @param stream [Stream]
         # @param head [RequestHead]
-        # @return [void]
         def request(stream, head)
           return @session.send_head(stream, [[":status", "501"], %w[content-length 0]], last: true) if head.connect?
 
@@ -84,16 +79,13 @@ module Plait
           @session.reset(stream, :refused_stream) # there is no descriptor left
         end
 
-        # @return [void]
         def data(stream, bytes)
           slot = @slots[stream.id]
           slot ? slot.send_data(bytes) : @session.taken(stream, bytes.bytesize)
         end
 
-        # @return [void]
         def finish(stream, trailers) = @slots[stream.id]&.finish(trailers)
 
-        # @return [void]
         def reset(stream)
           slot = @slots.delete(stream.id) or return
           slot.leave
@@ -101,7 +93,6 @@ module Plait
         end
 
         # @param stream [Stream, nil]
-        # @return [void]
         def granted(stream)
           return @look = true unless stream
 

@@ -41,19 +41,15 @@ module Plait
 
         # One that was received.
         Frame = Struct.new(:type, :flags, :id, :payload) do
-          # @return [Boolean]
           def flag?(bit) = flags.anybits?(bit)
 
-          # @return [void]
           # @raise [Violation]
           def stream_only = (refuse(:protocol_error, "#{title} on stream 0", "§6") if id.zero?)
 
-          # @return [void]
           # @raise [Violation]
           def connection_only = (refuse(:protocol_error, "#{title} on a stream", "§6") unless id.zero?)
 
           # @param bytes [Integer] of the payload
-          # @return [void]
           # @raise [Violation]
           def sized(bytes)
             refuse(:frame_size_error, "#{title} of #{payload.bytesize} bytes", "§6") unless payload.bytesize == bytes
@@ -176,7 +172,6 @@ module Plait
         end
 
         # @param payload [String] of a frame
-        # @return [void]
         # @raise [Violation]
         def apply(payload)
           raise broken(:frame_size_error, "a SETTINGS frame of #{payload.bytesize} bytes") unless (payload.bytesize % 6).zero?

@@ -49,7 +49,6 @@ module Plait
         def encode(fields) = @compressor.encode(fields)
 
         # @param size [Integer] the peer's SETTINGS_HEADER_TABLE_SIZE
-        # @return [void]
         def limit_table(size) = @compressor.max_table_size = size
       end
 
@@ -82,7 +81,6 @@ module Plait
         def on_itself? = @itself
 
         # @param bytes [String]
-        # @return [void]
         # @raise [Violation]
         def add(bytes)
           @parts += 1

@@ -48,7 +48,6 @@ module Plait
           greet
         end
 
-        # @return [Boolean]
         def idle? = @streams.empty?
 
         # @return [Boolean] whether the peer has greeted us
@@ -60,7 +59,6 @@ module Plait
         # @return [Boolean] whether no request can be made any more
         def ending? = @draining || @leaving || false
 
-        # @return [Boolean]
         def congested? = @output.bytesize >= CONGESTED
 
         # @return [Boolean] whether something of a body could be sent, on one stream or another
@@ -68,7 +66,6 @@ module Plait
 
         # @param bytes [String] received
         # @yield now and then, between two frames
-        # @return [void]
         # @raise [Violation] after which the connection is of no more use; the output tells the peer why
         def receive(bytes)
           @reader << bytes
@@ -83,14 +80,12 @@ module Plait
         end
 
         # Takes no more requests; running ones go on.
-        # @return [void]
         def drain
           go_away(:no_error) unless @draining
           @draining = true
         end
 
         # Tells the peer that we can't go on.
-        # @return [void]
         def give_up = go_away(:internal_error)
 
         # @return [Integer] bytes that the peer takes now
@@ -98,7 +93,6 @@ module Plait
 
         # @param fields [Array<Array(String, String)>] with :status, or trailers
         # @param last [Boolean]
-        # @return [void]
         def send_head(stream, fields, last:)
           block = @hpack.encode(fields)
           first = block.slice!(0, @peer.frame)
@@ -113,7 +107,6 @@ module Plait
 
         # @param bytes [String] no more than there is {room} for
         # @param last [Boolean]
-        # @return [void]
         def send_data(stream, bytes, last:)
           stream.window -= bytes.bytesize
           @window -= bytes.bytesize
@@ -129,7 +122,6 @@ module Plait
 
         # The core has taken these bytes of a request's body: as many more may come.
         # @param count [Integer]
-        # @return [void]
         def taken(stream, count)
           return unless @streams.key?(stream.id)
 
@@ -144,7 +136,6 @@ module Plait
         end
 
         # @param error [Symbol] of {Frames::ERRORS}
-        # @return [void]
         def reset(stream, error)
           return unless @streams.key?(stream.id)
 

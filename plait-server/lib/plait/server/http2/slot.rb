@@ -28,7 +28,6 @@ module Plait
         attr_accessor :armed
 
         # @param io [UNIXSocket]
-        # @param session [Session]
         def initialize(io, session)
           @io = io
           @session = session
@@ -37,9 +36,7 @@ module Plait
           @bytes = String.new(capacity: PIECE, encoding: Encoding::BINARY)
         end
 
-        # @param stream [Stream]
         # @param head [RequestHead]
-        # @return [void]
         def begin(stream, head)
           @stream = stream
           @chunked = head.length.nil? && stream.receiving?
@@ -52,7 +49,6 @@ module Plait
         end
 
         # @param bytes [String] of the request's body
-        # @return [void]
         def send_data(bytes)
           @unpaid += bytes.bytesize
           @chunked ? put(bytes.bytesize.to_s(16), "\r\n", bytes, "\r\n") : put(bytes)
@@ -60,11 +56,9 @@ module Plait
 
         # The request has come to its end.
         # @param trailers [Array<Array(String, String)>]
-        # @return [void]
         def finish(trailers) = (put(Protocols::HTTP1::Serializer.last_chunk(trailers)) if @chunked)
 
         # Does what can be done without waiting.
-        # @return [void]
         def move
           flush
           TURN.times { break unless advance && receive }
@@ -95,10 +89,8 @@ module Plait
         def reusable? = @ended && @reusable && @pending.empty?
 
         # Gives its stream up.
-        # @return [void]
         def leave = @stream = nil
 
-        # @return [void]
         def close = @io.close
 
         # @return [Boolean] whether the core has closed it while it carried no stream

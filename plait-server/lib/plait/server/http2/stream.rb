@@ -61,7 +61,6 @@ module Plait
         end
 
         # @param cost [Integer]
-        # @return [void]
         # @raise [Violation]
         def spend(cost = 1)
           @left -= cost
@@ -74,7 +73,6 @@ module Plait
         end
 
         # @param sum [Integer]
-        # @return [void]
         def earn(sum) = @left = [@left + sum, ALLOWANCE].min
 
         private

@@ -12,7 +12,6 @@ module Plait
           # A line that needs no second look.
           PLAIN_LINE = /\G(\h{1,15})\r\n/n
 
-          # @param limits [Limits]
           def initialize(limits)
             @limits = limits
             @room = limits.chunk_extensions
@@ -190,7 +189,6 @@ module Plait
           TOKEN_BYTE = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/n
           CONTROL_BYTE = /[\x00-\x08\x0b-\x1f\x7f]/n
 
-          # @param limits [Limits]
           def initialize(limits)
             @limits = limits
             @text = "".b

@@ -80,9 +80,7 @@ module Plait
           # @return [Integer, nil] what Content-Length says
           attr_reader :content_length
 
-          # @param exchange [Exchange]
           # @param start [StartLine]
-          # @param limits [Limits]
           # @raise [Broken]
           def initialize(exchange, start, limits)
             @exchange = exchange
@@ -93,7 +91,6 @@ module Plait
             judge_status(limits)
           end
 
-          # @param field [Field]
           # @raise [Broken]
           def judge(field)
             case field.key

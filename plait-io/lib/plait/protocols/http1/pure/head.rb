@@ -18,7 +18,6 @@ module Plait
           # @param bytes [String]
           # @param start [StartLine]
           # @param fields [Array<Field>]
-          # @param framing [Framing]
           def initialize(bytes, start, fields, framing)
             @bytes = bytes
             @start = start
@@ -87,8 +86,6 @@ module Plait
           CR = 13
           LF = 10
 
-          # @param exchange [Exchange]
-          # @param limits [Limits]
           def initialize(exchange, limits)
             @exchange = exchange
             @limits = limits
