@@ -3,8 +3,8 @@
 require "etc"
 require "socket"
 require_relative "answer"
-require_relative "entrance"
-require_relative "entrance/tls"
+require_relative "acceptor"
+require_relative "acceptor/tls"
 require_relative "http2"
 require_relative "hybrid"
 require_relative "native_core"
@@ -31,7 +31,7 @@ module Plait
       # Bytes of a page of memory.
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
 
-      # Which request of a loop of fibers an exception is for is not known: the loop gets none.
+      # An exception for a loop of fibers names no request, so the loop gets none.
       LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
              "or run on: :threads; Server#stop ends the server"
       IDLE = "it runs no request now"
@@ -51,7 +51,7 @@ module Plait
         hybrid = Hybrid.new if options.on == :hybrid
         @options = options
         @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { work } }, options.settings)
-        @entrances = []
+        @acceptors = []
         @cut = 0
         @index = index
         @since = Time.now.to_i
@@ -63,12 +63,12 @@ module Plait
       def run
         look_after_loop unless @options.on == :threads
         @core.begin
-        @entrances.each { |entrance| start { entrance.run { |job| start(&job) } } }
+        @acceptors.each { |acceptor| start { acceptor.run { |job| start(&job) } } }
         @stop_signal.meanwhile(SWEEP) { sweep }
         drain
         raise @failure if @failure
       ensure
-        @entrances.each(&:close)
+        @acceptors.each(&:close)
         @core.halt
         @over = true
         @scope.cancel
@@ -76,25 +76,25 @@ module Plait
         ThreadGuard.end_over(Thread.current, method(:drop_raised)) unless @options.on == :threads
       end
 
-      # Takes no new connections, while others take them: each of those there are gets the answer to one more request. Comes back
-      # when none is left, or after these seconds; then the stop signal is set. From another thread.
+      # Takes no new connections, while other workers do; each open connection gets the answer to one more request. Returns when
+      # none is left, or after the grace, and ends the server. From another thread.
       # @param grace [Numeric] seconds
       # @param drain [Numeric] seconds for running requests then
       def retire(grace, drain)
-        @entrances.each(&:close)
+        @acceptors.each(&:close)
         @core.retire
         deadline = Deadline.after(grace)
-        sleep(LOOK) until (empty? && @entrances.none?(&:arriving?)) || deadline.expired? || @stop_signal.stopped?
+        sleep(LOOK) until (empty? && @acceptors.none?(&:arriving?)) || deadline.expired? || @stop_signal.stopped?
         @stop_signal.stop(Deadline.after(drain))
       end
 
       # Closes what is left, once no worker runs.
       def close
-        @entrances.each(&:clear)
+        @acceptors.each(&:clear)
         @core.close
       end
 
-      # @return [Hash{Symbol => Integer}] `cut:`, requests that were not ended in time when it ended
+      # @return [Hash{Symbol => Integer}] `cut:` counts requests that were not answered in time at the end
       def statistics = @core.statistics.merge!(cut: @cut)
 
       # @return [Hash] `counters:`, `gauges:` and `workers:`, see {Io::Workers#report}; `standstill:`, see {Standstill#report}
@@ -136,12 +136,12 @@ module Plait
       end
 
       def sweep
-        @entrances.each(&:recount)
+        @acceptors.each(&:recount)
         @core.sweep
       end
 
       # A request may go on without its connection: it has taken that over, or its client has left in the middle of it.
-      def empty? = @core.statistics.values_at(:connections, :running).sum.zero? && @entrances.none?(&:busy?)
+      def empty? = @core.statistics.values_at(:connections, :running).sum.zero? && @acceptors.none?(&:busy?)
 
       # What is accepted inherits the options of the listening socket.
       def admit_from(listener, options)
@@ -152,16 +152,16 @@ module Plait
         name = endpoint.unix? ? "localhost" : endpoint.name.delete_suffix(":#{port}")
         undecided = listener.tls || listener.http2?
         number = @core.listen(undecided ? nil : listener.io, scheme, name, port)
-        open_entrance(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if undecided
+        open_acceptor(listener, number, @core.listen(nil, scheme, name, port, "HTTP/2"), options) if undecided
       end
 
-      def open_entrance(listener, *numbers, options)
+      def open_acceptor(listener, *numbers, options)
         HTTP2.load if listener.http2? || HTTP2.available?
-        @entrances << (listener.tls ? Entrance::TLS : Entrance::Cleartext).new(listener, @core, numbers, options)
+        @acceptors << (listener.tls ? Acceptor::TLS : Acceptor::Cleartext).new(listener, @core, numbers, options)
       end
 
-      # What fails in here is a mistake of ours: the server must not go on with a part of it missing. A job that a
-      # cancelled task starts would not be cancelled itself.
+      # A failure in here is a bug of Plait: the server must not go on with a part missing. A job that a cancelled task
+      # starts would not be cancelled itself.
       def start
         @scope.async do
           yield unless @over
@@ -173,7 +173,7 @@ module Plait
 
       # New connections are refused at once, and do not wait in the kernel. A second stop meanwhile leaves less time.
       def drain
-        @entrances.each(&:close)
+        @acceptors.each(&:close)
         @core.drain
         @listeners.each(&:close)
         until empty? || @stop_signal.deadline.expired?

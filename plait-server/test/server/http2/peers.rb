@@ -84,7 +84,7 @@ module HTTP2Peers
     start(app, head_timeout: 300, connections: 5_000) { |server| server.listen("tcp://127.0.0.1:0", http2: true) }
     number = 0
     plain = -> { Socket.tcp("127.0.0.1", port, "127.0.0.#{2 + ((number += 1) / 500)}").tap { |socket| @sockets << socket } }
-    (Plait::Server.const_get(:Entrance)::Cleartext::SILENT + 8).times { |one| plain.call.write("P" * (one % 2)) }
+    (Plait::Server.const_get(:Acceptor)::Cleartext::SILENT + 8).times { |one| plain.call.write("P" * (one % 2)) }
     assert_equal("fine", RawConnection.new(plain.call).write(hello + request(1)).next(DATA).payload)
   end
 

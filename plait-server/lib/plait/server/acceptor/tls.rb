@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require_relative "../entrance"
+require_relative "../acceptor"
 require_relative "../http2"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -99,10 +99,10 @@ module Plait
       end
     end
 
-    class Entrance
+    class Acceptor
       # Lets in peers that speak TLS: the core sees of each connection what was decrypted, by a pair of sockets. So there is one
       # engine for both; a connection costs two fibers, or threads, while it lasts, and one of HTTP/2 costs one.
-      class TLS < Entrance
+      class TLS < Acceptor
         # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
         HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
         # Of a relay's descriptors that which the core counts, as one of its connections.

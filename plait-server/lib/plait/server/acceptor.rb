@@ -8,14 +8,14 @@ require "plait/values/deadline"
 
 module Plait
   class Server
-    # Lets connections of one listening socket in that the core can't take as they come: what they speak shows first.
-    # {Entrance::TLS} and {Entrance::Cleartext} say how.
-    class Entrance
+    # Accepts the connections of a listening socket whose protocol shows first, by TLS ({TLS}) or by their first bytes
+    # ({Cleartext}), and brings them to the core.
+    class Acceptor
       # Seconds between two looks whether there is room for another one.
       LOOK = 0.02
       # Seconds that a connection may take to arrive while others wait; after that it makes room for them.
       PATIENCE = 1
-      # Descriptors of a connection with a pair of sockets to the core; or, of HTTP/2, without those of its streams.
+      # Descriptors of a connection with its pair of sockets to the core; HTTP/2 counts its streams apart.
       EACH = 3
       # Of a stream: a pair of sockets.
       PAIR = 2
@@ -53,7 +53,7 @@ module Plait
       end
 
       # Closes connections that were admitted, and got no job.
-      def clear = [@arriving, @relays].each { |those| those.each_key(&:close) }
+      def clear = [@arriving, @relays].each { |all| all.each_key(&:close) }
 
       # Counts the descriptors of slots that have ended no more.
       def recount
@@ -88,12 +88,12 @@ module Plait
         @core.hold(slots - before)
       end
 
-      # One that was let in is no longer in here by itself.
+      # The core, or a relay, counts an admitted connection from now on.
       def release(socket, held = EACH)
         @core.hold(-held) if @sockets.delete(socket)
       end
 
-      # Of HTTP/2 each counts, and each of its streams.
+      # A connection of HTTP/2 counts, and each of its streams.
       def inside = @core.statistics.fetch(:connections) + @multiplexed.size
 
       # Other connections wait in the kernel meanwhile: silent peers must not keep them out.
@@ -107,7 +107,7 @@ module Plait
         nil # it is gone by itself
       end
 
-      # @return [Socket, nil] of the peer that has kept us waiting for longest, and for too long
+      # @return [Socket, nil] of the peer that is silent for longest, and for too long
       def slowest
         @arriving.find do |socket, came|
           break if Deadline.now - came <= PATIENCE
@@ -145,10 +145,10 @@ module Plait
 
       # Lets in peers without TLS, by HTTP/2 or HTTP/1.1 (RFC 9113 §3.3): their first bytes tell which, and stay
       # where they are. Connections of HTTP/1.1 go to the core as they are.
-      class Cleartext < Entrance
+      class Cleartext < Acceptor
         # Bytes that no request of HTTP/1.1 begins with.
         SIGN = HTTP2::FrameReader::MAGIC.byteslice(0, 16)
-        # Connections at once that have not said what they speak; others wait in the kernel.
+        # Connections at once with an unknown protocol; others wait in the kernel.
         SILENT = 1024
 
         private
@@ -171,7 +171,7 @@ module Plait
           socket.close
         end
 
-        # @return [Symbol, nil] nil: it has said nothing in time
+        # @return [Symbol, nil] nil: the peer sent nothing in time
         def listen_to(socket)
           deadline = Deadline.after(@options.head_timeout)
           pause = LOOK
@@ -189,6 +189,6 @@ module Plait
         end
       end
     end
-    private_constant :Entrance
+    private_constant :Acceptor
   end
 end

@@ -8,7 +8,7 @@ require "plait/server"
 require "support/certificates"
 require_relative "caller"
 
-class ServerEntranceTest < Minitest::Test
+class ServerAcceptorTest < Minitest::Test
   Io = Plait.const_get(:Io)
   # Is told of each connection.
   Core = Struct.new(:tickets) do
@@ -21,15 +21,15 @@ class ServerEntranceTest < Minitest::Test
 
   # As when the server ends just then: a job that was begun may be called off before it runs.
   def test_who_is_let_in_when_nothing_is_begun_any_more
-    entrance, endpoint = enter
+    acceptor, endpoint = enter
     client = Thread.new { OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect) }
     jobs = []
-    server = Thread.new { entrance.run { |job| Thread.new(&job) if jobs.push(job).one? } }
+    server = Thread.new { acceptor.run { |job| Thread.new(&job) if jobs.push(job).one? } }
     socket = client.value
     wait_until { jobs.size == 2 }
-    entrance.close
+    acceptor.close
     server.join
-    entrance.clear
+    acceptor.clear
     assert_raises(OpenSSL::SSL::SSLError, EOFError) { loop { Caller.new(socket).raw } }
   ensure
     socket&.io&.close
@@ -37,19 +37,19 @@ class ServerEntranceTest < Minitest::Test
 
   # On a machine that is busy it is the server which takes its time: whoever waits for it has done all that he can.
   def test_who_waits_for_us_keeps_nobody_out
-    entrance, endpoint = enter(connections: 1)
+    acceptor, endpoint = enter(connections: 1)
     client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
     client.connect_nonblock(exception: false) # has said hello
     jobs = Queue.new
-    server = Thread.new { entrance.run { |job| jobs << job } }
+    server = Thread.new { acceptor.run { |job| jobs << job } }
     shake_hands = jobs.pop
-    sleep(Plait::Server.const_get(:Entrance)::PATIENCE * 1.5)
+    sleep(Plait::Server.const_get(:Acceptor)::PATIENCE * 1.5)
     worker = Thread.new(&shake_hands)
     assert_equal("TLSv1.3", client.connect.ssl_version)
   ensure
     client.io.close
     worker&.join
-    entrance.close
+    acceptor.close
     server.join
   end
 
@@ -57,8 +57,8 @@ class ServerEntranceTest < Minitest::Test
   def test_a_connection_that_the_core_does_not_take
     core = Core.new
     def core.bring(*) = raise(Errno::EMFILE)
-    entrance, endpoint = enter(core)
-    server = Thread.new { entrance.run { |job| Thread.new(&job) } }
+    acceptor, endpoint = enter(core)
+    server = Thread.new { acceptor.run { |job| Thread.new(&job) } }
     GC.disable
     before = descriptors
     5.times do
@@ -69,7 +69,7 @@ class ServerEntranceTest < Minitest::Test
     wait_until { descriptors <= before + 2 } # a pipe to wake it by
   ensure
     GC.enable
-    entrance.close
+    acceptor.close
     server.join
   end
 
@@ -96,7 +96,7 @@ class ServerEntranceTest < Minitest::Test
       thread = server.start
       client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port))
       shift = wait_until { server.instance_variable_get(:@shift) }
-      wait_until { shift.instance_variable_get(:@entrances).first.arriving? }
+      wait_until { shift.instance_variable_get(:@acceptors).first.arriving? }
       before = listeners_at(endpoint.port)
       retirement = Thread.new { shift.retire(60, 5) }
       wait_until { !before.intersect?(listeners_at(endpoint.port)) }
@@ -126,6 +126,6 @@ class ServerEntranceTest < Minitest::Test
     tls = Io::TLS::Server.new(**Certificates::Authority.new.issue("IP:127.0.0.1").to_h)
     listener = Io::Listener.open(Io::Endpoint.parse("ssl://127.0.0.1:0"), tls: tls)
     options = Plait::Server.const_get(:Options).build(options)
-    [Plait::Server.const_get(:Entrance)::TLS.new(listener, core, [0, 1], options), listener.endpoint]
+    [Plait::Server.const_get(:Acceptor)::TLS.new(listener, core, [0, 1], options), listener.endpoint]
   end
 end
