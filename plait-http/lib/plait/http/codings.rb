@@ -22,7 +22,6 @@ module Plait
         private_constant :SECTION
 
         # @return [String] the beginning of a message
-        # @api private
         def self.whose(endpoint) = endpoint ? "the body from #{endpoint}" : "the body"
 
         # @param steps [Array<Gzip, Deflate, Brotli>] the outermost coding first
@@ -39,7 +38,6 @@ module Plait
 
         # @param bytes [String] as received
         # @yieldparam piece [String] of the decoded body: binary, not empty, of 64 KiB at most
-        # @return [void]
         # @raise [LimitExceeded] as soon as more than max bytes come out
         # @raise [RemoteProtocolError] when it is not what its coding says
         def decode(bytes, &block)
@@ -72,7 +70,6 @@ module Plait
         end
 
         # Gives its memory back now, not when it is garbage.
-        # @return [void]
         def close = @steps.each(&:close)
 
         private
@@ -123,8 +120,6 @@ module Plait
       # @param max [Integer, nil] bytes of the result at most; nil: no limit
       # @param endpoint [#to_s, nil] whose body it is, for messages
       # @return [String] binary
-      # @raise (see Decoder#decode)
-      # @raise (see Decoder#finish)
       # @raise [UnsupportedError] for a coding that is not known here
       def decode(string, coding, max:, endpoint: nil)
         decoder = decoder(coding, max: max, endpoint: endpoint)
@@ -136,7 +131,6 @@ module Plait
       end
 
       # As {decode}, for a body that comes in pieces.
-      # @return [Decoder]
       def decoder(coding, max:, endpoint: nil)
         names = layers(coding)
         raise RemoteProtocolError, too_many(names, endpoint) if names.size > LAYERS
@@ -145,10 +139,8 @@ module Plait
         Decoder.new(steps, coding, max: max, endpoint: endpoint)
       end
 
-      # @api private
       def layers(coding) = coding.to_s.downcase.split(",").map(&:strip).reject { |name| ["", "identity"].include?(name) }
 
-      # @api private
       def step(name)
         case name
         when "gzip", "x-gzip" then Gzip
@@ -157,14 +149,12 @@ module Plait
         end
       end
 
-      # @api private
       def unknown(name, endpoint)
         return "#{Decoder.whose(endpoint)} is coded as br: add `#{Brotli::GEM}` to the Gemfile" if name == "br"
 
         "#{Decoder.whose(endpoint)} is coded as #{name.inspect}, which is not known here: send an Accept-Encoding of #{accept}"
       end
 
-      # @api private
       def too_many(names, endpoint)
         "#{Decoder.whose(endpoint)} has #{names.size} content codings, one over the other: #{LAYERS} are undone"
       end

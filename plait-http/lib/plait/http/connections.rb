@@ -130,7 +130,6 @@ module Plait
       HOT = 32
       private_constant :NEVER, :HOT
 
-      # @return [Routes]
       attr_reader :routes
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
@@ -208,7 +207,6 @@ module Plait
         @pool.statistics.merge(reused: @reused) { |_, pool, cache| pool + cache }
       end
 
-      # @return [void]
       def close
         cache = @cache
         @cache = Cache.new

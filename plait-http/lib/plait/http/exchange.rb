@@ -28,7 +28,6 @@ module Plait
         TURNED_AWAY = 100
         private_constant :TURNED_AWAY
 
-        # @param retries [Retries]
         # @param deadline [Float, nil] monotonic seconds
         def initialize(retries, deadline)
           @retries = retries
@@ -37,25 +36,21 @@ module Plait
         end
 
         # Another message, or another attempt: nothing of it has been sent.
-        # @return [void]
         def begin
           @count += 1
           @stale = @sending = false
         end
 
         # With another message, that of a redirect.
-        # @return [void]
         def start_anew
           @count = @revived = 0
           @anew = false
         end
 
         # From now on a body may be used up.
-        # @return [void]
         def sending = @sending = true
 
         # The connection had been kept, and is closed without an answer: the peer perhaps closed it before it saw the message.
-        # @return [void]
         def stale = @stale = true
 
         # @return [Boolean] whether the message is to have a connection that nobody has used before
@@ -63,7 +58,6 @@ module Plait
 
         # Waits until the next attempt.
         # @param error [Error] that ended the last one
-        # @param message [Message]
         # @return [Boolean] false: there is none
         def again?(error, message)
           return false if @sending && !message.replayable?
@@ -71,8 +65,6 @@ module Plait
           revive?(error, message) || retry?(error, message)
         end
 
-        # @param response [Response]
-        # @param message [Message]
         # @return [Float, nil] seconds until the next attempt; nil: there is none
         def pause_after(response, message)
           pause = @retries.pause_after(response, @count) if message.repeatable?
@@ -106,16 +98,10 @@ module Plait
         def late?(pause) = @deadline && Deadline.now + pause >= @deadline
       end
 
-      # @param response [Response]
       # @return [Boolean] whether it is for the caller as it is, where there are no cookies
       def self.plain?(response) = response.status < 300 && !response.encoded?
 
-      # @param client [Client]
-      # @param request [Request]
-      # @param timeouts [Timeouts]
       # @param deadline [Float, nil] monotonic seconds, for all of it
-      # @param redirects [Redirects]
-      # @param retries [Retries]
       def initialize(client, request, timeouts: client.timeouts, deadline: nil, redirects: client.settings.redirects,
                      retries: client.settings.retries)
         @client = client
@@ -127,7 +113,6 @@ module Plait
         @history = []
       end
 
-      # @return [Response]
       # @raise [Error]
       def call = conclude(attempt)
 
@@ -144,8 +129,6 @@ module Plait
       end
 
       # Goes on after a first attempt that somebody else has made.
-      # @param response [Response]
-      # @return [Response]
       # @raise [Error]
       def finish(response)
         @attempts.begin
@@ -153,9 +136,7 @@ module Plait
       end
 
       # Goes on after a first attempt of somebody else that has failed.
-      # @param error [Error]
       # @param stale [Boolean] see {Connections#stale?}
-      # @return [Response]
       # @raise [Error]
       def recover(error, stale:)
         @attempts.begin

@@ -25,7 +25,6 @@ module Plait
         # Answers that wait for the caller, for each thread; beyond it the threads wait too.
         BACKLOG = 8
 
-        # @param items [Array]
         # @param limit [Integer] threads at most
         # @param outcomes [Boolean] whether successes are handed over as outcomes too
         # @yieldreturn [Slot] of a new worker
@@ -118,7 +117,6 @@ module Plait
       OPTIONS = %i[limit deadline on_error progress].freeze
       private_constant :OPTIONS
 
-      # @param client [Client]
       # @param requests [Enumerable<String, URI, Request, Hash>]
       # @param timeouts [Timeouts] of each request
       # @param per_origin [Integer, nil] requests in flight to one origin

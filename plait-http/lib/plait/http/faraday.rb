@@ -30,7 +30,6 @@ module Plait
           @clients = Clients.new(options)
         end
 
-        # @return [Client]
         def build_connection(env) = @clients.fetch(env)
 
         def call(env)
@@ -119,15 +118,12 @@ module Plait
           @lock = Mutex.new
         end
 
-        # @param env [Faraday::Env]
-        # @return [Client]
         # @raise [UsageError] for what it does not have
         def fetch(env)
           options = { tls: tls(env.ssl), proxy: proxy(env.request.proxy), connector: connector(env.request.bind) }.compact
           @lock.synchronize { @clients[options] ||= Client.new(**@options, **options) }
         end
 
-        # @return [void]
         def close
           clients = @lock.synchronize { @clients.values.tap { @clients.clear } }
           clients.each(&:close)
@@ -175,7 +171,6 @@ module Plait
         # Requests in flight at most.
         LIMIT = 64
 
-        # @param limit [Integer]
         def initialize(limit)
           @limit = limit
           @waiting = []

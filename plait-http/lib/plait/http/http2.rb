@@ -25,11 +25,8 @@ module Plait
       class Wire
         include WireComplaints
 
-        # @return [Connection]
         attr_reader :connection
 
-        # @param connection [Connection]
-        # @param origin [Origin]
         # @yield when it is closed
         def initialize(connection, origin, &closed)
           @connection = connection
@@ -43,11 +40,9 @@ module Plait
         # @return [Io::Endpoint, String, nil]
         def endpoint = @connection.endpoint
 
-        # @return [Io::Connector::Phases, nil]
         def phases = @connection.phases
 
         # @return [Response] whole
-        # @raise (see Connection#request)
         def get(url, offset, block, timeouts, deadline)
           target = url.byteslice(offset..)[/\A[^#]*/]
           call("GET #{"/" unless target.start_with?("/")}#{target} HTTP/1.1\r\n".b << block << "\r\n", nil, 0, timeouts, deadline)
@@ -57,13 +52,11 @@ module Plait
         # @param head [String] one of HTTP/1.1, which is put into fields
         # @param body [String, Upload, #each, nil]
         # @return [Response] whole
-        # @raise (see Connection#request)
         def call(head, body, _kind, timeouts, deadline)
           exchange { @connection.call(fields(head), raw(body), timeouts, deadline) { |call| @call = call } }
         end
 
         # @return [Response] its body to be had by {read_piece}
-        # @raise (see Connection#request)
         def open(head, body, _kind, timeouts, deadline)
           exchange do
             response, @streamed = @connection.open(fields(head), raw(body), timeouts, deadline) { |call| @call = call }
@@ -72,7 +65,6 @@ module Plait
         end
 
         # @return [String, nil] binary; nil at the end
-        # @raise (see Connection#request)
         def read_piece
           return unless @streamed
 
@@ -86,7 +78,6 @@ module Plait
           nil
         end
 
-        # @return [Response]
         def resume(body)
           head, kind, timeouts, deadline = @expected
           @expected = nil
@@ -108,10 +99,8 @@ module Plait
         # @return [Boolean] see {Connection#sent_away?}
         def sent_away? = @connection.sent_away?
 
-        # @return [Boolean]
         def closed? = @closed || false
 
-        # @return [void]
         def close
           return if closed?
 
@@ -120,7 +109,6 @@ module Plait
           @on_close&.call
         end
 
-        # @return [void]
         def abandon
           @closed = true
           @connection.abandon
@@ -172,7 +160,6 @@ module Plait
         KNOWN = 1024
         private_constant :KNOWN
 
-        # @param limits [Protocols::HTTP1::Limits, nil]
         def initialize(limits: nil)
           @limits = limits
           @lock = Mutex.new
@@ -185,7 +172,6 @@ module Plait
         end
 
         # @param key [Object] of a Hash
-        # @param origin [Origin]
         # @param deadline [Deadline, nil] for waiting until somebody else has connected
         # @param take [#call, nil] is given the Wire before an interrupt can come
         # @yield connects, when there is no connection that takes another request
@@ -201,7 +187,6 @@ module Plait
         def size = @lock.synchronize { @connections.size }
 
         # Closes all. Who waits on one gets {ConnectionClosed}.
-        # @return [void]
         def close
           all = @lock.synchronize { @connections.values.tap { @connections.clear } }
           all.each(&:close)

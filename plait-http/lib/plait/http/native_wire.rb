@@ -20,14 +20,12 @@ module Plait
 
       private
 
-      # @param phase [Symbol]
       # @param started [Float] monotonic seconds
       def late(phase, started)
         @started = started
         super(phase, timeouts, !ends.nil? && Deadline.now >= ends)
       end
 
-      # @param rule [Symbol]
       # @param offset [Integer] bytes of the message before the one that broke it
       def broken(rule, offset)
         named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))

@@ -15,16 +15,13 @@ require_relative "url"
 module Plait
   module HTTP
     # Ractors share no object, and connections, TLS and the pool are objects that all calls share.
-    # @api private
     module Ractors
       class << self
-        # @return [void]
         # @raise [UnsupportedError] in a ractor that is not the main one
         def refuse_others!
           raise refusal if defined?(::Ractor) && ::Ractor.current != ::Ractor.main
         end
 
-        # @return [UnsupportedError]
         def refusal
           UnsupportedError.new("a ractor can't use the connections of Plait::HTTP: for more than one core use on: :processes, " \
                                "or [:processes, :fibers]")
@@ -46,8 +43,6 @@ module Plait
       CONNECTOR = %i[resolver stagger nodelay keepalive local_address].freeze
       AGENT = "plait/#{VERSION}".freeze
 
-      # @param given [Hash]
-      # @return [Options]
       # @raise [UsageError]
       def self.build(given)
         unknown = given.keys - NAMES
@@ -60,24 +55,15 @@ module Plait
       attr_reader :base
       # @return [Headers] sent with every request
       attr_reader :headers
-      # @return [Timeouts]
-      attr_reader :timeouts
-      # @return [Retries]
-      attr_reader :retries
-      # @return [Redirects]
-      attr_reader :redirects
+      attr_reader :timeouts, :retries, :redirects, :cookies, :limits
       # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: what the environment says
       attr_reader :proxy
       # @return [Hash, Io::TLS::Client]
       attr_reader :tls
-      # @return [CookieJar, nil]
-      attr_reader :cookies
       # @return [Boolean] whether compressed bodies are asked for, and given out as they were before
       attr_reader :compression
       # @return [Object, nil] see {Auth.header}
       attr_reader :auth
-      # @return [Protocols::HTTP1::Limits]
-      attr_reader :limits
       # @return [Boolean] whether HTTP/2 is offered to origins with TLS
       attr_reader :http2
       # @return [Hash] of Io::Pool

@@ -25,7 +25,6 @@ module Plait
           @env = env
         end
 
-        # @param origin [Origin]
         # @return [Array(String, String), nil] the variable and its value; nil: no proxy
         def proxy_for(origin)
           found = variables(origin.scheme).lazy.map { |name| [name, @env[name].to_s.strip] }.find { |_, value| !value.empty? }
@@ -69,7 +68,6 @@ module Plait
           entry.count(":") > 1 ? [entry, nil] : entry.split(":", 2)
         end
 
-        # @return [IPAddr, nil]
         def address(text)
           IPAddr.new(text)
         rescue IPAddr::Error
@@ -86,7 +84,6 @@ module Plait
         class << self
           # @param text [String] without a scheme it is an HTTP proxy's
           # @param forms [String] what can be given, for messages
-          # @return [Address]
           # @raise [UsageError] whose message has no password in it
           def parse(text, forms)
             parts = FORM.match(text.strip) if text.valid_encoding?
@@ -113,15 +110,12 @@ module Plait
         # @return [Array(String, String), nil] user and password, decoded
         attr_reader :credentials
 
-        # @api private
         def initialize(scheme, place, credentials)
           @scheme = scheme
           @place = place
           @credentials = credentials
         end
 
-        # @param default_port [Integer]
-        # @return [Io::Endpoint]
         # @raise [UsageError]
         def endpoint(default_port)
           Io::Endpoint.parse("tcp://#{@place}", default_port: default_port)
@@ -165,7 +159,6 @@ module Plait
       end
 
       # The proxy that the environment names for an origin, as curl, Go and Ruby's own URI read it: see {Environment}.
-      # @param origin [Origin]
       # @param env [#[]]
       # @return [Proxy::HTTP, Proxy::SOCKS5, nil]
       # @raise [UsageError] that names the variable
@@ -176,10 +169,8 @@ module Plait
         raise e.class, "the environment variable #{name}: #{e.message}"
       end
 
-      # @api private
       def uri?(object) = object.respond_to?(:scheme) && object.respond_to?(:host)
 
-      # @api private
       def unknown(address)
         reason = UNSUPPORTED[address.scheme]
         return UnsupportedError.new("the proxy #{address}: #{reason}") if reason

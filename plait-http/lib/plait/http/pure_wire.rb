@@ -21,7 +21,6 @@ module Plait
       module Clock
         private
 
-        # @param timeouts [Timeouts, nil]
         # @param deadline [Float, nil] monotonic seconds
         def set_clock(timeouts, deadline)
           @timeouts = timeouts
@@ -45,7 +44,6 @@ module Plait
         end
 
         # @param at [Float] the limit that was reached
-        # @return [TimeoutError]
         def too_late(phase, at)
           late(phase, @timeouts, at == @ends)
         end
@@ -62,14 +60,12 @@ module Plait
 
       # @return [String, Io::Endpoint, nil] with whom
       attr_reader :endpoint
-      # @return [Io::Connector::Phases, nil]
       attr_reader :phases
 
       # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
       # @param tls [Boolean] whether `io` speaks TLS
       # @param endpoint [String, Io::Endpoint, nil] for messages
       # @param phases [Io::Connector::Phases, nil] how long connecting took; the first response tells it
-      # @param limits [Protocols::HTTP1::Limits, nil]
       # @raise [UsageError]
       def initialize(io, tls: false, endpoint: nil, phases: nil, limits: nil)
         @stream = Io::Stream.over(io, endpoint: endpoint)
@@ -98,7 +94,6 @@ module Plait
       # @param url [String] without its fragment; an empty path is "/"
       # @param offset [Integer] bytes of it before the target
       # @param block [String] all lines of the head but the first, each with its end
-      # @param timeouts [Timeouts, nil]
       # @param deadline [Float, nil] monotonic seconds
       # @return [Response] whole
       # @raise [LocalProtocolError] for what can't be a target; nothing is sent then
@@ -115,10 +110,8 @@ module Plait
       # @param body [nil, String, #each] what follows it, framed already; what is yielded by `each` are Strings
       # @param kind [Integer] bits: 1 HEAD, 2 CONNECT, 4 with a field Upgrade, 8 with a login for the connection, which takes
       #   no other request after it
-      # @param timeouts [Timeouts, nil]
       # @param deadline [Float, nil] monotonic seconds
       # @return [Response] whole
-      # @raise (see #get)
       def call(head, body, kind, timeouts, deadline)
         exchange(:idle) do
           send_request(head, body, kind, timeouts, deadline, most: @most_of_a_whole)
@@ -128,7 +121,6 @@ module Plait
 
       # As {call}.
       # @return [Response] whose body is read by {#read_piece}
-      # @raise (see #get)
       def open(head, body, kind, timeouts, deadline)
         exchange(:idle) do
           send_request(head, body, kind, timeouts, deadline)
@@ -137,7 +129,6 @@ module Plait
       end
 
       # @return [String, nil] of the body of the opened response: binary, 64 KiB at most; nil at its end
-      # @raise (see #get)
       def read_piece
         return if @read_out
 
@@ -148,7 +139,6 @@ module Plait
 
       # Sends a head with `Expect: 100-continue`.
       # @return [Response, nil] whole, when the peer doesn't want the body; nil: call {#resume}
-      # @raise (see #get)
       def expect_continue(head, kind, timeouts, deadline)
         exchange(:idle) do
           send_request(head, nil, kind, timeouts, deadline)
@@ -162,7 +152,6 @@ module Plait
       # Sends the body that {#expect_continue} has announced.
       # @param body [nil, String, #each]
       # @return [Response] whole
-      # @raise (see #get)
       def resume(body)
         exchange(:expecting) do
           become(:idle)
@@ -201,7 +190,6 @@ module Plait
 
       # Whoever waits on it gets {ConnectionClosed}, and then closes the descriptor: a number that is closed under a waiter
       # may be given to the next connection.
-      # @return [void]
       def close
         return if closed?
 
@@ -210,7 +198,6 @@ module Plait
       end
 
       # Closes our descriptor of a connection that somebody else goes on using, such as a fork.
-      # @return [void]
       def abandon
         return if closed?
 
@@ -229,7 +216,6 @@ module Plait
         [io, @parser.rest]
       end
 
-      # @return [String]
       def inspect = "#<Plait::HTTP::Wire #{endpoint}#{" closed" if closed?}>"
 
       private

@@ -28,7 +28,6 @@ module Plait
           end
         end
 
-        # @api private
         def wrap(object)
           return object if object.respond_to?(:replayable?)
           return Reader.new(object) if object.respond_to?(:read)
@@ -36,7 +35,6 @@ module Plait
           Sequence.new(object) if object.respond_to?(:each)
         end
 
-        # @api private
         def unfit(object)
           "#{object.inspect[0, 40]} is no body: give a String, an IO, something with #read, or an Enumerable of Strings"
         end
@@ -56,7 +54,6 @@ module Plait
         end
 
         # @yieldparam piece [String]
-        # @return [void]
         # @raise [UsageError] for an element that is no String; the second time, unless it is an Array
         def each
           raise UsageError, "#{@strings.class}: its Strings were sent once; of an Array they can be sent again" if used?
@@ -64,7 +61,6 @@ module Plait
           @strings.each { |string| yield string unless checked(string).empty? }
         end
 
-        # @return [Boolean]
         def replayable? = @strings.is_a?(Array)
 
         private
@@ -103,7 +99,6 @@ module Plait
         end
 
         # @yieldparam piece [String] of 64 KiB at most
-        # @return [void]
         # @raise [LocalProtocolError] when the file has become shorter since it was given
         # @raise [UsageError] the second time, unless {replayable?}
         def each(&block)
@@ -176,10 +171,8 @@ module Plait
 
       # A String: its bytes, whatever its encoding.
       class Text
-        # @return [String]
         attr_reader :string
 
-        # @param string [String]
         def initialize(string)
           @string = string
         end
@@ -188,12 +181,10 @@ module Plait
         def size = @string.bytesize
 
         # @yieldparam piece [String]
-        # @return [void]
         def each
           yield @string unless @string.empty?
         end
 
-        # @return [Boolean]
         def replayable? = true
       end
       private_constant :Text
@@ -214,8 +205,6 @@ module Plait
       attr_reader :size
 
       # @param source [#size, #each, #replayable?]
-      # @param chunked [Boolean, nil]
-      # @api private
       def initialize(source, chunked: nil)
         @source = source
         @size = source.size unless chunked
@@ -232,7 +221,6 @@ module Plait
       def content_type = @source.respond_to?(:content_type) ? @source.content_type : nil
 
       # @yieldparam piece [String] bytes as they are sent, not empty
-      # @return [void]
       # @raise [UsageError] the second time, unless {replayable?}
       # @raise [LocalProtocolError] when it turns out to be longer or shorter than was announced: the peer would take what
       #   follows for the next request, or the next request for the rest

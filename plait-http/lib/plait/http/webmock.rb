@@ -15,16 +15,12 @@ module Plait
       adapter_for :plait
 
       class << self
-        # @return [void]
         def enable! = Interception.current = method(:call)
 
-        # @return [void]
         def disable! = Interception.current = nil
 
-        # @param request [Request]
         # @param fields [Headers] all that go out with it
         # @yieldreturn [Response] of the server
-        # @return [Response]
         # @raise [::WebMock::NetConnectNotAllowedError]
         def call(request, fields, &send)
           signature = signature_of(request, fields)

@@ -48,7 +48,6 @@ module Plait
         # From now on no attempt is made.
         def stop = @stopped = true
 
-        # @return [Result]
         def perform(job, timeouts: @timeouts, deadline: nil, **)
           under_way do
             attempts = 0

@@ -34,14 +34,12 @@ module Plait
       Result = Struct.new(:status, :version, :headers, :final_url, :timings, :body, :part, :bytes, :seconds, :error, :message,
                           :attempts, :index, keyword_init: true) do
         # @param error [StandardError] its class gives the kind: Plait::ConnectTimeout is a "connect_timeout"
-        # @return [Result]
         def self.of(error)
           kind = error.class.name.to_s[/\w+\z/].to_s.delete_suffix("Error").gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
           failure(kind, error.message)
         end
 
         # Of a request that was not made, or brought no answer.
-        # @return [Result]
         def self.failure(kind, message) = new(error: kind, message: message, headers: [], bytes: 0, attempts: 0)
 
         # @return [Boolean] an answer with a status below 400

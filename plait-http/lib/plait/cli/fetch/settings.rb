@@ -18,7 +18,6 @@ module Plait
         UNITS = { nil => 1, "s" => 1, "m" => 60, "h" => 3600 }.freeze
 
         # @param text [String] "50", "50/s", "200/m", "1000/h"
-        # @return [Rate]
         def self.parse(option, text)
           number, slash, unit = text.partition("/")
           seconds = UNITS[slash.empty? ? nil : unit] or
@@ -76,9 +75,7 @@ module Plait
 
         # @return [Symbol, Array<Symbol>]
         attr_reader :on
-        attr_reader :limit, :per_host, :retries
-        # @return [Rate, nil]
-        attr_reader :rate
+        attr_reader :limit, :per_host, :retries, :rate
         # @return [Float] seconds
         attr_reader :timeout
         # @return [String] "-", a path

@@ -14,14 +14,12 @@ module Plait
         @lock = Mutex.new
 
         class << self
-          # @return [Boolean]
           def available?
             @lock.synchronize { @available = load if @available.nil? } if @available.nil?
             @available
           end
 
           # @return [Array<Class>] what the gem raises
-          # @api private
           def faults = @available ? [::Brotli::Error] : []
 
           private
@@ -38,9 +36,7 @@ module Plait
           @decompressor = ::Brotli::Decompressor.new
         end
 
-        # @param bytes [String]
         # @yieldparam piece [String]
-        # @return [void]
         def decode(bytes, &block)
           return if bytes.empty?
 
@@ -55,7 +51,6 @@ module Plait
         # @return [Boolean] whether the data may end here
         def complete? = !@begun || @decompressor.finished?
 
-        # @return [void]
         def close = nil
 
         private
@@ -77,9 +72,7 @@ module Plait
           @between = true # members
         end
 
-        # @param bytes [String]
         # @yieldparam piece [String]
-        # @return [void]
         def decode(bytes, &block)
           bytes = decode_member(bytes, &block) until bytes.nil? || bytes.empty?
         end
@@ -87,7 +80,6 @@ module Plait
         # @return [Boolean] whether the data may end here. A body of no bytes at all is one of an answer that has none.
         def complete? = @between
 
-        # @return [void]
         def close = @inflater.close
 
         private
@@ -118,9 +110,7 @@ module Plait
         WRAPPED = Zlib::MAX_WBITS
         private_constant :RAW, :WRAPPED
 
-        # @param bytes [String]
         # @yieldparam piece [String]
-        # @return [void]
         def decode(bytes, &block)
           return if bytes.empty?
           raise Fault, "there are bytes behind its end" if @ended
@@ -135,7 +125,6 @@ module Plait
         # @return [Boolean] whether the data may end here
         def complete? = @ended || (@inflater.nil? && @held.nil?)
 
-        # @return [void]
         def close = @inflater&.close
 
         private
@@ -161,7 +150,6 @@ module Plait
       private_constant :Deflate
 
       # An inflating step found broken bytes. The decoder turns this error into one that says where.
-      # @api private
       class Fault < StandardError; end
       private_constant :Fault
 
@@ -172,7 +160,6 @@ module Plait
           @zlib = Zlib::Inflate.new(window_bits)
         end
 
-        # @param bytes [String]
         # @yieldparam piece [String] of 16 KiB at most
         # @return [String, nil] the bytes behind the end of the stream; nil: it goes on
         # @raise [Zlib::Error]
@@ -183,10 +170,8 @@ module Plait
         end
 
         # Before another stream.
-        # @return [void]
         def reset = @zlib.reset
 
-        # @return [void]
         def close
           return if @zlib.closed?
 

@@ -19,7 +19,6 @@ module Plait
       DELICATE = %w[host content-length transfer-encoding expect upgrade].freeze
       private_constant :BODY_EXPECTED, :DELICATE
 
-      # @param options [Options]
       def initialize(options)
         @options = options
         @fields = Headers.new("Accept" => "*/*", "User-Agent" => options.class::AGENT)
@@ -28,7 +27,6 @@ module Plait
         @bare = @fields.dup.tap { |fields| Redirects::CREDENTIALS.each { |name| fields.delete(name) } }.freeze
       end
 
-      # @param origin [Origin]
       # @return [String, nil] all lines but the first of a plain GET; nil when they are not the same each time
       def block(origin)
         return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.mentions?(name) }
@@ -37,15 +35,11 @@ module Plait
         fields.to_s.freeze unless Protocols::HTTP1::Persistence.login_in_request?(fields)
       end
 
-      # @param request [Request]
       # @param target [String] as it stands in the request line
       # @param fields [Headers] see {fields}
-      # @return [String]
       # @raise [LocalProtocolError, UsageError]
       def whole(request, target, fields) = Protocols::HTTP1::Serializer.request(request.method, target, fields.to_a)
 
-      # @param request [Request]
-      # @param upload [Upload, nil]
       # @param trusted [Boolean] false: a redirect has led to this origin, which is not to know who we are
       # @param extra [Hash{String => String, nil}] fields that come last, such as Cookie
       # @return [Headers] all that go out with it
@@ -57,7 +51,6 @@ module Plait
         fields
       end
 
-      # @param request [Request]
       # @return [Boolean] whether compressed bodies were asked for by us, and not by the caller
       def decode?(request)
         @options.compression && [request, @options].none? { |given| given.headers.mentions?("accept-encoding") }
@@ -103,20 +96,15 @@ module Plait
         HASH = "#".ord
         private_constant :SLASH, :QUESTION_MARK, :HASH
 
-        # @return [Origin]
-        attr_reader :origin
+        attr_reader :origin, :proxy
         # @return [String] how its URLs begin
         attr_reader :prefix
         # @return [Integer] where in its URLs the target begins
         attr_reader :offset
         # @return [String, nil] the head of a plain GET without its first line; nil: there is nothing plain about it
         attr_reader :block
-        # @return [Proxy, nil]
-        attr_reader :proxy
 
-        # @param origin [Origin]
         # @param prefix [String] how its URLs begin
-        # @param proxy [Proxy, nil]
         # @yieldreturn [String, nil] the {block}, where there is no proxy that wants another head
         def initialize(origin, prefix = origin.prefix, proxy: nil)
           @origin = origin
@@ -154,8 +142,6 @@ module Plait
         AUTHORITY_AT = 8
         private_constant :PREFIX, :AUTHORITY_AT
 
-        # @param options [Options]
-        # @param heads [Heads]
         def initialize(options, heads)
           @options = options
           @heads = heads
@@ -164,7 +150,6 @@ module Plait
           @lock = Mutex.new
         end
 
-        # @param url [String]
         # @return [Route, nil] for a plain GET, of URLs that begin as this one; nil where nothing is plain
         # @raise [UsageError] for what is no URL
         def plain(url)
@@ -176,8 +161,6 @@ module Plait
           nil # one in UTF-16, say
         end
 
-        # @param origin [Origin]
-        # @return [Route]
         def fetch(origin) = @routes[origin.prefix] || add(origin.prefix, origin)
 
         private

@@ -15,17 +15,14 @@ module Plait
         }.freeze
         private_constant :DELIMITERS, :MONTHS, :PARTS
 
-        # @param text [String]
         # @return [Time, nil] nil when it is no date
         def self.parse(text) = new(text).time
 
-        # @api private
         def initialize(text)
           @found = {}
           text.b.split(DELIMITERS).each { |word| take(word) }
         end
 
-        # @return [Time, nil]
         def time
           return unless @found.size == PARTS.size
 
@@ -81,7 +78,6 @@ module Plait
         # @return [String] "name=value"
         def pair = "#{name}=#{value}"
 
-        # @param url [URL]
         # @return [Boolean] whether it is sent there (§5.4, step 1)
         def for?(url)
           return false if secure && url.scheme != :https
@@ -89,8 +85,6 @@ module Plait
           (host_only ? url.host == domain : Matching.domain?(url.host, domain)) && Matching.path?(url.path, path)
         end
 
-        # @param moment [Time]
-        # @return [Boolean]
         def expired?(moment) = !expires.nil? && expires <= moment
 
         def inspect = "#<#{self.class} #{name}=… for #{domain}#{path}>"
@@ -133,7 +127,6 @@ module Plait
         LONGEST = 400 * 86_400
         private_constant :LARGEST, :LARGEST_ATTRIBUTE, :CONTROL, :LONGEST
 
-        # @param text [String]
         # @return [SetCookie, nil] nil when there is no cookie in it
         def self.parse(text)
           text = text.b
@@ -144,10 +137,8 @@ module Plait
           new(name, value, attributes) if value && name?(name) && name.bytesize + value.bytesize <= LARGEST
         end
 
-        # @api private
         def self.name?(name) = !name.empty? && !name.include?("\t")
 
-        # @api private
         def initialize(name, value, attributes)
           @name = name
           @value = value
@@ -156,7 +147,6 @@ module Plait
 
         # @param url [URL] who sets it
         # @param public_suffix [#call]
-        # @param now [Time]
         # @return [Cookie, nil] nil when it is not for this host to set (§5.3)
         def cookie(url, public_suffix, now)
           domain = domain_for(url.host, public_suffix) or return
@@ -177,7 +167,6 @@ module Plait
         def secure? = @attributes.key?("secure")
 
         # §5.2.3
-        # @return [String, nil]
         def asked_domain
           domain = @attributes["domain"].to_s.delete_prefix(".").downcase
           domain unless domain.empty?
@@ -206,7 +195,6 @@ module Plait
         end
 
         # §5.2.1, §5.2.2: Max-Age wins.
-        # @return [Time, nil]
         def expires(now)
           seconds = @attributes["max-age"].to_s
           return now + [seconds.to_i, LONGEST].min if seconds.match?(/\A\d+\z/)

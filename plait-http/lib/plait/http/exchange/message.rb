@@ -14,15 +14,8 @@ module Plait
         TO_LOG_IN = 8
         private_constant :KINDS, :UPGRADE, :TO_LOG_IN
 
-        # @return [Request]
-        attr_reader :request
-        # @return [Connections::Route]
-        attr_reader :route
-        # @return [Upload, nil]
-        attr_reader :upload
+        attr_reader :request, :route, :upload
 
-        # @param client [Client]
-        # @param request [Request]
         # @param trusted [Boolean] see {Heads#whole}
         def initialize(client, request, trusted: true)
           @client = client
@@ -33,7 +26,6 @@ module Plait
         end
 
         # @param request [Request] where a redirect leads to
-        # @return [Message]
         def follow(request)
           Message.new(@client, request, trusted: @trusted && request.origin == @request.origin)
         end

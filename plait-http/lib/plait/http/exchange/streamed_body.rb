@@ -9,9 +9,6 @@ module Plait
     class Exchange
       # Undoes the coding of a response's body, where that coding was our idea.
       class Decoding
-        # @param client [Client]
-        # @param request [Request]
-        # @param response [Response]
         # @return [Decoding, nil] nil: the body is given out as it comes
         def self.for(client, request, response)
           return unless response.encoded? && response.status != 206 && client.heads.decode?(request) # a part can't be decoded
@@ -20,16 +17,13 @@ module Plait
           new(coding, client.settings.limits.body, request.origin) if Codings.known?(coding)
         end
 
-        # @param coding [String]
         # @param max [Integer, nil] bytes
-        # @param origin [Origin]
         def initialize(coding, max, origin)
           @coding = coding
           @limits = { max: max, endpoint: origin }
         end
 
         # @param response [Response] whole
-        # @return [void]
         # @raise [LimitExceeded, RemoteProtocolError]
         def apply(response)
           return if response.body.nil? || response.body.empty?
@@ -39,7 +33,6 @@ module Plait
         end
 
         # @param response [Response] whose body comes piece by piece
-        # @return [Codings::Decoder]
         def decoder(response)
           response.decoded = true
           Codings.decoder(@coding, **@limits)
@@ -54,8 +47,6 @@ module Plait
         PATIENCE = 0.1
 
         # @param wire [Wire] on which the response was opened
-        # @param response [Response]
-        # @param decoding [Decoding, nil]
         # @yieldparam error [Error] that ends the body
         # @yieldreturn [Error] the one that is raised instead
         def initialize(wire, response, decoding, &tell)
@@ -66,7 +57,6 @@ module Plait
         end
 
         # @yieldparam piece [String]
-        # @return [void]
         # @raise [UsageError] when the block that was given the response is over
         def each
           raise UsageError, "the body of this response can only be read within the block that was given the response" if @over
@@ -82,14 +72,12 @@ module Plait
         end
 
         # Nobody reads it any more.
-        # @return [void]
         def close
           @over = true
           @decoder&.close
         end
 
         # Nobody reads it any more; what is small is taken off the connection, so that it can be used again.
-        # @return [void]
         def drop
           close
           return if @wire.reusable? || @wire.closed?

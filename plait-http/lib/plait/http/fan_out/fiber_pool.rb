@@ -114,7 +114,6 @@ module Plait
         # loop each item in flight gets one.
         BACKLOG = 2
 
-        # @return [Loop]
         attr_reader :loop
         # @return [Object] the item that was taken last
         attr_reader :taken
@@ -172,7 +171,6 @@ module Plait
 
         # @!group For workers and the waiter
 
-        # @return [Waiter, nil]
         def waiter
           return if @cancelled || !@waits
 

@@ -23,7 +23,6 @@ module Plait
         # @param source [ArraySource, LazySource]
         # @param number [Integer] requests in flight to one origin
         # @param limit [Integer] requests in flight in all
-        # @param base [URL, nil]
         def initialize(source, number, limit, base: nil)
           @source = source
           @number = number
@@ -141,7 +140,6 @@ module Plait
         # @return [Object] the one that was taken last
         attr_reader :item
 
-        # @param items [Array]
         def initialize(items)
           @items = items
           @at = 0
@@ -176,8 +174,6 @@ module Plait
 
       # Calls a block at a deadline, in a fiber of the current scheduler.
       class Alarm
-        # @param loop [Loop]
-        # @param deadline [Deadline]
         def initialize(loop, deadline, &block)
           @loop = loop
           @deadline = deadline
@@ -248,7 +244,6 @@ module Plait
 
         def over? = @finished && @items.empty?
 
-        # @param pool [FiberPool]
         def open(pool)
           @pool = pool
           @clock = Alarm.new(pool.loop, @deadline) { expire } if @deadline

@@ -51,7 +51,6 @@ module Plait
         # @param job [#run] must not raise, and says {#finished} when it is over
         def spawn(job) = @scheduler.spawn(job)
 
-        # @return [void]
         def finished = @scheduler.finished
 
         # Lets the fibers run until the block is true; {#wake_caller} has it called again.
@@ -73,7 +72,6 @@ module Plait
         # @yieldparam place [Object] for {#wake}
         def park(&block) = @scheduler.park(&block)
 
-        # @param place [Object]
         def wake(place) = @scheduler.wake(place)
 
         # Raises an exception in a fiber where it waits.
@@ -81,7 +79,6 @@ module Plait
         def interrupt(fiber, exception, &block) = @scheduler.interrupt(fiber, exception, &block)
 
         # Waits for fibers that the caller or its source has started by Fiber.schedule.
-        # @param deadline [Deadline, nil]
         # @return [Boolean] whether they ended in time
         def await_rest(deadline)
           return true if @own.nil? || @scheduler.idle?

@@ -20,7 +20,6 @@ module Plait
         private_constant :NEVER, :TURN
 
         # One request, on a slot of its own.
-        # @return [Response]
         def self.once(client, timeouts, deadline, item)
           slot = new(client, timeouts, deadline)
           slot.call(item)
@@ -28,8 +27,6 @@ module Plait
           slot&.close
         end
 
-        # @param client [Client]
-        # @param timeouts [Timeouts]
         # @param deadline [Deadline, nil] for all
         # @param keep [Boolean] whether the connection is kept between two requests
         def initialize(client, timeouts, deadline, keep: true)
@@ -42,7 +39,6 @@ module Plait
 
         # @return [Integer, nil] of the item that it has; nil: it has none
         attr_reader :index
-        # @return [Object]
         attr_reader :item
 
         def load(index, item)
@@ -119,7 +115,6 @@ module Plait
           response && accept(response, url, deadline)
         end
 
-        # @return [Response, nil]
         def ask(url, waiter, deadline)
           release if @wire && !launched? && !keeps?
           take(deadline) unless @wire

@@ -20,8 +20,6 @@ module Plait
 
         module_function
 
-        # @param method [String]
-        # @param url [URL]
         # @param headers [Enumerable<Array(String, String)>] checked
         # @param target [String] where it is not the URL's
         # @return [Array<Array(String, String)>]
@@ -57,10 +55,8 @@ module Plait
           end
         end
 
-        # @api private
         def foreign?(name, value) = CONNECTION.include?(name) || (name == "te" && !value.casecmp?("trailers"))
 
-        # @api private
         def broken(what)
           RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :malformed, section: "RFC 9113 §8.1.1")
         end
@@ -79,7 +75,6 @@ module Plait
         attr_reader :body
 
         # @param bodiless [Boolean] whether it is one to HEAD
-        # @param limits [Protocols::HTTP1::Limits]
         def initialize(bodiless, limits)
           @bodiless = bodiless
           @limits = limits
@@ -92,7 +87,6 @@ module Plait
         def complete? = @complete || false
 
         # @param pairs [Array<Array(String, String)>]
-        # @return [void]
         # @raise [RemoteProtocolError, LimitExceeded]
         def head(pairs)
           check_size(pairs)
@@ -106,8 +100,6 @@ module Plait
           @status = status
         end
 
-        # @param bytes [String]
-        # @return [void]
         # @raise [RemoteProtocolError, LimitExceeded]
         def data(bytes)
           raise Fields.broken("a body before its head") unless @status
@@ -121,7 +113,6 @@ module Plait
         end
 
         # At the end of the stream.
-        # @return [void]
         # @raise [TruncatedError, RemoteProtocolError]
         def finish
           raise Fields.broken("a stream that ends before its head") unless @status
@@ -179,7 +170,6 @@ module Plait
 
         # @return [Io::Endpoint, String, nil]
         attr_reader :endpoint
-        # @return [Answer]
         attr_reader :answer
         # @return [ConditionVariable] signalled when something has changed for it
         attr_reader :changed
@@ -193,11 +183,8 @@ module Plait
         attr_accessor :untold
 
         # @param name [String] what is asked, for messages: "GET https://…"
-        # @param answer [Answer]
         # @param endpoint [Io::Endpoint, String, nil]
-        # @param timeouts [Timeouts, nil]
         # @param deadline [Float, nil] monotonic seconds
-        # @param streamed [Boolean]
         def initialize(name, answer, endpoint:, timeouts: nil, deadline: nil, streamed: false)
           @name = name
           @answer = answer
@@ -213,26 +200,20 @@ module Plait
 
         # @!group What happens to it
 
-        # @return [void]
         def await_greeting = enter(:greeting)
 
-        # @return [void]
         def await_place = enter(:place)
 
-        # @return [void]
         def opened = enter(:send)
 
-        # @return [void]
         def sent
           @sent_at = Deadline.now
           enter(@head_at ? :read : :first_byte)
         end
 
         # Something of it went out or came in.
-        # @return [void]
         def move = @moved = Deadline.now
 
-        # @return [void]
         def received
           move
           @head_at ||= @moved if @answer.status
@@ -240,8 +221,6 @@ module Plait
           @done_at = @moved if @answer.complete?
         end
 
-        # @param error [Exception]
-        # @return [void]
         def fail(error) = @error ||= error
 
         # @!group What is known of it
@@ -255,11 +234,9 @@ module Plait
         # @return [Boolean] whether nothing more will come
         def over? = !@error.nil? || @answer.complete?
 
-        # @return [void]
         # @raise [Error] what went wrong
         def check! = @error && raise(@error)
 
-        # @return [void]
         # @raise [ReadTimeout, WriteTimeout, PoolTimeout]
         def check_time! = late? && raise(too_late)
 
@@ -280,8 +257,6 @@ module Plait
           [sent_at - @started, [@head_at - sent_at, 0.0].max, (@done_at || Deadline.now) - @head_at]
         end
 
-        # @param message [String]
-        # @return [ConnectionClosed]
         def closed(message, retry_safe: nil)
           ConnectionClosed.new("#{@name}: #{message}", endpoint: @endpoint, retry_safe: retry_safe.nil? ? !sent? : retry_safe)
         end
@@ -303,7 +278,6 @@ module Plait
           !at.nil? && at <= Deadline.now
         end
 
-        # @return [Float, nil]
         def limit = [phase_limit, @ends].compact.min
 
         def phase_limit

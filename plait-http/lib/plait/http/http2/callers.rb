@@ -19,8 +19,6 @@ module Plait
         MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
         private_constant :TURN, :NEVER, :MODES
 
-        # @param channel [Io::Channel]
-        # @param session [Session]
         # @yieldparam call [Call]
         # @yieldparam reason [String, Exception] why the connection is of no more use
         # @yieldreturn [Exception] for that call
@@ -33,13 +31,10 @@ module Plait
           @queue = []
         end
 
-        # @return [Boolean]
         def over? = !@over.nil?
 
         # Waits until the block says that it is done, which runs under the lock whenever something has changed.
-        # @param call [Call]
         # @yieldreturn [Boolean]
-        # @return [void]
         # @raise [Error] that has befallen the call, or its lateness
         def await(call, &done)
           rounds = 0
@@ -54,10 +49,7 @@ module Plait
         end
 
         # Waits for a stream, and opens it in the order in which they came.
-        # @param call [Call]
         # @yieldreturn [true] when it has opened it
-        # @return [void]
-        # @raise (see #await)
         def open(call)
           locked { @queue << call }
           await(call) do
@@ -68,7 +60,6 @@ module Plait
         end
 
         # A call that is over, or that nobody waits for any more.
-        # @return [void]
         def leave(call)
           locked do
             @queue.delete(call)
@@ -94,12 +85,9 @@ module Plait
         end
 
         # The end, for everybody on it.
-        # @param reason [String]
-        # @return [void]
         def close(reason) = locked { finish(reason) }
 
         # In the child of a fork: what its parent's threads were doing is half done here.
-        # @return [void]
         def abandon
           @over = "is the parent process's"
           @channel.abandon
@@ -160,7 +148,6 @@ module Plait
           nil
         end
 
-        # @return [Symbol, nil]
         def work_for(call)
           @reader ||= call
           @writer = nil if @writer.equal?(call)

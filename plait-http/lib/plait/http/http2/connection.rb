@@ -46,7 +46,6 @@ module Plait
         # @param url [String, URL]
         # @param headers [Headers, Hash, nil] without Host and Content-Length
         # @param body [Upload, String, IO, #each, nil] see {Upload.wrap}
-        # @param timeouts [Timeouts, nil]
         # @param deadline [Float, nil] monotonic seconds
         # @return [Response] whole
         # @raise [ReadTimeout, WriteTimeout, PoolTimeout] PoolTimeout: the peer allows no more streams at once
@@ -65,8 +64,6 @@ module Plait
         # @param body [#each, String, nil] not framed
         # @yieldparam call [Call] before anything is done
         # @return [Response] whole
-        # @raise (see #request)
-        # @api private
         def call(fields, body, timeouts, deadline)
           exchange(fields, timeouts, deadline) do |call|
             yield call if block_given?
@@ -78,7 +75,6 @@ module Plait
 
         # As {#call}; the body is to be had by {#read_piece}, and {#drop} ends it.
         # @return [Array(Response, Call)]
-        # @api private
         def open(fields, body, timeouts, deadline)
           exchange(fields, timeouts, deadline, streamed: true) do |call|
             yield call if block_given?
@@ -90,8 +86,6 @@ module Plait
 
         # @param call [Call] of {open}
         # @return [String, nil] binary; nil at the end
-        # @raise (see #request)
-        # @api private
         def read_piece(call)
           piece = nil
           call.move
@@ -100,8 +94,6 @@ module Plait
         end
 
         # Ends what {open} has begun.
-        # @return [void]
-        # @api private
         def drop(call) = foreign? ? abandon : @callers.leave(call)
 
         # @return [Boolean] whether another request can be made on it
@@ -117,15 +109,12 @@ module Plait
         # @return [Integer] requests under way
         def size = @session.calls.size
 
-        # @return [Boolean]
         def closed? = @callers.over?
 
         # Says goodbye and closes it. Who waits on it gets {ConnectionClosed}.
-        # @return [void]
         def close = foreign? ? abandon : @callers.close("was closed on this side")
 
         # Closes our descriptor of a connection that somebody else goes on using.
-        # @return [void]
         def abandon = @callers.abandon
 
         def inspect = "#<#{self.class} #{@endpoint} #{closed? ? "closed" : "#{size} under way"}>"

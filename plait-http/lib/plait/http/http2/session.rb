@@ -64,7 +64,6 @@ module Plait
         end
 
         # @param bytes [String] received
-        # @return [void]
         # @raise [RemoteProtocolError]
         def check(bytes)
           at = 0
@@ -178,7 +177,6 @@ module Plait
         def congested? = @output.bytesize >= CONGESTED
 
         # @param bytes [String] received
-        # @return [void]
         # @raise [RemoteProtocolError] after which the connection is of no more use
         def receive(bytes)
           @guard.check(bytes)
@@ -189,7 +187,6 @@ module Plait
           raise RemoteProtocolError.new("the peer broke HTTP/2: #{e.message} (#{kind})", rule: :http2, section: "RFC 9113 §5.4.1")
         end
 
-        # @param call [Call]
         # @param fields [Array<Array(String, String)>] see {Fields.of}
         # @param last [Boolean] whether there is no body
         # @return [true]
@@ -206,18 +203,13 @@ module Plait
           true
         end
 
-        # @param call [Call]
         # @return [Integer] bytes that the peer takes now, so that the gem holds none back
         def room(call) = [call.stream.remote_window, @client.remote_window].min
 
-        # @param call [Call]
         # @param bytes [String] no more than there is {room} for
-        # @param last [Boolean]
-        # @return [void]
         def send_data(call, bytes, last:) = call.stream.data(bytes, end_stream: last)
 
         # Somebody has taken these bytes of a streamed body: as many more may come.
-        # @return [void]
         def taken(call, count)
           call.untold += count
           return if call.untold < WINDOW / 2 || call.answer.complete?
@@ -228,7 +220,6 @@ module Plait
 
         # Resets the stream of a call that nobody waits for any more. The gem must not know: it forgets a stream that it has
         # reset, and takes what still comes on it for an error of the connection. To it the stream goes on, unheard.
-        # @return [void]
         def abandon(call)
           stream = call.stream
           return unless stream && @calls.delete(stream.id)
@@ -239,7 +230,6 @@ module Plait
 
         def inspect = "#<#{self.class} #{@calls.size} calls>"
 
-        # @return [void]
         def say_goodbye
           @client.goaway unless @client.closed?
         rescue Engine::Error::Error

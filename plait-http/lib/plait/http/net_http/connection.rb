@@ -11,11 +11,9 @@ module Plait
       # What a Net::HTTP has as its @socket: the connection of a {Lease}, with the timeouts and the read buffer of this
       # session. It knows how far the exchange has come, and so whether the connection may have another.
       class PooledSocket < Net::BufferedIO
-        # @return [Lease]
         attr_reader :lease
 
         # @param lease [Lease] with a connection
-        # @param pool [Pool]
         # @param timeouts [Hash] as Net::BufferedIO takes them
         def initialize(lease, pool, **timeouts)
           super(lease.connection.io, **timeouts)
@@ -36,11 +34,9 @@ module Plait
         def body_touched? = @touched
 
         # The head of the answer has been read, and nothing else.
-        # @return [void]
         def body_untouched = @touched = false
 
         # Begins an exchange.
-        # @return [void]
         def begin_exchange(patience)
           return unless @pool.wake(@lease)
 
@@ -54,7 +50,6 @@ module Plait
         # @param kept_for [Numeric, nil] seconds for which the peer keeps the connection
         # @param kept_times [Integer, nil] further requests that the peer takes
         # @param bound [Boolean] whether the connection belongs to whoever has logged in on it
-        # @return [void]
         def end_exchange(kept_for: nil, kept_times: nil, bound: false)
           return close if unfit? || !@connection.rest(kept_for, kept_times)
 
@@ -63,7 +58,6 @@ module Plait
           @pool.rest(@lease) if @complete
         end
 
-        # @return [void]
         def release = @complete && !unfit? ? @pool.release(@lease) : close
 
         def closed? = !@lease.valid? || super

@@ -32,7 +32,6 @@ module Plait
 
           def give = @queue << true
 
-          # @param seconds [Numeric, nil]
           # @return [Boolean, nil] nil when the time is over
           def await(seconds)
             return @queue.pop(timeout: seconds) if TIMED
@@ -60,8 +59,6 @@ module Plait
             @lock.unlock if @lock.owned?
           end
 
-          # @param (see Queued#await)
-          # @return (see Queued#await)
           def await(seconds)
             give_up = seconds && (Deadline.now + seconds)
             @lock.synchronize do
@@ -101,10 +98,7 @@ module Plait
         attr_reader :key
         # @return [Numeric] seconds a connection may have been idle to be taken; below 0 only a new one will do
         attr_reader :patience
-        # @return [Connection, nil]
-        attr_accessor :connection
-        # @return [Symbol]
-        attr_accessor :state
+        attr_accessor :connection, :state
         # @return [Integer] its place in the line
         attr_accessor :ticket
 
@@ -139,7 +133,6 @@ module Plait
         end
 
         # Waits in the line.
-        # @param seconds [Numeric, nil]
         # @return [Boolean, nil] nil when the time is over
         def wait(seconds) = @granted.await(seconds)
 
@@ -176,7 +169,6 @@ module Plait
           freeze
         end
 
-        # @return [Settings]
         def with(**changes) = Settings.new(**to_h, **changes)
 
         # @return [Hash{Symbol => Object}]
@@ -219,14 +211,12 @@ module Plait
       class Pool
         COUNTED = %i[opened reused stale evicted discarded waited].freeze
 
-        # @param settings [Settings]
         def initialize(settings = Settings.new)
           @lock = Thread::Mutex.new
           @generation = Native.fork_generation
           @stock = Stock.new(settings)
         end
 
-        # @return [Settings]
         def settings = @stock.settings
 
         def settings=(settings)
@@ -237,7 +227,6 @@ module Plait
         # lease must then be given to {#release} or {#discard}.
         # @param lease [Lease] a new one
         # @param timeout [Numeric, nil] seconds to stand in the line
-        # @return [void]
         # @raise [Net::OpenTimeout]
         def checkout(lease, timeout)
           exclusively { |stock| stock.enter(lease) }
@@ -246,7 +235,6 @@ module Plait
         end
 
         # The session's exchange is over, and its connection fit for the next one.
-        # @return [void]
         def rest(lease) = exclusively { |stock| stock.rest(lease) }
 
         # The session's next exchange begins.
@@ -254,20 +242,16 @@ module Plait
         def wake(lease) = exclusively { |stock| stock.wake(lease) }
 
         # Somebody else may use its connection now.
-        # @return [void]
         def release(lease) = exclusively { |stock| stock.release(lease) }
 
         # Its connection is closed.
-        # @return [void]
         def discard(lease)
           lease.foreign? ? lease.give_up&.close : exclusively { |stock| stock.discard(lease) }
         end
 
         # Closes what nobody uses. What is in use stays with its sessions, which close it when they are done.
-        # @return [void]
         def clear = exclusively(&:clear)
 
-        # @return [Statistics]
         def statistics
           exclusively do |stock|
             shelves = stock.shelves

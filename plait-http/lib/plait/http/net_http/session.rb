@@ -19,7 +19,6 @@ module Plait
 
         module_function
 
-        # @param http [Net::HTTP]
         # @return [Array] to be compared with eql?
         def of(http)
           place = [kind(http), http.address, http.port, *local(http), *proxy(http)]
@@ -100,7 +99,6 @@ module Plait
 
       # One request of a Net::HTTP and its answer, from the first attempt to the last.
       class Exchange
-        # @param request [Net::HTTPGenericRequest]
         def initialize(request)
           @request = request
           @fiber = Fiber.current
@@ -143,7 +141,6 @@ module Plait
         # the caller may have got it, and a body that was read from a stream is gone.
         # @param allowed [Integer] the caller's max_retries
         # @param error [Exception, nil] why it asks
-        # @return [Integer]
         def retries(allowed, error)
           return allowed unless @socket
           return 0 if @socket.received? || @request.body_stream

@@ -29,7 +29,6 @@ module Plait
         def empty? = size.zero? && @line.empty?
 
         # The one that was used last: it is the least likely to be stale, and the others can grow old.
-        # @return [Connection, nil]
         def take_idle(patience) = @idle.last && !@idle.last.idle_longer_than?(patience) ? @idle.pop : nil
 
         # @return [Connection, nil] taken away from the session that has rested longest
@@ -72,12 +71,10 @@ module Plait
         # Seconds from one look for overdue connections to the next. No thread does it: whoever comes for one.
         SWEEP = 1.0
 
-        # @return [Settings]
         attr_accessor :settings
         # @return [Hash{Symbol => Integer}]
         attr_reader :counts
 
-        # @param settings [Settings]
         def initialize(settings)
           @settings = settings
           @shelves = {}

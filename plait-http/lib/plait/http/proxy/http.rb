@@ -14,14 +14,12 @@ module Plait
       class Handshake
         # @param proxy [#endpoint]
         # @param target [Io::Endpoint] whom the proxy shall connect to
-        # @param deadline [Deadline, nil]
         def initialize(proxy, target, deadline)
           @proxy = proxy
           @target = target
           @deadline = deadline
         end
 
-        # @param connector [Io::Connector]
         # @param phases [Io::Connector::Phases] to connect is to connect to the proxy
         # @return [Socket] to the proxy
         # @raise [ConnectError, ResolveError, ConnectTimeout]
@@ -53,7 +51,6 @@ module Plait
 
         # @param what [String] it did, "refused to connect us to"
         # @param reason [Exception, String, nil]
-        # @return [ConnectError]
         def refusal(what, reason = nil)
           message = "the proxy #{@proxy} #{what} #{@target.name}"
           message += ": #{reason.is_a?(Exception) ? reason.message : reason}" if reason
@@ -72,12 +69,10 @@ module Plait
       # A proxy that speaks HTTP: it forwards requests for http: (in absolute form, RFC 9112 §3.2.2), and connects us to
       # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen; equal to another one with the same credentials.
       class HTTP
-        # @return [Io::Endpoint]
         attr_reader :endpoint
         # @return [String, nil] the value of Proxy-Authorization
         attr_reader :authorization
 
-        # @param endpoint [Io::Endpoint]
         # @param credentials [Array(String, String), nil] user and password
         # @raise [UsageError]
         def initialize(endpoint, credentials = nil)
@@ -86,14 +81,9 @@ module Plait
           freeze
         end
 
-        # @param origin [Origin]
         # @return [Boolean] whether requests to it name the whole URL, and carry {authorization}, for the proxy to read them
         def absolute_form?(origin) = !origin.tls?
 
-        # @param connector [Io::Connector]
-        # @param origin [Origin]
-        # @param deadline [Deadline, nil]
-        # @param phases [Io::Connector::Phases]
         # @return [Socket] to the proxy where it forwards, else as if it were connected to the origin: without TLS yet
         # @raise [ConnectError, ConnectTimeout]
         def connect(connector, origin, deadline: nil, phases: Io::Connector::Phases.new)

@@ -31,7 +31,6 @@ module Plait
           }.freeze
           private_constant :VERSION, :NO_AUTHENTICATION, :PASSWORD, :NONE_OF_THESE, :IPV4, :NAME, :IPV6, :REPLIES
 
-          # @param stream [Io::Stream]
           # @param handshake [Handshake] for its refusals
           # @param credentials [Array(String, String), nil]
           def initialize(stream, deadline, handshake, credentials)
@@ -41,8 +40,6 @@ module Plait
             @credentials = credentials
           end
 
-          # @param destination [Io::Endpoint]
-          # @return [void]
           # @raise [Unreachable]
           # @raise [ConnectError, ReadTimeout, WriteTimeout, ConnectionClosed, RemoteProtocolError]
           def call(destination)
@@ -119,14 +116,11 @@ module Plait
         end
         private_constant :Talk
 
-        # @return [Io::Endpoint]
         attr_reader :endpoint
         # @return [Boolean] whether the proxy resolves names (socks5h)
         attr_reader :remote_dns
 
-        # @param endpoint [Io::Endpoint]
         # @param credentials [Array(String, String), nil] user and password, of 1 to 255 bytes each
-        # @param remote_dns [Boolean]
         # @raise [UsageError]
         def initialize(endpoint, credentials = nil, remote_dns: true)
           @endpoint = endpoint
@@ -145,10 +139,6 @@ module Plait
         def authorization = nil
 
         # Asks for each of the origin's addresses in turn, where it is us who resolve them, until the proxy reaches one.
-        # @param connector [Io::Connector]
-        # @param origin [Origin]
-        # @param deadline [Deadline, nil]
-        # @param phases [Io::Connector::Phases]
         # @return [Socket] as if it were connected to the origin: without TLS yet
         # @raise [ConnectError, ResolveError, ConnectTimeout]
         # @raise [UsageError] for a name of more than 255 bytes

@@ -57,7 +57,6 @@ module Plait
           bodiless && next_event == :done
         end
 
-        # @return [String, nil]
         def next_piece
           case next_event
           when :data then @parser.data
@@ -156,7 +155,6 @@ module Plait
         # What has come is the parser's from now on.
         #
         # @param count [Integer, nil] bytes; nil: the input has ended
-        # @return [Integer]
         def take(count)
           raise closed_here if @state == :closed
           return @parser.finish && 0 unless count

@@ -27,7 +27,6 @@ module Plait
 
         private
 
-        # @return [String]
         # @raise [LocalProtocolError]
         def get_head(url, offset, block)
           target = url.byteslice(offset..) or raise ArgumentError, "the target can't begin behind the URL"
