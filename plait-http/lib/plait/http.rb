@@ -25,7 +25,7 @@ module Plait
       # @param url [String, URI, URL]
       # @param options [Hash, nil] of the request, see {Client#request}, and of the client, see {Client#initialize}: with
       #   these the call has a client, and connections, of its own
-      # @return [Response]; with a block: what the block returns
+      # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
       def get(url, options = nil, &block)
         options ? request(:get, url, options, &block) : client.get(url, &block)
@@ -34,7 +34,7 @@ module Plait
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
       # @param options [Hash, nil] the keywords, as one Hash
-      # @return [Response]; with a block: what the block returns
+      # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
       def request(method, url, options = nil, **more, &block)
         with_client({ **more, **keywords(options) }, OF_CLIENTS) { |client, about| client.request(method, url, **about, &block) }
@@ -69,7 +69,7 @@ module Plait
       end
     end
 
-    # What a client is told, and not a request too.
+    # Options of a client that a request does not have.
     OF_CLIENTS = (Options::NAMES - %i[headers timeout auth retries redirects]).freeze
     private_constant :OF_CLIENTS
   end

@@ -14,43 +14,27 @@ require_relative "timeouts"
 
 module Plait
   module HTTP
-    # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for who has `request`: {HTTP} itself and each {Client}. GET is
-    # their own.
+    # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for {HTTP} itself and each {Client}. Each has its own GET.
     module Verbs
       # @param url [String, URI, URL]
       # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
+      # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
       def head(url, options = nil, **more, &block) = request(:head, url, options, **more, &block)
 
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
+      # (see #head)
       def post(url, options = nil, **more, &block) = request(:post, url, options, **more, &block)
 
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
+      # (see #head)
       def put(url, options = nil, **more, &block) = request(:put, url, options, **more, &block)
 
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
+      # (see #head)
       def patch(url, options = nil, **more, &block) = request(:patch, url, options, **more, &block)
 
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
+      # (see #head)
       def delete(url, options = nil, **more, &block) = request(:delete, url, options, **more, &block)
 
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
-      # @raise (see Client#request)
+      # (see #head)
       def options(url, options = nil, **more, &block) = request(:options, url, options, **more, &block)
 
       private
@@ -86,21 +70,21 @@ module Plait
       attr_reader :connections, :heads
 
       # @param options [Hash]
-      # @option options [String, URI, URL, nil] :base what relative URLs are relative to
+      # @option options [String, URI, URL, nil] :base relative URLs are resolved against it
       # @option options [Hash, Headers, nil] :headers sent with every request
       # @option options [Numeric, Hash, Timeouts, nil] :timeout seconds: of all, or {connect: 10, first_byte: 60, read: 60,
       #   total: nil}; each may be nil
       # @option options [Integer, Hash, Retries] :retries attempts after the first one (0), see {Retries#initialize}
       # @option options [Integer, Boolean, Hash, Redirects] :redirects hops that are followed (10), see {Redirects#initialize}
-      # @option options [String, false, nil] :proxy "http://user:password@host:port", "socks5://…"; nil: what the
-      #   environment says (http_proxy, no_proxy …); false: none
+      # @option options [String, false, nil] :proxy "http://user:password@host:port", "socks5://…"; nil: the
+      #   environment's (http_proxy, no_proxy …); false: none
       # @option options [Hash, Io::TLS::Client] :tls see {Io::TLS::Client#initialize}: verify, ca_file, certificate, key …
       # @option options [CookieJar, true, nil] :cookies true: a jar of its own
       # @option options [Boolean] :compression ask for compressed bodies, and give them out decoded (true)
       # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
       #   every origin that is asked directly
       # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
-      # @option options [Hash, Protocols::HTTP1::Limits] :limits of what a server sends, see {Protocols::HTTP1::Limits}: head,
+      # @option options [Hash, Protocols::HTTP1::Limits] :limits of a server's answer, see {Protocols::HTTP1::Limits}: head,
       #   headers, trailer …; {body: nil}: a body may have any length
       # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
       # @option options [Hash] :pool per_key: connections to an origin, max: in all, max_idle: unused ones that are kept (half
@@ -121,7 +105,7 @@ module Plait
       # A client for the time of a block.
       # @param options [Hash] see {#initialize}
       # @yieldparam client [Client]
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def self.open(**options)
         client = new(**options)
         yield client
@@ -129,10 +113,10 @@ module Plait
         client&.close
       end
 
-      # GET. A plain one takes the short way: nothing is made but the response.
+      # GET. A plain one takes the short way: the response is the only new object.
       # @param url [String, URI, URL]
       # @param options [Hash, nil] see {#request}; a Hash or keywords
-      # @return [Response]; with a block: what the block returns
+      # @return [Response]; with a block: the block's value
       # @raise (see #request)
       def get(url, options = nil, &block)
         if options.nil? && block.nil? && url.is_a?(String) && Interception.current.nil?
@@ -149,10 +133,10 @@ module Plait
       # @param retries [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
       # @param about [Hash] see {Request#initialize}: headers, query, body, json, form, multipart, auth, timeout, allow_body
       # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
-      #   an exception or `break` closes the connection; what the block leaves unread is dropped.
-      # @return [Response]; with a block: what the block returns
-      # @raise [UsageError, LocalProtocolError] for what can't be sent: nothing was
-      # @raise [ConnectionError, TimeoutError, RemoteProtocolError] for what went wrong on the way
+      #   an exception or `break` closes the connection; a part that the block leaves unread is dropped.
+      # @return [Response]; with a block: the block's value
+      # @raise [UsageError, LocalProtocolError] for a request that can't be sent: nothing was
+      # @raise [ConnectionError, TimeoutError, RemoteProtocolError] for a failure on the way
       # @raise [RedirectError]
       def request(method, url, options = nil, redirects: nil, retries: nil, **about, &block)
         return request(method, url, redirects: redirects, retries: retries, **about, **keywords(options), &block) if options
@@ -178,10 +162,10 @@ module Plait
       # Sends many requests at once. See {FanOut}.
       #
       # @param requests [Enumerable<String, URI, Request, Hash>] may be lazy and endless: it is read as far as room becomes
-      #   free; a Hash has `url:` and what else {Request#initialize} takes
+      #   free; a Hash has `url:` and the options of {Request#initialize}
       # @param options [Hash, nil] the keywords, as one Hash
       # @param limit [Integer, Array<Integer>, nil] requests in flight at most, each on a connection of its own; nil: 64 on
-      #   fibers and threads, else what the mechanism does by itself
+      #   fibers and threads, else the mechanism's default
       # @param timeout [Numeric, Hash, nil] for each request, instead of the client's
       # @param how [Hash]
       # @option how [Integer, nil] :per_origin of these, to one origin

@@ -15,7 +15,7 @@ module Plait
     module Codings
       # Undoes the codings of one body, piece by piece, in bounded memory. After an error it is of no more use.
       class Decoder
-        # Bytes given to a step at once. What a gzip member leaves unread Zlib copies, so that many tiny members in one
+        # Bytes given to a step at once. Zlib copies the bytes behind a gzip member, so that many tiny members in one
         # large piece would cost the square of its size.
         SLICE = 16 * 1024
         SECTION = "RFC 9110 §8.4.1"
@@ -87,7 +87,7 @@ module Plait
           @outside = false
         end
 
-        # Each step, not the last one alone: what comes out of one may be nothing for the next, but it costs time.
+        # Each step, not the last one alone: output that the next step ignores costs time, too.
         def measure(index, size)
           total = @sizes[index] += size
           return unless @max && total > @max
@@ -103,12 +103,12 @@ module Plait
       end
       private_constant :Decoder
 
-      # What may stand between the peer's bytes and ours. Each layer may multiply by a thousand.
+      # Codings of one body at most. Each layer may multiply its size by a thousand.
       LAYERS = 5
 
       module_function
 
-      # @return [String] for Accept-Encoding: what {decoder} understands
+      # @return [String] for Accept-Encoding: the codings that {decoder} knows
       def accept = Brotli.available? ? "gzip, deflate, br" : "gzip, deflate"
 
       # @param coding [String] the value of a Content-Encoding

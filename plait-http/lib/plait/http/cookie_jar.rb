@@ -200,9 +200,9 @@ module Plait
         @created = 0
       end
 
-      # Takes what a response sets (§5.3). What is malformed, too large or not for this host to set is left out, as user
-      # agents do; no error is raised for what a server sends.
-      # @param url [String, URL] what was asked for
+      # Takes the cookies of a response (§5.3). A cookie that is malformed, too large or not for this host to set is left out,
+      # without an error.
+      # @param url [String, URL] of the request
       # @param set_cookies [String, Array<String>] the values of Set-Cookie
       # @return [self]
       def add(url, set_cookies)
@@ -212,7 +212,7 @@ module Plait
         self
       end
 
-      # §5.4: longer paths first, then who was there first.
+      # §5.4: longer paths first, then older cookies.
       # @param url [String, URL]
       # @return [String, nil] the value of Cookie; nil when there is none
       def header_for(url)
@@ -248,7 +248,7 @@ module Plait
       # Writes the file of Netscape's format that curl and browsers' tools read. Its owner alone can read it; it is there
       # whole, or the old one is.
       # @param path [String]
-      # @param session [Boolean] also those that end with the session
+      # @param session [Boolean] also cookies that end with the session
       # @return [self]
       # @raise [SystemCallError]
       def save(path, session: false)
@@ -256,7 +256,7 @@ module Plait
         self
       end
 
-      # Adds what was saved.
+      # Adds the cookies of a file.
       # @param path [String]
       # @return [self]
       # @raise [UsageError] for a line that is no cookie
@@ -274,7 +274,7 @@ module Plait
 
       def now = @clock.now
 
-      # The order of what happens in one moment too.
+      # It orders the cookies of one moment, too.
       def tick = @created += 1
 
       def fitting(url)
@@ -295,7 +295,7 @@ module Plait
         @store.put(cookie.freeze, now)
       end
 
-      # An answer that anybody on the way could have written doesn't replace what came by TLS (RFC 6265bis §5.7, step 10).
+      # A cookie that came without TLS does not replace one that came by TLS (RFC 6265bis §5.7, step 10).
       def shields?(cookie, url)
         moment = now
         url.scheme != :https && @store.secure(cookie.name).any? do |other|

@@ -18,8 +18,7 @@ module Plait
       end
     end
 
-    # One call: a request, and what it takes until there is a response for the caller: other connections, other attempts,
-    # redirects.
+    # One call: a request, and all attempts, connections and redirects until there is a response for the caller.
     class Exchange
       # How often a message was sent, and whether it may be sent again.
       class Attempts
@@ -50,10 +49,10 @@ module Plait
         # From now on a body may be used up.
         def sending = @sending = true
 
-        # The connection had been kept, and is closed without an answer: the peer perhaps closed it before it saw the message.
+        # The kept connection is closed without an answer: perhaps the peer closed it before it saw the message.
         def stale = @stale = true
 
-        # @return [Boolean] whether the message is to have a connection that nobody has used before
+        # @return [Boolean] whether the message needs a new connection
         def anew? = @anew
 
         # Waits until the next attempt.
@@ -75,8 +74,8 @@ module Plait
 
         private
 
-        # A stale connection says nothing of the server: a new one is made at once, and not counted; where one kept
-        # connection was stale the next one may be, too. Where the peer has perhaps seen the message that is done once.
+        # A stale connection is no failure of the server: a new one is made at once, uncounted, for the next kept one may be
+        # stale, too. Only once, where the peer may have seen the message.
         def revive?(error, message)
           return false unless @stale && (error.retry_safe? ? @revived < TURNED_AWAY : @revived.zero? && message.repeatable?)
 
@@ -128,14 +127,14 @@ module Plait
         end
       end
 
-      # Goes on after a first attempt that somebody else has made.
+      # Goes on after a first attempt of the short way.
       # @raise [Error]
       def finish(response)
         @attempts.begin
         conclude(identify(response))
       end
 
-      # Goes on after a first attempt of somebody else that has failed.
+      # Goes on after a first attempt of the short way that has failed.
       # @param stale [Boolean] see {Connections#stale?}
       # @raise [Error]
       def recover(error, stale:)
@@ -268,7 +267,7 @@ module Plait
         response
       end
 
-      # @return [Error] that says what was asked, and how often
+      # @return [Error] with the request and the number of attempts
       def told(error)
         return error if error.is_a?(UsageError)
 

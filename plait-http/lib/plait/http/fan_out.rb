@@ -64,7 +64,7 @@ module Plait
           end
         end
 
-        # What one thread takes items from, with its connection.
+        # One thread's items, with its connection.
         class Worker
           def initialize(pool, items, slot, outcomes)
             @pool = pool

@@ -15,7 +15,7 @@ module Plait
     module Faraday
       # Faraday's way to Plait::HTTP. Redirects, retries and cookies are left to Faraday's own middleware.
       class Adapter < ::Faraday::Adapter
-        # What no longer holds when a body was decoded: middleware would decode it again, or keep it with a wrong length.
+        # Fields that are wrong once a body was decoded: middleware would decode it again, or keep a wrong length.
         OF_CODED = %w[Content-Encoding Content-Length].freeze
         private_constant :OF_CODED
 
@@ -24,7 +24,7 @@ module Plait
         # @return [Parallel] for `connection.in_parallel { … }`: its requests are sent together when the block ends
         def self.setup_parallel_manager(limit: Parallel::LIMIT) = Parallel.new(limit)
 
-        # @param options [Hash] of {Client#initialize}, such as `pool:`; what Faraday says of a request comes before them
+        # @param options [Hash] of {Client#initialize}, such as `pool:`; Faraday's options of a request win
         def initialize(app = nil, options = {}, &block)
           super
           @clients = Clients.new(options)
@@ -59,7 +59,7 @@ module Plait
           save(env, response, response.text)
         end
 
-        # What was said of the response is known to the receiver of its first piece.
+        # Status and headers are known when the first piece comes.
         def stream(client, env)
           env.stream_response do |&on_data|
             client.request(env.method, env.url.to_s, **about(env)) do |response|
@@ -82,7 +82,7 @@ module Plait
             first_byte: request_timeout(:read, request) }.compact
         end
 
-        # `read` is for what is sent, too.
+        # `read` is the limit for sending, too.
         def check_write_timeout(request)
           write, read = %i[write read].map { |kind| request_timeout(kind, request) }
           return if write.nil? || write == read
@@ -100,14 +100,14 @@ module Plait
         end
       end
 
-      # A client for each way to connect: Faraday gives TLS and proxy anew with every request, and connections are kept only
-      # among those that agree in them.
+      # A client for each way to connect: Faraday gives TLS and proxy with every request, and only clients with the same
+      # options share connections.
       class Clients
         # Faraday has middleware for these, and an application has chosen them or not.
         LEFT_TO_FARADAY = { redirects: 0, retries: 0, cookies: nil }.freeze
         TLS = { ca_file: :ca_file, ca_path: :ca_path, cert_store: :cert_store, client_key: :key, min_version: :min_version,
                 ciphers: :ciphers, hostname: :hostname, private_key: :key, verify_hostname: :verify_hostname }.freeze
-        # What Faraday takes and a client of ours does not have => what to do instead.
+        # Options of Faraday that a client of ours does not have => what to do instead.
         MISSING = { verify_depth: "leave it out", version: "use min_version", max_version: "leave it out" }.freeze
         private_constant :LEFT_TO_FARADAY, :TLS, :MISSING
 
@@ -118,7 +118,7 @@ module Plait
           @lock = Mutex.new
         end
 
-        # @raise [UsageError] for what it does not have
+        # @raise [UsageError] for an option that it does not have
         def fetch(env)
           options = { tls: tls(env.ssl), proxy: proxy(env.request.proxy), connector: connector(env.request.bind) }.compact
           @lock.synchronize { @clients[options] ||= Client.new(**@options, **options) }
@@ -166,7 +166,7 @@ module Plait
       end
       private_constant :Clients
 
-      # What `connection.in_parallel { … }` collects, sent by fibers when the block ends.
+      # The requests of `connection.in_parallel { … }`, sent by fibers when the block ends.
       class Parallel
         # Requests in flight at most.
         LIMIT = 64

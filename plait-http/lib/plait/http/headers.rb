@@ -17,7 +17,7 @@ module Plait
       private_constant :NONE, :Syntax
 
       # @param fields [Headers, Hash, Enumerable<Array(String, String)>, nil] a value may be an Array of values; nil
-      #   removes a field of that name from what this is merged into
+      #   removes a field of that name from the headers that this is merged into
       # @return [Headers] the same object when it is one
       def self.from(fields) = fields.is_a?(Headers) ? fields : new(fields)
 
@@ -140,7 +140,7 @@ module Plait
       # @api private
       def mentions?(name) = key?(name) || removed.any? { |own| own.casecmp?(name) }
 
-      # @return [Array<String>] names whose fields are to be removed from what this is merged into
+      # @return [Array<String>] names of fields to remove from the headers that this is merged into
       # @api private
       def removed = @removed || NONE
 
@@ -194,7 +194,7 @@ module Plait
         text.b
       end
 
-      # Values may be in UTF-8 or in nobody knows what.
+      # Values may be in UTF-8 or in an unknown encoding.
       def joined(values, separator)
         values.join(separator)
       rescue Encoding::CompatibilityError

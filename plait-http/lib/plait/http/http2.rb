@@ -20,8 +20,8 @@ module Plait
     #   connection = HTTP2::Connection.new(socket, endpoint: endpoint) if HTTP2.spoken?(socket)
     #   connection.request("GET", "https://example.org/").body
     module HTTP2
-      # A place on a {Connection} for who knows wires: the interface of {HTTP::Wire}, one exchange at a time, and as many of
-      # these on one connection as are wanted. To close it resets what is under way on it, and leaves the others alone.
+      # One exchange at a time on a {Connection}, with the interface of an HTTP/1.1 connection; a connection has many. To close it
+      # resets its stream, and leaves the others alone.
       class Wire
         include WireComplaints
 
@@ -123,7 +123,7 @@ module Plait
 
         private
 
-        # Whatever leaves it early closes it; its stream is reset.
+        # An early end closes it, and resets its stream.
         def exchange
           raise closed_before if closed?
 
@@ -153,8 +153,8 @@ module Plait
         def raw(body) = body.respond_to?(:plain) ? body.plain : body
       end
 
-      # The connections of HTTP/2 of a client: one for each key (an origin, and how to get there), for all who ask. While
-      # somebody connects others wait for what comes of it, and do not connect too.
+      # The connections of HTTP/2 of a client: one for each key, shared by all requests. While one request connects, others wait
+      # for that connection.
       class Sharing
         # Keys of which is known that their peer does not speak HTTP/2.
         KNOWN = 1024
@@ -172,7 +172,7 @@ module Plait
         end
 
         # @param key [Object] of a Hash
-        # @param deadline [Deadline, nil] for waiting until somebody else has connected
+        # @param deadline [Deadline, nil] for waiting until another request has connected
         # @param take [#call, nil] is given the Wire before an interrupt can come
         # @yield connects, when there is no connection that takes another request
         # @yieldreturn [Array(Io::TLS::Socket, Io::Connector::Phases)] with {PROTOCOLS} offered
@@ -186,7 +186,7 @@ module Plait
         # @return [Integer] connections
         def size = @lock.synchronize { @connections.size }
 
-        # Closes all. Who waits on one gets {ConnectionClosed}.
+        # Closes all connections. Their calls raise {ConnectionClosed}.
         def close
           all = @lock.synchronize { @connections.values.tap { @connections.clear } }
           all.each(&:close)
@@ -264,7 +264,7 @@ module Plait
         end
       end
 
-      # What is offered by ALPN (RFC 7301), the preferred one first.
+      # The protocols offered by ALPN (RFC 7301), the preferred one first.
       PROTOCOLS = %w[h2 http/1.1].freeze
 
       # @param socket [Io::TLS::Socket, BasicSocket] connected

@@ -12,7 +12,7 @@ module Plait
     #   Multipart.new(title: "Sunset", tags: ["sea", "sky"], photo: File.open("sunset.jpg"))
     #   Multipart.new(data: Multipart::Part.new(csv, filename: "table.csv", content_type: "text/csv"))
     class Multipart
-      # One value of a form, and what is said of it.
+      # One value of a form, with its headers.
       class Part
         # Where a quoted parameter would end. As browsers escape them (HTML §4.10.22.8, which RFC 7578 §4.2 allows); a
         # backslash some servers take for a part of the name.
@@ -93,15 +93,15 @@ module Plait
       # @return [Integer, nil] bytes of the whole; nil when a part does not know its own
       attr_reader :size
 
-      # @param fields [Hash, Enumerable<Array(#to_s, Object)>] names and values: text, files and whatever else can be read,
+      # @param fields [Hash, Enumerable<Array(#to_s, Object)>] names and values: text, files and other objects that can be read,
       #   {Part}s, Arrays of these for a field that is there several times
-      # @raise [UsageError] for what can't be a value
+      # @raise [UsageError] for an object that can't be a value
       def initialize(fields)
         unless fields.respond_to?(:flat_map)
           raise UsageError, "multipart: takes a Hash or pairs of names and values, not #{fields.class}"
         end
 
-        # 190 bits that nobody can guess: they are in no data, and nobody has to read a file to know.
+        # 190 random bits: they are in no data, and no file has to be read to know it.
         @boundary = "plait-#{SecureRandom.alphanumeric(32)}"
         @content_type = "multipart/form-data; boundary=#{@boundary}"
         @parts = fields.flat_map { |name, value| values(value).map { |one| [opening(name, one), one.source] } }
@@ -122,7 +122,7 @@ module Plait
 
       private
 
-      # A Hash or a Struct would be flattened into what nobody meant.
+      # A Hash or a Struct would be flattened into other values than meant.
       def values(value) = (value.is_a?(Array) ? value : [value]).map { |one| Part.for(one) }
 
       def opening(name, part) = "--#{@boundary}\r\n#{part.head(name)}\r\n".b
@@ -151,7 +151,7 @@ module Plait
       end
 
       # A form of many fields is not to be a system call for each; large pieces go without a copy.
-      # @return [String] what is still to be sent
+      # @return [String] the rest, still to be sent
       def gather(pending, piece)
         return pending << piece.b if piece.bytesize < SMALL && pending.bytesize + piece.bytesize <= PIECE
 

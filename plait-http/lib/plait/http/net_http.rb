@@ -17,10 +17,10 @@ module Plait
     #
     # A session (`start` to `finish`, or one `Net::HTTP.get`) has a connection of its own, as ever. When it is over, and
     # its last answer was read to the end, the next session with the same {Key} gets it; one whose exchange was broken off
-    # in any way is closed. See guides/net_http.md for what else is different.
+    # in any way is closed. See guides/net_http.md for other differences.
     module NetHTTP
       # The last TLS session with each origin, so that a new connection costs one round trip less. Sessions are kept by
-      # {Key}: what was verified for one set of TLS settings counts for no other.
+      # {Key}: a peer verified with one set of TLS settings is not verified for another.
       # @api private
       class TLSSessions
         LIMIT = 512
@@ -47,7 +47,7 @@ module Plait
 
         private
 
-        # Nothing is lost but a round trip if somebody else is at it.
+        # Only a round trip is lost while another thread has the lock.
         def try
           return unless @lock.try_lock
 
@@ -60,8 +60,8 @@ module Plait
       end
       private_constant :TLSSessions
 
-      # An OpenSSL::X509::Store can't be asked what is in it, and open-uri and others make one for each request. It
-      # remembers what it was made of, so that {Key} can tell that two of them trust the same.
+      # An OpenSSL::X509::Store does not list its contents, and open-uri and others make one for each request. It remembers its
+      # changes, so that {Key} can tell that two stores trust the same.
       # @api private
       module StoreHistory
         CHANGES = %i[add_cert add_crl add_file add_path set_default_paths flags= purpose= time= trust= verify_callback=].freeze
@@ -80,7 +80,7 @@ module Plait
           end
         end
 
-        # @return [Object] equal for what makes no difference
+        # @return [Object] equal for arguments that make no difference
         def self.comparable(argument)
           case argument
           when String then argument.dup.freeze
@@ -153,7 +153,7 @@ module Plait
         def disable = change { @permanent = false }
 
         # On for the time of a block, in the whole process.
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def enabled
           held = false
           change { held = (@holders += 1) }

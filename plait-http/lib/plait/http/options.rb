@@ -30,16 +30,16 @@ module Plait
     end
     private_constant :Ractors
 
-    # What a {Client} was told, checked.
+    # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits http2 pool
                  connector].freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
       POOL = { per_key: 16_384, max: 16_384, max_idle: nil, idle_timeout: 30, wait: 60 }.freeze
-      # What {Io::TLS::Client} takes, which is not loaded before it is needed.
+      # The options of {Io::TLS::Client}, which is loaded on first use.
       TLS = %i[verify verify_hostname ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname
                sessions].freeze
-      # What {Io::Connector} takes from here.
+      # The options of {Io::Connector} that a client may set.
       CONNECTOR = %i[resolver stagger nodelay keepalive local_address].freeze
       AGENT = "plait/#{VERSION}".freeze
 
@@ -56,7 +56,7 @@ module Plait
       # @return [Headers] sent with every request
       attr_reader :headers
       attr_reader :timeouts, :retries, :redirects, :cookies, :limits
-      # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: what the environment says
+      # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: the environment's
       attr_reader :proxy
       # @return [Hash, Io::TLS::Client]
       attr_reader :tls
@@ -91,7 +91,7 @@ module Plait
         freeze
       end
 
-      # @return [String] without what it was told of passwords and keys
+      # @return [String] without passwords and keys
       def inspect = "#<#{self.class} #{base}>"
 
       private

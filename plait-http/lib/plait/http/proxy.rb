@@ -33,7 +33,7 @@ module Plait
 
         private
 
-        # A CGI program's HTTP_PROXY is the header Proxy of whoever asks (httpoxy, CVE-2016-5385).
+        # A CGI program's HTTP_PROXY is the header Proxy of its request (httpoxy, CVE-2016-5385).
         def variables(scheme)
           names = ["#{scheme}_proxy", "#{scheme}_proxy".upcase, "all_proxy", "ALL_PROXY"]
           @env["REQUEST_METHOD"] ? names - ["HTTP_PROXY"] : names
@@ -76,14 +76,14 @@ module Plait
       end
       private_constant :Environment
 
-      # Where a proxy is and who we are there, as people write it: scheme://user:password@host:port.
+      # The address of a proxy, as users write it: scheme://user:password@host:port.
       class Address
         FORM = %r{\A(?:(?<scheme>[a-z][a-z0-9+.-]*)://)?(?:(?<userinfo>[^@/?#]*)@)?(?<place>[^@/?#]+)/?\z}i
         private_constant :FORM
 
         class << self
           # @param text [String] without a scheme it is an HTTP proxy's
-          # @param forms [String] what can be given, for messages
+          # @param forms [String] the possible forms, for messages
           # @raise [UsageError] whose message has no password in it
           def parse(text, forms)
             parts = FORM.match(text.strip) if text.valid_encoding?
@@ -94,7 +94,7 @@ module Plait
 
           private
 
-          # Whatever the password has in it.
+          # The password may have any character.
           def safe(text) = text.scrub.sub(%r{\A([a-z0-9+.-]*://)?.*@}im, '\1…@')
 
           def decode(userinfo)
@@ -128,10 +128,10 @@ module Plait
       end
       private_constant :Address
 
-      # What {parse} takes.
+      # The forms that {parse} takes.
       FORMS = "http://host:port, socks5://host:port (names are resolved here) or socks5h://host:port (by the proxy), with " \
               "user:password@ before the host where it wants them"
-      # What can be asked for by other clients, and can't be here.
+      # Schemes that other clients know.
       UNSUPPORTED = {
         "https" => "TLS to the proxy itself is not supported: give it as http:// if it listens without, or as socks5://",
         "socks4" => "SOCKS 4 is not supported: give it as socks5:// if it speaks that",
@@ -143,7 +143,7 @@ module Plait
 
       # @param text [String, Proxy::HTTP, Proxy::SOCKS5]
       # @return [Proxy::HTTP, Proxy::SOCKS5]
-      # @raise [UsageError] for what is no address of a proxy
+      # @raise [UsageError] for a text that is no address of a proxy
       # @raise [UnsupportedError]
       def parse(text)
         return text if [HTTP, SOCKS5].include?(text.class)

@@ -12,7 +12,7 @@ require_relative "timeouts"
 module Plait
   module HTTP
     # One HTTP/1.1 connection of a client, in Ruby; twin of NativeWire (plait-io/ext/plait_io/wire/rb_wire.h). It sends a
-    # request and receives the answer, and knows nothing of pools, redirects and retries.
+    # request and receives the answer, without pools, redirects and retries.
     #
     # An exchange that ends early (an error, a timeout, a kill, a cancellation, `break`) closes the connection: a late answer
     # never reaches another request.
@@ -96,7 +96,7 @@ module Plait
       # @param block [String] all lines of the head but the first, each with its end
       # @param deadline [Float, nil] monotonic seconds
       # @return [Response] whole
-      # @raise [LocalProtocolError] for what can't be a target; nothing is sent then
+      # @raise [LocalProtocolError] for an impossible target; nothing is sent then
       # @raise [WriteTimeout, ReadTimeout]
       # @raise [ConnectionClosed] before an answer
       # @raise [RemoteProtocolError] for a broken answer, {TruncatedError} for a part of one, {LimitExceeded}
@@ -107,7 +107,7 @@ module Plait
       end
 
       # @param head [String] whole
-      # @param body [nil, String, #each] what follows it, framed already; what is yielded by `each` are Strings
+      # @param body [nil, String, #each] the bytes that follow it, framed already; `each` yields Strings
       # @param kind [Integer] bits: 1 HEAD, 2 CONNECT, 4 with a field Upgrade, 8 with a login for the connection, which takes
       #   no other request after it
       # @param deadline [Float, nil] monotonic seconds
@@ -170,7 +170,7 @@ module Plait
       end
 
       # Looks at an idle connection, by one system call. One that is of no use is closed.
-      # @return [Boolean] whether the peer has closed it, or has sent what nobody asked for
+      # @return [Boolean] whether the peer has closed it, or has sent bytes that belong to no request
       def stale?
         return true unless reusable?
 
@@ -188,7 +188,7 @@ module Plait
 
       # @!group The end
 
-      # Whoever waits on it gets {ConnectionClosed}, and then closes the descriptor: a number that is closed under a waiter
+      # A thread that waits on it gets {ConnectionClosed}, and then closes the descriptor: a number that is closed under a waiter
       # may be given to the next connection.
       def close
         return if closed?
@@ -197,7 +197,7 @@ module Plait
         @guard.locked? && ours? ? shut_down : @stream.close
       end
 
-      # Closes our descriptor of a connection that somebody else goes on using, such as a fork.
+      # Closes our descriptor of a connection that another process goes on using, such as a fork.
       def abandon
         return if closed?
 
@@ -206,7 +206,7 @@ module Plait
       end
 
       # Gives the connection away, to be used for another protocol.
-      # @return [Array(BasicSocket or Io::TLS::Socket, String)] it, and bytes of what follows that were received already
+      # @return [Array(BasicSocket or Io::TLS::Socket, String)] it, and the bytes behind the answer that were received already
       # @raise [UsageError]
       def detach
         misuse!(:in_use) if @guard.locked?
@@ -241,7 +241,7 @@ module Plait
         true
       end
 
-      # Closed behind the unlocking: who closes it in another thread either sees it locked, and leaves the rest to us, or has
+      # Closed after the unlocking: another thread that closes it either sees it locked, and leaves the rest to this one, or has
       # it alone.
       def leave(early)
         @state = :closed if early

@@ -13,12 +13,12 @@ module Plait
       # Hops, where nothing else is said.
       LIMIT = 10
       STATUSES = [301, 302, 303, 307, 308].freeze
-      # Nothing that proves who we are goes to another origin.
+      # Credentials: they never go to another origin.
       CREDENTIALS = %w[authorization cookie proxy-authorization].freeze
       # Of a body that is not sent any more.
       ABOUT_BODY = %w[content-type content-length content-encoding content-language content-location content-md5 digest
                       content-digest expect transfer-encoding trailer].freeze
-      # What no URL has as it is, and servers write all the same, in a path or behind it.
+      # Bytes that no URL may have, and that servers send all the same.
       RAW = /[^\x21-\x7e]/n
       HOST_IS_RAW = %r{\A(?:[^:/?#]+:)?//[^/?#]*[^\x21-\x7e]}n
       private_constant :RAW, :HOST_IS_RAW
@@ -110,7 +110,7 @@ module Plait
                                 "be sent again: give it as a String, a file or another IO that can rewind", response: response)
       end
 
-      # §15.4.4: 303 asks for the answer elsewhere. §15.4.2 and 3: with 301 and 302 everybody has made a GET of a POST.
+      # §15.4.4: 303 asks for the answer elsewhere. §15.4.2 and 3: with 301 and 302 clients make a GET of a POST.
       def method_after(request, status)
         return "GET" if status == 303 && request.method != "HEAD"
         return "GET" if status < 303 && request.method == "POST"

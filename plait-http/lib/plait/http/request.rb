@@ -11,7 +11,7 @@ require_relative "url"
 
 module Plait
   module HTTP
-    # What the Authorization field says (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), or words of one's own.
+    # The Authorization field (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), or a text of the caller.
     # @api private
     module Auth
       FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, the value of the field as a String, or something " \
@@ -77,7 +77,7 @@ module Plait
 
     # application/x-www-form-urlencoded: queries, and the bodies of plain forms.
     module Form
-      # What it is called in a head.
+      # The value of Content-Type.
       CONTENT_TYPE = "application/x-www-form-urlencoded"
 
       module_function
@@ -125,9 +125,9 @@ module Plait
     end
     private_constant :Form
 
-    # What is asked of a server: checked when it is made, so that what can't be sent is refused before anything is.
+    # A request to a server. It is checked when it is made: one that can't be sent raises before anything is sent.
     class Request
-      # What a Hash that stands for a request may have.
+      # Keys of a Hash that stands for a request.
       KEYS = %i[method url headers body query json form multipart auth timeout allow_body].freeze
       # RFC 9110 §9.2.2
       IDEMPOTENT = %w[GET HEAD PUT DELETE OPTIONS TRACE].freeze
@@ -137,7 +137,7 @@ module Plait
       private_constant :BODIES
 
       class << self
-        # @param spec [Request, String, URI, URL, Hash] a Hash has `url:` and what else {#initialize} takes
+        # @param spec [Request, String, URI, URL, Hash] a Hash has `url:` and the options of {#initialize}
         # @param base [URL, nil]
         # @return [Request]
         # @raise [UsageError]
@@ -177,15 +177,15 @@ module Plait
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param base [URL, nil] what a relative URL is relative to
-      # @param headers [Headers, Hash, nil] nil for a field removes what the client would send
+      # @param base [URL, nil] the base of a relative URL
+      # @param headers [Headers, Hash, nil] nil for a field removes that of the client
       # @param query [Hash, String, nil] added to the URL's
       # @param content [Hash] one of these
       # @option content [String, #read, #each, nil] :body
       # @option content [Object, nil] :json sent as JSON
       # @option content [Hash, Array, nil] :form sent as application/x-www-form-urlencoded
       # @option content [Hash, Array, nil] :multipart sent as multipart/form-data
-      # @param auth [Object, false, nil] see {Auth.header}; nil: what the URL says, or the client; false: none
+      # @param auth [Object, false, nil] see {Auth.header}; nil: the URL's, or the client's; false: none
       # @param timeout [Numeric, Hash, Timeouts, nil]
       # @param allow_body [Boolean] for a GET or HEAD with a body, which servers may ignore or refuse (RFC 9110 §9.3.1)
       # @raise [UsageError]
@@ -209,7 +209,7 @@ module Plait
       # @return [Boolean] whether the body can be sent again
       def replayable? = @body.nil? || Upload.wrap(@body).replayable?
 
-      # @return [Request] to tell what was asked: without the body, and without what proves who asked
+      # @return [Request] for a response: without the body and the credentials
       # @api private
       def without_body = dup.tap { |copy| copy.instance_exec { @body = @auth = nil } }
 

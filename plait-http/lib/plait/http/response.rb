@@ -22,7 +22,7 @@ module Plait
       # @param reason [String, nil]
       # @param url [String, nil]
       # @return [Response]
-      # @raise [UsageError] for what no response can have
+      # @raise [UsageError] for a value that no response can have
       def build(status:, headers: [], body: "", version: "1.1", reason: nil, url: nil)
         reason = reason.to_s
         check_status_line(status, version, reason)
@@ -57,8 +57,7 @@ module Plait
     end
     private_constant :ResponseBuilding
 
-    # What every {Response} can do besides what its wire has filled in. What costs something (the fields of the head above
-    # all) is made when it is first asked for.
+    # The methods of every {Response}. Costly values, such as the fields of the head, are made on first use.
     module ResponseMethods
       LINE_END = /\r?\n/n
       CHARSET = /;\s*charset\s*=\s*"?([^\s";]+)/i
@@ -66,7 +65,7 @@ module Plait
       OURS = %w[locale external filesystem internal].freeze
       private_constant :LINE_END, :CHARSET, :OURS
 
-      # @return [Request, nil] what this is the answer to, the last one after redirects; nil where nobody has asked
+      # @return [Request, nil] the request, the last one after redirects; nil for a response that was built
       def request
         given_request || (url && self.request = Request.new(:get, url))
       end
@@ -76,7 +75,7 @@ module Plait
         @headers ||= Headers.received(pairs).freeze
       end
 
-      # @param name [String, Symbol] whatever its case
+      # @param name [String, Symbol] in any case
       # @return [String, nil] see {Headers#[]}
       def [](name) = headers[name]
 
@@ -126,14 +125,14 @@ module Plait
                     send: send, first_byte: first_byte, read: read)
       end
 
-      # @return [Array<Response>] those that led here, the first one first
+      # @return [Array<Response>] the redirects that led here, the first one first
       def redirects = @redirects || []
 
       # @api private
       attr_writer :redirects
 
       # @return [Boolean] whether the body was compressed on its way, and is given out as it was before: then Content-Encoding
-      #   and Content-Length of {headers} tell of what came, not of {body}
+      #   and Content-Length of {headers} describe the received bytes, not {body}
       def decoded? = @decoded || false
 
       # @api private
@@ -245,7 +244,7 @@ module Plait
       attr_reader :head_bytes
       # @return [String, nil] nil while it is still to be read
       attr_accessor :body
-      # @return [String, nil] what was asked
+      # @return [String, nil] of the request
       attr_accessor :url
       # @return [Io::Connector::Phases, nil] of the connection, when it was made for this request
       attr_accessor :phases
@@ -280,7 +279,7 @@ module Plait
     end
     private_constant :PureResponse
 
-    # An answer: {ResponseMethods} has what it can do.
+    # An answer, with the methods of {ResponseMethods}.
     Response = Native.available? ? NativeResponse : PureResponse
   end
 end

@@ -10,11 +10,11 @@ module Plait
     # sent.
     class Retries < Backoff
       KEYS = [*Backoff::KEYS, :statuses, :retry_after].freeze
-      # Those that say "later": Request Timeout, Too Many Requests, and a server behind the one we asked.
+      # Statuses that ask for a later attempt: Request Timeout, Too Many Requests, and failures of a server behind a proxy.
       STATUSES = [408, 429, 502, 503, 504].freeze
-      # What no second attempt mends.
+      # Errors that no second attempt prevents.
       HOPELESS = [CertificateError, LimitExceeded, PoolTimeout, DeadlineExceeded].freeze
-      # What happens to connections and comes of them.
+      # Errors of a connection.
       ACCIDENTS = [TimeoutError, ConnectionError, RemoteProtocolError].freeze
       # RFC 9110 §5.6.7, the form that is sent; Time.utc knows the names of the months.
       DATE = /\A\w{3}, (?<day>\d\d) (?<month>\w{3}) (?<year>\d{4}) (?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d) GMT\z/

@@ -6,7 +6,7 @@ require "plait/values/secrets"
 
 module Plait
   module HTTP
-    # What a wire says when something fails: exceptions, for the wire to raise.
+    # The exceptions of a connection, in words.
     # @api private
     module WireComplaints
       MISUSES = {
@@ -17,7 +17,7 @@ module Plait
         detach: "has no connection to give away",
         nothing_to_read: "has no answer that is being read: call open first"
       }.freeze
-      # States in which it can't do something else => what is wrong.
+      # States in which no request can be sent => the misuse.
       WAITING = { streaming: :streaming, expecting: :expecting, tunnel: :tunnel }.freeze
       PHASES = {
         greeting: "did not begin to speak HTTP/2",
@@ -81,7 +81,7 @@ module Plait
       DEFAULTS = { connect: 10.0, first_byte: 60.0, read: 60.0, total: nil }.freeze
 
       class << self
-        # @param spec [Timeouts, Numeric, Hash, nil] a number is for the whole; what a Hash leaves out is taken from `base`
+        # @param spec [Timeouts, Numeric, Hash, nil] a number is for the whole; the rest of a Hash is taken from `base`
         # @param base [Timeouts]
         # @return [Timeouts]
         # @raise [UsageError]
@@ -100,12 +100,12 @@ module Plait
       attr_reader :connect
       # @return [Float, nil] from the end of the request to the first byte of the answer
       attr_reader :first_byte
-      # @return [Float, nil] between two pieces of what is sent or received; a peer that drips its answer is held by `total` alone
+      # @return [Float, nil] between two pieces sent or received; only `total` ends the answer of a peer that sends byte by byte
       attr_reader :read
       # @return [Float, nil] for all of a call, with its redirects and retries
       attr_reader :total
 
-      # @param seconds [Hash{Symbol => Numeric, nil}] those that differ from DEFAULTS
+      # @param seconds [Hash{Symbol => Numeric, nil}] that differ from DEFAULTS
       # @raise [UsageError]
       def initialize(**seconds)
         unknown = seconds.keys - DEFAULTS.keys
@@ -147,7 +147,7 @@ module Plait
       end
     end
 
-    # Those of DEFAULTS.
+    # The time limits of DEFAULTS.
     Timeouts::DEFAULT = Timeouts.new
   end
 end

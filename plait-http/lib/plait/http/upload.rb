@@ -10,9 +10,9 @@ module Plait
     # and chunked (RFC 9112 §7.1) where it isn't. Of a file or a stream there is never more in memory than a piece.
     #
     # @example
-    #   length, body = Upload.wrap(File.open("photo.jpg"))   # => 1048576, what a wire sends
+    #   length, body = Upload.wrap(File.open("photo.jpg"))   # => 1048576, the bytes to send
     class Upload
-      # Whatever somebody gives as bytes to send, made one interface: `size` (bytes, or nil when that is not known), `each`
+      # One interface for every kind of body: `size` (bytes, or nil when that is not known), `each`
       # (Strings that are not empty, from the beginning) and `replayable?`.
       module Source
         module_function
@@ -79,8 +79,8 @@ module Plait
       end
       private_constant :Sequence
 
-      # A file, a pipe, or anything with #read, from where it stands. What is known of a file (its length, where it stood)
-      # is remembered when it is given, so that what is announced is what is sent.
+      # A file, a pipe, or anything with #read, from where it stands. The length and the position of a file are
+      # remembered when it is given, so that the announced bytes are sent.
       class Reader
         # Bytes read at once.
         PIECE = 64 * 1024
@@ -154,7 +154,7 @@ module Plait
           end
         end
 
-        # Of a pipe or a socket what is there, not when 64 KiB are.
+        # Of a pipe or a socket the bytes that are there, without waiting for 64 KiB.
         def read_some
           return @io.readpartial(PIECE) if @io.is_a?(IO)
 
@@ -169,7 +169,7 @@ module Plait
       end
       private_constant :Reader
 
-      # A String: its bytes, whatever its encoding.
+      # A String: its bytes, in any encoding.
       class Text
         attr_reader :string
 
@@ -197,7 +197,7 @@ module Plait
         # @param chunked [Boolean, nil] nil: where the length is not known; true: always; false: never, where the
         #   protocol frames the pieces itself (HTTP/2)
         # @return [Upload] also `length, body = Upload.wrap(…)`
-        # @raise [UsageError] for what is no body
+        # @raise [UsageError] for an object that is no body
         def wrap(body, chunked: nil) = body.is_a?(Upload) ? body : new(Source.for(body), chunked: chunked)
       end
 
@@ -231,7 +231,7 @@ module Plait
         end
       end
 
-      # @return [String, Upload] what a wire sends: one String where it is one
+      # @return [String, Upload] the bytes to send: one String where it is one
       def body = !@chunked && @source.respond_to?(:string) ? @source.string : self
 
       # @return [Upload] the same, not framed: where the protocol frames the pieces itself (HTTP/2)

@@ -63,9 +63,9 @@ module Plait
       end
     end
 
-    # An address of HTTP (RFC 3986, RFC 9110 §4.2), checked: what it can't be is said before anything is sent. Frozen.
+    # An address of HTTP (RFC 3986, RFC 9110 §4.2), checked before anything is sent. Frozen.
     class URL
-      # What a wrong one should have been.
+      # For messages: a URL as it should be.
       FORMS = "give one like http://host/path or https://host:8443/path?query"
       # RFC 3986, appendix B
       PARTS = %r{\A(?:(?<scheme>[^:/?\#]+):)?(?://(?<authority>[^/?\#]*))?(?<path>[^?\#]*)
@@ -77,7 +77,7 @@ module Plait
       # Browsers send | ^ { } " as they are, and so does this.
       FORBIDDEN = /[^\x21-\x7e]/
       FORBIDDEN_IN_QUERY = /[^\x21-\x7e]|\#/n
-      # For those that can't be seen in a message.
+      # Names of characters that a message can't show.
       NAMES = { " " => "a space", "\n" => "a line feed", "\r" => "a carriage return", "\t" => "a tab" }.freeze
       # Bytes; no name is longer (RFC 1035 §2.3.4).
       LONGEST_HOST = 255
@@ -85,9 +85,9 @@ module Plait
 
       class << self
         # @param url [String, URL, URI]
-        # @param base [URL, nil] what a relative one is relative to (RFC 3986 §5)
+        # @param base [URL, nil] the base of a relative one (RFC 3986 §5)
         # @return [URL]
-        # @raise [UsageError] that says what is wrong, and where
+        # @raise [UsageError] with the mistake and its place
         def parse(url, base: nil)
           return url if url.is_a?(URL)
 
@@ -142,7 +142,7 @@ module Plait
           raise UsageError, "#{safe(text)} names port #{digits}; ports go from 1 to 65535"
         end
 
-        # What ends it is the last @; other parsers of URLs take the first one, or a backslash, for the end.
+        # The last @ ends it; other parsers of URLs take the first one, or a backslash, for the end.
         def userinfo(text, userinfo)
           return unless userinfo
 
@@ -198,7 +198,7 @@ module Plait
       attr_reader :fragment
       # @return [Array(String, String), nil] user and password, decoded
       attr_reader :userinfo
-      # @return [String] what a request asks for: path and query
+      # @return [String] the target of a request: path and query
       attr_reader :target
 
       # @api private
@@ -221,9 +221,9 @@ module Plait
       # @return [Integer]
       def port = @origin.port
 
-      # @param text [String] what is added to the query, encoded
+      # @param text [String] added to the query, encoded
       # @return [URL]
-      # @raise [UsageError] for what can't be in one
+      # @raise [UsageError] for characters that a query can't have
       def with_query(text)
         place = text.b.index(FORBIDDEN_IN_QUERY)
         raise UsageError, "#{Secrets.hide(text).inspect} can't be a query: see character #{place + 1}; a Hash is encoded" if place
@@ -241,7 +241,7 @@ module Plait
         self.class.new(@origin, @path, @query, fragment: other.fragment, userinfo: @userinfo)
       end
 
-      # @return [String] without user and password; what is sent has no fragment
+      # @return [String] without user, password and fragment
       def whole = @fragment ? "#{self}##{@fragment}" : to_s
 
       # @return [String] without user, password and fragment

@@ -10,7 +10,7 @@ require_relative "upload"
 module Plait
   module HTTP
     # Requests of Plait::HTTP as WebMock sees them: `require "plait/http/webmock"` in a test, and stubs, expectations and
-    # `WebMock.disable_net_connect!` hold for them as for those of other clients.
+    # `WebMock.disable_net_connect!` hold for them as for requests of other clients.
     class WebMock < ::WebMock::HttpLibAdapter
       adapter_for :plait
 
@@ -39,7 +39,7 @@ module Plait
                                           headers: fields.to_h, body: body_of(request.body))
         end
 
-        # What can be sent again is read for the comparison; of anything else nothing would be left to send.
+        # A body that can be sent again is read for the comparison; of another one nothing would be left to send.
         def body_of(body)
           return body if body.nil? || body.is_a?(String)
 

@@ -12,7 +12,7 @@ require_relative "record"
 module Plait
   module CLI
     class Fetch < Command
-      # Writes files, and says in a person's words what hinders it.
+      # Writes files, and names the cause of a failure.
       module Writing
         HINTS = {
           **AtomicFile::HINTS,

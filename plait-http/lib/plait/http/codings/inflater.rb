@@ -19,7 +19,7 @@ module Plait
             @available
           end
 
-          # @return [Array<Class>] what the gem raises
+          # @return [Array<Class>] exceptions of the gem
           def faults = @available ? [::Brotli::Error] : []
 
           private
@@ -84,7 +84,7 @@ module Plait
 
         private
 
-        # @return [String, nil] what is behind the member; nil: it goes on
+        # @return [String, nil] the bytes behind the member; nil: it goes on
         def decode_member(bytes, &block)
           check_beginning(bytes) if @members
           @between = false
@@ -94,7 +94,7 @@ module Plait
           rest
         end
 
-        # What Zlib says of the first member is clear enough.
+        # Zlib's error about the first member is clear enough.
         def check_beginning(bytes)
           return unless @between
 
@@ -103,7 +103,7 @@ module Plait
       end
       private_constant :Gzip
 
-      # RFC 9110 §8.4.1.2: the zlib format (RFC 1950). Some servers send what is in it without the wrapper (RFC 1951); the
+      # RFC 9110 §8.4.1.2: the zlib format (RFC 1950). Some servers send its contents without the wrapper (RFC 1951); the
       # first two bytes tell which it is.
       class Deflate
         RAW = -Zlib::MAX_WBITS

@@ -11,7 +11,7 @@ require_relative "../url"
 
 module Plait
   module HTTP
-    # The heads of a client's requests: what it sends with all of them, then what a request says itself.
+    # The heads of a client's requests: the client's fields, then those of the request.
     class Heads
       BODY_EXPECTED = %w[POST PUT PATCH].freeze
       # Fields that say where a request ends, or which host it is for. Each request checks them: a wrong one would let the
@@ -40,7 +40,7 @@ module Plait
       # @raise [LocalProtocolError, UsageError]
       def whole(request, target, fields) = Protocols::HTTP1::Serializer.request(request.method, target, fields.to_a)
 
-      # @param trusted [Boolean] false: a redirect has led to this origin, which is not to know who we are
+      # @param trusted [Boolean] false: a redirect has led to this origin, which gets no credentials
       # @param extra [Hash{String => String, nil}] fields that come last, such as Cookie
       # @return [Headers] all that go out with it
       # @raise [UsageError]
@@ -89,7 +89,7 @@ module Plait
     private_constant :Heads
 
     class Connections
-      # Where the requests to one origin go, and what a plain GET of it needs, made once.
+      # The way to one origin, and the head of a plain GET to it, made once.
       class Route
         SLASH = "/".ord
         QUESTION_MARK = "?".ord
@@ -133,8 +133,7 @@ module Plait
       end
       private_constant :Route
 
-      # The routes of a client, each made when it is first needed. What they are made of can be made again, so only the
-      # newest are kept.
+      # The routes of a client, each made on first use. Only the newest are kept.
       class Routes
         KEPT = 1024
         PREFIX = %r{\Ahttps?://[^/?#]+\z}
@@ -151,7 +150,7 @@ module Plait
         end
 
         # @return [Route, nil] for a plain GET, of URLs that begin as this one; nil where nothing is plain
-        # @raise [UsageError] for what is no URL
+        # @raise [UsageError] for a text that is no URL
         def plain(url)
           path_at = url.index("/", AUTHORITY_AT)
           prefix = path_at ? url[0, path_at] : url
@@ -181,7 +180,7 @@ module Plait
           Route.new(origin, prefix, proxy: proxy_for(origin)) { @heads.block(origin) if @plain }
         end
 
-        # Who reads needs no lock, for no Hash is ever changed.
+        # Reading needs no lock, for no Hash is ever changed.
         def keep(prefix, route)
           routes = @routes.merge(prefix => route)
           routes.shift if routes.size > KEPT

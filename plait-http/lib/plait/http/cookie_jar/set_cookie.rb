@@ -67,12 +67,12 @@ module Plait
       # @!attribute path [String]
       # @!attribute expires [Time, nil] nil: with the session
       # @!attribute secure [Boolean] by TLS only
-      # @!attribute http_only [Boolean] nothing to us: kept for who reads the file
+      # @!attribute http_only [Boolean] kept for programs that read the file
       # @!attribute host_only [Boolean] not for the names below its domain
       # @!attribute created [Integer] the order in which they came
       Cookie = Struct.new(:name, :value, :domain, :path, :expires, :secure, :http_only, :host_only, :created,
                           keyword_init: true) do
-        # @return [Array<String>] what makes a cookie the same one
+        # @return [Array<String>] equal for cookies that replace each other
         def key = [domain, path, name, host_only]
 
         # @return [String] "name=value"
@@ -108,15 +108,14 @@ module Plait
         def address?(host) = ADDRESS.match?(host)
 
         # §5.1.4
-        # @return [Boolean] whether what is asked for is the path, or below it
+        # @return [Boolean] whether the requested path is the path, or below it
         def path?(asked, path)
           asked == path || (asked.start_with?(path) && (path.end_with?("/") || asked[path.size] == "/"))
         end
       end
       private_constant :Matching
 
-      # The value of one Set-Cookie, read as servers write it (RFC 6265 §5.2): what is unknown or malformed in it is passed
-      # over.
+      # The value of one Set-Cookie, read as servers write it (RFC 6265 §5.2), without its unknown and malformed parts.
       class SetCookie
         # Bytes of a name and its value, and of an attribute's value (RFC 6265bis §5.6).
         LARGEST = 4096
@@ -145,7 +144,7 @@ module Plait
           @attributes = attributes.to_h { |attribute| split(attribute) } # the last one of a name wins
         end
 
-        # @param url [URL] who sets it
+        # @param url [URL] of the request
         # @param public_suffix [#call]
         # @return [Cookie, nil] nil when it is not for this host to set (§5.3)
         def cookie(url, public_suffix, now)

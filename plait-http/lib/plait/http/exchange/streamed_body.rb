@@ -71,13 +71,13 @@ module Plait
           raise ours ? @tell.call(e) : e
         end
 
-        # Nobody reads it any more.
+        # The caller has stopped reading it.
         def close
           @over = true
           @decoder&.close
         end
 
-        # Nobody reads it any more; what is small is taken off the connection, so that it can be used again.
+        # As {close}; reads a small rest, so that the connection can be used again.
         def drop
           close
           return if @wire.reusable? || @wire.closed?

@@ -8,7 +8,7 @@ require "plait/values/errors"
 module Plait
   module HTTP
     class FanOut
-      # The work of one fiber on the loop of a pool. What it raises is the caller's.
+      # The work of one fiber on the loop of a pool. Its exceptions go to the caller.
       module Job
         # In a fiber; never raises.
         def run

@@ -9,8 +9,8 @@ require_relative "../timeouts"
 module Plait
   module HTTP
     module HTTP2
-      # Heads as HTTP/2 has them (RFC 9113 §8.2, §8.3): names in lower case, what was the first line as fields that begin
-      # with a colon, and nothing about the connection.
+      # Heads as HTTP/2 has them (RFC 9113 §8.2, §8.3): names in lower case, the first line as fields that begin with a colon,
+      # and no field about the connection.
       module Fields
         CONNECTION = %w[connection host http2-settings keep-alive proxy-connection transfer-encoding upgrade].freeze
         NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/n
@@ -62,8 +62,8 @@ module Plait
         end
       end
 
-      # One answer as its frames bring it, checked (RFC 9113 §8.1): what is malformed, larger than allowed or shorter than it
-      # said is an error.
+      # One answer, frame by frame, checked (RFC 9113 §8.1): one that is malformed, larger than allowed or shorter than announced
+      # is an error.
       class Answer
         # @return [Integer, nil] nil until the head has come
         attr_reader :status
@@ -71,7 +71,7 @@ module Plait
         attr_reader :fields
         # @return [Array<Array(String, String)>]
         attr_reader :trailers
-        # @return [String] binary: what has come of the body and was not taken
+        # @return [String] binary: the part of the body that has come and was not taken
         attr_reader :body
 
         # @param bodiless [Boolean] whether it is one to HEAD
@@ -122,7 +122,7 @@ module Plait
                                    rule: :truncated_length, section: "RFC 9113 §8.1.1")
         end
 
-        # @return [String] what has come of the body, which is the caller's from now on
+        # @return [String] the part of the body that has come; it belongs to the caller
         def take = @body.tap { @body = String.new(encoding: Encoding::BINARY) }
 
         private
@@ -158,13 +158,13 @@ module Plait
       end
       private_constant :Answer
 
-      # One request on its way and the answer to it: who waits for it, how long, and what went wrong.
+      # One request on its way and the answer to it: its time limits, and its error.
       class Call
         include WireComplaints
 
         # Phases in which it has no stream.
         UNSENT = %i[greeting place].freeze
-        # Phases in which what comes from the peer lets it go on sending.
+        # Phases in which a frame of the peer lets it go on sending.
         SENDING = %i[greeting send].freeze
         private_constant :UNSENT, :SENDING
 
@@ -179,10 +179,10 @@ module Plait
         attr_reader :streamed
         # @return [Object, nil] the gem's stream, once there is one
         attr_accessor :stream
-        # @return [Integer] bytes taken that the peer was not told of
+        # @return [Integer] bytes taken without a WINDOW_UPDATE so far
         attr_accessor :untold
 
-        # @param name [String] what is asked, for messages: "GET https://…"
+        # @param name [String] for messages: "GET https://…"
         # @param endpoint [Io::Endpoint, String, nil]
         # @param deadline [Float, nil] monotonic seconds
         def initialize(name, answer, endpoint:, timeouts: nil, deadline: nil, streamed: false)
@@ -198,7 +198,7 @@ module Plait
           @untold = 0
         end
 
-        # @!group What happens to it
+        # @!group Events
 
         def await_greeting = enter(:greeting)
 
@@ -223,7 +223,7 @@ module Plait
 
         def fail(error) = @error ||= error
 
-        # @!group What is known of it
+        # @!group State
 
         # @return [Boolean] whether it has a stream, and something of it was sent
         def sent? = !UNSENT.include?(@phase)
@@ -234,7 +234,7 @@ module Plait
         # @return [Boolean] whether nothing more will come
         def over? = !@error.nil? || @answer.complete?
 
-        # @raise [Error] what went wrong
+        # @raise [Error]
         def check! = @error && raise(@error)
 
         # @raise [ReadTimeout, WriteTimeout, PoolTimeout]

@@ -6,16 +6,16 @@ require "plait/values/errors"
 module Plait
   module HTTP
     module HTTP2
-      # Those who wait on one connection, and do its work meanwhile: one of them reads for all, one waits until what is to be
-      # sent can be, the others sleep. There is no thread and no fiber besides theirs: an idle connection is a descriptor.
+      # The calls that wait on one connection. One call reads for all, one waits until it can send, the others sleep. There is no
+      # other thread or fiber: an idle connection is a descriptor.
       #
-      # Whoever leaves, however he does (an answer, a timeout, a kill, a cancellation), gives his work to one who sleeps.
+      # A call that leaves (by an answer, a timeout, a kill, a cancellation) gives its work to one that sleeps.
       class Callers
-        # Times that one reads without waiting, before others get their turn.
+        # Reads without waiting, before other threads get their turn.
         TURN = 16
         # Interrupts are held back where the session is between two states. Nothing in there waits.
         NEVER = { Object => :never }.freeze
-        # Whether one reads and writes => what he waits for.
+        # Whether a call reads and writes => what it waits for.
         MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
         private_constant :TURN, :NEVER, :MODES
 
@@ -59,7 +59,7 @@ module Plait
           end
         end
 
-        # A call that is over, or that nobody waits for any more.
+        # Forgets a call that is over, or whose caller has gone.
         def leave(call)
           locked do
             @queue.delete(call)
@@ -69,7 +69,7 @@ module Plait
           end
         end
 
-        # Looks at a connection that nobody waits on: takes what is there, answers to pings.
+        # Looks at a connection without calls: takes the bytes that are there, answers pings.
         # @return [Boolean] whether it is of no more use
         def look
           locked do
@@ -78,16 +78,16 @@ module Plait
           end
         end
 
-        # @yield under the lock, when it is not over; what the session has to send then goes out
+        # @yield under the lock, when it is not over; then the session's output is sent
         # @return [Object] the block's value
         def change
           locked { yield.tap { push } unless @over }
         end
 
-        # The end, for everybody on it.
+        # Ends all calls on it.
         def close(reason) = locked { finish(reason) }
 
-        # In the child of a fork: what its parent's threads were doing is half done here.
+        # In the child of a fork: the work of the parent's threads is half done here.
         def abandon
           @over = "is the parent process's"
           @channel.abandon
@@ -134,7 +134,7 @@ module Plait
           true
         end
 
-        # Sends what can be sent now. Who does not listen any more may still have something to say.
+        # Sends without waiting. A peer that has stopped reading may still send an answer.
         # @return [nil]
         def push
           congested = @session.congested?
@@ -163,14 +163,14 @@ module Plait
           @sleeping.delete(call)
         end
 
-        # Gives its work to one who sleeps.
+        # Gives the work of a call to one that sleeps.
         def hand_on(call)
           put_down(call)
           return release if @over
 
           @sleeping.each_key.first&.changed&.signal if idle?
           @queue.first&.changed&.signal
-          # The peer goes away, and everybody has his answer.
+          # The peer goes away, and all calls have their answers.
           finish("is closed: the peer goes away") if @session.draining? && @session.calls.empty?
         end
 
@@ -179,7 +179,7 @@ module Plait
           @writer = nil if @writer.equal?(call)
         end
 
-        # @return [Boolean] whether there is work that nobody does
+        # @return [Boolean] whether no call reads, or none sends the output
         def idle? = @reader.nil? || (@writer.nil? && !@session.output.empty?)
 
         def wake_touched
@@ -201,7 +201,7 @@ module Plait
           @reader || @writer ? @channel.shut : release
         end
 
-        # The last one who waits on the descriptor closes it.
+        # The last call that waits on the descriptor closes it.
         def release
           return if @reader || @writer || @released
 

@@ -13,9 +13,8 @@ require "plait/values/errors"
 module Plait
   module HTTP
     module HTTP2
-      # One connection on which many requests are under way at once, from any threads and fibers; of pools, redirects and
-      # retries it knows nothing. A request that is broken off (a timeout, a kill, a cancellation) resets its own stream, and
-      # the others go on.
+      # One connection for many requests at once, from any threads and fibers, without pools, redirects and retries. A request
+      # that is broken off (a timeout, a kill, a cancellation) resets its own stream, and the others go on.
       class Connection
         # Bytes of a body handed on at once.
         PIECE = 64 * 1024
@@ -27,7 +26,7 @@ module Plait
 
         # @param io [Io::TLS::Socket, BasicSocket] connected, to a peer that has agreed to HTTP/2; the connection's own now
         # @param endpoint [Io::Endpoint, String, nil] for messages
-        # @param phases [Io::Connector::Phases, nil] told by the first response
+        # @param phases [Io::Connector::Phases, nil] given to the first response
         # @param limits [Protocols::HTTP1::Limits, nil] body, head, headers and interim count
         def initialize(io, endpoint: nil, phases: nil, limits: nil)
           @channel = Io::Channel.new(io)
@@ -93,7 +92,7 @@ module Plait
           piece
         end
 
-        # Ends what {open} has begun.
+        # Ends a call of {open}.
         def drop(call) = foreign? ? abandon : @callers.leave(call)
 
         # @return [Boolean] whether another request can be made on it
@@ -102,7 +101,7 @@ module Plait
         # @return [Boolean] whether the peer has said that it takes no more requests here, which it may at any time
         def sent_away? = @session.sent_away?
 
-        # Looks at it, with a system call or two. Whoever waits on it looks all the time.
+        # Looks at it, with a system call or two, unless a call reads.
         # @return [Boolean] whether it is of no more use
         def stale? = foreign? || @callers.look
 
@@ -111,10 +110,10 @@ module Plait
 
         def closed? = @callers.over?
 
-        # Says goodbye and closes it. Who waits on it gets {ConnectionClosed}.
+        # Sends GOAWAY and closes it. Its calls raise {ConnectionClosed}.
         def close = foreign? ? abandon : @callers.close("was closed on this side")
 
-        # Closes our descriptor of a connection that somebody else goes on using.
+        # Closes our descriptor of a connection that another process goes on using.
         def abandon = @callers.abandon
 
         def inspect = "#<#{self.class} #{@endpoint} #{closed? ? "closed" : "#{size} under way"}>"
@@ -156,7 +155,7 @@ module Plait
           call.await_place
         end
 
-        # Who has answered already wants no more of it.
+        # A peer that has answered already does not need the rest.
         def send_body(call, body)
           pieces = body.is_a?(String) ? [body] : body
           pieces.each { |piece| send_piece(call, piece) or return nil }

@@ -17,7 +17,7 @@ module Plait
   module HTTP
     module HTTP2
       # The frames, the compression of headers and the states of streams (the gem http-2). It is asked for
-      # by who wants HTTP/2 only.
+      # on first use only.
       Engine = ::HTTP2
       private_constant :Engine
 

@@ -31,8 +31,8 @@ module Plait
       end
       private_constant :OwnWindow
 
-      # Lets the window of one of the gem's streams close while nobody takes what has come: the gem would open it again at
-      # once, and a body that is taken slowly would fill the memory. Should a later gem not ask for this, it only does that.
+      # Lets the window of one of the gem's streams close while its body is not taken: the gem would open it again at once, and
+      # a body that is taken slowly would fill the memory. Should a later gem not ask for this, it only does that.
       module HeldWindow
         private
 
@@ -44,7 +44,7 @@ module Plait
 
       # Looks at the heads of frames (RFC 9113 §4.1) before the gem does, which waits for all of a frame before it finds that
       # it is too large: of a peer that speaks something else it would wait for megabytes. A peer that only keeps us busy (RFC
-      # 9113 §10.5) is told from one that answers.
+      # 9113 §10.5) is distinguished from one that answers.
       class FrameGuard
         HEAD = 9
         PRIORITY, SETTINGS, WINDOW_UPDATE = 2, 4, 8
@@ -119,18 +119,18 @@ module Plait
         # Bytes that the peer may send before we say that we have taken them, on each stream and on all together.
         WINDOW = 1024 * 1024
         # The window of the connection is no setting: it begins with 65,535 (RFC 9113 §6.9.2). The gem believes it to be as
-        # large as a stream's, so it is told nothing of this frame.
+        # large as a stream's, so it does not see this frame.
         WIDEN = ["\0\0\x04\x08\0\0\0\0\0".b, [WINDOW - 65_535].pack("N")].join.freeze
         # RST_STREAM with CANCEL (§6.4, §7).
         CANCEL = 8
-        # Streams at once, before the peer has said how many: what is beyond that would be refused, and mostly it says so in the
-        # moment in which it could answer the first one.
+        # Streams at once, before the peer's settings have come: it would refuse more, and mostly sends its settings before the
+        # first answer.
         FIRST_STREAMS = 1
-        # Streams at once, whatever the peer allows.
+        # Streams at once, however many the peer allows.
         MOST_STREAMS = 256
         # Seconds after which nothing more can come on a stream that we have reset.
         LINGER = 30
-        # Bytes to be sent with which nobody begins to send more.
+        # Bytes of output at which no call adds to it.
         CONGESTED = 256 * 1024
         # Bytes to be sent with which a peer is given up that asks us for more and more words (pings, above all) and hears none.
         DEAF = 1024 * 1024
@@ -138,9 +138,9 @@ module Plait
         LAST_ID = (1 << 31) - 3
         private_constant :WIDEN, :CANCEL, :FIRST_STREAMS, :MOST_STREAMS, :LINGER, :CONGESTED, :DEAF, :LAST_ID
 
-        # @return [String] binary: what is to be sent; who sends takes it from the front
+        # @return [String] binary: bytes to send; the sender removes them from the front
         attr_reader :output
-        # @return [Hash{Call => true}] those for which something has changed; who looks clears it
+        # @return [Hash{Call => true}] calls for which something has changed; the reader clears it
         attr_reader :touched
 
         def initialize
@@ -209,7 +209,7 @@ module Plait
         # @param bytes [String] no more than there is {room} for
         def send_data(call, bytes, last:) = call.stream.data(bytes, end_stream: last)
 
-        # Somebody has taken these bytes of a streamed body: as many more may come.
+        # The caller has taken these bytes of a streamed body: as many more may come.
         def taken(call, count)
           call.untold += count
           return if call.untold < WINDOW / 2 || call.answer.complete?
@@ -218,8 +218,8 @@ module Plait
           call.untold = 0
         end
 
-        # Resets the stream of a call that nobody waits for any more. The gem must not know: it forgets a stream that it has
-        # reset, and takes what still comes on it for an error of the connection. To it the stream goes on, unheard.
+        # Resets the stream of a call whose caller has gone. The gem must not know: it forgets a stream that it has reset, and
+        # takes further frames on it for an error of the connection. To the gem the stream goes on.
         def abandon(call)
           stream = call.stream
           return unless stream && @calls.delete(stream.id)
@@ -264,7 +264,7 @@ module Plait
           call.fail(call.blame(e))
         end
 
-        # What the gem itself has found wrong it also raises.
+        # Errors that the gem finds it also raises.
         def close(id, error, way)
           @abandoned.delete(id)
           if error.nil? then deliver(id, &:finish)

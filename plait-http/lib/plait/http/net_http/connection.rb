@@ -8,7 +8,7 @@ require "plait/values/deadline"
 module Plait
   module HTTP
     module NetHTTP
-      # What a Net::HTTP has as its @socket: the connection of a {Lease}, with the timeouts and the read buffer of this
+      # The @socket of a Net::HTTP: the connection of a {Lease}, with the timeouts and the read buffer of this
       # session. It knows how far the exchange has come, and so whether the connection may have another.
       class PooledSocket < Net::BufferedIO
         attr_reader :lease
@@ -49,7 +49,7 @@ module Plait
         # Ends an exchange whose answer has been read to its end.
         # @param kept_for [Numeric, nil] seconds for which the peer keeps the connection
         # @param kept_times [Integer, nil] further requests that the peer takes
-        # @param bound [Boolean] whether the connection belongs to whoever has logged in on it
+        # @param bound [Boolean] whether the connection belongs to the user that has logged in on it
         def end_exchange(kept_for: nil, kept_times: nil, bound: false)
           return close if unfit? || !@connection.rest(kept_for, kept_times)
 
@@ -67,7 +67,7 @@ module Plait
           nil
         end
 
-        # @raise [EOFError] also where Net::HTTP takes what there is for the whole
+        # @raise [EOFError] also where Net::HTTP takes a part for the whole
         def read(length, destination = "".b, ignore_eof = false) # rubocop:disable Style/OptionalBooleanParameter -- Net's
           @touched = true
           super(length, destination, false)
@@ -98,7 +98,7 @@ module Plait
           @unfit = true unless filled
         end
 
-        # What has come after the end of the answer has not been asked for.
+        # Bytes after the end of the answer belong to no request.
         def unfit? = @unfit || @rbuf.bytesize > (@rbuf_offset || 0)
 
         def peer
@@ -108,7 +108,7 @@ module Plait
       end
       private_constant :PooledSocket
 
-      # An open connection to an origin, whoever uses it.
+      # An open connection to an origin, in use or idle.
       class Connection
         PEEK = Socket::MSG_PEEK
 
@@ -128,8 +128,8 @@ module Plait
         # @return [Boolean] whether a request has been answered on it
         def used? = @used
 
-        # @return [Boolean] whether a fork got it from its parent, who still uses it
-        def foreign? = @generation != Native.fork_generation
+        # @return [Boolean] whether it belongs to the parent of a fork
+        def foreign? = @pid != Process.pid
 
         # Notes that an exchange on it is over.
         # @param kept_for [Numeric, nil] seconds for which the peer has said it keeps it
@@ -148,8 +148,7 @@ module Plait
         # @return [Boolean] whether it has been idle for longer than that, or than its peer keeps it
         def idle_longer_than?(limit, now = Deadline.now) = now - @idle_since > [limit, @kept_for].min
 
-        # Asks the kernel, at the price of a system call. On an idle connection nothing may arrive: what does is the end,
-        # or bytes that nobody has asked for.
+        # Asks the kernel, by one system call. On an idle connection only its end may arrive, or bytes that belong to no request.
         # @return [Boolean] whether it is of no more use
         def stale?
           return true if io.closed? || foreign?

@@ -42,7 +42,7 @@ module Plait
           end
         end
 
-        # For a thread of Ruby 3.1. Nobody but the waiter ever waits for this mutex.
+        # For a thread of Ruby 3.1. Only the waiter ever waits for this mutex.
         class Signalled
           def initialize
             @lock = Thread::Mutex.new
@@ -80,10 +80,10 @@ module Plait
       #   :new -> :waiting -> :held <-> :resting -> :over
       #
       # Held without a {#connection}, it is the right to open one. Resting, its session has had its answer and not sent
-      # the next request: the connection may be taken away for somebody who waits, or when it has been idle too long;
+      # the next request: the connection may be taken away for a session that waits, or when it has been idle too long;
       # Net::HTTP connects again.
       class Lease
-        # What the garbage collector calls when a session was forgotten without `finish`. It may run anywhere, also while
+        # The finalizer of a session that was forgotten without `finish`. It may run anywhere, also while
         # the pool's lock is held, and so does nothing but note it.
         class Lost
           def initialize(lost, key)
@@ -145,7 +145,7 @@ module Plait
       end
       private_constant :Notice, :Lease
 
-      # What can be set, see {NetHTTP.configure}. Immutable: a change is a new one, put in the other's place.
+      # The settings of {NetHTTP.configure}. Immutable: a change makes new ones.
       class Settings
         # Half of the 1,024 descriptors that a process may usually have; a single origin gets half of these.
         DEFAULTS = { total: 512, per_key: 256, idle_timeout: 30, strict: true }.freeze
@@ -154,7 +154,7 @@ module Plait
         attr_reader :total
         # @return [Integer] of these, with the same {Key}
         attr_reader :per_key
-        # @return [Numeric] seconds for which a connection that nobody uses is kept
+        # @return [Numeric] seconds for which an unused connection is kept
         attr_reader :idle_timeout
         # @return [Boolean] whether an answer that ends before it is complete is an EOFError; to Net::HTTP it is a success
         attr_reader :strict
@@ -189,16 +189,16 @@ module Plait
       end
       private_constant :Settings
 
-      # What the pool has done since it began, and holds now.
+      # Numbers of the pool: the first six since its start, the others now.
       #
       # @!attribute opened [Integer] connections that were opened, or tried to be
       # @!attribute reused [Integer] times a connection was handed out again
       # @!attribute stale [Integer] connections the peer had closed, or sent something on, while they were idle
       # @!attribute evicted [Integer] connections closed because they were idle too long, or to make room for others
       # @!attribute discarded [Integer] connections closed by their user, or because their exchange was not completed
-      # @!attribute waited [Integer] times somebody had to wait for a connection
+      # @!attribute waited [Integer] waits for a connection
       # @!attribute in_use [Integer] connections that belong to a Net::HTTP that is started
-      # @!attribute idle [Integer] connections that belong to nobody
+      # @!attribute idle [Integer] connections that belong to no session
       # @!attribute waiting [Integer] threads and fibers in the line
       Statistics = Struct.new(:opened, :reused, :stale, :evicted, :discarded, :waited, :in_use, :idle, :waiting,
                               keyword_init: true)
@@ -223,7 +223,7 @@ module Plait
           exclusively { |stock| stock.settings = settings }
         end
 
-        # Waits for a connection or the right to open one, which the lease stands for afterwards. Whatever happens, the
+        # Waits for a connection or the right to open one, which the lease stands for afterwards. In any case the
         # lease must then be given to {#release} or {#discard}.
         # @param lease [Lease] a new one
         # @param timeout [Numeric, nil] seconds to stand in the line
@@ -241,7 +241,7 @@ module Plait
         # @return [Boolean] whether it still has its connection
         def wake(lease) = exclusively { |stock| stock.wake(lease) }
 
-        # Somebody else may use its connection now.
+        # Another session may use its connection now.
         def release(lease) = exclusively { |stock| stock.release(lease) }
 
         # Its connection is closed.
@@ -249,7 +249,7 @@ module Plait
           lease.foreign? ? lease.give_up&.close : exclusively { |stock| stock.discard(lease) }
         end
 
-        # Closes what nobody uses. What is in use stays with its sessions, which close it when they are done.
+        # Closes unused connections. The others stay with their sessions, which close them when they are done.
         def clear = exclusively(&:clear)
 
         def statistics
@@ -294,7 +294,7 @@ module Plait
           inherited
         end
 
-        # Who leaves the line by an exception is taken out of it by {#discard}.
+        # A lease that leaves the queue by an exception is taken out of it by {#discard}.
         def wait(lease, timeout)
           timeout = nil if timeout&.zero? # to Net::HTTP that is no limit
           lease.wait(timeout) or raise Net::OpenTimeout, full(lease, timeout)

@@ -12,8 +12,8 @@ require_relative "pool"
 module Plait
   module HTTP
     module NetHTTP
-      # All that makes a connection what it is: two Net::HTTP objects with equal keys may use each other's. Whatever is
-      # no part of it (the timeouts) is set anew for each use.
+      # All settings of a connection: two Net::HTTP objects with equal keys may use each other's. The timeouts are no part of
+      # it: they are set for each use.
       module Key
         TLS = Net::HTTP::SSL_IVNAMES
 
@@ -47,7 +47,7 @@ module Plait
 
         def tls(http) = TLS.map { |name| http.instance_variable_get(name) }
 
-        # What it says where that can be read; else the object itself, which is equal to nothing but itself.
+        # Its contents where they can be read; else the object itself, which is equal to no other.
         def comparable(part)
           case part
           when String then part.frozen? ? part : part.dup.freeze
@@ -68,7 +68,7 @@ module Plait
       end
       private_constant :Key
 
-      # What a request and its answer tell about their connection, beyond what Net::HTTP looks at.
+      # What a request and its answer say about their connection, beyond Net::HTTP's own rules.
       module Reuse
         RULES = Protocols::HTTP1::Persistence
         private_constant :RULES
@@ -80,11 +80,11 @@ module Plait
           lengths = response.get_fields("content-length") || []
           return false if lengths.size > 1 || (lengths.any? && response.key?("transfer-encoding")) # RFC 9112 §6.3
 
-          # The peer may have answered instead of asking for the body, and may take what comes next for it.
+          # The peer may have answered instead of asking for the body, and may take the next bytes for it.
           !request.key?("expect")
         end
 
-        # @return [Boolean] whether the connection belongs to whoever has logged in on it
+        # @return [Boolean] whether the connection belongs to the user that has logged in on it
         def bound?(request, response)
           RULES.login_in_request?(request.each_header) || RULES.login_in_answer? { |name| response[name] }
         end
@@ -145,14 +145,14 @@ module Plait
           return allowed unless @socket
           return 0 if @socket.received? || @request.body_stream
 
-          # The pool's doing, not the caller's: with a connection of his own it would not have happened.
+          # The pool has caused it: on a new connection it would not have happened.
           @stale = 1 if @socket.reused? && !error.is_a?(Timeout::Error)
           allowed + @stale
         end
       end
       private_constant :Exchange
 
-      # What Net::HTTP does differently while it is mended: where it connects, where a request begins and ends, and where
+      # The methods of Net::HTTP that the patch replaces: where it connects, where a request begins and ends, and where
       # a session is over. Its own methods do the work.
       module Session
         # Without `start` Net::HTTP asks the server to close the connection after the answer.
@@ -200,7 +200,7 @@ module Plait
           end
         end
 
-        # Whatever ends it early (a break out of the block, a throw, a kill, a cancellation) leaves the rest of the answer
+        # An early end (a break out of the block, a throw, a kill, a cancellation) leaves the rest of the answer
         # on the connection, for the next one to read. Net::HTTP closes it for a StandardError only.
         def transport_request(req)
           outer = @plait_exchange

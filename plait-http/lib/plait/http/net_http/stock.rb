@@ -5,9 +5,9 @@ require "plait/values/deadline"
 module Plait
   module HTTP
     module NetHTTP
-      # What the {Pool} has for one {Key}. Knows no lock: the pool has it.
+      # The connections of one {Key}. The pool's lock is held.
       class Shelf
-        # @return [Array<Connection>] that belong to nobody, the longest idle first
+        # @return [Array<Connection>] that belong to no session, the longest idle first
         attr_reader :idle
         # @return [Hash{Lease => true}] the longest resting first
         attr_reader :resting
@@ -45,7 +45,7 @@ module Plait
 
         # @param limit [Numeric] seconds
         # @param now [Float] monotonic seconds
-        # @return [Array<Connection>] those that have been unused for longer
+        # @return [Array<Connection>] that have been unused for longer
         def take_overdue(limit, now)
           overdue, @idle = @idle.partition { |connection| connection.idle_longer_than?(limit, now) }
           forgotten = @resting.keys.select { |lease| lease.connection.idle_longer_than?(limit, now) }
@@ -65,10 +65,10 @@ module Plait
       # What a {Pool} has, and by which rules it is given out. Knows no lock, no thread and no system call: the pool sees
       # to these.
       #
-      # First come, first served; but nobody waits behind one whose own origin is full. Where there is no room, what is
-      # used least has to go: idle connections, then those of sessions that are between two requests.
+      # First come, first served; but no session waits behind one whose own origin is full. Where there is no room, the longest
+      # unused connections are closed: idle ones, then those of sessions between two requests.
       class Stock
-        # Seconds from one look for overdue connections to the next. No thread does it: whoever comes for one.
+        # Seconds between two looks for overdue connections. No thread does it, but the next session.
         SWEEP = 1.0
 
         attr_accessor :settings

@@ -9,7 +9,7 @@ require_relative "../request"
 module Plait
   module HTTP
     module Proxy
-      # The talk with a proxy before its connection is the origin's. Whatever goes wrong in it, nothing has reached the
+      # The talk with a proxy before its connection is the origin's. If it fails, nothing has reached the
       # origin: it is a failure to connect, and asking again does nothing twice.
       class Handshake
         # @param proxy [#endpoint]
@@ -49,7 +49,7 @@ module Plait
           socket.close unless done
         end
 
-        # @param what [String] it did, "refused to connect us to"
+        # @param what [String] "refused to connect us to"
         # @param reason [Exception, String, nil]
         def refusal(what, reason = nil)
           message = "the proxy #{@proxy} #{what} #{@target.name}"

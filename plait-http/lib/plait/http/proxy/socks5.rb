@@ -12,7 +12,7 @@ module Plait
       # A SOCKS proxy, version 5 (RFC 1928), with or without a user and a password (RFC 1929). Frozen; equal to another one
       # with the same credentials.
       class SOCKS5
-        # What is said on one connection to a SOCKS5 proxy. Reads exactly what the proxy owes us: the next byte is the
+        # The talk on one connection to a SOCKS5 proxy. It reads only the proxy's answers: the next byte is the
         # origin's.
         class Talk
           # The proxy works and has not reached this address. Its message becomes that of a ConnectError.
@@ -76,7 +76,7 @@ module Plait
             skip_address(read(2).getbyte(1))
           end
 
-          # From where it has connected: nobody needs to know. A port is behind it.
+          # The address from which it has connected, and a port: both are ignored.
           def skip_address(kind)
             case kind
             when IPV4 then read(4 + 2)
@@ -138,7 +138,7 @@ module Plait
         # @return [nil] for requests; they are not the proxy's
         def authorization = nil
 
-        # Asks for each of the origin's addresses in turn, where it is us who resolve them, until the proxy reaches one.
+        # Asks for each of the origin's addresses in turn, where this side resolves them, until the proxy reaches one.
         # @return [Socket] as if it were connected to the origin: without TLS yet
         # @raise [ConnectError, ResolveError, ConnectTimeout]
         # @raise [UsageError] for a name of more than 255 bytes

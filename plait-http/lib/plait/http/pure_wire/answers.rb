@@ -13,7 +13,7 @@ module Plait
         CONTINUE_SECONDS = 1.0
         # Bytes reserved for a body of which nothing has come: its length is only the peer's word.
         RESERVED = 64 * 1024 * 1024
-        # Bytes of a receive that may have left some behind: a record of TLS has no more, and whatever is there of a plain
+        # Bytes of a receive that may have left some behind: a record of TLS has no more, and the bytes of a plain
         # connection comes in a larger piece.
         FULL = 16 * 1024
         private_constant :CONTINUE_SECONDS, :RESERVED, :FULL
@@ -74,7 +74,7 @@ module Plait
           @response = nil
         end
 
-        # What is left over was not asked for: no later answer is to be trusted.
+        # Bytes that are left belong to no request: no later answer is to be trusted.
         def finish(response)
           response.durations = [*response.durations.first(2), Deadline.now - @first_at]
           head = @parser.head
@@ -127,7 +127,7 @@ module Plait
           event
         end
 
-        # Only what the peer has sent is said of it: a body that is sent may raise such errors too.
+        # Only the parser's errors name the peer: a body that is sent may raise such errors too.
         def parsed
           @parser.next_event
         rescue RemoteProtocolError => e
@@ -152,7 +152,7 @@ module Plait
           take(count)
         end
 
-        # What has come is the parser's from now on.
+        # The parser gets the bytes.
         #
         # @param count [Integer, nil] bytes; nil: the input has ended
         def take(count)

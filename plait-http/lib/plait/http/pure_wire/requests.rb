@@ -9,14 +9,14 @@ module Plait
   module HTTP
     class PureWire
       # The sending half. While a long request waits for the peer to take more, the peer is listened to: it may have answered
-      # already (413, say), and then nobody will take the rest.
+      # already (413, say), and then it will not take the rest.
       module Requests
         # Bytes up to which a head and its body leave together; more would be copied for nothing.
         SMALL = 16 * 1024
         # Bytes of an answer that are taken in while we send, when its body is read piece by piece. Of one that is had as a
         # whole all of them are: an echo has to be heard to its end, or neither side would get any further.
         HEARD = 1024 * 1024
-        # Who answers with less wants the rest of the request: it may be an echo.
+        # A peer that answers with less gets the rest of the request: it may be an echo.
         REFUSAL = 300
         # Seconds of a wait that has no end: then comes the next one.
         ONE_WAIT = 3600.0
@@ -81,7 +81,7 @@ module Plait
           end
         end
 
-        # What breaks it is no error yet: the peer may have answered before.
+        # A failure to send is no error yet: the peer may have answered before.
         def send_now(bytes)
           sent = io.write_nonblock(bytes, exception: false)
           @sent = true if sent.is_a?(Integer)
@@ -92,7 +92,7 @@ module Plait
           0
         end
 
-        # @param way [Symbol] what the connection itself waits for
+        # @param way [Symbol] :wait_readable or :wait_writable, as the socket asks
         def wait_to_send(way)
           at = limit(:send)
           came = await(way, at ? [at - Deadline.now, 0.0].max : ONE_WAIT)
@@ -108,7 +108,7 @@ module Plait
           io.to_io.public_send(way, seconds)
         end
 
-        # Takes in what there is, without waiting.
+        # Receives without waiting.
         def listen
           count = @stream.fill(deadline: Deadline.new(0.0))
         rescue ReadTimeout
