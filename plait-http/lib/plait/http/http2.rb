@@ -216,7 +216,7 @@ module Plait
 
         def connect(key, origin, take)
           socket, phases = yield
-          return other(key, [socket, phases]) unless socket.respond_to?(:alpn_protocol) && socket.alpn_protocol == "h2"
+          return other(key, [socket, phases]) unless HTTP2.spoken?(socket)
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
           Uninterruptible.run { @lock.synchronize { place(@connections[key] = connection, origin, take) } }

@@ -93,7 +93,7 @@ module Plait
 
       # The methods of a module put in front of a class's own, and taken away again. A module can't be taken out of a
       # class, but it can be emptied: then the class's methods are its own as before.
-      class Mend
+      class Patch
         # @param target [Class]
         # @param source [Module] with the methods
         def initialize(target, source)
@@ -125,12 +125,12 @@ module Plait
 
         def hidden?(name) = @shim.private_method_defined?(name)
       end
-      private_constant :Mend
+      private_constant :Patch
 
       @pool = Pool.new
       @tls_sessions = TLSSessions.new
-      @mends = [Mend.new(Net::HTTP, Session), Mend.new(OpenSSL::X509::Store, StoreHistory),
-                Mend.new(OpenSSL::X509::Store.singleton_class, StoreHistory::Beginning)]
+      @patches = [Patch.new(Net::HTTP, Session), Patch.new(OpenSSL::X509::Store, StoreHistory),
+                  Patch.new(OpenSSL::X509::Store.singleton_class, StoreHistory::Beginning)]
       @lock = Thread::Mutex.new
       @holders = 0
       @permanent = @applied = false
@@ -193,7 +193,7 @@ module Plait
             wanted = @permanent || @holders.positive?
             next if wanted == @applied
 
-            @mends.each(&(wanted ? :apply : :undo))
+            @patches.each(&(wanted ? :apply : :undo))
             @applied = wanted
           end
           clear unless @applied

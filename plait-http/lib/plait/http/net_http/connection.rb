@@ -8,18 +8,18 @@ require "plait/values/deadline"
 module Plait
   module HTTP
     module NetHTTP
-      # The @socket of a Net::HTTP: the connection of a {Lease}, with the timeouts and the read buffer of this
+      # The @socket of a Net::HTTP: the connection of a {Checkout}, with the timeouts and the read buffer of this
       # session. It knows how far the exchange has come, and so whether the connection may have another.
       class PooledSocket < Net::BufferedIO
-        attr_reader :lease
+        attr_reader :checkout
 
-        # @param lease [Lease] with a connection
+        # @param checkout [Checkout] with a connection
         # @param timeouts [Hash] as Net::BufferedIO takes them
-        def initialize(lease, pool, **timeouts)
-          super(lease.connection.io, **timeouts)
-          @lease = lease
+        def initialize(checkout, pool, **timeouts)
+          super(checkout.connection.io, **timeouts)
+          @checkout = checkout
           @pool = pool
-          @connection = lease.connection
+          @connection = checkout.connection
           @reused = @connection.used?
           @strict = pool.settings.strict
         end
@@ -38,7 +38,7 @@ module Plait
 
         # Begins an exchange.
         def begin_exchange(patience)
-          return unless @pool.wake(@lease)
+          return unless @pool.wake(@checkout)
 
           close if @connection.used? && (unfit? || @connection.idle_longer_than?(patience) || @connection.stale?)
           @reused = @connection.used?
@@ -55,15 +55,15 @@ module Plait
 
           @bound ||= bound
           @complete = !@bound
-          @pool.rest(@lease) if @complete
+          @pool.rest(@checkout) if @complete
         end
 
-        def release = @complete && !unfit? ? @pool.release(@lease) : close
+        def release = @complete && !unfit? ? @pool.release(@checkout) : close
 
-        def closed? = !@lease.valid? || super
+        def closed? = !@checkout.valid? || super
 
         def close
-          @pool.discard(@lease)
+          @pool.discard(@checkout)
           nil
         end
 
@@ -102,7 +102,7 @@ module Plait
         def unfit? = @unfit || @rbuf.bytesize > (@rbuf_offset || 0)
 
         def peer
-          _, address, port = @lease.key
+          _, address, port = @checkout.key
           "#{address}:#{port}"
         end
       end

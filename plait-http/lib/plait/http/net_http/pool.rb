@@ -5,8 +5,7 @@ require "timeout"
 require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
-require "plait/values/uninterruptible"
-require_relative "stock"
+require_relative "pool_state"
 
 module Plait
   module HTTP
@@ -82,7 +81,7 @@ module Plait
       # Held without a {#connection}, it is the right to open one. Resting, its session has had its answer and not sent
       # the next request: the connection may be taken away for a session that waits, or when it has been idle too long;
       # Net::HTTP connects again.
-      class Lease
+      class Checkout
         # The finalizer of a session that was forgotten without `finish`. It may run anywhere, also while
         # the pool's lock is held, and so does nothing but note it.
         class Lost
@@ -99,7 +98,7 @@ module Plait
         # @return [Numeric] seconds a connection may have been idle to be taken; below 0 only a new one will do
         attr_reader :patience
         attr_accessor :connection, :state
-        # @return [Integer] its place in the line
+        # @return [Integer] its place in the queue
         attr_accessor :ticket
 
         def initialize(key, patience)
@@ -117,7 +116,7 @@ module Plait
 
         def held? = @state == :held
 
-        # Puts it into the line.
+        # Puts it into the queue.
         def queue(ticket)
           @ticket = ticket
           @granted = Notice.create
@@ -132,7 +131,7 @@ module Plait
           @granted.give
         end
 
-        # Waits in the line.
+        # Waits in the queue.
         # @return [Boolean, nil] nil when the time is over
         def wait(seconds) = @granted.await(seconds)
 
@@ -143,7 +142,7 @@ module Plait
           @connection.tap { @connection = nil }
         end
       end
-      private_constant :Notice, :Lease
+      private_constant :Notice, :Checkout
 
       # The settings of {NetHTTP.configure}. Immutable: a change makes new ones.
       class Settings
@@ -199,7 +198,7 @@ module Plait
       # @!attribute waited [Integer] waits for a connection
       # @!attribute in_use [Integer] connections that belong to a Net::HTTP that is started
       # @!attribute idle [Integer] connections that belong to no session
-      # @!attribute waiting [Integer] threads and fibers in the line
+      # @!attribute waiting [Integer] threads and fibers in the queue
       Statistics = Struct.new(:opened, :reused, :stale, :evicted, :discarded, :waited, :in_use, :idle, :waiting,
                               keyword_init: true)
 
@@ -213,51 +212,51 @@ module Plait
 
         def initialize(settings = Settings.new)
           @lock = Thread::Mutex.new
-          @generation = Native.fork_generation
-          @stock = Stock.new(settings)
+          @pid = Process.pid
+          @state = PoolState.new(settings)
         end
 
-        def settings = @stock.settings
+        def settings = @state.settings
 
         def settings=(settings)
-          exclusively { |stock| stock.settings = settings }
+          exclusively { |state| state.settings = settings }
         end
 
-        # Waits for a connection or the right to open one, which the lease stands for afterwards. In any case the
-        # lease must then be given to {#release} or {#discard}.
-        # @param lease [Lease] a new one
-        # @param timeout [Numeric, nil] seconds to stand in the line
+        # Waits for a connection or the right to open one, which the checkout stands for afterwards. In any case the
+        # checkout must then be given to {#release} or {#discard}.
+        # @param checkout [Checkout] a new one
+        # @param timeout [Numeric, nil] seconds to stand in the queue
         # @raise [Net::OpenTimeout]
-        def checkout(lease, timeout)
-          exclusively { |stock| stock.enter(lease) }
-          wait(lease, timeout) unless lease.held?
-          exclusively { |stock| stock.replace(lease) } while lease.connection&.stale?
+        def checkout(checkout, timeout)
+          exclusively { |state| state.enter(checkout) }
+          wait(checkout, timeout) unless checkout.held?
+          exclusively { |state| state.replace(checkout) } while checkout.connection&.stale?
         end
 
         # The session's exchange is over, and its connection fit for the next one.
-        def rest(lease) = exclusively { |stock| stock.rest(lease) }
+        def rest(checkout) = exclusively { |state| state.rest(checkout) }
 
         # The session's next exchange begins.
         # @return [Boolean] whether it still has its connection
-        def wake(lease) = exclusively { |stock| stock.wake(lease) }
+        def wake(checkout) = exclusively { |state| state.wake(checkout) }
 
         # Another session may use its connection now.
-        def release(lease) = exclusively { |stock| stock.release(lease) }
+        def release(checkout) = exclusively { |state| state.release(checkout) }
 
         # Its connection is closed.
-        def discard(lease)
-          lease.foreign? ? lease.give_up&.close : exclusively { |stock| stock.discard(lease) }
+        def discard(checkout)
+          checkout.foreign? ? checkout.give_up&.close : exclusively { |state| state.discard(checkout) }
         end
 
         # Closes unused connections. The others stay with their sessions, which close them when they are done.
         def clear = exclusively(&:clear)
 
         def statistics
-          exclusively do |stock|
-            shelves = stock.shelves
-            Statistics.new(**COUNTED.to_h { |name| [name, stock.counts[name]] },
-                           in_use: shelves.sum(&:leased), idle: shelves.sum { |shelf| shelf.idle.size },
-                           waiting: shelves.sum { |shelf| shelf.line.size })
+          exclusively do |state|
+            key_states = state.key_states
+            Statistics.new(**COUNTED.to_h { |name| [name, state.counts[name]] },
+                           in_use: key_states.sum(&:taken), idle: key_states.sum { |key_state| key_state.idle.size },
+                           waiting: key_states.sum { |key_state| key_state.queue.size })
           end
         end
 
@@ -268,19 +267,19 @@ module Plait
           Uninterruptible.run do
             Thread.pass until @lock.try_lock
             begin
-              with_stock(&block)
+              with_state(&block)
             ensure
-              doomed = @stock.take_doomed
+              doomed = @state.take_doomed
               @lock.unlock
               doomed&.each(&:close)
             end
           end
         end
 
-        def with_stock
-          doomed = begin_anew if @generation != Native.fork_generation
-          @stock.settle_lost
-          yield(@stock)
+        def with_state
+          doomed = begin_anew if @pid != Process.pid
+          @state.settle_lost
+          yield(@state)
         ensure
           doomed&.each(&:close)
         end
@@ -288,20 +287,20 @@ module Plait
         # In a fork all connections are its parent's.
         # @return [Array<Connection>]
         def begin_anew
-          @generation = Native.fork_generation
-          inherited = @stock.shelves.flat_map(&:idle)
-          @stock = Stock.new(settings)
+          @pid = Process.pid
+          inherited = @state.key_states.flat_map(&:idle)
+          @state = PoolState.new(settings)
           inherited
         end
 
-        # A lease that leaves the queue by an exception is taken out of it by {#discard}.
-        def wait(lease, timeout)
+        # A checkout that leaves the queue by an exception is taken out of it by {#discard}.
+        def wait(checkout, timeout)
           timeout = nil if timeout&.zero? # to Net::HTTP that is no limit
-          lease.wait(timeout) or raise Net::OpenTimeout, full(lease, timeout)
+          checkout.wait(timeout) or raise Net::OpenTimeout, full(checkout, timeout)
         end
 
-        def full(lease, timeout)
-          _, address, port = lease.key
+        def full(checkout, timeout)
+          _, address, port = checkout.key
           "no connection to #{address}:#{port} came free within #{timeout} s: Plait::HTTP::NetHTTP.configure allows " \
             "#{settings.per_key} of a kind (per_key) and #{settings.total} in all (total)"
         end

@@ -173,21 +173,21 @@ module Plait
         def max_retries = @plait_exchange ? @plait_exchange.retries(super, $!) : super # rubocop:disable Style/SpecialGlobalVars
 
         def connect
-          plait_mend_waiting
+          plait_patch_waiting
           pool = NetHTTP.pool
-          lease = Lease.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
-          pool.checkout(lease, open_timeout)
-          unless lease.connection
-            @ssl_session ||= NetHTTP.tls_sessions[lease.key] if use_ssl?
+          checkout = Checkout.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
+          pool.checkout(checkout, open_timeout)
+          unless checkout.connection
+            @ssl_session ||= NetHTTP.tls_sessions[checkout.key] if use_ssl?
             super
-            lease.connection = Connection.new(@socket.io)
+            checkout.connection = Connection.new(@socket.io)
           end
-          @socket = PooledSocket.new(lease, pool, read_timeout: read_timeout, write_timeout: write_timeout,
-                                                  continue_timeout: continue_timeout, debug_output: @debug_output)
+          @socket = PooledSocket.new(checkout, pool, read_timeout: read_timeout, write_timeout: write_timeout,
+                                                     continue_timeout: continue_timeout, debug_output: @debug_output)
           @last_communicated = nil
           kept = true
         ensure
-          Uninterruptible.run { plait_give_up(pool, lease) unless kept }
+          Thread.handle_interrupt(Pool::NEVER) { plait_give_up(pool, checkout) unless kept }
         end
 
         def do_finish
@@ -232,20 +232,20 @@ module Plait
           return unless @last_communicated && @socket.is_a?(PooledSocket)
           return @socket.close unless Reuse.safe?(req, res)
 
-          NetHTTP.tls_sessions[@socket.lease.key] = @ssl_session if @ssl_session
+          NetHTTP.tls_sessions[@socket.checkout.key] = @ssl_session if @ssl_session
           @socket.end_exchange(kept_for: Reuse.kept_for(res), kept_times: Reuse.kept_times(res), bound: Reuse.bound?(req, res))
         end
 
         private
 
-        # The socket that it has connected, if an interrupt came before the lease had that.
-        def plait_give_up(pool, lease)
+        # The socket that it has connected, if an interrupt came before the checkout had that.
+        def plait_give_up(pool, checkout)
           @socket.close if @socket && !@socket.is_a?(PooledSocket)
-          pool.discard(lease) if lease
+          pool.discard(checkout) if checkout
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
-        def plait_mend_waiting = Fiber.scheduler && Patches.install
+        def plait_patch_waiting = Fiber.scheduler && Mechanisms::Mends.install
       end
       private_constant :Session
     end
