@@ -5,6 +5,7 @@ namespace :shard do
   task :support do
     require "minitest"
     $LOAD_PATH.unshift(*Dir[File.expand_path("../plait*/lib", __dir__)])
+    require_relative "../test/support/command_rows"
     require_relative "../test/support/redis_conversation"
     require_relative "../test/support/redis_server"
   end
@@ -15,10 +16,10 @@ namespace :shard do
 
     Support::RedisServer.start do |server|
       reply = Support::RedisConversation.open(server.port) { |redis| redis.call("COMMAND") }
-      table = Plait::Shard::CommandTable.new(Plait.const_get(:Protocols)::RESP::Decoder.decode(reply))
+      entries = Plait::Shard.const_get(:CommandTable).new(Plait::Protocols::RESP::Decoder.decode(reply)).entries
       path = File.expand_path("../plait-shard/ext/plait_shard/shard/shard_commands.inc", __dir__)
-      File.write(path, table.to_c)
-      puts("#{path}: #{table.entries.size} commands")
+      File.write(path, Support::CommandRows::HEADER + Support::CommandRows.of(entries).join)
+      puts("#{path}: #{entries.size} commands")
     end
   end
 

@@ -16,5 +16,10 @@ module Plait
   # @example
   #   Plait::Shard::Proxy.open(nodes: %w[127.0.0.1:7001 127.0.0.1:7002], listen: "127.0.0.1:6380") { |proxy| sleep }
   module Shard
+    # @api private
+    def self.read(...) = Settings.read(...)
+
+    # @api private
+    def self.value_of(...) = Settings.value_of(...)
   end
 end

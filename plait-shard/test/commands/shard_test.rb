@@ -102,8 +102,8 @@ class ShardCommandTest < Minitest::Test
       File.write(File.join(@folder, "shard.yml"), "nodes: [a\n")
       reload(pid, err, /^not reloaded: shard.yml is not YAML/)
       write("shard.yml", "nodes: [#{addresses.join(", ")}]\nplacement: cluster\n")
-      reload(pid, err, /^reloaded for (127.0.0.1:\d+, ){3}127.0.0.1:\d+; clients are asked to connect anew/)
-      assert_equal(["metrics"], File.read(err).scan(/^not changed before it is started anew: (.*)$/).flatten)
+      reload(pid, err, /^reloaded for (127.0.0.1:\d+, ){3}127.0.0.1:\d+; clients have to connect again/)
+      assert_equal(["metrics"], File.read(err).scan(/^not changed before a restart: (.*)$/).flatten)
       assert_equal("+OK\r\n", call(port, "MSET", "a", "1", "b", "2"))
       assert_status(File.read(err)[%r{figures: http://(127.0.0.1:\d+)/metrics}, 1])
     end
@@ -161,7 +161,7 @@ class ShardCommandTest < Minitest::Test
   def test_status_of_nobody
     result = plait("shard", "status", "--metrics", "127.0.0.1:1")
     assert_equal(69, result.code)
-    assert_match(/no proxy tells its figures at 127.0.0.1:1/, result.err)
+    assert_match(/no proxy serves its figures at 127.0.0.1:1/, result.err)
     assert_equal([2, 2], [plait("shard", "status").code, plait("shard", "statuses").code])
   end
 
@@ -182,7 +182,7 @@ class ShardCommandTest < Minitest::Test
   end
 
   def test_wrong_options
-    { [] => /say which servers: --nodes/, %w[--nodes x] => /the node "x" is not of the form HOST:PORT/,
+    { [] => /name the servers: --nodes/, %w[--nodes x] => /the node "x" is not of the form HOST:PORT/,
       %w[--nodes a:1 --demo] => /--demo starts its own/, %w[--nodes a:1 --threads x] => /--threads x: not a whole number/,
       %w[--demo 0] => /--demo 0: must be 1 or more/, %w[--nodes a:1 --placement x] => /no placement :x/,
       %w[--nodes a:1 --tag {] => /the tag is two/, %w[--nodes a:1 --listen x] => /listen: is HOST:PORT/,

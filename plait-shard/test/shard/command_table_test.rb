@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
+require "support/command_rows"
 require_relative "proxy/nodes"
 
 class ShardCommandTableTest < Minitest::Test
   include ShardNodes
 
-  CommandTable = Plait::Shard::CommandTable
+  CommandTable = Plait::Shard.const_get(:CommandTable)
   COMMANDS = [
     %w[GET k], %w[SET k v EX 10], %w[MSET a 1 b 2 c 3], %w[MGET a b c], %w[DEL a b], %w[OBJECT ENCODING k], %w[BITOP AND d a b c],
     %w[EVAL s 2 a b c], %w[EVALSHA s 1 a b], %w[FCALL f 2 a b c], %w[ZUNION 2 a b WEIGHTS 1 2], %w[ZUNIONSTORE d 2 a b],
@@ -20,7 +21,7 @@ class ShardCommandTableTest < Minitest::Test
   def test_keys_are_where_redis_says
     converse(plain.port) do |redis|
       COMMANDS.each do |words|
-        found = Plait.const_get(:NativeShard)::Plane.keys_of(words).map { |place| words[place] }
+        found = plane.keys_of(words).map { |place| words[place] }
         assert_equal(decode(redis.call("COMMAND", "GETKEYS", *words)), found, words.join(" "))
       end
     end
@@ -29,17 +30,17 @@ class ShardCommandTableTest < Minitest::Test
   def test_numbers_of_keys_that_are_none
     [%w[EVAL s x a], %w[EVAL s 99 a], %w[EVAL s -1 a], %w[EVAL s 999999999999999999999 a], %w[ZUNION 2], %w[XREAD STREAMS],
      %w[XREAD], %w[GEORADIUS k], %w[MIGRATE KEYS]].each do |words|
-      places = Plait.const_get(:NativeShard)::Plane.keys_of(words)
+      places = plane.keys_of(words)
       assert(places.all? { |place| place.positive? && place < words.size }, "#{words.join(" ")}: #{places}")
     end
-    assert_nil(Plait.const_get(:NativeShard)::Plane.keys_of(%w[NONSENSE a]))
-    assert_nil(Plait.const_get(:NativeShard)::Plane.keys_of(%w[object|encoding a]))
-    assert_nil(Plait.const_get(:NativeShard)::Plane.keys_of(["x" * 1000]))
-    assert_nil(Plait.const_get(:NativeShard)::Plane.keys_of([""]))
-    assert_raises(TypeError) { Plait.const_get(:NativeShard)::Plane.keys_of([1]) }
+    assert_nil(plane.keys_of(%w[NONSENSE a]))
+    assert_nil(plane.keys_of(%w[object|encoding a]))
+    assert_nil(plane.keys_of(["x" * 1000]))
+    assert_nil(plane.keys_of([""]))
+    assert_raises(TypeError) { plane.keys_of([1]) }
   end
 
-  # A newer server has more: then `rake shard:commands` makes it anew.
+  # A newer server has more: then `rake shard:commands` updates it.
   def test_the_table_has_what_the_server_has
     table = CommandTable.new(decode(call(plain.port, "COMMAND")))
     rows = File.readlines(File.join(Support::ROOT, "plait-shard/ext/plait_shard/shard/shard_commands.inc")).drop(1)
@@ -47,14 +48,14 @@ class ShardCommandTableTest < Minitest::Test
     version = decode(call(plain.port, "INFO", "server"))[/redis_version:(\S+)/, 1]
     skip("the table is that of Redis 7.0, the server is #{version}") unless version.start_with?("7.0.")
 
-    assert_empty(table.to_c.lines.drop(1) - rows)
+    assert_empty(Support::CommandRows.of(table.entries) - rows)
   end
 
   def test_commands_of_newer_servers
     { %w[HEXPIRE h 10 FIELDS 1 f] => %w[h], %w[json.get k $] => %w[k], %w[JSON.MGET a b $] => %w[a b],
       %w[MSETEX 2 a 1 b 2] => %w[a b], %w[JSON.MSET a $ 1 b $ 2] => %w[a b], %w[TDIGEST.MERGE d 2 a b] => %w[d a b],
       %w[TS.CREATERULE a b x y 1] => %w[a b], %w[VSIM v ELE x] => %w[v] }.each do |words, keys|
-      assert_equal(keys, Plait.const_get(:NativeShard)::Plane.keys_of(words).map { |place| words[place] }, words.join(" "))
+      assert_equal(keys, plane.keys_of(words).map { |place| words[place] }, words.join(" "))
     end
   end
 
@@ -77,10 +78,12 @@ class ShardCommandTableTest < Minitest::Test
 
   def test_an_older_server
     error = assert_raises(Plait::UsageError) { CommandTable.new([["get", 2, [], 1, 1, 1]]) }
-    assert_match(/as that of Redis 7 does/, error.message)
+    assert_match(/as that of Redis 7 has/, error.message)
   end
 
   private
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def plane = Plait.const_get(:NativeShard)::Plane
+
+  def decode(reply) = Plait::Protocols::RESP::Decoder.decode(reply)
 end

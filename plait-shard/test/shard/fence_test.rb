@@ -139,7 +139,7 @@ class ShardFenceTest < Minitest::Test
     with_proxy(nodes.first(2), node_user: "bob", node_password: "pw") do |proxy|
       assert_equal("+OK\r\n", call(proxy.port, "SET", "k", "v"))
       error = assert_raises(Plait::UsageError) { proxy.reshard(nodes: addresses, node_user: "bob", node_password: "pw") }
-      assert_match(/does not let the proxy keep others from the old places \(.*NOPERM.*needs CLIENT LIST/, error.message)
+      assert_match(/does not let the proxy keep other proxies from the old places \(.*NOPERM.*needs CLIENT LIST/, error.message)
       assert_equal("$1\r\nv\r\n", call(proxy.port, "GET", "k"))
     end
   ensure

@@ -6,7 +6,7 @@ require "plait/shard"
 class ShardNodeNumbersTest < Minitest::Test
   Numbers = Plait::Shard.const_get(:NodeNumbers)
   Topology = Plait::Shard.const_get(:Topology)
-  NOBODY = Numbers::NOBODY
+  NONE = Numbers::NONE
   ACCESS = Plait::Shard.const_get(:NodeAccess).new(Plait::Shard.const_get(:Encryption).new, timeout: 1)
 
   def test_numbers_of_masters_and_replicas
@@ -22,7 +22,7 @@ class ShardNodeNumbersTest < Minitest::Test
     nodes, _, (masters, owners, readable) = numbers.plan(failed_over)
     assert_equal(%w[127.0.0.1:1 127.0.0.1:2 127.0.0.1:3 127.0.0.1:4], nodes.map { |_, label, _| label })
     assert_equal([1, 2], masters.unpack("L*"))
-    assert_equal([NOBODY, 1, 2, 2], owners.unpack("L*"))
+    assert_equal([NONE, 1, 2, 2], owners.unpack("L*"))
     assert_equal([0, 0, 0, 1], readable.unpack("C*"))
   end
 

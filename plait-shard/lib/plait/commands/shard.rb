@@ -20,44 +20,44 @@ module Plait
         --distribution and --tag as in its file), cluster the slots of Redis Cluster, dealt out evenly.
 
         With --cluster it is in front of a Redis Cluster or Valkey Cluster: it follows slots that move and replicas that take over,
-        and clients see one server. With --sentinels it asks those who the masters are.
+        and clients see one server. With --sentinels it asks Sentinels for the masters.
 
         With --demo it starts redis-servers of its own, in a temporary folder, and ends them with itself. Ctrl-C ends it;
-        SIGTERM does when clients have the answers that they wait for, and SIGHUP reads the file of --config again; with
-        --reshard it moves the keys whose places change. SIGUSR2 hands over to a new process, and nobody is refused.
+        SIGTERM ends it after all pending answers, and SIGHUP reads the file of --config again; with --reshard it moves the
+        keys whose places change. SIGUSR2 hands over to a new process, and no connection is refused.
 
-        plait shard status asks one that runs, at the address of its --metrics, for its figures.
+        plait shard status asks a running proxy for its figures, at the address of its --metrics.
       TEXT
 
       OPTIONS = {
         nodes: { banner: "HOST:PORT,...", desc: "the servers; HOST:PORT:WEIGHT gives one more keys or fewer" },
-        cluster: { banner: "HOST:PORT,...", desc: "instead of --nodes: some nodes of a Redis Cluster; the others are found" },
-        sentinels: { banner: "HOST:PORT,...", desc: "instead of --nodes: Sentinels, who know the servers of --masters" },
+        cluster: { banner: "HOST:PORT,...", desc: "instead of --nodes: some nodes of a Redis Cluster, which know the others" },
+        sentinels: { banner: "HOST:PORT,...", desc: "instead of --nodes: Sentinels that know the servers of --masters" },
         masters: { banner: "NAME,...", desc: "the servers' names with --sentinels" },
-        reads: { banner: "WHERE", desc: "where commands go that only read: master (the default), replicas or any" },
-        config: { banner: "FILE", desc: "a file of YAML with these options; those that stand here win" },
+        reads: { banner: "WHERE", desc: "where reading commands go: master (the default), replicas or any" },
+        config: { banner: "FILE", desc: "a file of YAML with these options; the command line wins" },
         listen: { banner: "HOST:PORT", desc: "where clients connect (default: 127.0.0.1:6380); tls:// before it: see --config" },
         threads: { banner: "N", desc: "native threads that move the bytes (default: 1)" },
         placement: { banner: "RULE", desc: "redis_sharding (the default), redis_sharding_perl, twemproxy or cluster" },
         hash: { banner: "NAME", desc: "crc32a, fnv1a_64, murmur ..., where it differs from the rule's" },
         distribution: { banner: "NAME", desc: "modula, ketama or slots, where it differs from the rule's" },
         tag: { banner: "{}", desc: "the part of a key between these two counts; or last_brace, first_brace" },
-        timeout: { banner: "SECONDS", desc: "for a server that was asked to send something (default: 10); 0 is any time" },
-        metrics: { banner: "HOST:PORT", desc: "where it tells its figures over HTTP, as Prometheus reads them" },
-        drain: { banner: "SECONDS", desc: "for clients to be answered, at SIGTERM or when keys move (default: 10)" },
+        timeout: { banner: "SECONDS", desc: "in which an asked server has to send some bytes (default: 10); 0 is any time" },
+        metrics: { banner: "HOST:PORT", desc: "where it serves its figures over HTTP, in Prometheus' format" },
+        drain: { banner: "SECONDS", desc: "for pending answers, at SIGTERM or when keys move (default: 10)" },
         reshard: { type: :boolean, default: false,
-                   desc: "at SIGHUP, keys that get another place in the file are moved there, while clients go on" },
-        resume: { type: :boolean, default: false, desc: "with --reshard: one may have been broken off; its copies are renewed" },
+                   desc: "at SIGHUP, keys with another place in the file are moved there, while clients are served" },
+        resume: { type: :boolean, default: false, desc: "with --reshard: goes on with a reshard that was broken off" },
         json: { type: :boolean, desc: "status: as JSON" },
         demo: { banner: "[N]", lazy: "4", desc: "start N redis-servers (default: 4) instead of --nodes" },
         quiet: { type: :boolean, desc: "no live figures" }
       }.freeze
       EXAMPLES = {
         "plait shard --demo" => "four servers behind 127.0.0.1:6380; try redis-cli -p 6380",
-        "plait shard --nodes 10.0.0.1:6379,10.0.0.2:6379 --listen 0.0.0.0:6380 --threads 2" => "servers that are there",
+        "plait shard --nodes 10.0.0.1:6379,10.0.0.2:6379 --listen 0.0.0.0:6380 --threads 2" => "running servers",
         "plait shard --nodes a:6379,b:6379 --placement twemproxy --hash murmur" => "in the place of a nutcracker",
         "plait shard --cluster 10.0.0.1:6379,10.0.0.2:6379" => "a cluster, for clients that know nothing of clusters",
-        "plait shard status --metrics 127.0.0.1:9121" => "what one that runs is doing"
+        "plait shard status --metrics 127.0.0.1:9121" => "the figures of a running proxy"
       }.freeze
 
       def call
@@ -73,7 +73,7 @@ module Plait
       private
 
       def status
-        raise UsageError, "plait shard knows the word status only, not \"#{words.first}\"" unless words.first == "status"
+        raise UsageError, "plait shard has no other word than status, not \"#{words.first}\"" unless words.first == "status"
 
         require_relative "../cli/shard/status"
         Status.new(options, terminal).call

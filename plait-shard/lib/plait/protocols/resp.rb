@@ -5,20 +5,19 @@ require_relative "../shard/native"
 
 module Plait
   module Protocols
-    # What the control plane reads of RESP, the protocol of Redis, versions 2 and 3: replies. Commands are read in C alone
+    # Replies of RESP, the protocol of Redis, versions 2 and 3, for the control plane. Only C reads commands
     # (plait-shard/ext/plait_shard/resp/resp.h).
     #
-    # {ReplyScanner} is of the extension: bytes in, replies out. `feed` keeps bytes, `finish` says that no more will come, and
-    # `next_event` tells what they are: `:reply` (see `type`, its first byte, and `bytes`, the whole of it), `:closed` when the
-    # input ended between two replies, nil when more bytes are needed. It raises {RemoteProtocolError}, {LimitExceeded} or
-    # {TruncatedError}, from then on at each call.
+    # {ReplyScanner} is part of the extension: bytes in, replies out. `feed` adds bytes, and `finish` ends the input. `next_event`
+    # is `:reply` (see `type`, its first byte, and `bytes`, all of it), `:closed` when the input ended between two replies, or
+    # nil when more bytes are needed. After a {RemoteProtocolError}, {LimitExceeded} or {TruncatedError} each call raises it.
     module RESP
-      # How much of a reply is taken: bytes of a string, and elements of all its aggregates together.
+      # Limits of a reply: bytes of a string, and elements of all its aggregates together.
       LIMITS = { bulk: 512 << 20, elements: 1 << 30 }.freeze
 
       # The rules that a reply can break. The engine's table is RESP_RULES in resp.h; a test compares them.
       module Rules
-        # What is wrong, and the limit that allows more.
+        # The error, and the limit that allows more.
         Rule = Struct.new(:text, :limit) do
           def section = "RESP, protocol specification"
         end
@@ -39,17 +38,16 @@ module Plait
         extend Rulebook
       end
 
-      # Makes values of a whole reply: String, Integer, Float, true, false, nil, Array, Hash, or {Failure}. What has attributes
-      # stands for itself.
+      # Decodes a whole reply: String, Integer, Float, true, false, nil, Array, Hash, or {Failure}. Attributes are skipped.
       #
       # @example
       #   Decoder.decode("*2\r\n$1\r\na\r\n:1\r\n")   # => ["a", 1]
       class Decoder
-        # An error that the peer has answered with.
+        # An error in a reply.
         Failure = Struct.new(:message)
 
         FLOATS = { "inf" => Float::INFINITY, "-inf" => -Float::INFINITY, "nan" => Float::NAN }.freeze
-        # What a line is by its type, where nothing but the line belongs to it.
+        # Decoders of types that have one line.
         SIMPLE = {
           "+" => ->(text) { text }, "-" => ->(text) { Failure.new(text) }, ":" => ->(text) { Integer(text, 10) },
           "(" => ->(text) { Integer(text, 10) }, "#" => ->(text) { text == "t" }, "_" => ->(_) {},
@@ -57,7 +55,7 @@ module Plait
         }.freeze
         private_constant :FLOATS, :SIMPLE
 
-        # @param bytes [String] one reply, as {ReplyScanner} tells it
+        # @param bytes [String] one reply of {ReplyScanner}
         # @return [Object]
         def self.decode(bytes) = new(bytes).value
 

@@ -2,22 +2,23 @@
 
 require_relative "native"
 require_relative "node_connection"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module Shard
     # Where each command of Redis has its keys, from a server's own answer to COMMAND (7.0 and newer), for the data plane.
     class CommandTable
-      # A command, or one of a command's own ("object|encoding").
+      # A command or a subcommand ("object|encoding").
       Entry = Struct.new(:name, :arity, :flags, :specs)
-      # Where keys are: they begin at an index or behind a keyword, and are a range or as many as a number says. The numbers are
+      # Positions of keys: they begin at an index or after a keyword, and are a range or counted by an argument. The numbers are
       # as in Redis: lastkey, keystep and limit, or keynumidx, firstkey and keystep.
       Spec = Struct.new(:keyword, :start, :find, :first, :second, :third)
 
-      # What the data plane wants to know.
+      # Flags and specifications that the data plane uses.
       FLAGS = %w[write readonly blocking pubsub admin].freeze
       SPECS = 3
-      # What COMMAND does not tell: DEBUG has commands of its own, and some of them name keys.
+      # COMMAND omits the subcommands of DEBUG, of which some have keys.
       DEBUG_OF_KEYS = { "object" => 0, "digest-value" => -1, "listpack" => 0, "sdslen" => 0 }.freeze
       DEBUG_OF_ALL = %w[set-active-expire quicklist-packed-threshold set-disable-deny-scripts sleep reload loadaof log protocol
                         stringmatch-len].freeze
@@ -26,22 +27,16 @@ module Plait
       # @return [Array<Entry>] by name
       attr_reader :entries
 
-      # @param reply [Array] what COMMAND has answered, decoded
-      # @raise [UsageError] when it is of an older Redis
+      # @param reply [Array] the decoded answer to COMMAND
+      # @raise [UsageError] an older Redis has answered
       def initialize(reply)
         @entries = reply.flat_map { |command| entries_of(command) }.sort_by(&:name)
-      end
-
-      # @return [String] an initializer for struct shard_command in C
-      def to_c
-        "/* Made by `rake shard:commands` from the answer of a redis-server to COMMAND. */\n" +
-          entries.map { |entry| "#{c_of(entry)},\n" }.join
       end
 
       private
 
       def entries_of(command)
-        raise UsageError, "the server's COMMAND tells no specifications of keys, as that of Redis 7 does" if command.size < 10
+        raise UsageError, "the server's COMMAND has no specifications of keys, as that of Redis 7 has" if command.size < 10
 
         own = own_entries(command)
         specs = command[8].map { |spec| spec_of(pairs(spec)) }
@@ -64,7 +59,7 @@ module Plait
       # A map is an array of names and values in RESP2.
       def pairs(value) = value.is_a?(Hash) ? value : Hash[*value]
 
-      # @return [Spec, nil] nil: it depends on what can't be seen from outside
+      # @return [Spec, nil] nil: the server does not describe the positions
       def spec_of(spec)
         search, find = spec.values_at("begin_search", "find_keys").map { |part| pairs(part) }
         return if search["type"] == "unknown" || find["type"] == "unknown"
@@ -73,35 +68,22 @@ module Plait
         numbers = pairs(find["spec"]).values_at(*NUMBERS.fetch(find["type"]))
         Spec.new(where["keyword"], where["index"] || where["startfrom"], find["type"], *numbers)
       end
-
-      def c_of(entry)
-        flags = entry.flags.map { |flag| "SHARD_#{flag.upcase}" }.join(" | ")
-        flags = "0" if flags.empty?
-        specs = entry.specs.map { |spec| c_of_spec(spec) }.join(", ")
-        specs = "{0}" if specs.empty?
-        %({"#{entry.name}", #{entry.arity}, #{flags}, #{entry.specs.size}, {#{specs}}, 0, 0})
-      end
-
-      def c_of_spec(spec)
-        keyword = spec.keyword ? %("#{spec.keyword}") : "NULL"
-        "{#{keyword}, #{spec.start}, SHARD_#{spec.find.upcase}, #{spec.first}, #{spec.second}, #{spec.third}}"
-      end
     end
 
-    # Asks masters, each once, for what the data plane should know of them: their version, which it tells clients, and their
-    # commands: its table lacks commands of modules and of newer servers.
+    # Asks each master once for its version, for clients, and for its commands: the data plane's table lacks commands of modules
+    # and of newer servers.
     # @api private
     class NodeSurvey
-      # Seconds that a start waits for them, so that the first clients find all commands.
+      # Seconds that a start waits for answers, so that the first clients find all commands.
       PATIENCE = 0.25
       # Seconds until unreachable and new masters are asked.
       PERIOD = 5
 
-      # @param plane [NativeShard::Plane] that runs
+      # @param plane [NativeShard::Plane] a running one
       # @param access [NodeAccess]
-      # @param lasting [Boolean] whether other masters may come
+      # @param lasting [Boolean] whether there may be new masters later
       # @param period [Numeric]
-      # @yieldreturn [Array<Node>] the masters as they are now
+      # @yieldreturn [Array<Node>] the current masters
       def initialize(plane, access, lasting:, period: PERIOD, &masters)
         @plane = plane
         @access = access
@@ -112,8 +94,8 @@ module Plait
         @lock = Mutex.new
         first = ask_all
         @thread = Thread.new { go_on(first, lasting) }
-        deadline = now + PATIENCE
-        first.each { |thread| thread.join([deadline - now, 0].max) }
+        deadline = Deadline.now + PATIENCE
+        first.each { |thread| thread.join([deadline - Deadline.now, 0].max) }
       end
 
       # @return [void]
@@ -145,14 +127,14 @@ module Plait
         end
         asked(node)
       rescue ConnectionError, TimeoutError
-        nil # it is asked again
+        nil # the node is asked again
       rescue StandardError
-        asked(node) # it does not say, or nonsense
+        asked(node) # the node refuses, or has answered nonsense
       end
 
       def asked(node) = @lock.synchronize { @asked |= [node.to_s] }
 
-      # The oldest: what that can do all can.
+      # The oldest version counts: all nodes have its commands.
       def take_version(connection)
         version = connection.call("INFO", "server")[/^redis_version:(\d+\.\d+\.\d+)/, 1] or return
         @lock.synchronize do
@@ -161,7 +143,7 @@ module Plait
         end
       end
 
-      # Those that are not known, by names first: all of them would be a hundred times as many bytes.
+      # Names of commands first, then the unknown commands: descriptions of all would be a hundred times as many bytes.
       def learn(connection)
         names = connection.call("COMMAND", "LIST").reject { |name| NativeShard::Plane.keys_of(name.downcase.split("|")) }
         return if names.empty?
@@ -170,9 +152,7 @@ module Plait
           NativeShard::Plane.learn(entry.name, entry.arity, entry.flags, entry.specs.map(&:to_a))
         end
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
-    private_constant :NodeSurvey
+    private_constant :CommandTable, :NodeSurvey
   end
 end

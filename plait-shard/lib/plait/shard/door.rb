@@ -7,7 +7,7 @@ require_relative "node"
 
 module Plait
   module Shard
-    # Where clients come in: the sockets that the threads of a {Proxy} listen on.
+    # An address, and the sockets there on which the threads of a {Proxy} listen.
     # @api private
     class Door
       BACKLOG = 1024
@@ -15,8 +15,8 @@ module Plait
       private_constant :SCHEME
 
       # A proxy that is its own node would ask itself without end.
-      # @param nodes [Array<(String, String)>] of each its address, packed, and its name
-      # @param descriptors [Array<Integer>] of sockets that listen
+      # @param nodes [Array<(String, String)>] for each: its packed address, and its name
+      # @param descriptors [Array<Integer>] of listening sockets
       # @return [void]
       # @raise [UsageError]
       def self.refuse_itself(nodes, descriptors)
@@ -32,7 +32,7 @@ module Plait
         [local, *(machine_addresses if any)].any? { |here| here.ip_address == address.ip_address }
       end
 
-      # The kernel tells them over a socket (AF_NETLINK) that a service manager may have forbidden.
+      # Ruby reads them over a socket (AF_NETLINK), which a service manager may forbid.
       def self.machine_addresses
         Socket.ip_address_list
       rescue SystemCallError
@@ -44,18 +44,18 @@ module Plait
       attr_reader :host
 
       # @param text [String] "HOST:PORT", or "tls://HOST:PORT"
-      # @param what [String] the option, for messages
-      # @param inherited [Array<Socket>] that listen already, and are taken instead
+      # @param option [String] its name, for messages
+      # @param inherited [Array<Socket>] listening sockets to use instead
       # @raise [UsageError]
-      def initialize(text, what = "listen", inherited: [])
+      def initialize(text, option = "listen", inherited: [])
         @inherited = inherited
         @tls = text.to_s.start_with?(SCHEME)
         match = Node::FORM.match(text.to_s.delete_prefix(SCHEME).delete_prefix("tcp://"))
-        raise UsageError, "#{what}: is HOST:PORT, not #{text.inspect}" if match.nil? || match[:weight] || match[:name]
+        raise UsageError, "#{option}: is HOST:PORT, not #{text.inspect}" if match.nil? || match[:weight] || match[:name]
 
         @host = match[:v6] || match[:host]
         @port = Integer(match[:port], 10)
-        raise UsageError, "#{what}: is HOST:PORT with a port up to 65535, not #{text.inspect}" if @port > 65_535
+        raise UsageError, "#{option}: is HOST:PORT with a port up to 65535, not #{text.inspect}" if @port > 65_535
       end
 
       # @return [Boolean] whether clients speak TLS
@@ -64,13 +64,13 @@ module Plait
       # @return [String] "HOST:PORT"
       def to_s = @host.include?(":") ? "[#{@host}]:#{@port}" : "#{@host}:#{@port}"
 
-      # @param count [Integer] of threads: the kernel deals connections out to them
-      # @return [Array<Socket>] so many, or more: connections to a socket without a thread would wait without end
+      # @param count [Integer] threads; the kernel shares connections among their sockets
+      # @return [Array<Socket>] at least that many; each needs a thread, or its connections would wait without end
       # @raise [ListenError]
       def open(count = 1)
         return take(count) if @inherited.any?
 
-        claim if count > 1 && @port.positive?
+        check_port if count > 1 && @port.positive?
         sockets = []
         count.times { sockets << listener(sockets.empty? ? @port : sockets.first.local_address.ip_port, shared: count > 1) }
         sockets
@@ -81,15 +81,15 @@ module Plait
 
       private
 
-      # Where there are fewer than threads, some have one together.
+      # Threads share sockets where there are fewer sockets.
       def take(count)
         sockets = @inherited
         @inherited = []
         sockets + Array.new([count - sockets.size, 0].max) { |i| sockets[i % sockets.size].dup }
       end
 
-      # Sockets of several threads share their port, with another proxy's too: a plain bind first checks that it is free.
-      def claim = listener(@port, shared: false).close
+      # With SO_REUSEPORT another proxy could share the port: a plain bind first checks that it is free.
+      def check_port = listener(@port, shared: false).close
 
       def listener(port, shared:)
         address = Addrinfo.tcp(@host, port)

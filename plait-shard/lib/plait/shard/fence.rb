@@ -5,20 +5,21 @@ require_relative "node_connection"
 
 module Plait
   module Shard
-    # What each node knows of the placement, once keys were moved: a record in its database 1, which no client of a shard sees.
-    # Every connection of a proxy to a node tells its name first and then asks whether the record lets its placement in. A reshard
-    # changes the record and then ends the connections with another placement in their names: a connection that asked before is in
-    # the list of names, one that asks later is refused. A proxy that slept can't write what is lost, and no command costs more.
-    # See guides/decisions/0012.
+    # After a reshard each node has a record of the placement, in its database 1, which clients of the shard can't see.
+    #
+    # A connection of a proxy first sets its name, with the token of its placement. Then it asks the node whether the record
+    # admits this token. A reshard changes the record, and then ends all connections with another token in their names. A
+    # connection that asked before the change is in the list of names; one that asks later is refused. So a proxy that was
+    # asleep can't write to a former place, and no command costs more. See guides/decisions/0012.
     # @api private
     module Fence
       DATABASE = 1
       RECORD = "plait:shard"
       PROXIES = "plait:shard:proxies"
-      # Of names of connections.
+      # Names of connections begin with it.
       PREFIX = "plait-shard:"
       FIELDS = %w[stamp epoch base state was will serves owner text].freeze
-      # Clients read its error: which proxy changed the placement, and when.
+      # Clients read its error, which names the proxy that changed the placement, and the time.
       CHECK = <<~LUA.strip.gsub("\n", " ")
         redis.call('SELECT', #{DATABASE})
         local record = redis.call('HMGET', KEYS[1], 'serves', 'text')
@@ -26,7 +27,7 @@ module Plait
         return {err = 'PLAITMOVED ' .. (record[2] or 'other nodes know where keys are, this one does not know it yet')}
       LUA
       READ = "redis.call('SELECT', #{DATABASE}) return redis.call('HMGET', KEYS[1], unpack(ARGV))".freeze
-      # Only where the record is still the one that was read.
+      # Writes only where the record still has the stamp that was read.
       WRITE = <<~LUA.freeze
         redis.call('SELECT', #{DATABASE})
         if (redis.call('HGET', KEYS[1], 'stamp') or '') ~= ARGV[1] then return 0 end
@@ -35,8 +36,8 @@ module Plait
         return 1
       LUA
 
-      # What a node has written down: of which reshard (epoch; the first one that is not settled before it: base), how far that is
-      # (moving, closed, moved or kept), the tokens of the placements before and after it, and of the one that is let in.
+      # The record of a node: epoch is the number of the reshard, base that of the last settled one before it, state its stage
+      # (moving, closed, moved or kept), was and will the tokens before and after it, serves the admitted token.
       Record = Struct.new(*FIELDS.map(&:to_sym)) do
         def there? = !stamp.empty?
 
@@ -47,7 +48,7 @@ module Plait
 
       # @param settings [Settings]
       # @param name [String] of a node
-      # @return [String] the placement, and which of its nodes that is; empty: it is none of them
+      # @return [String] the placement, and the index of the node in it; empty: it is not one of its nodes
       def token(settings, name)
         index = settings.topology.masters.index { |node| [node, *node.replicas].any? { |own| own.to_s == name } }
         index ? "#{settings.placement.fingerprint}:#{index}" : ""
@@ -55,9 +56,9 @@ module Plait
 
       # @param settings [Settings]
       # @param name [String] of a node
-      # @param recorded [Boolean] whether one of the nodes has a record: then none without one is right
-      # @return [(String, Integer), nil] what a connection of the data plane begins with, and how many commands that are; nil: of
-      #   a cluster, or with Sentinels, where the shard moves no keys
+      # @param recorded [Boolean] whether any node has a record: then a node without one is refused
+      # @return [(String, Integer), nil] the first commands of a connection of the data plane, and their number; nil: with a
+      #   cluster, or with Sentinels, where the shard moves no keys
       def greeting(settings, name, recorded)
         return if settings.source.watched?
 
@@ -72,7 +73,7 @@ module Plait
       # @param settings [Settings]
       # @yieldparam connection [NodeConnection]
       # @yieldparam name [String]
-      # @return [Hash{String => Object}] of each node that could be asked what the block returned
+      # @return [Hash{String => Object}] the block's value for each node that answered
       def ask(nodes, settings)
         asking = nodes.map do |node|
           Thread.new do
@@ -86,7 +87,7 @@ module Plait
       end
 
       # @param settings [Settings]
-      # @return [Hash{String => Record}] of each node that could be asked; none with a cluster or Sentinels
+      # @return [Hash{String => Record}] for each node that answered; empty with a cluster or Sentinels
       def records(settings)
         return {} if settings.source.watched?
 
@@ -104,20 +105,20 @@ module Plait
       end
 
       # @param connection [NodeConnection]
-      # @param former [String] the stamp that it has to have
-      # @param record [Record] one that is not there is deleted
-      # @return [Boolean] whether it had that
+      # @param former [String] the expected stamp
+      # @param record [Record] one without a stamp is deleted
+      # @return [Boolean] whether the node had that stamp
       # @raise (see NodeConnection#call)
       def write(connection, former, record)
         fields = record.there? ? FIELDS.zip(record.to_a).flatten : []
         connection.call("EVAL", WRITE, "1", RECORD, former, *fields) == 1
       end
 
-      # Ends the connections of proxies whose placement is not let in. A proxy names a connection before it asks, so that one list
-      # behind the change of the record has all that were let in before.
+      # Ends the connections of proxies whose placement is not admitted. A proxy names a connection before it asks, so one list
+      # after the change of the record has all that were admitted before.
       # @param connection [NodeConnection]
-      # @param serves [String] the token that is let in
-      # @param own [String] the name of connections that may stay
+      # @param serves [String] the admitted token
+      # @param own [String] a name whose connections stay
       # @return [void]
       # @raise (see NodeConnection#call)
       def kill_others(connection, serves, own = "")
@@ -126,7 +127,7 @@ module Plait
         connection.pipeline(ids.map { |id| ["CLIENT", "KILL", "ID", id] }) if ids.any?
       end
 
-      # @return [Boolean] whether a connection of this name is of the placement that is let in
+      # @return [Boolean] whether a connection of this name has the admitted placement
       def let_in?(name, serves) = !serves.empty? && name.start_with?("#{PREFIX}#{serves}:")
     end
     private_constant :Fence

@@ -9,11 +9,12 @@ require_relative "node_connection"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module Shard
-    # A data plane that was started, and what keeps it informed of its nodes.
+    # A started data plane, and the threads that keep its topology current.
     # @api private
     class Launch
       # @return [NativeShard::Plane]
@@ -24,8 +25,8 @@ module Plait
       # @param descriptors [Array<Integer>] of listening sockets
       # @param encrypts [Boolean] whether clients speak TLS there
       # @yield when there are more nodes than it has room for
-      # @raise [ConnectionError, RemoteError, TimeoutError] it can't be found out which nodes there are
-      # @raise [UsageError] a certificate or a key is of no use, or a node is the proxy itself
+      # @raise [ConnectionError, RemoteError, TimeoutError] the nodes of the topology can't be read
+      # @raise [UsageError] a certificate or a key is wrong, or a node is the proxy itself
       def initialize(plane, settings, descriptors, encrypts:, &outgrown)
         @plane = plane
         @topology = settings.topology
@@ -42,7 +43,7 @@ module Plait
 
       # Asks each node whether it answers.
       # @param access [NodeAccess]
-      # @param counts [Hash{String => (Integer, Integer)}] of each address its requests and failures
+      # @param counts [Hash{String => (Integer, Integer)}] requests and failures of each address
       # @return [Array<Hash{Symbol => Object}>] (see Proxy#nodes)
       def nodes(access, counts)
         known = topology.nodes
@@ -52,10 +53,10 @@ module Plait
         end
       end
 
-      # @return [Hash{String => (Integer, Integer)}] of each address the requests and failures that this plane has counted
+      # @return [Hash{String => (Integer, Integer)}] requests and failures of each address in this plane
       def counts = @numbers.labels.zip(@plane.nodes).to_h { |label, own| [label, own || [0, 0]] }
 
-      # The plane goes on as it is.
+      # The plane keeps running.
       # @return [void]
       def close = [@watch, @survey].compact.each(&:close)
 
@@ -68,7 +69,7 @@ module Plait
         end
       end
 
-      # What is wrong with the files of TLS is found out there.
+      # libssl finds wrong files of TLS there.
       def begin_with(plane, *arguments)
         plane.start(*arguments)
       rescue ArgumentError => e
@@ -76,25 +77,25 @@ module Plait
       end
     end
 
-    # Keeps the data plane's topology current: reads it from time to time, and after a node's refusal or a Sentinel's
-    # announcement of a failover.
+    # Keeps the data plane's topology current: reads it periodically, and after a node's refusal or a Sentinel's announcement of
+    # a failover.
     # @api private
     class TopologyWatch
-      # Seconds between two looks when nothing has happened, and when something has: until when, after that.
+      # Seconds between two reads; seconds between two reads after an event; seconds for which the latter holds.
       PERIOD = 10
       SOON = 0.25
       ALERT = 10
-      # At least, between two looks.
+      # Least seconds between two reads.
       GAP = 0.05
 
-      # @return [Topology] the one that the data plane goes by
+      # @return [Topology] the data plane's
       attr_reader :topology
 
-      # @param plane [NativeShard::Plane] that runs
+      # @param plane [NativeShard::Plane] a running one
       # @param source [Sources::Cluster, Sources::Sentinels]
       # @param numbers [NodeNumbers]
-      # @param topology [Topology] that it was started with
-      # @yield when there are more nodes than it has room for; nothing is watched behind that
+      # @param topology [Topology] the first one
+      # @yield when there are more nodes than it has room for; the watch ends then
       def initialize(plane, source, numbers, topology, &outgrown)
         @plane = plane
         @source = source
@@ -136,11 +137,11 @@ module Plait
 
         @reader.read_nonblock(1024, exception: false) if ready.include?(@reader)
         @plane.notice_taken
-        @alert_until = now + ALERT
+        @alert_until = Deadline.now + ALERT
         true
       end
 
-      def alert? = now < @alert_until || @topology.partial?
+      def alert? = Deadline.now < @alert_until || @topology.partial?
 
       # @return [Boolean] false: there is no room for all nodes
       def look(doubted)
@@ -152,21 +153,19 @@ module Plait
         @topology = found
         true
       rescue StandardError
-        true # a source that fails is asked again; the last topology stays
+        true # the source is asked again; the last topology stays
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # Hears from Sentinels that another node has become master.
+    # Subscribes to a Sentinel's announcements of new masters.
     # @api private
     class SwitchWatch
       CHANNEL = "+switch-master"
-      # Seconds until one is asked again, when none can be heard.
+      # Seconds until Sentinels are tried again, when none is reachable.
       PAUSE = 1
 
       # @param sentinels [Sources::Sentinels]
-      # @yield on a thread of its own, when one has
+      # @yield on a thread of its own, after each announcement
       def initialize(sentinels, &switched)
         @sentinels = sentinels
         @switched = switched
@@ -182,7 +181,7 @@ module Plait
 
       private
 
-      # What was said while none was heard is found out by reading.
+      # The first call of the block stands for announcements during an interruption.
       def listen
         loop do
           @sentinels.with_sentinel do |sentinel|
@@ -199,7 +198,7 @@ module Plait
     end
     private_constant :SwitchWatch
 
-    # Whether nodes answer.
+    # Checks whether nodes answer.
     # @api private
     module Health
       PING = "*1\r\n$4\r\nPING\r\n"
@@ -211,7 +210,7 @@ module Plait
       # @return [Array<Boolean>] in their order
       def self.check(nodes, access) = nodes.map { |node| Thread.new { up?(node, access) } }.map(&:value)
 
-      # One that asks for a password is there.
+      # A node that asks for a password is up.
       # @return [Boolean]
       def self.up?(node, access)
         socket = access.connect(node)

@@ -9,14 +9,14 @@ require_relative "node_connection"
 
 module Plait
   module Shard
-    # Tells the nodes that a proxy is alive, so that a reshard can name it, and hears from them what became of the placement:
-    # writes down again what a node has lost, and lets the proxy follow where its own file agrees.
+    # Renews a proxy's entry at the nodes, by which a reshard finds the proxies that are alive. It also reads the records of the
+    # placement there: it restores a record that a node has lost, and lets the proxy follow where its own file agrees.
     # @api private
     class Lease
-      # Seconds between two calls, and how long one counts.
+      # Seconds between two renewals, and seconds that one counts.
       PERIOD = 2
       LASTS = 6
-      # Who is alive, by the node's own clock.
+      # Proxies that are alive, by the node's own clock.
       ALIVE = <<~LUA.freeze
         redis.call('SELECT', #{Fence::DATABASE})
         local time = redis.call('TIME')
@@ -38,7 +38,7 @@ module Plait
       private_constant :ALIVE, :OTHERS, :FORGET, :RENEW
 
       # @param connection [NodeConnection]
-      # @return [Hash{String => Hash}] of each proxy that is alive its id, and what it says of itself
+      # @return [Hash{String => Hash}] the id of each proxy that is alive, and its entry
       # @raise (see NodeConnection#call)
       def self.others(connection)
         Hash[*connection.call("EVAL", OTHERS, "1", Fence::PROXIES)].transform_values { |text| JSON.parse(text) }
@@ -49,7 +49,7 @@ module Plait
       # @return [String, nil] why nodes refuse the proxy's placement
       attr_reader :left_behind
 
-      # @yieldreturn [Settings] the present ones
+      # @yieldreturn [Settings] the current ones
       def initialize(&settings)
         @settings = settings
         @id = "#{Process.pid}-#{SecureRandom.hex(4)}"
@@ -59,9 +59,9 @@ module Plait
         @answering = []
       end
 
-      # @param file [Proc] the Settings of the proxy's file as it is now
+      # @param file [Proc] reads the Settings of the proxy's file again
       # @param keeps [Boolean] whether nodes that know of no placement record that of this proxy
-      # @yieldparam settings [Settings] when the nodes have come to what the file says
+      # @yieldparam settings [Settings] when the nodes have the placement of the file
       # @return [void]
       def follow(file, keeps:, &reload)
         @file = file
@@ -86,9 +86,9 @@ module Plait
         Fence.ask(@answering, @settings.call) { |connection| connection.call("EVAL", FORGET, "1", Fence::PROXIES, @id) }
       end
 
-      # Nothing is mended or followed meanwhile.
+      # Neither restores records nor follows while the block runs.
       # @return [Object] the block's value
-      # @raise [UsageError] that is so already
+      # @raise [UsageError] another block runs
       def quietly
         raise UsageError, "this proxy is moving keys already" if @quiet
 
@@ -102,7 +102,7 @@ module Plait
 
       # @param settings [Settings] of a reload that moves no keys
       # @return [void]
-      # @raise [UsageError] the nodes know that the keys are elsewhere
+      # @raise [UsageError] the nodes have records of other places
       def check(settings)
         Fence.records(settings).each do |name, record|
           next if !record.there? || !record.settled? || record.serves == Fence.token(settings, name)
@@ -137,18 +137,18 @@ module Plait
       end
 
       def renew(connection, name, settings, file)
-        told = { by: @by, serves: Fence.token(settings, name), follows: file && Fence.token(file, name) }
-        connection.call("EVAL", RENEW, "1", Fence::PROXIES, @id, LASTS * 1000, JSON.generate(told))
+        entry = { by: @by, serves: Fence.token(settings, name), follows: file && Fence.token(file, name) }
+        connection.call("EVAL", RENEW, "1", Fence::PROXIES, @id, LASTS * 1000, JSON.generate(entry))
         Fence.read(connection)
       end
 
       def look(settings, file, records)
         @left_behind = records.find { |name, record| record.there? && record.serves != Fence.token(settings, name) }&.last&.text
-        mend(settings, records)
+        restore(settings, records)
         @reload.call(file) if @left_behind && file && agree?(file, Fence.records(file))
       end
 
-      # @return [Boolean] whether the last reshard that any of them knows of has ended with this placement
+      # @return [Boolean] whether the last reshard in the records has ended with this placement
       def agree?(settings, records)
         newest = newest_of(records)
         newest.positive? && records.all? do |name, record|
@@ -158,10 +158,10 @@ module Plait
 
       def newest_of(records) = records.each_value.map(&:epoch).max || 0
 
-      # ---- what nodes don't know ----
+      # ---- records that nodes lack ----
 
-      # A node missed the end of the last reshard, or came back empty or with an older state.
-      def mend(settings, records)
+      # A node missed the end of the last reshard, or came back empty or with an older record.
+      def restore(settings, records)
         newest = newest_of(records)
         return begin_with(settings, records) if newest.zero? && @keeps && whole?(settings, records)
 
@@ -172,18 +172,18 @@ module Plait
       # @param former [Hash{String => Record}] of earlier reshards
       def spread(settings, records, present, former)
         ending = present.each_value.find(&:settled?) or return
-        tell(settings, present.reject { |_, record| record.settled? }, ending)
-        give_again(settings, former, ending) if whole?(settings, records) && agree?(settings, records)
+        finish(settings, present.reject { |_, record| record.settled? }, ending)
+        renew_former(settings, former, ending) if whole?(settings, records) && agree?(settings, records)
       end
 
       def whole?(settings, records) = records.size == settings.topology.masters.size
 
-      def tell(settings, records, ending)
+      def finish(settings, records, ending)
         place = ending.state == "moved" ? :will : :was
         records.each { |name, record| rewrite(settings, name, record, ending, record[place]) }
       end
 
-      def give_again(settings, records, ending)
+      def renew_former(settings, records, ending)
         records.each { |name, record| rewrite(settings, name, record, ending, Fence.token(settings, name)) }
       end
 
@@ -195,9 +195,9 @@ module Plait
       end
 
       def rewrite(settings, name, record, ending, serves)
-        mended = Fence::Record.new(SecureRandom.hex(8), *ending.to_a[1..3], serves, serves, serves, @id, ending.text)
+        restored = Fence::Record.new(SecureRandom.hex(8), *ending.to_a[1..3], serves, serves, serves, @id, ending.text)
         Fence.ask(settings.topology.masters.select { |node| node.to_s == name }, settings) do |connection|
-          Fence.kill_others(connection, serves) if Fence.write(connection, record.stamp, mended)
+          Fence.kill_others(connection, serves) if Fence.write(connection, record.stamp, restored)
         end
       end
     end

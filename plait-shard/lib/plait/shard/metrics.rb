@@ -9,14 +9,14 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # The figures of a {Proxy}, as Prometheus reads them and as `plait shard status` does.
+    # The figures of a {Proxy}, in Prometheus' format and as JSON for `plait shard status`.
     # @api private
     class Metrics
       TOTALS = {
-        accepted: "Connections of clients that were accepted.", commands: "Commands of clients.",
-        errors: "Errors that the proxy itself has answered with.", bytes_in: "Bytes from clients.",
-        bytes_out: "Bytes to clients.", clients_cut: "Clients that were closed because too much was kept for them.",
-        redirections: "Requests that were asked again, as the node had lost the key or was none to ask."
+        accepted: "Accepted connections of clients.", commands: "Commands of clients.",
+        errors: "Errors of the proxy itself.", bytes_in: "Bytes from clients.",
+        bytes_out: "Bytes to clients.", clients_cut: "Clients that were closed because too many bytes were kept for them.",
+        redirections: "Requests that were sent again, to another node or later."
       }.freeze
       NODES = {
         up: ["plait_shard_node_up", "gauge", "Whether the node answers."],
@@ -40,11 +40,11 @@ module Plait
       # @return [String] in Prometheus' text format
       def to_prometheus
         text = Protocols::Prometheus.new
-        text.gauge("plait_shard_clients", "Clients that are connected.", @figures[:clients])
+        text.gauge("plait_shard_clients", "Connected clients.", @figures[:clients])
         TOTALS.each { |name, help| text.counter("plait_shard_#{name}_total", help, @figures[name]) }
         NODES.each { |key, (name, type, help)| text.family(name, type, help, of_nodes(key)) }
         text.family("plait_shard_hot_key_commands_per_second", "gauge",
-                    "Commands for the keys that most are for, the first first.", of_hot_keys)
+                    "Commands a second for the most used keys, by rank.", of_hot_keys)
         commands_into(text).to_s
       end
 
@@ -58,7 +58,7 @@ module Plait
 
       def of_nodes(key) = @nodes.to_h { |node| [{ node: node[:address] }, number(node[key])] }
 
-      # By rank: names of keys would make a series each, and never the last.
+      # By rank: each name of a key would be a new series, without end.
       def of_hot_keys
         @hot_keys.each.with_index(1).to_h { |hot, rank| [{ rank: rank }, hot[:per_second].round(1)] }
       end
@@ -68,7 +68,7 @@ module Plait
       def commands_into(text)
         text.family("plait_shard_command_received_total", "counter", "Commands of clients, by name.",
                     by_command { |count, _, _| count })
-        text.histogram("plait_shard_command_duration_seconds", "Until all of a command's answer had come from nodes.",
+        text.histogram("plait_shard_command_duration_seconds", "Seconds until a command's whole answer had come from the nodes.",
                        NativeShard::Plane::BOUNDS, by_command { |_, seconds, buckets| [buckets, seconds] })
       end
 
@@ -89,16 +89,16 @@ module Plait
     # @api private
     class MetricsEndpoint
       HEAD_BYTES = 8192
-      # Requests at once; others wait in the backlog.
+      # Requests at once; later ones wait in the backlog.
       MOST = 32
-      # For a request to come, and again for its answer to be taken.
+      # Seconds to receive a request, and to send its answer.
       SECONDS = 5
       TYPES = { "/metrics" => Protocols::Prometheus::CONTENT_TYPE, "/status" => "application/json" }.freeze
 
       # @return [Integer]
       attr_reader :port
 
-      # @param socket [Socket] that listens
+      # @param socket [Socket] a listening one
       # @yieldreturn [Metrics]
       def initialize(socket, &metrics)
         @listener = Io::Listener.new(socket)
@@ -112,7 +112,7 @@ module Plait
         started.pop # its wake-up pipe exists, even if descriptors run out later
       end
 
-      # @return [Socket] a copy of the one that listens
+      # @return [Socket] a copy of the listening one
       def socket = @listener.io.dup
 
       # @return [void]
@@ -141,7 +141,7 @@ module Plait
         method, path = head[/\A[^\r\n]*/].split
         stream.write(response(method, path.to_s[/\A[^?]*/]), deadline: Deadline.after(SECONDS))
       rescue ConnectionError, TimeoutError
-        nil # the client has gone, or is too slow
+        nil # the client is gone, or too slow
       ensure
         stream&.close
         @room.pop

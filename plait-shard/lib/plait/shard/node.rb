@@ -6,20 +6,20 @@ module Plait
   module Shard
     # One Redis of several behind an address.
     class Node
-      # twemproxy leaves the port out of the name where it is memcached's.
+      # twemproxy's name of a node has no port where it is memcached's.
       NAMELESS_PORT = 11_211
-      # Of an address, as {parse} takes it.
+      # An address, as {parse} takes it.
       FORM = /\A(?:\[(?<v6>[^\]]+)\]|(?<host>[^:\s\[\]]+)):(?<port>\d+)(?::(?<weight>\d+))?(?:\s+(?<name>\S+))?\z/
 
       # @return [String]
       attr_reader :host
       # @return [Integer]
       attr_reader :port
-      # @return [Integer] its share of the keys, against the others'
+      # @return [Integer] its share of the keys, relative to the other nodes
       attr_reader :weight
-      # @return [String] what it is called in twemproxy's ring
+      # @return [String] its name in twemproxy's ring
       attr_reader :name
-      # @return [Array<Node>] that have what it has, and may be read from
+      # @return [Array<Node>] its replicas, for reading
       attr_reader :replicas
 
       # @param text [String, Hash, Node] "HOST:PORT", "HOST:PORT:WEIGHT" or "HOST:PORT:WEIGHT NAME", as in twemproxy's file; a

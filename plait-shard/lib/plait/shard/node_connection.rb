@@ -12,16 +12,16 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # A conversation with one node, for what the control plane has to do there.
+    # A connection of the control plane to one node.
     # @api private
     class NodeConnection
       CHUNK = 1 << 18
-      # A node that says nothing for so many seconds is given up: a DUMP of the largest value takes a part of that.
+      # Seconds of a node's silence until an error; a DUMP of the largest value takes a part of that.
       PATIENCE = 30
       BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
       private_constant :BREAKS
 
-      # For a block, and closed behind it.
+      # Opens a connection for a block, and closes it afterwards.
       # @yieldparam connection [NodeConnection]
       # @return [Object] the block's value
       # @raise (see #initialize)
@@ -102,8 +102,8 @@ module Plait
         raise closed(e)
       end
 
-      # What is here.
-      # @return [Boolean] whether anything was
+      # Reads the bytes that have arrived.
+      # @return [Boolean] whether there were any
       def receive
         bytes = @socket.read_nonblock(CHUNK, exception: false)
         raise EOFError, "end of file reached" if bytes.nil?
@@ -123,12 +123,12 @@ module Plait
       end
     end
 
-    # How the control plane gets to a node: where it is, encrypted or not, and as whom.
+    # The control plane's access to nodes: encryption, user and password.
     # @api private
     class NodeAccess
       # @return [Numeric] seconds
       attr_reader :timeout
-      # @return [Array<String>] for AUTH; empty: it is not asked for
+      # @return [Array<String>] for AUTH; empty: no AUTH is sent
       attr_reader :credentials
 
       # @param encryption [Encryption]
@@ -151,7 +151,7 @@ module Plait
       def connect(node) = @encryption.connect(node, timeout)
 
       # @param node [Node]
-      # @return [String] for whom its certificate has to be
+      # @return [String] the name in its certificate
       def name_of(node) = @encryption.name_of(node)
 
       # Of several addresses, as localhost has, the first that accepts a connection.
@@ -174,8 +174,8 @@ module Plait
       end
     end
 
-    # TLS of a {Proxy}: with its clients, where `listen:` begins with tls://, and with its nodes. The data plane speaks it by
-    # libssl; what the control plane asks of nodes goes over {Io::TLS}.
+    # TLS of a {Proxy}: with its clients, where `listen:` begins with tls://, and with its nodes. The data plane uses libssl, the
+    # control plane {Io::TLS}.
     # @api private
     class Encryption
       OPTIONS = { cert: nil, key: nil, client_ca: nil, node_tls: false, node_ca: nil, node_cert: nil, node_key: nil,
@@ -187,7 +187,7 @@ module Plait
 
       # @param options [Hash{Symbol => Object}] of OPTIONS
       # @raise [UsageError]
-      # @raise [UnsupportedError] for nodes, where the extension has no TLS
+      # @raise [UnsupportedError] nodes speak TLS, and the extension does not
       def initialize(**options)
         @options = OPTIONS.merge(options)
         FILES.each { |name| check_file(name, @options[name]) }
@@ -206,7 +206,7 @@ module Plait
       # @return [Array<String, nil>, nil] for the data plane
       # @raise [UsageError, UnsupportedError]
       def of_clients(encrypts)
-        raise UsageError, "cert: is of use only with listen: tls://HOST:PORT" if @options[:cert] && !encrypts
+        raise UsageError, "cert: works only with listen: tls://HOST:PORT" if @options[:cert] && !encrypts
         return unless encrypts
 
         Encryption.check_support
@@ -218,7 +218,7 @@ module Plait
       def of_nodes = node_tls ? @options.values_at(:node_cert, :node_key, :node_ca) : nil
 
       # @param node [Node]
-      # @return [String] for whom its certificate has to be
+      # @return [String] the name in its certificate
       def name_of(node) = @options[:node_name] || node.host
 
       # @param node [Node]

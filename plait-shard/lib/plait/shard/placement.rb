@@ -8,12 +8,12 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # Which node a key belongs to. Data that was written through another proxy with the same nodes and rule is found.
+    # Finds the node of a key. With the same nodes and rule as another proxy, it finds the data of that proxy.
     #
     # @example as twemproxy with `hash: fnv1a_64`, `distribution: ketama` and `hash_tag: "{}"`
     #   Placement.new(nodes, rule: :twemproxy, hash: :fnv1a_64, distribution: :ketama, tag: "{}").node_for("key")
     class Placement
-      # What a rule's name stands for.
+      # Rules by name.
       # - redis_sharding: the original redis-sharding; a tag is behind the last brace of a key that ends in one.
       # - redis_sharding_perl: its version in Perl; behind the first brace.
       # - twemproxy: its defaults; nodes are in the order of their names.
@@ -37,7 +37,7 @@ module Plait
 
       # @param nodes [Array<Node, String>]
       # @param rule [Symbol] of RULES
-      # @param slots [Array<Integer>, nil] the index of each slot's node, where it is not the distribution that deals them out
+      # @param slots [Array<Integer>, nil] the index of each slot's node; nil: as the distribution has it
       # @param changes [Hash] `hash:` (of HASHES), `distribution:` (of DISTRIBUTIONS), `tag:` (two delimiters, :last_brace,
       #   :first_brace or nil) where they differ from the rule's
       # @raise [UsageError]
@@ -62,7 +62,7 @@ module Plait
         (@points.bsearch { |value, _| value >= hash } || @points.first).last
       end
 
-      # @return [Integer] of the part of the key that counts
+      # @return [Integer] the hash of the key's tag
       def hash_of(key) = Hashes.public_send(@hash, Tags.part(key.b, @tag))
 
       # @api private
@@ -70,11 +70,11 @@ module Plait
       def same_as?(other) = rule == other.rule
 
       # @api private
-      # @return [String] the same for all that have each key at the same node
+      # @return [String] equal for placements that have each key at the same node
       def fingerprint = Digest::SHA256.hexdigest([nodes.map(&:to_s), *rule].inspect)[0, 16]
 
       # @api private
-      # @return [Node] that has the slot
+      # @return [Node] the slot's
       def owner_of(slot) = @nodes[@points[slot].last]
 
       # @api private
@@ -87,7 +87,7 @@ module Plait
 
       protected
 
-      # All that a key's index depends on.
+      # A key's index depends on these alone.
       def rule = [@hash, @distribution, @tag, @points]
 
       private
@@ -102,18 +102,18 @@ module Plait
       end
 
       def check(hash:, distribution:, tag:)
-        one_of(hash, HASHES, "hash")
-        one_of(distribution, DISTRIBUTIONS, "distribution")
+        check_name(hash, HASHES, "hash")
+        check_name(distribution, DISTRIBUTIONS, "distribution")
         return if [nil, :last_brace, :first_brace].include?(tag) || (tag.is_a?(String) && tag.bytesize == 2)
 
         raise UsageError, "the tag is two delimiters such as \"{}\", :last_brace, :first_brace or nil, not #{tag.inspect}"
       end
 
-      def one_of(name, names, what)
-        raise UsageError, "no #{what} #{name.inspect}; there are #{names.join(", ")}" unless names.include?(name)
+      def check_name(name, names, kind)
+        raise UsageError, "no #{kind} #{name.inspect}; there are #{names.join(", ")}" unless names.include?(name)
       end
 
-      # The table from which a hash is led to a node: an Array of [value, index of the node].
+      # Tables from a hash to a node: an Array of [value, index of the node].
       # @api private
       module Tables
         SLOTS = 16_384
@@ -123,10 +123,10 @@ module Plait
 
         module_function
 
-        # Each node as often as it weighs; found by the hash modulo the size.
+        # Each node as often as its weight says; the index is the hash modulo the size.
         def modula(nodes) = nodes.each_with_index.flat_map { |node, index| [[0, index]] * node.weight }
 
-        # A ring: points whose number goes with the weight, from the names. In 32-bit floats, as twemproxy counts them.
+        # A ring of points made from the names; a node's number of points follows its weight, in 32-bit floats as in twemproxy.
         def ketama(nodes)
           total = nodes.sum(&:weight)
           points = nodes.each_with_index.flat_map do |node, index|

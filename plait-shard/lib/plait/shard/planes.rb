@@ -10,18 +10,18 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # The data plane of a {Proxy}, and earlier planes whose last clients have not gone yet: how one follows another on the same
-    # sockets, so that new connections wait in their queue.
+    # The data plane of a {Proxy}, and earlier planes that still have clients. A plane follows another on the same listening
+    # sockets, in whose queue new connections wait.
     # @api private
     class Planes
-      # Seconds for clients to be answered, unless the caller gives another number.
+      # Seconds for pending answers to clients, where the caller gives none.
       DRAIN = 10
 
-      # @return [NativeShard::Plane] the present one
+      # @return [NativeShard::Plane] the current one
       attr_reader :plane
-      # @return [Settings] by which that was started, or will be
+      # @return [Settings] of the current plane
       attr_reader :settings
-      # @return [Totals] what they have counted
+      # @return [Totals] the figures of all planes
       attr_reader :totals
 
       # @param settings [Settings]
@@ -37,12 +37,12 @@ module Plait
         @changing = Monitor.new
       end
 
-      # @param settings [Settings] of one that is to follow
+      # @param settings [Settings] of a plane to come
       # @return [void]
-      # @raise [UsageError, UnsupportedError] it could not
+      # @raise [UsageError, UnsupportedError] they are no settings for it
       def check(settings) = settings.encryption.of_clients(@encrypts) && nil
 
-      # @param sockets [Array<Socket>] that listen; they may be closed behind it
+      # @param sockets [Array<Socket>] listening ones; the caller may close them afterwards
       # @return [void]
       def start(sockets)
         @retired = Retirement.new(@totals = Totals.new)
@@ -53,15 +53,15 @@ module Plait
       # @return [void]
       def stop
         @changing.synchronize do
-          stop_present # first: an interrupt in what follows comes behind it
+          stop_present # first: an interrupt in the rest comes after it
         ensure
           @retired.stop
           @launch&.close
         end
       end
 
-      # @param within [Numeric] seconds for clients that wait for an answer
-      # @param linger [Numeric] seconds before that, in which they are served as ever
+      # @param within [Numeric] seconds for pending answers
+      # @param linger [Numeric] seconds before that, in which clients are still served
       # @return [Boolean] whether no client was cut
       def drain(within, linger)
         Retirement.linger(@plane, linger) if linger.positive?
@@ -144,16 +144,16 @@ module Plait
         @launch.tap { |launch| @totals.open(launch) }
       end
 
-      # There are more nodes than the present one has room for: the next one has more.
+      # There are more nodes than the current plane has room for: the next one has more room.
       def outgrow
         @changing.synchronize { replace(@settings.dup, DRAIN) if running? }
       end
     end
 
-    # What all data planes of a proxy have counted: running planes, and ended ones. No total ever falls.
+    # The figures of all data planes of a proxy, running and ended ones. No total ever falls.
     # @api private
     class Totals
-      # Commands of planes that have ended, and that are remembered as slow.
+      # Slow commands of ended planes to keep.
       SLOW = 128
 
       def initialize
@@ -163,11 +163,11 @@ module Plait
         @slow = []
       end
 
-      # @param launch [Launch] that counts from now on
+      # @param launch [Launch] of a new plane
       # @return [void]
       def open(launch) = @lock.synchronize { @launches[launch.plane] = launch } && nil
 
-      # @param plane [NativeShard::Plane] that is about to be stopped
+      # @param plane [NativeShard::Plane] about to be stopped
       # @return [void]
       def close(plane)
         @lock.synchronize do
@@ -184,7 +184,7 @@ module Plait
       # @return [Hash{Symbol => Integer}] (see Proxy#figures)
       def figures = total(:figures)
 
-      # @return [Hash{String => Array}] by command: how often it came, seconds, answers by bucket of their time
+      # @return [Hash{String => Array}] by command: its number, seconds, answers by bucket of their time
       def commands = total(:commands)
 
       # @return [Hash{String => (Integer, Integer)}] by address: requests and failures

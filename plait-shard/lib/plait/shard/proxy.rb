@@ -14,25 +14,25 @@ require_relative "settings"
 
 module Plait
   module Shard
-    # A proxy before several Redis servers. What clients send is read, sent to the nodes and answered by native threads, which
-    # never hold Ruby's lock; this starts and stops them and tells their figures.
+    # A proxy in front of several Redis servers. Native threads read commands of clients, send them to the nodes and answer
+    # them; they never hold Ruby's lock. This class starts and stops these threads and has their figures.
     class Proxy
-      # Of the options that are not about the placement.
+      # Values of options except those of the placement.
       DEFAULTS = Settings::DEFAULTS
-      # Seconds for clients to be answered, where a proxy ends or its nodes change.
+      # Seconds for pending answers to clients, when a proxy ends or its nodes change.
       DRAIN = Planes::DRAIN
-      # A running proxy is not garbage, even without another reference.
+      # A running proxy stays alive without another reference.
       RUNNING = {}.compare_by_identity
       private_constant :RUNNING
 
       # @return [Integer] native threads
       attr_reader :threads
-      # @return [Integer, nil] on which it listens, once it was started
+      # @return [Integer, nil] the port on which it listens, after {#start}
       attr_reader :port
 
-      # Starts one, and stops it after the block.
+      # Starts a proxy, and stops it after the block.
       # @yieldparam proxy [Proxy]
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       # @raise (see #start)
       def self.open(...)
         proxy = new(...).start
@@ -43,48 +43,48 @@ module Plait
         end
       end
 
-      # @param listen [String] "HOST:PORT", or "tls://HOST:PORT" where clients speak TLS; port 0 is any free one, see {#port}
+      # @param listen [String] "HOST:PORT", or "tls://HOST:PORT" where clients speak TLS; port 0 is any free port, see {#port}
       # @param threads [Integer]
-      # @param metrics [String, nil] "HOST:PORT" where it tells its figures over HTTP; nil: nowhere
-      # @param inherited [Hash{Symbol => Array<Socket>}] sockets that listen already, for clients (:listen) and :metrics: of a
-      #   service manager, or of another proxy (see {#sockets}); there is a thread for each of the first, at least
+      # @param metrics [String, nil] "HOST:PORT" where it serves its figures over HTTP; nil: nowhere
+      # @param inherited [Hash{Symbol => Array<Socket>}] listening sockets for clients (:listen) and for figures (:metrics), of
+      #   a service manager or of another proxy (see {#sockets}); each of the first has a thread, at least
       # @param options [Hash] with one of nodes, cluster, and sentinels and masters
       # @option options [Array<String, Hash, Node>] :nodes see {Node.parse}
-      # @option options [Array<String>] :cluster "HOST:PORT" of some nodes of a Redis Cluster or Valkey Cluster; the others are
-      #   found, and so is where each slot goes
+      # @option options [Array<String>] :cluster "HOST:PORT" of some nodes of a Redis Cluster or Valkey Cluster, which know
+      #   the other nodes and the slots
       # @option options [Array<String>] :sentinels "HOST:PORT" of Sentinels
       # @option options [Array<String>] :masters names by which these know the nodes, in the order of the placement
       # @option options [String, nil] :sentinel_password
-      # @option options [Symbol] :reads where commands go that only read: `:master`, `:replicas` of it that are well, or `:any`
+      # @option options [Symbol] :reads where reading commands go: `:master`, its healthy `:replicas`, or `:any`
       # @option options [Symbol] :placement of {Placement::RULES}
-      # @option options [Symbol] :hash
-      # @option options [Symbol] :distribution
-      # @option options [String, Symbol, nil] :tag these three as for {Placement}
+      # @option options [Symbol] :hash see {Placement}
+      # @option options [Symbol] :distribution see {Placement}
+      # @option options [String, Symbol, nil] :tag see {Placement}
       # @option options [Numeric] :connect_timeout seconds for a connection to a node
-      # @option options [Numeric] :timeout seconds in which a node that was asked has to send something; 0: any time
-      # @option options [Numeric] :retry seconds until a node that can't be reached is tried again
-      # @option options [Numeric] :slow seconds from which on a command is remembered, see {#slow}; 0: none is
-      # @option options [Numeric] :hot seconds over which the keys that are asked for most are counted: {#hot_keys}; 0: never
-      # @option options [Integer] :client_bytes that a client may leave unread before it is cut
-      # @option options [Integer] :thread_bytes that all clients of a thread may have it keep: beyond that, the largest are cut
+      # @option options [Numeric] :timeout seconds in which an asked node has to send some bytes; 0: any time
+      # @option options [Numeric] :retry seconds until an unreachable node is tried again
+      # @option options [Numeric] :slow seconds from which on a command is remembered, see {#slow}; 0: never
+      # @option options [Numeric] :hot seconds over which the most used keys are counted: {#hot_keys}; 0: never
+      # @option options [Integer] :client_bytes unread bytes at which a client is cut
+      # @option options [Integer] :thread_bytes bytes that a thread keeps for all its clients; beyond that, it cuts the largest
       # @option options [Integer] :clients at once, for each thread
-      # @option options [String, nil] :password that clients have to give; nil: none
-      # @option options [String, nil] :node_user as whom the proxy speaks to nodes; nil: their default user
+      # @option options [String, nil] :password of clients; nil: none
+      # @option options [String, nil] :node_user the proxy's user at nodes; nil: their default user
       # @option options [String, nil] :node_password
-      # @option options [Boolean] :users whether names and passwords of clients are for the nodes to judge: ACL users
+      # @option options [Boolean] :users whether the nodes check names and passwords of clients: ACL users
       # @option options [Boolean] :config whether clients may change nodes by CONFIG SET, ACL SETUSER and ACL DELUSER
-      # @option options [Boolean] :keyless_scripts whether EVAL and FCALL that name no key are run, by one node; they are refused
-      #   otherwise, since it is not known whether that node has what they use
-      # @option options [String] :cert file (PEM) of the certificate to show to clients, with its chain; for tls://
-      # @option options [String] :key file of its key, where it isn't in the same
-      # @option options [String] :client_ca file of certificates: clients have to show one of theirs
+      # @option options [Boolean] :keyless_scripts whether one node runs EVAL and FCALL that name no key; otherwise they are
+      #   refused, since the keys that they use may be on other nodes
+      # @option options [String] :cert file (PEM) of the certificate for clients, with its chain; for tls://
+      # @option options [String] :key file of its key, unless :cert has it
+      # @option options [String] :client_ca file of authorities: clients need a certificate of one
       # @option options [Boolean] :node_tls whether nodes speak TLS
-      # @option options [String] :node_ca file of whom to trust there; the system's without it
-      # @option options [String] :node_cert file of what to show to nodes
+      # @option options [String] :node_ca file of authorities for nodes; without it those of the system
+      # @option options [String] :node_cert file of the certificate for nodes
       # @option options [String] :node_key
-      # @option options [String] :node_name for whom all their certificates have to be; each for its own host without it
-      # @option options [Symbol] :strategy `:strict`: commands and answers are forwarded when they are whole; `:lazy`: what is
-      #   larger than the chunk while it arrives; `:auto`: so from 64 KiB on, or from the chunk where that is larger
+      # @option options [String] :node_name the name in all their certificates; without it the host of each
+      # @option options [Symbol] :strategy `:strict`: commands and answers are forwarded when they are whole; `:lazy`: values
+      #   larger than the chunk are forwarded while they arrive; `:auto`: values from 64 KiB on, or from a larger chunk on
       # @option options [Integer] :chunk bytes, 1 KiB to 256 KiB
       # @raise [UsageError]
       # @raise [UnsupportedError] without the extension, or on another system than Linux
@@ -132,9 +132,9 @@ module Plait
         RUNNING.delete(self)
       end
 
-      # Listens no longer, lets waiting clients have their answers, closes the others, and stops.
+      # Stops listening, answers pending commands, closes the connections of clients, and stops.
       # @param within [Numeric] seconds; a client that waits longer is cut
-      # @param linger [Numeric] seconds before that, in which clients are served as ever, until all have gone by themselves
+      # @param linger [Numeric] seconds before that, in which clients are still served, until all have disconnected
       # @return [Boolean] whether no client was cut
       def drain(within: DRAIN, linger: 0)
         close_endpoint
@@ -143,14 +143,14 @@ module Plait
         @lease.close
       end
 
-      # Goes on with other nodes or options. Connected clients keep their connections, nodes and options where each key is
-      # at the same place as before; else they are closed, each when it waits for no answer, and connect again.
+      # Continues with other nodes or options. Clients keep their connections, nodes and options if each key stays at its place.
+      # Else each connection is closed when it has no pending answer, and the client connects again.
       # @param within [Numeric] seconds; a client that waits longer for an answer is cut
       # @param options [Hash] as for {#initialize}, but for listen, threads and metrics, which stay
       # @return [Boolean] whether connected clients could stay
       # @raise [UsageError] when it isn't running, or an option is wrong: nothing has changed then
       # @raise [ResolveError] likewise
-      # @raise [ConnectionError, RemoteError, TimeoutError] likewise, where no node of a cluster or no Sentinel can be asked
+      # @raise [ConnectionError, RemoteError, TimeoutError] likewise: no node of a cluster, or no Sentinel, answers
       def reload(within: DRAIN, **options)
         raise UsageError, "the proxy is not running: there is nothing to reload" unless running?
 
@@ -162,15 +162,15 @@ module Plait
         same
       end
 
-      # Goes on with other nodes, and moves the keys whose place changes. They are copied while clients read and write at the old
-      # places. Then clients are let go, as by {#reload}, and new connections wait; the last changes are copied; and they
-      # come in, to the new places. No key and no write that was acknowledged is lost, if all of them come through this proxy.
+      # Continues with other nodes, and moves the keys whose place changes. Keys are copied while clients use the old places. Then
+      # connections are closed, as by {#reload}, new ones wait, and the last changes are copied. After that clients use the new
+      # places. No key and no acknowledged write is lost, if all writes come through this proxy.
       # @param within [Numeric] seconds; a client that waits longer for an answer is cut
-      # @param resume [Boolean] whether another that was broken off may have left copies: they are renewed or deleted
+      # @param resume [Boolean] whether a broken reshard may have left copies: they are renewed or deleted
       # @param options [Hash] as for {#reload}
-      # @return [Integer] keys that were copied; one that has changed meanwhile counts each time
-      # @raise [UsageError] also where keys are at their new places already, and where a cluster or Sentinels have to be asked
-      # @raise [ConnectionError, RemoteError, TimeoutError] of a node: clients go on with the old places
+      # @return [Integer] copied keys; a key that changes meanwhile counts each time
+      # @raise [UsageError] also where keys are at their new places already, and with a cluster or Sentinels
+      # @raise [ConnectionError, RemoteError, TimeoutError] of a node: clients still use the old places
       def reshard(within: DRAIN, resume: false, **options)
         raise UsageError, "the proxy is not running: there is nothing to reshard" unless running?
 
@@ -182,35 +182,35 @@ module Plait
         @lease.quietly { move(lock, settings, within, resume) }
       end
 
-      # Takes up other options by itself, when the nodes have come to them: when another proxy has moved the keys.
-      # @param keeps [Boolean] whether nodes that know of no placement record that of this proxy: they refuse any other from
-      #   then on, until keys are moved
-      # @yieldreturn [Hash{Symbol => Object}] as for {#reload}: what its file says now. It is asked every two seconds
+      # Reloads by itself when another proxy has moved the keys to the places of these options.
+      # @param keeps [Boolean] whether nodes without a record of a placement record that of this proxy: they refuse any other
+      #   from then on, until keys are moved
+      # @yieldreturn [Hash{Symbol => Object}] the options of its file, as for {#reload}; called every two seconds
       # @return [void]
       def follow(keeps: false)
         @lease.follow(-> { Settings.new(**yield) }, keeps: keeps) { |settings| @planes.replace(settings, DRAIN) }
       end
 
-      # @return [String, nil] why nodes refuse this proxy: which proxy moved the keys, and when; nil: they don't, as far as known
+      # @return [String, nil] why nodes refuse this proxy: the proxy that moved the keys, and the time; nil: no node is known to
       def left_behind = @lease.left_behind
 
       # @return [Boolean]
       def running? = @planes.running?
 
-      # @return [Hash{Symbol => Array<Socket>}] copies of the listening sockets, for a proxy that takes over: a connection is not
-      #   refused while one listens. The caller closes them.
+      # @return [Hash{Symbol => Array<Socket>}] copies of the listening sockets, for a proxy that takes over: the kernel accepts
+      #   connections while one is open. The caller closes them.
       def sockets
         { listen: @planes.listeners, metrics: [@endpoint&.socket].compact }
       end
 
-      # @return [Placement] which node a key belongs to
-      # @raise [ConnectionError, RemoteError, TimeoutError] before {#start}, of a cluster or of Sentinels that can't be asked
+      # @return [Placement]
+      # @raise [ConnectionError, RemoteError, TimeoutError] before {#start}: no node of a cluster, or no Sentinel, answers
       def placement = @planes.topology.placement
 
       # @return [String] on which it listens
       def host = @door.host
 
-      # @return [Integer, nil] on which it tells its figures, while it runs
+      # @return [Integer, nil] the port at which it serves its figures, while it runs
       def metrics_port = @endpoint&.port
 
       # @return [Hash{Symbol => Integer}] clients (now), and since the start accepted, commands, errors (that the proxy itself has
@@ -219,13 +219,12 @@ module Plait
       def figures = @planes.figures
 
       # Asks each node whether it answers.
-      # @return [Array<Hash{Symbol => Object}>] of each its address, whether it is up, and its requests and failures since the
+      # @return [Array<Hash{Symbol => Object}>] for each node: address, up (whether it answers), requests and failures since the
       #   start; masters first
       # @raise [UsageError] before {#start}
       def nodes = @planes.nodes
 
-      # The last commands that took `slow:` seconds or longer, of each thread 128 at most. Commands that wait by themselves
-      # (BLPOP) are not among them.
+      # The last commands that took `slow:` seconds or longer, at most 128 for each thread, without those that wait (BLPOP).
       # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
       def slow
         @planes.totals.slow.sort_by(&:first).map do |at, seconds, command, client|
@@ -233,8 +232,7 @@ module Plait
         end
       end
 
-      # The keys that most commands were for, in the last `hot:` seconds that are over: by one command in 64, so that a key with
-      # few is not among them.
+      # The most used keys in the last full `hot:` seconds. One command in 64 counts, so a rarely used key is not among them.
       # @param most [Integer]
       # @return [Array<Hash{Symbol => Object}>] key (as it is shown: cut, and escaped), per_second (commands); the hottest first
       def hot_keys(most = 10)
@@ -272,7 +270,7 @@ module Plait
         lock.shut
       end
 
-      # Who comes in behind that is let in by the nodes.
+      # A connection after that is admitted by the nodes.
       def close_and_finish(lock, resharding, step)
         lock.close
         resharding.finish unless step == :decided
@@ -281,7 +279,7 @@ module Plait
         lock.release
       end
 
-      # Keys are moved by the cluster itself there, or by the operator.
+      # A cluster, or its operator, moves keys itself.
       def check_movable(settings)
         return unless [settings, @planes.settings].any? { |one| one.source.watched? }
 

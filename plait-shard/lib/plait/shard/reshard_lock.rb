@@ -5,34 +5,35 @@ require "socket"
 require_relative "fence"
 require_relative "lease"
 require_relative "node_connection"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
   module Shard
-    # The right of one reshard to move keys, written down on all of its nodes: moving, then closed (no proxy is let in), then
-    # settled. The first node that is settled for the new placement decides that it counts; where a reshard was broken off before
-    # that, the old one does. All of it is on the nodes, so that another proxy can go on after a kill.
+    # The right of one reshard to move keys, recorded on all of its nodes: moving, then closed (no proxy is admitted), then
+    # settled. The first node that is settled for the new placement decides that this placement counts. If a reshard ends before
+    # that, the old placement counts. All of it is on the nodes, so another proxy can continue after a kill.
     # @api private
     class ReshardLock
-      # Milliseconds for replicas of a node to take a record.
+      # Milliseconds for replicas of a node to receive a record.
       PATIENCE = 5000
-      # What a proxy's user has to be allowed on the nodes.
+      # Permissions that a proxy's user needs on the nodes.
       NEEDED = "CLIENT LIST, CLIENT KILL, CLIENT SETNAME, EVAL, SELECT and the key plait:shard"
-      # Of no connection.
-      NOBODY = (2**62).to_s
-      # What clients and operators read: what has happened, by whom, when, and what to do.
+      # An id that no connection has.
+      NO_CLIENT = (2**62).to_s
+      # Messages for clients and operators: the event, and the advice.
       TEXTS = {
         "moving" => ["keys are being moved by the proxy on", "wait for its end"],
         "closed" => ["keys are being moved by the proxy on", "wait; if it has died, go on with --reshard --resume"],
         "moved" => ["keys were moved by the proxy on", "a proxy that has the same nodes in its file is let in"],
         "kept" => ["keys were not moved by the proxy on", "a proxy that has the same nodes as before is let in"]
       }.freeze
-      private_constant :PATIENCE, :NEEDED, :NOBODY, :TEXTS
+      private_constant :PATIENCE, :NEEDED, :NO_CLIENT, :TEXTS
 
       # @param from [Settings]
       # @param to [Settings]
       # @param lease [Lease] of the proxy
-      # @param resume [Boolean] whether one that was broken off may be taken over
+      # @param resume [Boolean] whether it may take over a reshard that was broken off
       def initialize(from, to, lease, resume:)
         @from = from
         @to = to
@@ -46,10 +47,11 @@ module Plait
         @state = :none
       end
 
-      # Looks at the nodes, and takes them where that may be.
-      # @return [Symbol] :moving; :decided: another one has moved them, and only its last steps are missing; :settled: nothing is
-      # @raise [UsageError] another reshard is under way or was broken off, another proxy would not follow, or a node does not
-      #   allow what is needed
+      # Reads the records of the nodes, and takes the nodes over where the records allow it.
+      # @return [Symbol] :moving; :decided: another reshard has moved the keys, and only its last steps are missing; :settled:
+      #   nothing is missing
+      # @raise [UsageError] another reshard is under way or was broken off, another proxy would not follow, or a permission is
+      #   missing on a node
       # @raise [ConnectionError, RemoteError, TimeoutError] of a node
       def begin
         records = names.to_h { |name| [name, open_plainly(name) { |connection| look(connection, name) }] }
@@ -63,7 +65,7 @@ module Plait
         @state = step
       end
 
-      # From here on no proxy is let in.
+      # From here on no proxy is admitted.
       # @return [void]
       # @raise (see #begin)
       def close
@@ -73,20 +75,20 @@ module Plait
         names.each { |name| nodes_of(name).flat_map(&:replicas).uniq.each { |replica| await_replica(replica, name) } }
       end
 
-      # The new placement counts, once one node has this; a proxy writes the record later to a node that can't be reached now.
+      # The new placement counts as soon as one node has this record. A proxy writes it later to a node that is unreachable now.
       # @return [void]
       # @raise [ConnectionError, RemoteError, TimeoutError] no node took the record
       def settle
         return if @state == :decided
 
         @state = :settling
-        told, failures = try_each(masters(@from)) { |name| tell_moved(name) }
-        raise failures.first if told.empty?
+        settled, failures = try_each(masters(@from)) { |name| write_moved(name) }
+        raise failures.first if settled.empty?
 
-        try_each(names - masters(@from)) { |name| tell_moved(name) }
+        try_each(names - masters(@from)) { |name| write_moved(name) }
       end
 
-      # The old placement counts again, unless the new one may do already.
+      # The old placement counts again, unless the new one may count already.
       # @return [void]
       def release
         return unless @state == :moving
@@ -97,8 +99,8 @@ module Plait
 
       # @param node [Node]
       # @param access [NodeAccess]
-      # @return [NodeConnection] that ends when another reshard takes over; it is closed by the caller
-      # @raise [UsageError] one has done so already
+      # @return [NodeConnection] that ends when another reshard takes over; the caller closes it
+      # @raise [UsageError] another reshard has taken over
       # @raise (see NodeConnection#initialize)
       def connect(node, access)
         connection = NodeConnection.new(node, access)
@@ -116,7 +118,7 @@ module Plait
 
       private
 
-      # Nodes of the old placement first: a proxy that takes over asks all of them, and finds the decision there.
+      # Nodes of the old placement first: a proxy that takes over asks all of these, and finds the decision there.
       def names = [@from, @to].flat_map { |settings| masters(settings) }.uniq
 
       def masters(settings) = settings.topology.masters.map(&:to_s)
@@ -130,17 +132,17 @@ module Plait
       # ---- before ----
 
       def look(connection, name)
-        connection.pipeline([%w[CLIENT LIST], ["CLIENT", "KILL", "ID", NOBODY], ["CLIENT", "SETNAME", @name]])
+        connection.pipeline([%w[CLIENT LIST], ["CLIENT", "KILL", "ID", NO_CLIENT], ["CLIENT", "SETNAME", @name]])
         @others[name] = Lease.others(connection).except(@lease.id)
         Fence.read(connection)
       rescue RemoteError => e
-        raise UsageError, "the node #{name} does not let the proxy keep others from the old places (#{e.message}): a reshard " \
-                          "needs #{NEEDED}"
+        raise UsageError, "the node #{name} does not let the proxy keep other proxies from the old places (#{e.message}): a " \
+                          "reshard needs #{NEEDED}"
       end
 
       # ---- records ----
 
-      # Where one was broken off, no proxy is let in before all nodes are taken: it could still end what it was about.
+      # After a broken reshard no proxy is admitted before all nodes are taken over: that reshard could still settle.
       def take(records, step)
         @epoch = records.values.map(&:epoch).max + 1
         @stamps = records.transform_values(&:stamp)
@@ -179,7 +181,7 @@ module Plait
       end
 
       # Another proxy may have written the record already.
-      def tell_moved(name)
+      def write_moved(name)
         write(name, record(name, "moved"))
       rescue UsageError
         found = Fence.read(own(name))
@@ -198,21 +200,23 @@ module Plait
         end
       end
 
-      # One of them may become master.
+      # A replica may become master.
       def await_copies(name)
         connection = own(name)
         copies = connection.call("INFO", "replication")[/^connected_slaves:(\d+)/, 1].to_i
         return if copies.zero? || connection.call("WAIT", copies, PATIENCE) >= copies
 
-        raise TimeoutError, "replicas of the node #{name} don't follow it: they would let former proxies in"
+        raise TimeoutError, "replicas of the node #{name} don't follow it: they would admit former proxies"
       end
 
       # A proxy may read from it.
       def await_replica(replica, name)
         NodeConnection.open(replica, settings_of(name).access) do |connection|
-          ends = now + (PATIENCE / 1000.0)
+          ends = Deadline.now + (PATIENCE / 1000.0)
           until Fence.read(connection).stamp == @stamps[name]
-            raise TimeoutError, "the replica #{replica} does not follow its master: proxies would read what is old" if now > ends
+            if Deadline.now > ends
+              raise TimeoutError, "the replica #{replica} does not follow its master: proxies would read old values"
+            end
 
             sleep(0.01)
           end
@@ -220,7 +224,7 @@ module Plait
         end
       end
 
-      # @return [(Array<String>, Array<Error>)] the nodes that succeeded, and the errors of the others
+      # @return [(Array<String>, Array<Error>)] the nodes without an error, and the errors of the others
       def try_each(names)
         failures = []
         done = names.select do |name|
@@ -232,20 +236,18 @@ module Plait
         end
         [done, failures]
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # Whether a reshard may begin, by what its nodes know of reshards before it and of other proxies.
+    # Decides whether a reshard may begin, from the records of earlier reshards and of other proxies on its nodes.
     # @api private
     class Judgement
-      # @return [Integer] the epoch of the last reshard that is settled; 0: the nodes know of none
+      # @return [Integer] the epoch of the last settled reshard; 0: there is none
       attr_reader :base
 
       # @param from [Settings]
       # @param to [Settings]
       # @param records [Hash{String => Fence::Record}] of each node
-      # @param others [Hash{String => Hash}] of each node the other proxies that are alive
+      # @param others [Hash{String => Hash}] for each node, the other proxies that are alive
       def initialize(from, to, records, others)
         @from = from
         @to = to
@@ -257,7 +259,7 @@ module Plait
 
       # @param resume [Boolean] whether a reshard that was broken off may be taken over
       # @return [Symbol] (see ReshardLock#begin)
-      # @raise [UsageError] another reshard is under way or was broken off, or was about other places
+      # @raise [UsageError] another reshard is under way or was broken off, or had other places
       def step(resume:)
         return :moving unless @newest
 
@@ -282,7 +284,7 @@ module Plait
 
       private
 
-      # It has left this shard, or another one, and knows nothing of what is under way.
+      # The node has left this shard, or another one: its record says nothing about this reshard.
       def elsewhere?(name, record) = record.settled? && record.serves.empty? && Fence.token(@from, name).empty?
 
       def base_of(record)

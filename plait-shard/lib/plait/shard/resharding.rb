@@ -4,28 +4,27 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # Copies the keys whose place changes, while clients go on with the old places. A key is copied as a whole (DUMP and RESTORE,
-    # which checks it) with its time to live; one that changes behind that is copied again, by the nodes' own word about changes.
-    # When no client writes any longer, {#finish} copies the last ones, and both places have the same.
+    # Copies the keys whose place changes, while clients use the old places. A key is copied as a whole (DUMP and RESTORE, which
+    # checks it) with its time to live. A key that changes later is copied again: nodes announce changes. After the last write of
+    # a client, {#finish} copies the rest, and both places have the same values.
     # @api private
     class Resharding
       BATCH = 200
-      # Changes of a round so few that the rest can wait for the end; rounds at most, where writers are quicker than we are.
+      # Changes in a round that are few enough for {#finish}, and rounds at most, where clients write faster than keys are copied.
       FEW = 500
       ROUNDS = 30
-      # RDB's numbers of types. Nodes don't announce all changes of other types, such as streams (XACK …), which are
-      # copied again at the end.
-      TOLD = [*0..14, 16, 17, 18, 20].freeze
+      # RDB's numbers of types whose changes nodes announce. Other types, such as streams (XACK …), are copied again at the end.
+      ANNOUNCED = [*0..14, 16, 17, 18, 20].freeze
       # PTTL of a key without a time to live.
       FOREVER = -1
 
-      # @return [Integer] keys that were copied, a changed key counted each time
+      # @return [Integer] copied keys; a changed key counts each time
       attr_reader :copies
 
       # @param from [Settings]
       # @param to [Settings]
       # @param lock [ReshardLock] on the nodes
-      # @param resume [Boolean] whether copies of one that was broken off may be there
+      # @param resume [Boolean] whether copies of a broken reshard may be there
       def initialize(from, to, lock, resume: false)
         @from = from
         @to = to
@@ -39,9 +38,9 @@ module Plait
         @watches = []
       end
 
-      # Copies all, until few are left. Clients may write meanwhile.
+      # Copies keys until few are left. Clients may write meanwhile.
       # @return [void]
-      # @raise [UsageError] there are copies of one that was broken off, and resume: was not said
+      # @raise [UsageError] there are copies of a broken reshard, and resume: is false
       # @raise [ConnectionError, RemoteError, TimeoutError] nothing has changed for clients
       def prepare
         @from.placement.nodes.each { |node| connection(node.to_s).call("PING") }
@@ -54,19 +53,19 @@ module Plait
         ROUNDS.times { break if copy(take_changed) < FEW }
       end
 
-      # Copies the rest. Nobody writes.
+      # Copies the rest. No client writes.
       # @return [void]
       # @raise (see #prepare)
       def finish
         @watches.each(&:catch_up)
-        names(@to).each { |name| connection(name).call("PING") } # it would be no place to move to
+        names(@to).each { |name| connection(name).call("PING") } # a node that does not answer can't receive keys
         change(copies_there) if flushes != @flushed
         copy(take_changed | @untold.keys)
         @watches.each(&:catch_up) # keys that have just expired
         copy(take_changed)
       end
 
-      # Deletes what has another place now, from nodes that stay.
+      # Deletes keys that have another place now from nodes that stay.
       # @return [void]
       def clean
         (names(@from) & names(@to)).each do |name|
@@ -112,10 +111,10 @@ module Plait
         end
       end
 
-      # What has not arrived is to be copied again.
+      # A copy that has not arrived is made again.
       def verify = each_moving { |keys| change(missing(keys)) }
 
-      # Those of the old places that have another one.
+      # @yieldparam keys [Array<String>] at their old place, and with another new one
       def each_moving
         names(@from).each do |name|
           scan(name) do |keys|
@@ -131,11 +130,11 @@ module Plait
         found = copies_there
         return change(found) if @resume || found.empty?
 
-        raise UsageError, "#{found.size} keys, such as #{found.first.inspect}, are where they will be already: of a reshard " \
-                          "that was broken off (resume: true renews or deletes them), or not of this shard"
+        raise UsageError, "#{found.size} keys, such as #{found.first.inspect}, are at their new places already: from a reshard " \
+                          "that was broken off (resume: true renews or deletes them), or from another shard"
       end
 
-      # Copies at the new place come from a reshard that was broken off.
+      # Copies at the new place come from a broken reshard.
       def copies_there
         names(@to).flat_map do |name|
           found = []
@@ -161,7 +160,7 @@ module Plait
         end
       end
 
-      # How often all keys were deleted at once, which nodes don't tell key by key.
+      # How often all keys were deleted at once, which nodes don't announce by key.
       def flushes
         names(@from).map do |name|
           connection(name).call("INFO", "commandstats").scan(/^cmdstat_(?:flush|swapdb)\w*:calls=\d+/).sort
@@ -183,7 +182,7 @@ module Plait
         keys.size
       end
 
-      # @return [Array<(String, String, Integer)>] key, what DUMP says, milliseconds to live
+      # @return [Array<(String, String, Integer)>] key, answer of DUMP, milliseconds to live
       def read(name, keys)
         commands = keys.flat_map { |key| [["MULTI"], ["DUMP", key], ["PTTL", key], ["EXEC"]] }
         replies = connection(name).pipeline(commands).each_slice(4).map(&:last)
@@ -200,7 +199,7 @@ module Plait
       def command(key, dump, left)
         return ["DEL", key] unless dump
 
-        @untold[key] = true unless TOLD.include?(dump.getbyte(0))
+        @untold[key] = true unless ANNOUNCED.include?(dump.getbyte(0))
         ["RESTORE", key, left == FOREVER ? 0 : [left, 1].max, dump, "REPLACE"]
       end
 
@@ -216,7 +215,7 @@ module Plait
       end
     end
 
-    # Hears from a node which of its keys change, by its keyspace notifications, while it is open.
+    # Reads which keys of a node change, from its keyspace notifications, while it is open.
     # @api private
     class ChangeWatch
       SETTING = "notify-keyspace-events"
@@ -225,9 +224,9 @@ module Plait
       PATTERN = "__keyevent@0__:*"
 
       # @param node [Node]
-      # @param connect [#call] => NodeConnection, that ends when another reshard takes over: it sets what this would set back
+      # @param connect [#call] => NodeConnection, that ends when another reshard takes over: both would change the same setting
       # @yieldparam key [String] on a thread of its own
-      # @raise [ConnectError, RemoteError] it can't be had: CONFIG SET is refused, for instance
+      # @raise [ConnectError, RemoteError] for instance, the node refuses CONFIG SET
       def initialize(node, connect, &changed)
         @node = node
         @commands = connect.call
@@ -236,20 +235,22 @@ module Plait
         @events = connect.call
         @events.call("PSUBSCRIBE", PATTERN)
         @changed = changed
-        @heard = Queue.new
+        @other_messages = Queue.new
         @thread = Thread.new { listen }
         @thread.report_on_exception = false
       end
 
       # Returns when all earlier changes have been announced.
       # @return [void]
-      # @raise [ConnectionClosed] something may have been missed
+      # @raise [ConnectionClosed] announcements may be missing
       def catch_up
         @events.send_only("PING", "caught up")
-        sleep(0.001) while @heard.empty? && @thread.alive?
-        raise ConnectionClosed.new("the node #{@node} no longer tells of changes", endpoint: "tcp://#{@node}") if @heard.empty?
+        sleep(0.001) while @other_messages.empty? && @thread.alive?
+        if @other_messages.empty?
+          raise ConnectionClosed.new("the node #{@node} no longer announces changes", endpoint: "tcp://#{@node}")
+        end
 
-        @heard.pop
+        @other_messages.pop
       end
 
       # @return [void]
@@ -258,7 +259,7 @@ module Plait
         @thread.join
         @commands.call("CONFIG", "SET", SETTING, @before)
       rescue Error
-        nil # the node has gone, and its setting with it
+        nil # the node is gone, and its setting with it
       ensure
         [@events, @commands].each(&:close)
       end
@@ -268,10 +269,10 @@ module Plait
       def listen
         loop do
           kind, _, _, key = message = @events.read(nil)
-          kind == "pmessage" ? @changed.call(key) : @heard << message
+          kind == "pmessage" ? @changed.call(key) : @other_messages << message
         end
       rescue Error
-        nil # catch_up says so
+        nil # {#catch_up} raises an error
       end
     end
     private_constant :Resharding, :ChangeWatch

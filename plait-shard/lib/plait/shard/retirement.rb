@@ -1,46 +1,46 @@
 # frozen_string_literal: true
 
+require "plait/values/deadline"
+
 module Plait
   module Shard
-    # Data planes that listen no longer, until their last clients have gone.
+    # Data planes that no longer listen, until their last clients are gone.
     # @api private
     class Retirement
       PERIOD = 0.02
-      # Planes whose clients may stay as long as they want: each has threads of its own.
+      # Planes whose clients may stay without a limit; raising it keeps more threads alive.
       MOST = 3
 
-      # A plane, the launch that keeps it informed, and when its clients have to be gone.
+      # A plane, its launch, and the end of the time of its clients (monotonic seconds; nil: there is none).
       Former = Struct.new(:plane, :launch, :ends) do
-        def hurry(within) = self.ends = [ends, Retirement.now + within].compact.min
+        def hurry(within) = self.ends = [ends, Deadline.now + within].compact.min
 
-        def over? = !plane.running? || plane.figures[:clients].zero? || (ends && Retirement.now > ends)
+        def over? = !plane.running? || plane.figures[:clients].zero? || (ends && Deadline.now > ends)
       end
       private_constant :Former
 
-      # Ends a data plane when its clients are answered.
+      # Ends a data plane when no answer is pending.
       # @param plane [NativeShard::Plane]
       # @param within [Numeric] seconds
-      # @yield before it is stopped, and its figures are gone
+      # @yield before it is stopped, when its figures are still there
       # @return [Boolean] whether no client was cut
       def self.finish(plane, within)
         plane.drain(true)
-        ends = now + within
-        sleep(PERIOD) until plane.figures[:clients].zero? || !plane.running? || now > ends
+        ends = Deadline.now + within
+        sleep(PERIOD) until plane.figures[:clients].zero? || !plane.running? || Deadline.now > ends
         left = plane.figures[:clients]
         yield
         plane.stop
         left.zero?
       end
 
-      # Lets clients go by themselves, so long.
+      # Waits until clients have disconnected.
       # @return [void]
       def self.linger(plane, seconds)
         plane.drain(false)
-        ends = now + seconds
-        sleep(PERIOD) until plane.figures[:clients].zero? || now > ends
+        ends = Deadline.now + seconds
+        sleep(PERIOD) until plane.figures[:clients].zero? || Deadline.now > ends
       end
-
-      def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       # @param totals [Totals] of the planes
       def initialize(totals)
@@ -49,26 +49,26 @@ module Plait
         @lock = Mutex.new
       end
 
-      # Returns when the plane listens no longer.
-      # @param launch [Launch] that is closed behind it
+      # Returns when the plane no longer listens.
+      # @param launch [Launch] closed after the plane
       # @param within [Numeric, nil] seconds for its clients; nil: they may stay
-      # @param limit [Numeric] seconds for clients of the oldest plane, where there are too many
+      # @param limit [Numeric] seconds for clients of the oldest plane, where there are too many planes
       # @return [void]
       def add(launch, within, limit)
         launch.plane.drain(!within.nil?)
         @lock.synchronize do
-          @formers << Former.new(launch.plane, launch, within && (Retirement.now + within))
+          @formers << Former.new(launch.plane, launch, within && (Deadline.now + within))
           staying = @formers.reject(&:ends)
           hurry_each(staying.first(staying.size - MOST), limit) if staying.size > MOST
-          @thread = Thread.new { end_those_that_are_over } unless @thread&.alive?
+          @thread = Thread.new { end_planes } unless @thread&.alive?
         end
       end
 
-      # Lets none of them stay any longer than that.
+      # Limits the time of all their clients.
       # @return [void]
       def hurry(within) = @lock.synchronize { hurry_each(@formers, within) } && nil
 
-      # Ends them at once.
+      # Ends all planes at once.
       # @return [void]
       def stop
         formers, thread = @lock.synchronize { [@formers, @thread].tap { @formers = [] } }
@@ -85,15 +85,15 @@ module Plait
         end
       end
 
-      # One thread for all: it ends with the last of them.
-      def end_those_that_are_over
+      # On one thread for all planes, which ends with the last plane.
+      def end_planes
         while (over = take_over)
           over.each { |former| finish(former) }
           sleep(PERIOD)
         end
       end
 
-      # @return [Array<Former>, nil] nil: there are none any longer
+      # @return [Array<Former>, nil] nil: there are no more planes
       def take_over
         @lock.synchronize do
           over, @formers = @formers.partition(&:over?)

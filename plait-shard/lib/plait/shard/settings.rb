@@ -12,35 +12,91 @@ require "plait/values/system_reason"
 
 module Plait
   module Shard
-    # What a {Proxy} does, apart from where it listens: checked, and not changed any more. A reload makes a new one.
+    # The options of a {Proxy} except its listening addresses, checked and frozen; a reload makes a new object. A file of YAML
+    # has the options of a proxy:
+    #
+    #     nodes: [10.0.0.1:6379, 10.0.0.2:6379:2]
+    #     listen: 0.0.0.0:6380
+    #     placement: twemproxy
+    #     tag: "{}"
+    #
+    # Instead of such nodes, it names nodes with replicas, a cluster, or Sentinels:
+    #
+    #     nodes: [{master: 10.0.0.1:6379, replicas: [10.0.0.3:6379]}]
+    #     cluster: [10.0.0.1:6379, 10.0.0.2:6379]
+    #     sentinels: [10.0.0.1:26379]
+    #     masters: [first, second]
+    #     reads: replicas
     # @api private
     class Settings
-      # Of the options that are not about the placement.
+      # Options except those of the placement.
       DEFAULTS = {
         connect_timeout: 1.0, timeout: 10.0, retry: 0.5, slow: 0.1, hot: 10.0, client_bytes: 256 << 20, thread_bytes: 1 << 30,
         clients: 50_000, strategy: :auto, chunk: 64 << 10
       }.freeze
-      # From how many bytes on something is forwarded while it arrives; `:auto` has no use for small chunks, since each needs a
-      # connection of its own.
+      # Bytes from which on a value is forwarded while it arrives. `:auto` raises small chunks to 64 KiB: each forwarded value
+      # needs a connection of its own.
       STRATEGIES = { strict: ->(_chunk) { 0 }, lazy: ->(chunk) { chunk }, auto: ->(chunk) { [chunk, 64 << 10].max } }.freeze
-      # Of the chunk: what a head of a command and its key need, and what one thread reads at once.
+      # Bytes of a chunk: at least the head of a command with its key, at most one read of a thread.
       CHUNKS = (1024..(256 << 10))
       # Passwords and users.
       ACCESS = { password: nil, node_user: nil, node_password: nil }.freeze
-      # What clients may do beyond that.
+      # Further permissions of clients.
       SWITCHES = { users: false, config: false, keyless_scripts: false }.freeze
-      # Those about which nodes there are.
+      # Options that name nodes.
       BACK_ENDS = { nodes: nil, cluster: nil, sentinels: nil, masters: nil, sentinel_password: nil, reads: :master }.freeze
       READS = %i[master replicas any].freeze
-      # The most that the data plane has room for, and what it counts with.
+      # Bytes of a secret, and largest values, that fit the structs of the data plane.
       SECRET_BYTES = 511
       LARGEST = { client_bytes: (1 << 62) - 1, thread_bytes: (1 << 62) - 1, clients: (1 << 31) - 1 }.freeze
       LEAST = { clients: 1 }.freeze
       PLACEMENT = %i[hash distribution tag].freeze
       NAMES = [:placement, *PLACEMENT, *[DEFAULTS, ACCESS, SWITCHES, BACK_ENDS, Encryption::OPTIONS].flat_map(&:keys)].freeze
-      private_constant :READS, :STRATEGIES, :CHUNKS, :SWITCHES, :SECRET_BYTES, :LARGEST, :LEAST, :PLACEMENT
+      # Options with a Symbol as value.
+      SYMBOLS = %i[placement hash distribution strategy reads].freeze
+      # Tags that are rules instead of two delimiters.
+      TAGS = %w[last_brace first_brace].freeze
+      private_constant :READS, :STRATEGIES, :CHUNKS, :SWITCHES, :SECRET_BYTES, :LARGEST, :LEAST, :PLACEMENT, :SYMBOLS, :TAGS
 
-      # @return [Sources::Fixed, Sources::Cluster, Sources::Sentinels] finds the nodes
+      class << self
+        # @param path [String]
+        # @param also [Array<Symbol>] options in the file that are not of a {Proxy}
+        # @return [Hash{Symbol => Object}] for {Proxy#initialize}
+        # @raise [UsageError]
+        def read(path, also: [])
+          options = YAML.safe_load_file(path)
+          unless options.is_a?(Hash)
+            raise UsageError, "#{path}: must be options with values, such as nodes: [HOST:PORT, HOST:PORT]"
+          end
+
+          options = options.transform_keys { |name| name.to_s.to_sym }
+          check(path, options, [:listen, :threads, :metrics, *NAMES, *also])
+          options.to_h { |name, value| [name, value_of(name, value)] }
+        rescue SystemCallError => e
+          raise UsageError, "can't read #{path}: #{SystemReason.of(e)}"
+        rescue Psych::Exception => e
+          raise UsageError, "#{path} is not YAML: #{e.message}"
+        end
+
+        # @param name [Symbol] of an option
+        # @param value [Object] from a file or a command line
+        # @return [Object]
+        def value_of(name, value)
+          SYMBOLS.include?(name) || (name == :tag && TAGS.include?(value)) ? value.to_s.to_sym : value
+        end
+
+        private
+
+        def check(path, options, known)
+          odd = options.keys - known
+          raise UsageError, "#{path}: no option #{odd.first.inspect[1..]}; there are #{known.join(", ")}" if odd.any?
+
+          empty = options.key(nil)
+          raise UsageError, "#{path}: #{empty}: has no value" if empty
+        end
+      end
+
+      # @return [Sources::Fixed, Sources::Cluster, Sources::Sentinels]
       attr_reader :source
       # @return [Hash{Symbol => Object}]
       attr_reader :options
@@ -73,14 +129,14 @@ module Plait
                                     password: @options[:node_password])
       end
 
-      # @return [Topology] as it is now, or as it was when it was first asked for, if it may change
-      # @raise [ConnectionError, RemoteError, TimeoutError] of a cluster or of Sentinels: none can be asked
+      # @return [Topology] the first one that was read
+      # @raise [ConnectionError, RemoteError, TimeoutError] no node of a cluster, or no Sentinel, answers
       def topology = @topology ||= source.read
 
       # @return [Placement]
       def placement = topology.placement
 
-      # @return [Array<(String, String)>] of each node: its address, packed, and its name
+      # @return [Array<(String, String)>] for each node: its packed address, and its name
       # @raise [ResolveError]
       def addresses(topology = self.topology)
         topology.masters.map { |node| [access.address(node).to_sockaddr, node.to_s] }
@@ -114,7 +170,7 @@ module Plait
       def check_back_ends(rule)
         given = @options.slice(:nodes, :cluster, :sentinels).compact.keys
         raise UsageError, "give one of nodes:, cluster: and sentinels:, not #{given.join(" and ")}" if given.size > 1
-        raise UsageError, "which servers? Give nodes:, cluster: or sentinels:" if given.empty?
+        raise UsageError, "there are no servers: give nodes:, cluster: or sentinels:" if given.empty?
 
         check_names_and_rule(given.first, rule)
         return if READS.include?(@options[:reads])
@@ -156,7 +212,7 @@ module Plait
         end
       end
 
-      # A secret is not shown.
+      # The message does not show the secret.
       def check_access
         %i[password node_user node_password sentinel_password].each do |name|
           value = @options[name]
@@ -173,60 +229,6 @@ module Plait
           raise UsageError, "#{name}: is true or false, not #{@options[name].inspect}"
         end
       end
-    end
-
-    # The options of a {Proxy} in a file of YAML:
-    #
-    #     nodes: [10.0.0.1:6379, 10.0.0.2:6379:2]
-    #     listen: 0.0.0.0:6380
-    #     placement: twemproxy
-    #     tag: "{}"
-    #
-    # Servers may have replicas, or come from a cluster or from Sentinels:
-    #
-    #     nodes: [{master: 10.0.0.1:6379, replicas: [10.0.0.3:6379]}]
-    #     cluster: [10.0.0.1:6379, 10.0.0.2:6379]
-    #     sentinels: [10.0.0.1:26379]
-    #     masters: [first, second]
-    #     reads: replicas
-    module Configuration
-      # Their values are names.
-      NAMES = %i[placement hash distribution strategy reads].freeze
-      # Tags that are rules and not two delimiters.
-      TAGS = %w[last_brace first_brace].freeze
-      KNOWN = [:listen, :threads, :metrics, *Settings::NAMES].freeze
-      private_constant :NAMES, :KNOWN
-
-      # @param path [String]
-      # @param also [Array<Symbol>] options that are not of a {Proxy}, and may stand there as well
-      # @return [Hash{Symbol => Object}] for {Proxy#initialize}
-      # @raise [UsageError]
-      def self.read(path, also: [])
-        options = YAML.safe_load_file(path)
-        raise UsageError, "#{path}: must be options with values, such as nodes: [HOST:PORT, HOST:PORT]" unless options.is_a?(Hash)
-
-        options = options.transform_keys { |name| name.to_s.to_sym }
-        check(path, options, KNOWN + also)
-        options.to_h { |name, value| [name, value_of(name, value)] }
-      rescue SystemCallError => e
-        raise UsageError, "can't read #{path}: #{SystemReason.of(e)}"
-      rescue Psych::Exception => e
-        raise UsageError, "#{path} is not YAML: #{e.message}"
-      end
-
-      def self.check(path, options, known)
-        odd = options.keys - known
-        raise UsageError, "#{path}: no option #{odd.first.inspect[1..]}; there are #{known.join(", ")}" if odd.any?
-
-        empty = options.key(nil)
-        raise UsageError, "#{path}: #{empty}: has no value" if empty
-      end
-
-      def self.value_of(name, value)
-        names = NAMES.include?(name) || (name == :tag && TAGS.include?(value))
-        names ? value.to_s.to_sym : value
-      end
-      private_class_method :check, :value_of
     end
     private_constant :Settings
   end

@@ -6,15 +6,14 @@ require "plait/values/errors"
 
 module Plait
   module Shard
-    # Which node is what, at a time: the masters with the places of keys among them, the replicas of each, and others that are
-    # known to be there.
+    # The roles of nodes at one time: masters with the places of keys among them, replicas of each, and other known nodes.
     # @api private
     class Topology
       # @return [Placement] of the masters
       attr_reader :placement
       # @return [Array<Array<Node>>] for each master, in the order of the placement
       attr_reader :replicas
-      # @return [Array<Node>] that have no keys yet
+      # @return [Array<Node>] nodes without keys
       attr_reader :others
       # @return [Boolean] whether the owner of some places is unknown
       attr_reader :partial
@@ -51,7 +50,7 @@ module Plait
     # Where a {Topology} comes from.
     # @api private
     module Sources
-      # The nodes of the settings, which stay as they are.
+      # The nodes of the settings, which never change.
       class Fixed
         # @param nodes [Array<String, Hash, Node>]
         # @param rule [Hash] as for {Placement}
@@ -80,18 +79,18 @@ module Plait
       end
     end
 
-    # By what number the data plane knows each node: one that was given is never another node's, so that nothing that is under way
-    # can be mistaken. A topology in these numbers is what the data plane works by.
+    # The data plane's number of each node. A number is never given to another node, so a request under way stays unambiguous.
+    # The data plane has its topology in these numbers.
     # @api private
     class NodeNumbers
-      # For nodes that come later, where the topology may change.
+      # Places for later nodes, where the topology may change.
       LEAST_ROOM = 256
       MOST_ROOM = 1024
       ROOM_EACH = 4
-      # What is no node's.
-      NOBODY = 0xffffffff
+      # The number of no node.
+      NONE = 0xffffffff
 
-      # @return [Integer] nodes that there can be
+      # @return [Integer] nodes at most
       attr_reader :room
 
       # @return [Array<String>] the address of each number
@@ -99,7 +98,7 @@ module Plait
 
       # @param topology [Topology]
       # @param access [NodeAccess]
-      # @param grows [Boolean] whether others may come
+      # @param grows [Boolean] whether the topology may get more nodes
       # @yieldparam name [String] of a node
       # @yieldreturn [Array, nil] its fence
       # @raise [ResolveError]
@@ -119,7 +118,7 @@ module Plait
       end
 
       # @param topology [Topology] another one
-      # @return [Boolean] whether there was room for all
+      # @return [Boolean] whether there was room for all nodes
       # @raise [ResolveError]
       def add(nodes)
         added = @grows ? nodes.uniq(&:to_s).reject { |node| @labels.include?(node.to_s) } : nodes
@@ -131,7 +130,7 @@ module Plait
         true
       end
 
-      # @param topology [Topology] of nodes that were added
+      # @param topology [Topology] of added nodes
       # @return [Array] for the data plane's start or change: nodes, placement, plan
       def plan(topology)
         masters = topology.masters.each_index.map { |index| number(topology.masters[index], index) }
@@ -145,18 +144,18 @@ module Plait
 
       private
 
-      # Masters, the master of each node, which nodes are replicas, a number that is the same for the same masters only, more or
-      # less, and whether there are places without an owner.
+      # Masters, the master of each node, the replicas among the nodes, a checksum of the masters, and whether there are places
+      # without an owner.
       def numbers_of(topology, masters)
         replicas = masters.zip(topology.replicas).flat_map { |master, own| own.map { |node| [number(node), master] } }.to_h
         alone = [*masters, *topology.others.map { |node| number(node) }]
         owners = { **followed(topology, masters), **replicas, **alone.to_h { |node| [node, node] } }
         all = @labels.each_index
-        [masters.pack("L*"), all.map { |node| owners.fetch(node, NOBODY) }.pack("L*"),
+        [masters.pack("L*"), all.map { |node| owners.fetch(node, NONE) }.pack("L*"),
          all.map { |node| replicas.key?(node) ? 1 : 0 }.pack("C*"), generation(masters), topology.partial?]
       end
 
-      # Former masters, by the masters that have their names now, which take over what they refuse.
+      # Former masters, with the masters that have their names now: these get the requests that the former ones refuse.
       def followed(topology, masters)
         bearers = topology.masters.map(&:name).zip(masters).to_h
         @names.transform_values { |name| bearers[name] }.compact

@@ -11,7 +11,7 @@ require "plait/values/errors"
 module Plait
   module CLI
     class Shard < Command
-      # Runs a proxy until it is interrupted, and tells what goes on.
+      # Runs a proxy until it is interrupted, and prints its events and figures.
       class Run
         PERIOD = 1.0
         # Options that a file read again does not change.
@@ -65,9 +65,9 @@ module Plait
           @terminal.note("try: redis-cli -p #{proxy.port} set key value") if @settings.demo
         end
 
-        # Tells of nodes while the block runs, also where it is quiet. They are asked at first, when a connection to one has
-        # failed, and until they answer again.
-        # @return [Object] what the block returns
+        # Reports nodes that do not answer while the block runs, with --quiet too. Each node is asked at first, after a failed
+        # connection, and until it answers again.
+        # @return [Object] the block's value
         def watching_nodes(proxy)
           thread = Thread.new do
             silent = failures = nil
@@ -91,7 +91,7 @@ module Plait
           down
         end
 
-        # A line when something has happened; until SIGTERM, or SIGUSR2 and another process serves.
+        # Prints a line when figures have changed, until SIGTERM, or until another process serves after SIGUSR2.
         # @return [Symbol] the signal
         def watch(proxy, signals)
           before = proxy.figures
@@ -107,7 +107,7 @@ module Plait
           signal
         end
 
-        # Nodes refuse what is not at its place.
+        # Nodes refuse a proxy with another placement.
         def tell_of_places(proxy)
           before = @left_behind
           return if before == (@left_behind = proxy.left_behind)
@@ -121,7 +121,7 @@ module Plait
 
           sockets = proxy.sockets
           pid = Succession.start(sockets)
-          @terminal.note("process #{pid} has taken over; clients who are here have #{@settings.drain} s to leave")
+          @terminal.note("process #{pid} has taken over; connected clients have #{@settings.drain} s to leave")
           true
         rescue Error, SystemCallError => e
           @terminal.complain("not handed over: #{e.message}")
@@ -135,14 +135,14 @@ module Plait
           false
         end
 
-        # Nobody is refused meanwhile, so that there is time.
+        # The new process accepts connections meanwhile, so clients have time.
         def leave(proxy)
           proxy.drain(within: @settings.drain, linger: @settings.drain)
           say_goodbye(proxy.figures)
         end
 
-        # With the file as it is now. SIGTERM breaks it off.
-        # @return [Symbol, nil] the signal that came meanwhile
+        # Reads the file again. SIGTERM breaks it off.
+        # @return [Symbol, nil] a signal that came meanwhile
         def change(proxy, signals)
           changing = Thread.new { reload(proxy) }
           signal = nil
@@ -152,7 +152,7 @@ module Plait
           changing&.kill&.join
         end
 
-        # A file that is wrong changes nothing.
+        # A wrong file changes nothing.
         def reload(proxy)
           return @terminal.complain("SIGHUP: there is no --config to be read again") unless @settings.file?
 
@@ -163,16 +163,16 @@ module Plait
           @terminal.complain("not reloaded: #{e.message}")
         end
 
-        # Those that can change; of the others it is said that they don't.
+        # @return [Hash] the options that can change; a change of another one is reported
         def free(options)
           changed = FIXED.reject { |name| options[name] == @options[name] }
-          @terminal.complain("not changed before it is started anew: #{changed.join(", ")}") if changed.any?
+          @terminal.complain("not changed before a restart: #{changed.join(", ")}") if changed.any?
           options.except(*FIXED)
         end
 
         def exchange(proxy, options)
           stayed = proxy.reload(within: @settings.drain, **options)
-          stayed ? "clients stay" : "clients are asked to connect anew: keys have other places"
+          stayed ? "clients stay" : "clients have to connect again: keys have other places"
         end
 
         def reshard(proxy, options)
@@ -182,9 +182,9 @@ module Plait
 
         # A second signal ends it at once.
         def end_well(proxy)
-          @terminal.note("ending: clients get #{@settings.drain} s for what they wait for")
+          @terminal.note("ending: clients get #{@settings.drain} s for pending answers")
           cut = !proxy.drain(within: @settings.drain)
-          @terminal.note("some were cut") if cut
+          @terminal.note("some clients were cut") if cut
           say_goodbye(proxy.figures)
         end
 

@@ -8,11 +8,11 @@ require "plait/cli/command"
 module Plait
   module CLI
     class Shard < Command
-      # What the options say, checked.
+      # The checked options of the command line and of the file.
       class Settings
-        # Any of them says which servers.
+        # Options that name servers.
         BACK_ENDS = %w[nodes cluster sentinels].freeze
-        # Those of the command itself that may stand in the file.
+        # Options of the command itself that the file may have.
         OWN = %i[drain reshard].freeze
         DRAIN = 10.0
         private_constant :BACK_ENDS, :OWN, :DRAIN
@@ -41,7 +41,7 @@ module Plait
         # @return [Boolean] whether an earlier move may have been broken off
         def resume? = @options["resume"]
 
-        # @return [Boolean] whether there is something to be read again
+        # @return [Boolean] whether there is a file to read again
         def file? = !@options["config"].nil?
 
         # @return [Hash{Symbol => Object}] as {#proxy}, from the file as it is now
@@ -65,7 +65,7 @@ module Plait
         def read_file
           return {} unless file?
 
-          file = Plait::Shard::Configuration.read(@options["config"], also: OWN)
+          file = Plait::Shard.read(@options["config"], also: OWN)
           drain, reshard = file.values_at(*OWN)
           seconds = drain.nil? || (drain.is_a?(Numeric) && drain >= 0)
           raise UsageError, "drain: is seconds, at least 0, not #{drain.inspect}" unless seconds
@@ -82,7 +82,7 @@ module Plait
         def check_nodes
           return if BACK_ENDS.any? { |name| named?(name) }
 
-          raise UsageError, "say which servers: --nodes HOST:PORT,HOST:PORT, or try plait shard --demo"
+          raise UsageError, "name the servers: --nodes HOST:PORT,HOST:PORT, or try plait shard --demo"
         end
 
         def check_resharding
@@ -104,9 +104,7 @@ module Plait
 
         def names = given("placement", "hash", "distribution", "reads").transform_values { |text| text.tr("-", "_").to_sym }
 
-        def tag
-          given("tag").transform_values { |text| Plait::Shard::Configuration::TAGS.include?(text) ? text.to_sym : text }
-        end
+        def tag = given("tag").to_h { |name, text| [name, Plait::Shard.value_of(name, text)] }
 
         def numbers
           given("threads").transform_values { |text| Arguments.count("--threads", text) }

@@ -10,7 +10,7 @@ require "plait/cli/exit_status"
 module Plait
   module CLI
     class Shard < Command
-      # Asks a proxy that runs for its figures, at its --metrics.
+      # Asks a running proxy for its figures, at its --metrics.
       class Status
         SECONDS = 10
 
@@ -19,11 +19,11 @@ module Plait
         def initialize(options, terminal)
           @options = options
           @terminal = terminal
-          @address = options["metrics"] or raise UsageError, "say whom to ask: plait shard status --metrics HOST:PORT"
+          @address = options["metrics"] or raise UsageError, "name the proxy: plait shard status --metrics HOST:PORT"
         end
 
         # @return [Integer] an {ExitStatus}: a failure where a node does not answer
-        # @raise [ConnectError] there is none
+        # @raise [ConnectError] no proxy answers
         def call
           text = ask
           status = JSON.parse(text)
@@ -39,7 +39,7 @@ module Plait
             http.get("/status").body
           end
         rescue SystemCallError, SocketError, Timeout::Error, IOError => e
-          raise ConnectError.new("no proxy tells its figures at #{@address}: #{e.message}", endpoint: "http://#{@address}")
+          raise ConnectError.new("no proxy serves its figures at #{@address}: #{e.message}", endpoint: "http://#{@address}")
         end
 
         def lines(status)

@@ -9,9 +9,8 @@ require "plait/cli/command"
 module Plait
   module CLI
     class Shard < Command
-      # Takes over from a process that runs, or hands over to one: the sockets that listen go from one to the other, so that
-      # no connection is refused meanwhile. They are announced as by a service manager (sd_listen_fds(3)), which may open
-      # them, too.
+      # Takes over from a running process, or hands over to a new one. The listening sockets go from one process to the other, so
+      # no connection is refused. They are announced as by a service manager (sd_listen_fds(3)), which may open them, too.
       module Succession
         # Seconds for the new process to serve.
         PATIENCE = 60
@@ -23,8 +22,8 @@ module Plait
 
         module_function
 
-        # @param env [ENV, Hash] the variables that tell of them are removed
-        # @return [Hash{Symbol => Array<Socket>}] the sockets that were opened for us: :listen, :metrics
+        # @param env [ENV, Hash] the variables that announce the sockets are removed
+        # @return [Hash{Symbol => Array<Socket>}] inherited sockets: :listen, :metrics
         # @raise [ListenError]
         def take_over(env = ENV)
           names = env["LISTEN_FDNAMES"].to_s.split(":")
@@ -69,7 +68,7 @@ module Plait
                         descriptors.each_with_index.to_h { |io, i| [first + i, io.fileno] })
         end
 
-        # As the kernel has it: with the options of Ruby, too.
+        # The kernel's copy has the options of Ruby, too.
         def command = File.binread("/proc/self/cmdline").split("\0")
 
         def await(reader, pid)

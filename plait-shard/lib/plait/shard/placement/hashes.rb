@@ -20,7 +20,7 @@ module Plait
 
         def crc32(key) = Zlib.crc32(key) >> 16 & 0x7fff
 
-        # Without an end to its 32 bits: what is shifted out of the 16 stays, and counts in a modulo.
+        # With 32 bits: bits above the lower 16 stay, and count in a modulo.
         def crc16(key)
           key.each_byte.inject(0) do |crc, byte|
             step = 8.times.inject((crc >> 8 ^ byte) << 8 & 0xff00) do |value, _|

@@ -9,10 +9,10 @@ require "plait/values/errors"
 module Plait
   module Shard
     module Sources
-      # A Redis Cluster or Valkey Cluster: its nodes say which slots each has. They don't learn of a change at the same moment;
-      # the word of the highest epoch counts.
+      # A Redis Cluster or Valkey Cluster, whose nodes have lists of slots and their owners. Nodes learn of a change at different
+      # moments; the list with the highest epoch counts.
       class Cluster
-        # Who are asked.
+        # Nodes to ask.
         WITNESSES = 3
 
         # @param seeds [Array<String>] "HOST:PORT" of some of the nodes
@@ -32,9 +32,9 @@ module Plait
         def cluster? = true
 
         # @param former [Topology, nil] the last one
-        # @param doubted [Boolean] whether a node has said that it is out of date
+        # @param doubted [Boolean] whether a node has refused a request by it
         # @return [Topology] the former one, if nothing has changed
-        # @raise [ConnectionError, RemoteError, TimeoutError] no node can say
+        # @raise [ConnectionError, RemoteError, TimeoutError] no node answers
         def read(former = nil, doubted: false)
           found = newest(ask(former)).map { |view| view.topology(former) }
           return found.first unless former
@@ -51,7 +51,7 @@ module Plait
           views.select { |view| view.epoch == epoch }.sort_by { |view| -view.covered }
         end
 
-        # Those that answer, and no more than are needed.
+        # The views of the first nodes that answer.
         def ask(former)
           views = []
           refusal = nil
@@ -69,26 +69,26 @@ module Plait
         def candidates(former) = [*former&.nodes&.shuffle, *@seeds].uniq(&:to_s)
 
         def view_of(node)
-          told = NodeConnection.open(node, @access) { |connection| connection.pipeline([%w[CLUSTER SLOTS], %w[CLUSTER NODES]]) }
-          View.new(*told, node.host)
+          lists = NodeConnection.open(node, @access) { |connection| connection.pipeline([%w[CLUSTER SLOTS], %w[CLUSTER NODES]]) }
+          View.new(*lists, node.host)
         end
 
-        # What one node says of its cluster: CLUSTER SLOTS, for the slots by the addresses that clients are to use, and CLUSTER
-        # NODES, for the nodes that have no slots yet, to which the first ones may be on their way.
+        # One node's view of its cluster. CLUSTER SLOTS has the slots, with addresses for clients. CLUSTER NODES has nodes without
+        # slots, too, to which slots may be on their way.
         class View
           SLOTS = 16_384
-          # In a line of CLUSTER NODES: "id ip:port@port,hostname flags master ping pong epoch state slot …".
+          # A line of CLUSTER NODES: "id ip:port@port,hostname flags master ping pong epoch state slot …".
           Line = Struct.new(:id, :address, :flags, :master, :ping, :pong, :epoch, :state)
           # Flags of nodes that can't be asked.
           GONE = %w[fail fail? handshake noaddr slave].freeze
           private_constant :Line, :GONE
 
-          # @return [Integer] the highest that it has heard of
+          # @return [Integer] the highest epoch in its lists
           attr_reader :epoch
 
           # @param slots [Array] from, to, and nodes as [host, port, id, …], the master first
           # @param nodes [String]
-          # @param host [String] of the answering node, for nodes that it names without one
+          # @param host [String] of the answering node, for nodes that it lists without a host
           def initialize(slots, nodes, host)
             @slots = slots
             @lines = nodes.lines.map { |line| Line.new(*line.split.first(Line.members.size)) }
@@ -96,12 +96,12 @@ module Plait
             @epoch = @lines.map { |line| line.epoch.to_i }.max || 0
           end
 
-          # @return [Integer] slots whose owner it knows
+          # @return [Integer] slots with an owner
           def covered = @slots.sum { |from, to,| to - from + 1 }
 
           # @param former [Topology, nil] the former owners, for slots without one now
           # @return [Topology]
-          # @raise [ConnectError] no slot belongs to anybody
+          # @raise [ConnectError] no slot has an owner
           def topology(former)
             masters = @slots.map { |_, _, master| node_of(master) }.uniq(&:to_s).sort_by(&:to_s)
             raise ConnectError.new("the cluster has no slots yet", endpoint: "tcp://#{@host}") if masters.empty?
@@ -115,7 +115,7 @@ module Plait
 
           def node_of((host, port)) = Node.new(host.nil? || host.empty? || host == "?" ? @host : host, port)
 
-          # A slot without an owner stays where it was: the node itself answers with the error.
+          # A slot without an owner stays at its former node, which answers with the error.
           def owners(masters, former)
             numbers = masters.each_with_index.to_h { |node, index| [node.to_s, index] }
             owners = Array.new(SLOTS) { |slot| former ? numbers.fetch(former.placement.owner_of(slot).to_s, 0) : 0 }

@@ -11,7 +11,7 @@ module Plait
     module Sources
       # Masters by the names under which Sentinels know them; keys are placed by the names' order, or the names.
       class Sentinels
-        # What a replica must not be.
+        # Flags of replicas that can't be read from.
         GONE = %w[s_down o_down disconnected].freeze
 
         # @return [Array<Node>] the Sentinels
@@ -49,9 +49,9 @@ module Plait
           former&.same_as?(found) ? former : found
         end
 
-        # The first that can be asked.
+        # Connects to the first Sentinel that answers.
         # @yieldparam sentinel [NodeConnection]
-        # @raise [ConnectionError, RemoteError, TimeoutError] none can
+        # @raise [ConnectionError, RemoteError, TimeoutError] no Sentinel answers
         def with_sentinel(&block)
           refusal = nil
           @nodes.each do |node|
@@ -79,7 +79,7 @@ module Plait
           well.map { |fields| Node.new(fields["ip"], Integer(fields["port"], 10)) }.reject { |other| other.to_s == node.to_s }
         end
 
-        # A Sentinel may name one that is no longer a master, or not yet: a new master has to confirm it.
+        # A Sentinel may name a node that is not a master any more, or not yet: a new master has to confirm its role.
         def still(node, former)
           before = former&.masters&.find { |other| other.name == node.name }
           return node if before.nil? || before.to_s == node.to_s
