@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "test_helper"
+require_relative "support/house/sentences"
 require_relative "support/house/words"
 require "tmpdir"
 
@@ -14,6 +15,22 @@ class WordsTest < Minitest::Test
       advice = "`git diff` shows the new ones:\n#{uses.join("\n")}"
       assert_operator(uses.size, :<=, limit, advice)
     end
+  end
+
+  # Decisions and changelogs say what was, and stay as they are.
+  def test_no_sentence_of_a_page_is_too_long
+    pages = Dir.glob(%w[README.md CONTRIBUTING.md bench/README.md guides/*.md plait*/README.md], base: Support::ROOT)
+    long = pages.flat_map do |page|
+      Support::House::Sentences.new(File.read(File.join(Support::ROOT, page))).long.map { |sentence| "#{page}: #{sentence}" }
+    end
+    assert_empty(long, "more than #{Support::House::Sentences::MOST} words")
+  end
+
+  def test_which_sentences_are_long
+    long = "#{(["word"] * 21).join(" ")}."
+    assert_equal([long], Support::House::Sentences.new("Short. #{long} Short.\n\n    #{long}\n\n```\n#{long}\n```\n").long)
+    assert_equal([long], Support::House::Sentences.new("- #{long[0, 50]}\n  #{long[51..]}\n- Short.\n").long)
+    assert_empty(Support::House::Sentences.new("| one | two |\n| #{"word " * 15} | #{"word " * 15} |\n").long)
   end
 
   def test_a_noun_counts_as_a_part_of_a_name_and_in_the_plural
