@@ -27,9 +27,9 @@ class WordsTest < Minitest::Test
   end
 
   def test_which_sentences_are_long
-    long = "#{(["word"] * 21).join(" ")}."
+    long = "A #{(["word"] * 20).join(" ")}."
     assert_equal([long], Support::House::Sentences.new("Short. #{long} Short.\n\n    #{long}\n\n```\n#{long}\n```\n").long)
-    assert_equal([long], Support::House::Sentences.new("- #{long[0, 50]}\n  #{long[51..]}\n- Short.\n").long)
+    assert_equal([long], Support::House::Sentences.new("- #{long[0, 46]}\n  #{long[47..]}\n- Short.\n").long)
     assert_empty(Support::House::Sentences.new("| one | two |\n| #{"word " * 15} | #{"word " * 15} |\n").long)
   end
 
