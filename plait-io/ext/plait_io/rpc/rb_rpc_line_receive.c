@@ -369,6 +369,8 @@ static VALUE take_requests(VALUE argument) {
 
 /* An end is left to read_available, which finds it again. */
 VALUE plait_line_visit(struct line *line, VALUE *batch) {
+    if (line->generation != plait_generation()) return sym_closed; /* a method has forked: the bytes are the parent's */
+
     struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
     receive_small(line, &receive);
     if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
