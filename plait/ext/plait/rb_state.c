@@ -7,6 +7,7 @@
 #include <ruby/version.h>
 
 static ID id_keys, id_storage, id_variables, id_shared, id_execution_state, id_thread_variables, id_own, id_current;
+static ID id_guards, id_masked;
 /* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does. */
 static const bool storage = RUBY_API_VERSION_CODE >= 30200;
 
@@ -22,10 +23,15 @@ static int see_thread_variable(VALUE name, VALUE value, VALUE left) {
     return ST_STOP;
 }
 
+/* The names that a server's worker thread has are known: the text of a name costs a look-up. */
+static bool is_ours(ID name) {
+    return name == id_own || name == id_guards || name == id_masked || strncmp(rb_id2name(name), "@plait_", 7) == 0;
+}
+
 /* Ours stay. Thread variables are in a Hash, in one without an @. */
 static int see_instance_variable(ID name, VALUE value, st_data_t left) {
     if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, see_thread_variable, (VALUE)left);
-    else if (name != id_own && strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
+    else if (!is_ours(name)) *(bool *)left = true;
     return *(bool *)left ? ST_STOP : ST_CONTINUE;
 }
 
@@ -72,6 +78,8 @@ void plait_init_state(VALUE plait) {
     id_variables = rb_intern("@variables");
     id_execution_state = rb_intern("@execution_state");
     id_own = rb_intern("@plait_own");
+    id_guards = rb_intern("@plait_guards");
+    id_masked = rb_intern("@plait_masked");
     id_current = rb_intern("current");
     id_thread_variables = rb_intern("locals");
     rb_ext_ractor_safe(true);
