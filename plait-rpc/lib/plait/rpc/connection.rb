@@ -141,20 +141,7 @@ module Plait
         future
       end
 
-      # As {call}, of many: they leave together.
-      # @param lists [Array<Array>] the arguments of each
-      # @return [Array<Future>] fewer, if the connection ends meanwhile and some were sent
-      # @raise (see #call)
-      def call_many(method, lists, limit: nil)
-        futures = []
-        lists.map { |arguments| @codec.pack(arguments) }.each { |params| say(futures, method, params, limit) }
-        @line.send_off(limit) || raise(late_to_send(nil))
-        futures
-      rescue ConnectionClosed, RemoteProtocolError
-        futures.any?(&:lost?) ? futures : raise
-      end
-
-      # As {call_many}, for all results at once.
+      # As {call}, of many: they leave together, and their results are there at once.
       # @param lists [Array] the arguments of each, or its only argument
       # @return [Batch, NativeVolley]
       # @raise (see #call)
@@ -392,14 +379,18 @@ module Plait
         done.nil? ? @line.exchange(future, @codec.pack(arguments), limit) : done
       end
 
+      # Fewer calls, if the connection ends meanwhile and some were sent.
       def pure_batch(method, lists, limit)
-        Batch.new(call_many(method, lists.map { |list| list.is_a?(Array) ? list : [list] }, limit: limit))
-      end
-
-      def say(futures, method, params, limit)
-        future = Future.new(self, method, limit)
-        said = @line.call(future, params, limit, false)
-        said ? futures << future : raise(late_to_send(said))
+        futures = []
+        lists.map { |list| @codec.pack(list.is_a?(Array) ? list : [list]) }.each do |params|
+          future = Future.new(self, method, limit)
+          said = @line.call(future, params, limit, false)
+          said ? futures << future : raise(late_to_send(said))
+        end
+        @line.send_off(limit) || raise(late_to_send(nil))
+        Batch.new(futures)
+      rescue ConnectionClosed, RemoteProtocolError
+        futures.any?(&:lost?) ? Batch.new(futures) : raise
       end
 
       # (They may have missed the connection's end.)

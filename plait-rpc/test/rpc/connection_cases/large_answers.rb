@@ -12,7 +12,7 @@ module ConnectionCases
       random = Random.new(11)
       with_pair do |connection, talker|
         values = Array.new(60) { |number| answer_of(SIZES.sample(random: random), number) }
-        futures = connection.call_many(:any, values.map { [] })
+        futures = values.map { connection.call(:any, []) }
         bytes = futures.zip(values).shuffle(random: random).map { |future, value| [1, future.id, nil, value].to_msgpack }.join
         writer = Thread.new { in_pieces(bytes, random) { |piece| talker.socket.write(piece) } }
         values.zip(futures) { |value, future| assert_same_string(value, future.value) }
@@ -40,7 +40,7 @@ module ConnectionCases
       random = Random.new(12)
       ["x" * 5_001, "x" * 1_000_000, ["x" * 100_000, 1, "y" * 3_000], { "a" => "b" * 4_000, "c" => "d" * 2_000 }].each do |value|
         with_pair(limits: limits) do |connection, talker|
-          one, lost, two = connection.call_many(:any, [[], [], []])
+          one, lost, two = Array.new(3) { connection.call(:any, []) }
           bytes = [[1, one.id, nil, 1], [1, lost.id, nil, value], [1, two.id, nil, 2]].map(&:to_msgpack).join
           writer = Thread.new { in_pieces(bytes, random) { |piece| talker.socket.write(piece) } }
           assert_equal([1, 2], [one.value, two.value])
