@@ -14,18 +14,17 @@ module Plait
       ABOUT = <<~TEXT
         plait rpc call URL METHOD [ARG ...] calls a method and prints its result. An ARG that is JSON (a number, true,
         [1, 2], {"a": 1}, "quoted") is that value, any other one a string. A string is printed as it is, all else as JSON.
-        What stands behind -- is no option: plait rpc call URL add 1 -- -2.
+        Words behind -- are arguments, not options: plait rpc call URL add 1 -- -2.
 
         plait rpc serve FILE.rb runs a file and serves the public methods that the class of its last value defines. It
-        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) lets what has begun come to its end, a second
-        one does not.
+        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) lets running methods finish, a second one
+        does not.
 
         plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, by threads that share one client,
-        and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, where nothing else is said).
+        and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, unless METHOD is given).
 
-        URLs are tcp://host:port, unix:///path and tls://host:port. PLAIT_RPC_SECRET is the secret that a server asks for,
-        or that this one demands. The exit status is 1 when the server answers with an error or too late, 69 when there is
-        no connection.
+        URLs are tcp://host:port, unix:///path and tls://host:port. PLAIT_RPC_SECRET is the secret that clients show to the
+        server. The exit status is 1 when the server answers with an error or too late, 69 when there is no connection.
       TEXT
       ARGUMENTS = (1..1_000)
       WORDS = %w[call serve bench].freeze
@@ -35,16 +34,16 @@ module Plait
         timeout: { banner: "SECONDS", desc: "call, bench: for the answer (default: 30)" },
         notify: { type: :boolean, desc: "call: send a notification, to which there is no answer" },
         cacert: { banner: "FILE",
-                  desc: "whose certificates the other side of tls:// is trusted by; serve: clients have to have one" },
-        listen: { banner: "URL[,…]", desc: "serve: where (default: tcp://127.0.0.1:18800); port 0 is any that is free" },
+                  desc: "certificates that the peer of tls:// is checked against; serve: clients need one, too" },
+        listen: { banner: "URL[,…]", desc: "serve: addresses (default: tcp://127.0.0.1:18800); port 0 is any free one" },
         on: { banner: "MECHANISM",
-              desc: "serve, bench: what runs the methods: threads, fibers, hybrid or processes (default: threads)" },
-        limit: { banner: "N", desc: "serve: methods run at once" },
+              desc: "serve, bench: threads, fibers, hybrid or processes run the methods (default: threads)" },
+        limit: { banner: "N", desc: "serve: methods that run at once" },
         workers: { banner: "N", desc: "serve: processes, with --on processes (default: as many as processors)" },
-        errors: { banner: "FORMAT", desc: "serve: string, pair or named, as the peers expect errors (default: string)" },
-        cert: { banner: "FILE", desc: "the own certificate for tls://, with those above it; call, bench: if it is asked for" },
+        errors: { banner: "FORMAT", desc: "serve: string, pair or named, the form of errors (default: string)" },
+        cert: { banner: "FILE", desc: "the certificate for tls://, with its chain; call, bench: if the server asks for one" },
         key: { banner: "FILE", desc: "its key" },
-        threads: { banner: "N", desc: "bench: that share one client (default: 16)" },
+        threads: { banner: "N", desc: "bench: threads that share one client (default: 16)" },
         seconds: { banner: "SECONDS", desc: "bench: for each row (default: 2)" },
         quiet: { type: :boolean, desc: "no notices; results and errors only" }
       }.freeze
@@ -54,7 +53,7 @@ module Plait
         "plait rpc serve calculator.rb --on fibers" => "a file that ends in Calculator.new",
         "plait rpc bench" => "calls a second, on this machine"
       }.freeze
-      # Which word each option belongs to.
+      # The words of each option.
       PARTICULAR = { "json" => %w[call bench], "timeout" => %w[call bench], "notify" => %w[call], "listen" => %w[serve],
                      "on" => %w[serve bench], "limit" => %w[serve], "workers" => %w[serve], "errors" => %w[serve],
                      "threads" => %w[bench], "seconds" => %w[bench] }.freeze

@@ -18,12 +18,12 @@ module Plait
       class Bench
         include Connecting
 
-        # Calls of one method, as many as come to their end in a while.
+        # Calls of one method, for some seconds.
         class Load
-          # Seconds until it is measured.
+          # Seconds before the measurement.
           WARM_UP = 0.1
 
-          # What was found: how many calls, how many in a second, and the seconds that each took.
+          # Calls, calls a second, and seconds of each.
           Found = Struct.new(:calls, :rate, :latencies)
 
           # @param arguments [Array]
@@ -53,7 +53,7 @@ module Plait
             Found.new(times.size, times.size / (Deadline.now - began), Plait::Lab::Statistics.new(times))
           end
 
-          # What it raises is raised by who waits for it.
+          # (`value` raises its exception.)
           def quiet(thread) = thread.tap { thread.report_on_exception = false }
 
           def one_by_one(deadline)

@@ -15,14 +15,13 @@ module Plait
       module Connecting
         # Seconds.
         TIMEOUT = 30
-        # Where the secret is: on the command line everybody on the machine could read it.
+        # Not an option: any user of the machine can read a command line.
         SECRET = "PLAIT_RPC_SECRET"
 
         private
 
-        # @param url [String, Io::Endpoint]
         # @yieldparam client [RPC::Client] that waits for no server that is gone
-        # @return [Object] what the block returns
+        # @return [Object] the block's value
         def with_client(url, &block)
           RPC::Client.open(url, timeout: timeout, reconnect: 0, secret: ENV.fetch(SECRET, nil), tls: tls, &block)
         rescue CertificateError => e
@@ -41,16 +40,15 @@ module Plait
       # Words of the command line as values, and values as words.
       module Values
         class << self
-          # @return [Object] what it is as JSON; itself, where it is none
+          # @return [Object] its value as JSON, or the word itself
           def parse(word)
             JSON.parse(word)
           rescue JSON::ParserError
             word
           end
 
-          # @param value [Object] a result
           # @param json [Boolean] strings too
-          # @return [String] a line; bytes that are no text as they are
+          # @return [String] a line; binary data unchanged
           def print(value, json: false)
             text = value.is_a?(String) && !json ? value : JSON.generate(plain(value))
             text.end_with?("\n") || !text.valid_encoding? || text.encoding == Encoding::BINARY ? text : "#{text}\n"
@@ -58,7 +56,7 @@ module Plait
 
           private
 
-          # Bytes that are no text are {"base64": …}, what is of an unknown extension type has that besides.
+          # Binary data is {"base64": …}; a value of an unknown extension type has its type, too.
           def plain(value)
             case value
             when Hash then value.to_h { |key, one| [plain(key), plain(one)] }

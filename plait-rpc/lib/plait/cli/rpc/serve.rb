@@ -38,7 +38,7 @@ module Plait
 
         private
 
-        # @return [Object] the last value of the file, which is run as Ruby runs a program
+        # @return [Object] the last value of the file
         def handler(path)
           value = evaluate(File.read(path, encoding: Encoding::UTF_8), path)
           return value unless value.nil?
@@ -94,7 +94,7 @@ module Plait
           thread.report_on_exception = false # it is raised here
           thread.join
         rescue Interrupt
-          @terminal.note("plait: ending; a second Ctrl-C does not wait for what has begun")
+          @terminal.note("plait: ending; a second Ctrl-C does not wait for running methods")
           server.stop
           thread.join
         end
