@@ -17,7 +17,7 @@ module Plait
           @lock = Lock.new
           @blocks = {}.compare_by_identity
           @due = []
-          thread("reads for those who follow answers") { read } if reads
+          thread("reads for followed answers") { read } if reads
         end
 
         def add(future, &block)

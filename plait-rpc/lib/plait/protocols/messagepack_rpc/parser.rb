@@ -80,8 +80,8 @@ module Plait
         def next_event
           raise Rules.error(*@broken, @limits) if @broken
 
-          start if @told
-          whole? ? tell : more
+          start if @reported
+          whole? ? report : more
         rescue Broken => e
           @broken = [e.rule, e.at]
           raise Rules.error(*@broken, @limits)
@@ -99,10 +99,10 @@ module Plait
         end
 
         # @return [Integer] bytes of the message, so far
-        def bytesize = @removed + (@told ? @at : @buffer.bytesize)
+        def bytesize = @removed + (@reported ? @at : @buffer.bytesize)
 
         # @return [Boolean] whether no byte of a message is here
-        def idle? = @told ? @at == @buffer.bytesize : @buffer.empty? && @removed.zero?
+        def idle? = @reported ? @at == @buffer.bytesize : @buffer.empty? && @removed.zero?
 
         private
 
@@ -113,12 +113,12 @@ module Plait
           @size = nil # of the envelope
           @levels = [1] # values that each open container misses
           @kind = @id = @method_name = @params = @error = @result = @broken = nil
-          @told = @discarding = false
+          @reported = @discarding = false
           self
         end
 
-        def tell
-          @told = true
+        def report
+          @reported = true
           @discarding ? :discarded : @kind
         end
 

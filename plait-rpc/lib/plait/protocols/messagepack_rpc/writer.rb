@@ -72,13 +72,14 @@ module Plait
           raise Rules.refusal(:method, method) unless name.is_a?(String)
 
           check(params)
-          first = pieces(params).find { |piece| !piece.empty? }.getbyte(0)
-          raise Rules.refusal(:params, params) unless first.between?(0x90, 0x9f) || first.between?(0xdc, 0xdd)
+          raise Rules.refusal(:params, params) unless array?(pieces(params).find { |piece| !piece.empty? }.getbyte(0))
 
           @packer.write_array_header(numbers.size + 2)
           [*numbers, name.dup.force_encoding(Encoding::UTF_8)].each { |value| @packer.write(value) }
           append(@packer.full_pack, *pieces(params))
         end
+
+        def array?(first) = first.between?(0x90, 0x9f) || first.between?(0xdc, 0xdd)
 
         def answer(id, pieces, *values)
           check_id(id, ANY)

@@ -229,13 +229,13 @@ module Plait
           @gone = nil if connection
           @failure = failure if failure.nil? || failure.is_a?(ConnectionFailure)
           now = Deadline.now
-          @rest_until = now + [now - @begun, LONGEST_PAUSE].min if @failure
+          @rest_until = now + [now - @began, LONGEST_PAUSE].min if @failure
         end
 
         def connect_patiently(limit, &take)
           pause = FIRST_PAUSE
           begin
-            @begun = Deadline.now
+            @began = Deadline.now
             yield @connect.call(limit && Deadline.new(limit), &take)
           rescue ConnectError
             @gone ||= Deadline.now

@@ -33,19 +33,19 @@ module Plait
           @limit = limit
           @each = each
           @queue = []
-          @begun = []
+          @started = []
           @waiting = 0
           @promised = 0
         end
 
         # @return [Integer]
-        def size = @begun.empty? ? @waiting : @begun.sum(@waiting, &:size)
+        def size = @started.empty? ? @waiting : @started.sum(@waiting, &:size)
 
         # @return [Boolean] whether all requests are taken
         def empty? = !size.positive?
 
         # @return [Boolean] whether no request waits behind another one
-        def idle? = @queue.empty? && begun.nil?
+        def idle? = @queue.empty? && started.nil?
 
         # @return [Boolean] whether another request of this peer may be taken
         def room?(peer) = places(peer).positive?
@@ -102,7 +102,7 @@ module Plait
         # of peers that don't read their answers are held back.
         # @return [Incoming, NativeBatch, nil]
         def shift
-          while (work = begun || @queue.shift)
+          while (work = started || @queue.shift)
             take_out(work)
             hold?(work) || behind_held?(work) ? hold(work) : (begin_with(work) and return work)
           end
@@ -119,7 +119,7 @@ module Plait
 
         # It runs already, and other workers may take the rest.
         # @param batch [NativeBatch]
-        # @return [NativeBatch, nil] nil: it was not begun, and has to wait for its turn
+        # @return [NativeBatch, nil] nil: it did not start, and has to wait for its turn
         def take_up(batch) = begin_with(batch)
 
         # The work is run, or its worker does no more of it: the peer's next notifications have their turn.
@@ -136,9 +136,9 @@ module Plait
         # The peer of a batch that runs may not read its answers.
         # @param batch [NativeBatch]
         def hold_back(batch)
-          return unless begun.equal?(batch) && hold?(batch)
+          return unless started.equal?(batch) && hold?(batch)
 
-          @begun.shift
+          @started.shift
           hold(batch)
         end
 
@@ -190,20 +190,20 @@ module Plait
         end
 
         # @return [NativeBatch, nil] with requests that are not taken
-        def begun
-          @begun.shift until @begun.empty? || @begun.first.size.positive?
-          @begun.first
+        def started
+          @started.shift until @started.empty? || @started.first.size.positive?
+          @started.first
         end
 
         def take_out(work)
-          @begun.first.equal?(work) ? @begun.shift : @waiting -= count(work)
+          @started.first.equal?(work) ? @started.shift : @waiting -= count(work)
         end
 
         # @return [Incoming, NativeBatch, nil] nil: it waits for its turn
         def begin_with(work)
           return take_turn(work, work.connection.session) if news?(work)
 
-          @begun.unshift(work) if work.is_a?(NativeBatch)
+          @started.unshift(work) if work.is_a?(NativeBatch)
           work
         end
 
