@@ -19,10 +19,6 @@ module Plait
       # @return [Array<Array>] as Method#parameters
       attr_reader :parameters
 
-      # @param name [String, Symbol]
-      # @param object [Object]
-      # @param method [Symbol]
-      # @param parameters [Array<Array>]
       def initialize(name, object, method, parameters)
         @name = name.to_s.dup.freeze
         @object = object
@@ -51,7 +47,6 @@ module Plait
       # @param arguments [Array] that are not refused
       # @param _incoming [Incoming, nil] their request
       # @yieldparam value [Object] an answer, before the method is over
-      # @return [Object]
       def call(arguments, _incoming = nil, &block)
         return @object.__send__(@method, *arguments, &block) unless keywords?(arguments)
 
@@ -128,11 +123,8 @@ module Plait
                        :NAME, :NAMES, :FIND
 
       class << self
-        # @param handler [Object, Module, Hash{String, Symbol => #call}]
         # @param methods [Array<String, Symbol>, Hash{String, Symbol => String, Symbol}, nil] the names that can be called;
         #   a Hash gives them other names outside: outer => inner
-        # @return [Hash{String => Callable}]
-        # @raise [UsageError]
         def of(handler, methods: nil)
           exposed = Hash === handler ? blocks(handler) : methods_of(handler, names(handler, methods)) # rubocop:disable Style/CaseEquality -- a BasicObject too
           raise UsageError, "nothing can be called of #{describe(handler)}: list it in methods:" if exposed.empty?
@@ -140,7 +132,6 @@ module Plait
           exposed.freeze
         end
 
-        # @param handler [Object, Module]
         # @return [Array<Symbol>] the methods without a list
         def own(handler)
           lineage = lineage(handler)
@@ -162,7 +153,6 @@ module Plait
 
         def parameters_of(block) = block.respond_to?(:parameters) ? block.parameters : block.method(:call).parameters
 
-        # @return [Hash{String => Symbol}]
         def names(handler, methods)
           return own(handler).to_h { |name| [name.name, name] } unless methods
           return methods.to_h { |outer, inner| [outer.to_s, inner.to_sym] } if methods.is_a?(Hash)

@@ -10,7 +10,6 @@ module Plait
       # Calls blocks when futures are settled. One thread calls them, one after another, and settles futures whose time is over;
       # without a server, another thread reads until the connection is over.
       class Followers
-        # @param line [NativeLine, PureLine]
         # @param reads [Boolean] whether a thread has to read
         def initialize(line, reads:)
           @line = line

@@ -11,11 +11,9 @@ module Plait
     class Lock
       # A thread or fiber that sleeps until it is called or its time is up.
       class Sleeper
-        # @return [Boolean]
         def called? = @called || false
 
         # Under the lock: no call from here on is lost.
-        # @return [self]
         def lie_down
           @called = false
           @scheduler = Lock.scheduler

@@ -46,7 +46,6 @@ module Plait
         @touched = Deadline.now
       end
 
-      # @return [BasicSocket, Io::TLS::Socket]
       def io = @wire.io
 
       # @return [Boolean] whether calls can be made
@@ -178,7 +177,6 @@ module Plait
       def idle? = pending.zero? && !@unsent && @parser.idle?
 
       # Ends it: calls without an answer fail at once. In a fork only the descriptor is closed.
-      # @param reason [Exception, String]
       def finish(reason)
         return exclusively { end_all(reason) } unless foreign?
 

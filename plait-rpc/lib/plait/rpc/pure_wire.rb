@@ -25,7 +25,6 @@ module Plait
       CLOSED = [IOError, *(Java::JavaLang::NullPointerException if RUBY_ENGINE == "jruby")].freeze
       private_constant :MODES, :CLOSED
 
-      # @return [BasicSocket, Io::TLS::Socket]
       attr_reader :io
       # @return [StandardError, nil] what broke the connection
       attr_reader :failure
@@ -107,7 +106,6 @@ module Plait
         quietly { foreign? ? @io.to_io.close : @io.close }
       end
 
-      # @return [String]
       def inspect = "#<#{self.class} #{unsent} bytes unsent>"
 
       private

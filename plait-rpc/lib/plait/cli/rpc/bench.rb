@@ -26,7 +26,6 @@ module Plait
           # Calls, calls a second, and seconds of each.
           Found = Struct.new(:calls, :rate, :latencies)
 
-          # @param arguments [Array]
           def initialize(client, method, arguments, seconds)
             @client = client
             @method = method
@@ -35,13 +34,11 @@ module Plait
           end
 
           # @param count [Integer] threads that call, each one after another
-          # @return [Found]
           def by_threads(count)
             measured { |deadline| Array.new(count) { Thread.new { one_by_one(deadline) } }.flat_map { |one| quiet(one).value } }
           end
 
           # @param count [Integer] calls under way
-          # @return [Found]
           def in_flight(count) = measured { |deadline| many(count, deadline) }
 
           private
@@ -101,7 +98,6 @@ module Plait
         end
 
         # @return [Integer] an {ExitStatus}
-        # @raise [UsageError, RemoteError, ConnectionError, TimeoutError]
         def call
           @terminal.reserve_output if options["json"]
           @url ? measure(@url, @method || "rpc.ping", @arguments.map { |word| Values.parse(word) }) : measure_own

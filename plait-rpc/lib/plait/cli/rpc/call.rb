@@ -88,7 +88,6 @@ module Plait
         end
 
         # @return [Integer] an {ExitStatus}
-        # @raise [UsageError, RemoteError, ConnectionError, TimeoutError]
         def call
           raise UsageError, "plait rpc call needs a URL and a method, as in #{Rpc::EXAMPLES.keys.first}" unless @method
 

@@ -26,7 +26,6 @@ module Plait
 
         # Serves until it is interrupted.
         # @return [Integer] an {ExitStatus}
-        # @raise [UsageError, ListenError]
         def call
           raise UsageError, "plait rpc serve takes one FILE.rb" unless @words.size == 1
 

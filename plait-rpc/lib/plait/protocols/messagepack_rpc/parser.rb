@@ -44,7 +44,6 @@ module Plait
         # @return [String, nil] packed; the error is nil where the peer has sent nil
         attr_reader :params, :error, :result
 
-        # @param limits [Limits]
         # @param large [Object] for the parser in C
         def initialize(limits: Limits.new, large: nil) # rubocop:disable Lint/UnusedMethodArgument
           @limits = limits
@@ -60,8 +59,6 @@ module Plait
           start
         end
 
-        # @param bytes [String]
-        # @return [self]
         # @raise [LocalProtocolError] after finish
         def feed(bytes)
           raise TypeError, "bytes are a String, not #{bytes.class}" unless bytes.is_a?(String)
@@ -72,7 +69,6 @@ module Plait
         end
 
         # The input is at its end.
-        # @return [self]
         def finish = tap { @finished = true }
 
         # @return [Symbol, nil] the next event; nil: more bytes are needed

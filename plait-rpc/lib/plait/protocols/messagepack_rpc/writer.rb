@@ -24,38 +24,27 @@ module Plait
         end
 
         # Forgets what is pending.
-        #
-        # @return [self]
         def clear
           @parts = []
           @tail = "".b
           self
         end
 
-        # @return [self]
-        # @raise [LocalProtocolError]
         def request(id, method, params)
           check_id(id, OURS)
           call([REQUEST, id], method, params)
         end
 
-        # @return [self]
-        # @raise [LocalProtocolError]
         def notification(method, params) = call([NOTIFICATION], method, params)
 
-        # @return [self]
-        # @raise [LocalProtocolError]
         def response(id, result) = answer(id, [PACKED_NIL, *pieces(result)], result)
 
         # @param result [String, Array<String>] more about the error, for peers that name their errors
-        # @return [self]
-        # @raise [LocalProtocolError]
         def error(id, error, result = PACKED_NIL) = answer(id, [*pieces(error), *pieces(result)], error, result)
 
         # @return [Integer] bytes that are pending
         def bytesize = @parts.sum(&:bytesize) + @tail.bytesize
 
-        # @return [Boolean]
         def empty? = bytesize.zero?
 
         # @return [Array<String>] all that was pending, for one writev
@@ -76,8 +65,11 @@ module Plait
 
           @packer.write_array_header(numbers.size + 2)
           [*numbers, name.dup.force_encoding(Encoding::UTF_8)].each { |value| @packer.write(value) }
-          append(@packer.full_pack, *pieces(params))
+          append(packed, *pieces(params))
         end
+
+        # (JRuby's full_pack keeps the bytes for the next message.)
+        def packed = @packer.to_s.tap { @packer.reset }
 
         def array?(first) = first.between?(0x90, 0x9f) || first.between?(0xdc, 0xdd)
 
@@ -85,7 +77,7 @@ module Plait
           check_id(id, ANY)
           values.each { |value| check(value) }
           @packer.write_array_header(4).write(RESPONSE).write(id)
-          append(@packer.full_pack, *pieces)
+          append(packed, *pieces)
         end
 
         def check_id(id, largest)

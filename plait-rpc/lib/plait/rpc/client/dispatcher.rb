@@ -157,7 +157,6 @@ module Plait
         # @return [Boolean] whether this is its first answer
         def settle(incoming) = @lock.exclusively { !incoming.answered? && incoming.answered! }
 
-        # @return [Array(Object, Object)]
         def tell(error) = @handler.tell(error)
 
         # The connection is over: its requests are dropped, its notifications run.

@@ -26,8 +26,6 @@ module Plait
         # @return [Hash] options of Connection
         attr_reader :connection
 
-        # @yieldparam factory [MessagePack::Factory]
-        # @raise [UsageError]
         def initialize(given, &extensions)
           unknown = given.keys - DEFAULTS.keys
           raise UsageError, "a client doesn't know #{unknown.join(", ")}; it takes #{DEFAULTS.keys.join(", ")}" if unknown.any?
@@ -78,7 +76,6 @@ module Plait
 
         # @yieldparam connection [Connection] that the block has to close from now on; no interrupt comes before that
         # @return [Connection] that the server has accepted
-        # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
         # @raise [RemoteError] it does not take the secret
         def connect(deadline)
           done = false
@@ -150,8 +147,6 @@ module Plait
         attr_reader :current
 
         # @param limit [Float, nil] monotonic seconds
-        # @return [Connection]
-        # @raise [ConnectError, ConnectTimeout, TLSError, CertificateError, ResolveError]
         # @raise [ConnectionClosed] the client is closed
         def connection(limit)
           current = @current

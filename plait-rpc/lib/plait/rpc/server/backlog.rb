@@ -38,7 +38,6 @@ module Plait
           @promised = 0
         end
 
-        # @return [Integer]
         def size = @started.empty? ? @waiting : @started.sum(@waiting, &:size)
 
         # @return [Boolean] whether all requests are taken
@@ -88,7 +87,6 @@ module Plait
           true
         end
 
-        # @param batch [NativeBatch]
         # @return [Boolean] false: there is not room for all of it
         def append(batch)
           return false if size + batch.size > @limit
@@ -109,21 +107,17 @@ module Plait
         end
 
         # As {#append} and {#shift}, for a reader that runs it itself.
-        # @param batch [NativeBatch]
         # @return [NativeBatch, nil] nil: there is not room for all of it
         def begin_at_once(batch) = (begin_with(batch) unless size + batch.size > @limit)
 
-        # @param work [Incoming, NativeBatch]
         # @return [Boolean] whether no earlier notification of the peer has to run before
         def turn?(work, peer) = peer.telling.nil? || peer.telling.equal?(work) || !news?(work)
 
         # It runs already, and other workers may take the rest.
-        # @param batch [NativeBatch]
         # @return [NativeBatch, nil] nil: it did not start, and has to wait for its turn
         def take_up(batch) = begin_with(batch)
 
         # The work is run, or its worker does no more of it: the peer's next notifications have their turn.
-        # @param work [Incoming, NativeBatch]
         def finish(work, peer)
           return unless peer.telling.equal?(work)
 
@@ -134,7 +128,6 @@ module Plait
         end
 
         # The peer of a batch that runs may not read its answers.
-        # @param batch [NativeBatch]
         def hold_back(batch)
           return unless started.equal?(batch) && hold?(batch)
 

@@ -19,7 +19,6 @@ module Plait
         # @return [Integer] connections whose peer has broken the protocol, or a limit
         attr_reader :broken
 
-        # @param board [Switchboard]
         def initialize(lock, board, backlog, handler, secret)
           @lock = lock
           @board = board
@@ -29,7 +28,6 @@ module Plait
           @requests = @notifications = @refused = @broken = 0
         end
 
-        # @return [WorkerPool]
         attr_writer :pool
 
         # @return [true] only the server reads from its connections
@@ -73,7 +71,6 @@ module Plait
         end
 
         # A peer has broken the protocol, or a limit.
-        # @param error [RemoteProtocolError]
         def report(error)
           @lock.exclusively { @broken += 1 }
           @handler.report(error)
@@ -100,7 +97,6 @@ module Plait
           end
         end
 
-        # @return [Array(Object, Object)]
         def tell(error) = @handler.tell(error)
 
         # Refuses all further requests.

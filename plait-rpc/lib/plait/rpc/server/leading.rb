@@ -95,7 +95,6 @@ module Plait
             @lock.exclusively { done?(leader) }
           end
 
-          # @return [false]
           def see_to(peers)
             peers.each { |peer| @board.attend(peer) }
             false

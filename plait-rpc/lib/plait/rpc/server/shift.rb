@@ -59,8 +59,6 @@ module Plait
         COURTESY = 0.001
         PATIENCE = 0.005
 
-        # @param board [Switchboard]
-        # @param pool [WorkerPool]
         def initialize(listener, options, dispatcher, board, pool, scores: nil)
           @listener = listener
           @options = options
@@ -129,8 +127,7 @@ module Plait
         LOOK = 0.01
 
         # @param scope [Scope] of its workers
-        # @param listeners [Array<Io::Listener>]
-        # @param stop_signal [Io::StopSignal] ends it
+        # @param bell [Io::Bell] rings to end it
         # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
         def initialize(scope, options, handler, listeners, stop_signal, scores: nil)
           @scope = scope
@@ -155,7 +152,6 @@ module Plait
 
         def close = @board.peers.each { |peer| peer.connection.close("the server has stopped") }
 
-        # @return [Hash{Symbol => Integer}]
         def statistics
           @pool.update
           { connections: @board.size, requests: @dispatcher.requests, notifications: @dispatcher.notifications,

@@ -84,7 +84,6 @@ module Plait
         PARTIAL = 1
         STALLED = 2
 
-        # @return [Io::Reactor]
         attr_reader :reactor
         # @return [Float] monotonic seconds of the last {#flush}
         attr_reader :flushed
@@ -107,10 +106,8 @@ module Plait
           @sweep = next_sweep
         end
 
-        # @return [Integer]
         def size = @peers.size
 
-        # @return [Array<Peer>]
         def peers = @lock.exclusively { @peers.keys }
 
         # @param peer [Peer] with its connection

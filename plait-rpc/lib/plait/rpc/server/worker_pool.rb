@@ -86,12 +86,10 @@ module Plait
 
         # @return [Integer] methods that run, workers, and requests and notifications that were run
         attr_reader :running, :size, :done
-        # @return [Dispatcher]
         attr_writer :dispatcher
         # @return [Handler, Hybrid] runs a single request
         attr_writer :runner
 
-        # @param board [Switchboard]
         # @param limit [Integer] methods that run at once
         # @yield starts a worker: a thread or a fiber that calls {#work}
         def initialize(lock, board, backlog, handler, limit, &start)
