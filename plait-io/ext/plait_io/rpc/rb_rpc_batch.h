@@ -49,9 +49,6 @@ void plait_rpc_batch_add(VALUE batch, VALUE parser);
 /* Adds a request (of a notification id is nil) with what is packed, or the LimitExceeded that its bytes have met. */
 void plait_rpc_batch_add_other(VALUE batch, VALUE id, VALUE name, VALUE params);
 
-/* Runs the next ones, see plait-rpc/lib/plait/rpc/server/backlog.rb. Returns nil, or an Incoming that is taken and not run. */
-VALUE plait_rpc_batch_run(VALUE batch, VALUE handler);
-
 /* Whether all were run and answered, and no Incoming knows of it. */
 bool plait_rpc_batch_over(VALUE batch);
 

@@ -70,7 +70,7 @@ module Plait
           generation = Native.fork_generation
           with_whole_body(@app.call(env))
         ensure
-          OrphanedFork.end unless process == Process.pid
+          OrphanedFork.end unless generation == Native.fork_generation
         end
 
         # The body is read and closed on the thread that called the app, since it may hold locks or connections of that thread.

@@ -129,7 +129,7 @@ module Plait
         def used? = @used
 
         # @return [Boolean] whether it belongs to the parent of a fork
-        def foreign? = @pid != Process.pid
+        def foreign? = @generation != Native.fork_generation
 
         # Notes that an exchange on it is over.
         # @param kept_for [Numeric, nil] seconds for which the peer has said it keeps it

@@ -212,7 +212,7 @@ module Plait
 
         def initialize(settings = Settings.new)
           @lock = Thread::Mutex.new
-          @pid = Process.pid
+          @generation = Native.fork_generation
           @state = PoolState.new(settings)
         end
 
@@ -277,7 +277,7 @@ module Plait
         end
 
         def with_state
-          doomed = begin_anew if @pid != Process.pid
+          doomed = begin_anew if @generation != Native.fork_generation
           @state.settle_lost
           yield(@state)
         ensure
@@ -287,7 +287,7 @@ module Plait
         # In a fork all connections are its parent's.
         # @return [Array<Connection>]
         def begin_anew
-          @pid = Process.pid
+          @generation = Native.fork_generation
           inherited = @state.key_states.flat_map(&:idle)
           @state = PoolState.new(settings)
           inherited

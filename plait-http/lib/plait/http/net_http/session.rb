@@ -245,7 +245,7 @@ module Plait
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
-        def plait_patch_waiting = Fiber.scheduler && Mechanisms::Mends.install
+        def plait_patch_waiting = Fiber.scheduler && Patches.install
       end
       private_constant :Session
     end

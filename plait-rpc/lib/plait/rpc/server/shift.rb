@@ -127,7 +127,7 @@ module Plait
         LOOK = 0.01
 
         # @param scope [Scope] of its workers
-        # @param bell [Io::Bell] rings to end it
+        # @param stop_signal [Io::StopSignal] ends it
         # @param scores [Prefork::Scores, nil] where other processes accept connections from the same sockets
         def initialize(scope, options, handler, listeners, stop_signal, scores: nil)
           @scope = scope
