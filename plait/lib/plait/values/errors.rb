@@ -98,9 +98,19 @@ module Plait
     def unsent? = false
   end
 
+  # A {ConnectionFailure} that comes before anything is sent.
+  module Unsent
+    include ConnectionFailure
+
+    private
+
+    def unsent? = true
+  end
+  private_constant :Unsent
+
   # No connection in time.
   class ConnectTimeout < TimeoutError
-    include ConnectionFailure
+    include Unsent
 
     # @return [Symbol, nil] the slow step: :resolve, :connect or :tls
     attr_reader :phase
@@ -109,19 +119,11 @@ module Plait
       super(message, **about)
       @phase = phase
     end
-
-    private
-
-    def unsent? = true
   end
 
   # No connection of the pool came free in time.
   class PoolTimeout < TimeoutError
-    include ConnectionFailure
-
-    private
-
-    def unsent? = true
+    include Unsent
   end
 
   class ReadTimeout < TimeoutError
@@ -138,6 +140,8 @@ module Plait
 
   # A connection could not be made.
   class ConnectError < ConnectionError
+    include Unsent
+
     # @return [Array<Exception>] why, for each address that was tried
     attr_reader :causes
 
@@ -145,19 +149,13 @@ module Plait
       super(message, **about)
       @causes = causes
     end
-
-    private
-
-    def unsent? = true
   end
 
   class ResolveError < ConnectError; end
 
   # The handshake failed.
   class TLSError < ConnectionError
-    private
-
-    def unsent? = true
+    include Unsent
   end
 
   # The certificate of the peer is not the right one.
