@@ -7,6 +7,13 @@ module Plait
     # Takes values and exceptions through Marshal, between processes, ractors and machines.
     # @api private
     module Portable
+      # @return [Object, nil] the block's value; nil where it fails
+      def self.try
+        yield
+      rescue StandardError, SystemStackError
+        nil
+      end
+
       # Takes items and results through Marshal, and says in plain words which part can't go.
       module Value
         ADVICE = "Only plain data can: numbers, Strings, Symbols, Arrays, Hashes, Structs and objects made of them. " \
@@ -45,12 +52,7 @@ module Plait
         # @return [String] such as "the result[3].@callback is a Proc"
         def self.describe(value, name) = new.describe(value, name, DEPTH)
 
-        def self.dumps?(value)
-          Marshal.dump(value)
-          true
-        rescue StandardError, SystemStackError
-          false
-        end
+        def self.dumps?(value) = !Portable.try { Marshal.dump(value) }.nil?
 
         def describe(value, path, depth)
           place, part = parts(value).find { |_, inner| !Obstacle.dumps?(inner) } if depth.positive?
@@ -85,33 +87,27 @@ module Plait
           # @return [String]
           def dump(error)
             description = Description.of(error) { |one| { variables: variables(one) } }
-            Marshal.dump([try { Marshal.dump(error) }, description])
+            Marshal.dump([Portable.try { Marshal.dump(error) }, description])
           end
 
           # @return [Exception]
           def load(data)
             whole, description = Marshal.load(data)
-            error = whole && try { Marshal.load(whole) }
+            error = whole && Portable.try { Marshal.load(whole) }
             error.is_a?(Exception) ? error : Description.rebuild(description) { |made, about| give(made, about[:variables]) }
           end
 
           private
 
-          def try
-            yield
-          rescue StandardError, SystemStackError
-            nil
-          end
-
           def variables(error)
             error.instance_variables.filter_map do |name|
-              dumped = try { Marshal.dump(error.instance_variable_get(name)) }
+              dumped = Portable.try { Marshal.dump(error.instance_variable_get(name)) }
               [name, dumped] if dumped
             end
           end
 
           def give(error, variables)
-            variables.each { |name, dumped| try { error.instance_variable_set(name, Marshal.load(dumped)) } }
+            variables.each { |name, dumped| Portable.try { error.instance_variable_set(name, Marshal.load(dumped)) } }
           end
         end
       end
@@ -153,7 +149,7 @@ module Plait
 
           def known_class(names)
             names.compact.each do |name|
-              found = try { Object.const_get(name) }
+              found = Portable.try { Object.const_get(name) }
               return found if found.is_a?(Class) && found <= Exception
             end
             StandardError
@@ -164,7 +160,7 @@ module Plait
             error = kind.allocate
             Exception.instance_method(:initialize).bind_call(error, message)
             yield error
-            error.define_singleton_method(:message) { message } unless try { error.message } == message
+            error.define_singleton_method(:message) { message } unless Portable.try { error.message } == message
             error
           end
 
@@ -174,16 +170,11 @@ module Plait
             e.set_backtrace(description[:backtrace])
             e
           end
-
-          def try
-            yield
-          rescue StandardError, SystemStackError
-            nil
-          end
         end
       end
 
       private_constant :Obstacle
     end
+    private_constant :Portable
   end
 end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "plait/mechanisms/portable"
 
-class ProcessesCulpritTest < Minitest::Test
+class ProcessesObstacleTest < Minitest::Test
   Box = Struct.new(:content)
   Thing = Class.new do
     def initialize(inside) = @inside = inside

@@ -20,6 +20,8 @@ module Plait
       class Pool < Executor
         # Seconds between two looks for answers while the caller is busy with something else.
         GLANCE = 0.002
+        # Workers in a row that die before they start an item; after that many, further ones are expected to die, too.
+        FAILED_STARTS = 3
 
         # @param widths [Array<Integer>] items at once, of each worker
         # @yieldparam pipes [Hash{Symbol => IO}] in each child
@@ -37,7 +39,7 @@ module Plait
           @backlog = []
           @ready = []
           @load = 0
-          @failed_starts = FailedStarts.new
+          @failed_starts = 0
           @hungry = true
           @looked = 0.0
         end
@@ -102,7 +104,7 @@ module Plait
           @hungry = true
           return @workers.do_without(worker) if worker.refusal
 
-          @failed_starts.add(worker) unless worker.fruitful || running.any?
+          count_failed_start(worker) unless worker.fruitful || running.any?
         end
 
         private
@@ -199,7 +201,15 @@ module Plait
 
         def succeed(worker)
           worker.fruitful = true
-          @failed_starts.forget
+          @failed_starts = 0
+        end
+
+        def count_failed_start(worker)
+          return if (@failed_starts += 1) < FAILED_STARTS
+
+          raise UnsupportedError, "#{FAILED_STARTS} worker processes in a row ended before they began an item; the last one " \
+                                  "#{worker.ending}. Look for what runs at every fork: hooks of libraries around " \
+                                  "Process._fork, limits of memory or processes"
         end
 
         def lose(worker, task, error)
@@ -215,29 +225,6 @@ module Plait
                               worker: worker && label(worker, 0))
         end
       end
-
-      # Counts workers that die one after the other before they start an item: further ones would die, too.
-      class FailedStarts
-        MOST = 3
-
-        def initialize
-          @count = 0
-        end
-
-        # A worker has started an item.
-        def forget = @count = 0
-
-        # @raise [UnsupportedError] when there are too many
-        def add(worker)
-          return if (@count += 1) < MOST
-
-          raise UnsupportedError, "#{MOST} worker processes in a row ended before they began an item; the last one " \
-                                  "#{worker.ending}. Look for what runs at every fork: hooks of libraries around " \
-                                  "Process._fork, limits of memory or processes"
-        end
-      end
-
-      private_constant :FailedStarts
     end
   end
 end
