@@ -74,6 +74,5 @@ module Plait
     end
 
     [Sequence, Threads, Fibers, Hybrid, Processes, Ractors].each { |kind| register(kind.new) }
-    private_constant :Composite, :Fibers, :Hybrid, :Pace, :Portable, :Processes, :Ractors, :Sequence, :Threads
   end
 end

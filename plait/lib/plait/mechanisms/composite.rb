@@ -186,5 +186,6 @@ module Plait
         "on: #{@names.inspect} can't be combined; the pairs are #{pairs.join(", ")}"
       end
     end
+    private_constant :Composite
   end
 end

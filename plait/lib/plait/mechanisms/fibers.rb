@@ -42,5 +42,6 @@ module Plait
 
       def loop_options = {}
     end
+    private_constant :Fibers
   end
 end

@@ -124,5 +124,6 @@ module Plait
         end
       end
     end
+    private_constant :Hybrid
   end
 end

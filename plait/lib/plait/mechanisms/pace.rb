@@ -47,5 +47,6 @@ module Plait
         @ahead = [(AHEAD / [@average, 1e-6].max).ceil, MOST, @done / @workers].min
       end
     end
+    private_constant :Pace
   end
 end

@@ -177,5 +177,6 @@ module Plait
 
       private_constant :TaskScope
     end
+    private_constant :Processes
   end
 end

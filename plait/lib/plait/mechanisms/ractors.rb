@@ -54,5 +54,6 @@ module Plait
         end
       end
     end
+    private_constant :Ractors
   end
 end

@@ -53,5 +53,6 @@ module Plait
 
       private_constant :OneByOne, :TaskScope
     end
+    private_constant :Sequence
   end
 end

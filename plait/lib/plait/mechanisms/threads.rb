@@ -109,5 +109,6 @@ module Plait
 
       private_constant :Workers
     end
+    private_constant :Threads
   end
 end
