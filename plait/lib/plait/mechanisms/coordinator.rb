@@ -167,7 +167,7 @@ module Plait
       @executor.cancel unless complete
     ensure
       @executor&.close
-      Finalizer.revoke(self)
+      ObjectSpace.undefine_finalizer(self)
     end
 
     def all_failed(errors)
@@ -184,9 +184,6 @@ module Plait
         remains = executor.remains
         ObjectSpace.define_finalizer(run, new(remains)) if remains
       end
-
-      # Its caller has come to the end.
-      def self.revoke(run) = ObjectSpace.undefine_finalizer(run)
 
       # @param remains [#call]
       def initialize(remains)

@@ -26,7 +26,7 @@ module Plait
   # `transfer`, between themselves and the fiber that created the scheduler.
   class Scheduler
     include Ending
-    include IoHooks
+    include IOHooks
     include ThreadHooks
     include Waiting
     include NativeScheduler if Native.available?

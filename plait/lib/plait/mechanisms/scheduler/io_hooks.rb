@@ -7,7 +7,7 @@ require_relative "wait"
 module Plait
   class Scheduler
     # The hooks of Fiber::Scheduler that wait for descriptors.
-    module IoHooks
+    module IOHooks
       # As Ruby says it in threads.
       CLOSED = "stream closed in another thread"
 
@@ -165,7 +165,7 @@ module Plait
           look(lists)
         end
 
-        # @param events [Integer] as for {IoHooks#io_wait}
+        # @param events [Integer] as for {IOHooks#io_wait}
         # @return [Integer, false] events for which the IO is ready now
         def events(io, events)
           ready = last_look(MASKS.map { |mask| [io] if events.anybits?(mask) })
@@ -224,6 +224,6 @@ module Plait
         end
       end
     end
-    private_constant :IoHooks, :Select
+    private_constant :IOHooks, :Select
   end
 end
