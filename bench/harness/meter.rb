@@ -2,7 +2,7 @@
 
 module Bench
   module Harness
-    # Reads the clocks and the memory of the process it is called in.
+    # Reads the clocks and the memory of this process, or of another one.
     module Meter
       module_function
 
@@ -21,15 +21,19 @@ module Bench
         kilobytes("/proc/self/smaps_rollup", "Pss")
       end
 
+      # @param pid [Integer]
+      # @return [Float] CPU seconds of another process, by the number that clock_getcpuclockid(3) gives
+      def cpu_of(pid) = Process.clock_gettime((~pid << 3) | 2)
+
       # @return [Integer, nil] bytes, the most that was resident since {reset_peak}
-      def peak = kilobytes("/proc/self/status", "VmHWM")
+      def peak(pid = "self") = kilobytes("/proc/#{pid}/status", "VmHWM")
 
       # @return [Integer, nil] bytes resident now, counted as {peak} counts
-      def resident_unshared = kilobytes("/proc/self/status", "VmRSS")
+      def resident_unshared(pid = "self") = kilobytes("/proc/#{pid}/status", "VmRSS")
 
       # 5 is what resets the peak (Linux 4.0).
-      def reset_peak
-        File.write("/proc/self/clear_refs", "5")
+      def reset_peak(pid = "self")
+        File.write("/proc/#{pid}/clear_refs", "5")
       rescue SystemCallError
         nil
       end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../harness/meter"
+
 module Bench
   module RPC
     # A server in a process of its own, ended when this one ends.
@@ -24,35 +26,19 @@ module Bench
       attr_reader :port, :pid
 
       # @return [Float] seconds of processor time
-      def cpu = Process.clock_gettime(clock)
+      def cpu = Harness::Meter.cpu_of(@pid)
 
-      # @return [Integer, nil] bytes, the most that was resident so far
-      def peak = kilobytes("VmHWM")
+      # @return [Integer, nil] bytes, the most that was resident since {reset_peak}
+      def peak = Harness::Meter.peak(@pid)
 
       # @return [Integer, nil] bytes
-      def resident = kilobytes("VmRSS")
+      def resident = Harness::Meter.resident_unshared(@pid)
 
-      # What was resident before is no longer in {peak}.
-      def reset_peak
-        File.write("/proc/#{@pid}/clear_refs", "5")
-      rescue SystemCallError
-        nil
-      end
+      def reset_peak = Harness::Meter.reset_peak(@pid)
 
       def stop
         Process.kill(:KILL, @pid)
         Process.wait(@pid)
-      rescue SystemCallError
-        nil
-      end
-
-      private
-
-      # The kernel's own number for the CPU clock of another process (clock_getcpuclockid(3)).
-      def clock = (~@pid << 3) | 2
-
-      def kilobytes(field)
-        File.foreach("/proc/#{@pid}/status") { |line| return line[/\d+/].to_i * 1024 if line.start_with?("#{field}:") }
       rescue SystemCallError
         nil
       end

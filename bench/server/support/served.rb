@@ -3,6 +3,7 @@
 require "net/http"
 require "rbconfig"
 require "socket"
+require_relative "../../harness/meter"
 
 module Bench
   module Server
@@ -51,15 +52,15 @@ module Bench
       # @return [Boolean]
       def alive? = !@dead && !(@dead = !Process.wait(@pid, Process::WNOHANG).nil?)
 
-      # The clock of another process, clock_getcpuclockid(3): in nanoseconds, where /proc has but hundredths of a second.
+      # By a clock of nanoseconds: /proc has hundredths of a second.
       # @return [Float] seconds of processor time, of it and of the processes it has started
-      def cpu = processes.sum { |pid| Process.clock_gettime((~pid << 3) | 2) }
+      def cpu = processes.sum { |pid| Harness::Meter.cpu_of(pid) }
 
       # @return [Integer] bytes resident
-      def memory = bytes("VmRSS")
+      def memory = processes.sum { |pid| Harness::Meter.resident_unshared(pid).to_i }
 
       # @return [Integer] bytes resident at the most so far
-      def peak = bytes("VmHWM")
+      def peak = processes.sum { |pid| Harness::Meter.peak(pid).to_i }
 
       # @param report [#requests, #p99, #errors] of a load generator
       # @param seconds [Numeric] that it has taken
@@ -78,10 +79,6 @@ module Bench
       end
 
       private
-
-      def bytes(field)
-        processes.sum { |pid| File.read("/proc/#{pid}/status")[/^#{field}:\s+(\d+)/, 1].to_i } * 1024
-      end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
