@@ -52,9 +52,9 @@ class LabReportTest < Minitest::Test
 
   def test_several_reports_as_one
     set = Lab::ReportSet.new([sample, report(row(:sequence, 1.0), title: "other", interrupted: true)])
-    assert_equal([2, true, false, false], [set.to_h[:reports].size, set.interrupted?, set.mismatch?, set.failed?])
+    assert_equal([false, true], set.to_h[:reports].map { |one| one[:interrupted] })
     assert_equal(4, set.to_csv.lines.size)
-    assert_equal(sample.tables.size + 3, set.tables.size)
+    assert_equal(2, set.to_html.scan("<section>").size)
   end
 
   def test_for_people

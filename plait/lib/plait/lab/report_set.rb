@@ -77,32 +77,13 @@ module Plait
 
     # Several reports that are shown and saved as one.
     class ReportSet
-      include Enumerable
-
       FORMATS = { ".html" => :to_html, ".htm" => :to_html, ".json" => :to_json, ".csv" => :to_csv }.freeze
       SCHEMA = 1
-
-      # @return [Array<Report>]
-      attr_reader :reports
 
       # @param reports [Array<Report>]
       def initialize(reports)
         @reports = reports
       end
-
-      def each(&) = @reports.each(&)
-
-      # @return [Boolean]
-      def mismatch? = any?(&:mismatch?)
-
-      # @return [Boolean]
-      def failed? = any?(&:failed?)
-
-      # @return [Boolean]
-      def interrupted? = any?(&:interrupted?)
-
-      # @return [Array<Table>]
-      def tables = flat_map(&:tables)
 
       # @return [Hash] plain values only
       def to_h = { schema: SCHEMA, reports: @reports.map(&:to_h) }
@@ -112,7 +93,7 @@ module Plait
 
       # @return [String] a heading and one line for each row, times in seconds
       def to_csv
-        records = flat_map { |report| report.rows.map { |row| RowRecord.new(row, report).to_flat } }
+        records = @reports.flat_map { |report| report.rows.map { |row| RowRecord.new(row, report).to_flat } }
         return "" if records.empty?
 
         [records.first.keys, *records.map(&:values)].map { |fields| csv_line(fields) }.join
