@@ -102,7 +102,7 @@ class ShardCommandTest < Minitest::Test
       File.write(File.join(@folder, "shard.yml"), "nodes: [a\n")
       reload(pid, err, /^not reloaded: shard.yml is not YAML/)
       write("shard.yml", "nodes: [#{addresses.join(", ")}]\nplacement: cluster\n")
-      reload(pid, err, /^reloaded for (127.0.0.1:\d+, ){3}127.0.0.1:\d+; clients have to connect again/)
+      reload(pid, err, /^reloaded for (127.0.0.1:\d+, ){3}127.0.0.1:\d+; clients are asked to reconnect/)
       assert_equal(["metrics"], File.read(err).scan(/^not changed before a restart: (.*)$/).flatten)
       assert_equal("+OK\r\n", call(port, "MSET", "a", "1", "b", "2"))
       assert_status(File.read(err)[%r{figures: http://(127.0.0.1:\d+)/metrics}, 1])

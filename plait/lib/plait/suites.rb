@@ -4,8 +4,8 @@ require_relative "parts"
 require_relative "values/errors"
 
 module Plait
-  # What `plait lab` measures: ready-made workloads, on embedded origins where they need one. Each gem of the family brings its
-  # own, as files plait/suites/NAME.rb.
+  # The suites of `plait lab`: ready-made workloads, with their own servers where they need some. A suite is a file
+  # plait/suites/NAME.rb of any gem of the family.
   module Suites
     class << self
       # @return [Array<Suite>] suites that need no server, in the order of their runs

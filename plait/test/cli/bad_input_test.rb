@@ -13,8 +13,8 @@ class BadInputTest < Minitest::Test
     refused %w[work.rb], "unknown command \"work.rb\"; did you mean \"plait compare work.rb\"?"
     refused %w[help quantum],
             "unknown command \"quantum\". The commands are lab, compare, fetch, rpc, serve, shard, doctor, version, help."
-    refused %w[version 2], "plait version takes no argument, but there is \"2\" besides"
-    refused %w[lab waiting http], "plait lab takes one argument at most, but there is \"http\" besides"
+    refused %w[version 2], "plait version takes no argument: \"2\" is one too many"
+    refused %w[lab waiting http], "plait lab takes one argument at most: \"http\" is one too many"
     refused [""], "the command is empty; see plait help"
     refused ["lab", 255.chr], "the argument \"\\xFF\" has bytes that are no characters of UTF-8"
     refused %w[compare], "plait compare lacks an argument; its usage is: plait compare FILE.rb"

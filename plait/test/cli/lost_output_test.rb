@@ -62,7 +62,7 @@ class LostOutputTest < Minitest::Test
   end
 
   def test_a_standard_output_that_was_closed_from_the_start
-    lost = [73, "plait: can't write the output: standard output is closed, or nobody reads it\n"]
+    lost = [73, "plait: can't write the output: standard output is closed, or no program reads it\n"]
     [%w[version], %w[doctor], [*QUICK, "--quiet"]].each { |arguments| assert_equal lost, to_nowhere(*arguments) }
     assert_path_exists path("plait-report.html")
   end

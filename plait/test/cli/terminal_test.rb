@@ -88,7 +88,7 @@ class TerminalTest < Minitest::Test
     reader.close
     terminal = Terminal.new(out: writer, err: err, env: {})
     error = assert_raises(Terminal::Unwritable) { terminal.say("a") }
-    assert_equal "can't write the output: standard output is closed, or nobody reads it", error.message
+    assert_equal "can't write the output: standard output is closed, or no program reads it", error.message
     terminal.say("dropped")
   ensure
     writer&.close

@@ -23,7 +23,7 @@ class HttpSuiteTest < Minitest::Test
     assert_equal [5_000], workload.cells.map { |cell| cell.items.size }.uniq
     assert_equal [1_000], workload.cells.select { |cell| cell.on == :fibers }.map(&:limit).uniq
     refute_includes workload.cells.map(&:on), :sequence, "it would take 250 s"
-    assert_equal ["One after another, 5000 requests would take 250 s; those rows are left out unless --on names sequence."],
+    assert_equal ["One after another, 5000 requests would take 250 s; these rows are left out unless --on names sequence."],
                  workload.notes
   end
 

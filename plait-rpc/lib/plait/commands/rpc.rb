@@ -17,8 +17,8 @@ module Plait
         Words behind -- are arguments, not options: plait rpc call URL add 1 -- -2.
 
         plait rpc serve FILE.rb runs a file and serves the public methods that the class of its last value defines. It
-        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) lets running methods finish, a second one
-        does not.
+        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) lets running calls come to their end, a
+        second one does not.
 
         plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, by threads that share one client,
         and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, unless METHOD is given).
@@ -40,8 +40,8 @@ module Plait
               desc: "serve, bench: threads, fibers, hybrid or processes run the methods (default: threads)" },
         limit: { banner: "N", desc: "serve: methods that run at once" },
         workers: { banner: "N", desc: "serve: processes, with --on processes (default: as many as processors)" },
-        errors: { banner: "FORMAT", desc: "serve: string, pair or named, the form of errors (default: string)" },
-        cert: { banner: "FILE", desc: "the certificate for tls://, with its chain; call, bench: if the server asks for one" },
+        errors: { banner: "FORMAT", desc: "serve: string, pair or named, as the peers expect errors (default: string)" },
+        cert: { banner: "FILE", desc: "the own certificate for tls://, with its chain; call, bench: if it is asked for" },
         key: { banner: "FILE", desc: "its key" },
         threads: { banner: "N", desc: "bench: threads that share one client (default: 16)" },
         seconds: { banner: "SECONDS", desc: "bench: for each row (default: 2)" },

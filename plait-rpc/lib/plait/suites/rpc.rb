@@ -32,7 +32,7 @@ module Plait
       THREADS = 4
       MANY = 16
       LOCAL = "Local, copy"
-      NOTES = ["Page faults are part of every row: what comes is put into memory that is new to the process. Where the C " \
+      NOTES = ["Each answer is written to freshly mapped memory, so page faults are part of every row. Where the C " \
                "library has some of that size left from before, a row is up to three times as fast: \"bin/bench rpc\" " \
                "counts the faults."].freeze
 

@@ -19,8 +19,8 @@ module Plait
 
         What is said in config/plait.rb, or in the file that --config names, counts where no option says something else.
 
-        Ctrl-C or SIGTERM ends it: nothing new is taken, and running requests are answered; a second one does not wait.
-        SIGUSR1 and SIGUSR2 load the app again and replace the workers, without a failed request; SIGHUP opens the logs again.
+        Ctrl-C or SIGTERM ends it: no further request is taken, and running ones are answered; a second one does not wait.
+        SIGUSR1 and SIGUSR2 load the app again and replace the workers, without a failed request; SIGHUP reopens the logs.
         `plait serve status`, `restart` and `stop` do so from elsewhere, by the files of --pidfile and --state.
       TEXT
       ARGUMENTS = (0..1)
@@ -37,7 +37,7 @@ module Plait
         limit: { banner: "N", desc: "requests that run at once in each (default: 4096; on threads 16)" },
         threads: { banner: "MIN:MAX", alias: "-t", desc: "or -t, as Puma has it: --on threads --limit MAX" },
         queue: { banner: "N", desc: "requests that wait for that; further ones are answered 503 (default: 1024)" },
-        drain: { banner: "SECONDS", desc: "that running requests have at the end (default: 30)" },
+        drain: { banner: "SECONDS", desc: "at the end, for running requests (default: 30)" },
         grace: { banner: "SECONDS", desc: "in which a worker that is replaced answers a last request on each open connection " \
                                           "(default: 5)" },
         pidfile: { banner: "FILE", desc: "that has the number of the process" },
@@ -76,7 +76,7 @@ module Plait
 
       private
 
-      # What is no file may have been meant for an order.
+      # A word that is no file may be a misspelt order.
       def check_app
         word = words.first
         near = Suggestion.ending(word, ORDERS)
@@ -85,7 +85,7 @@ module Plait
 
       def order(name)
         require_relative "../cli/serve/operator"
-        configuration = Service.new(nil, options, terminal).configuration(notice: ->(_) {}) # the serving process has reported it
+        configuration = Service.new(nil, options, terminal).configuration(notice: ->(_) {}) # the server has reported it
         Operator.new(configuration, terminal, json: options["json"]).public_send(name)
       end
     end

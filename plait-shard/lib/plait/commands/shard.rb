@@ -20,21 +20,21 @@ module Plait
         --distribution and --tag as in its file), cluster the slots of Redis Cluster, dealt out evenly.
 
         With --cluster it is in front of a Redis Cluster or Valkey Cluster: it follows slots that move and replicas that take over,
-        and clients see one server. With --sentinels it asks Sentinels for the masters.
+        and clients see one server. With --sentinels it asks the Sentinels for the masters.
 
         With --demo it starts redis-servers of its own, in a temporary folder, and ends them with itself. Ctrl-C ends it;
-        SIGTERM ends it after all pending answers, and SIGHUP reads the file of --config again; with --reshard it moves the
-        keys whose places change. SIGUSR2 hands over to a new process, and no connection is refused.
+        SIGTERM does when clients have the answers that they wait for, and SIGHUP reads the file of --config again; with
+        --reshard it moves the keys whose places change. SIGUSR2 hands over to a new process, and no client is refused.
 
         plait shard status asks a running proxy for its figures, at the address of its --metrics.
       TEXT
 
       OPTIONS = {
         nodes: { banner: "HOST:PORT,...", desc: "the servers; HOST:PORT:WEIGHT gives one more keys or fewer" },
-        cluster: { banner: "HOST:PORT,...", desc: "instead of --nodes: some nodes of a Redis Cluster, which know the others" },
-        sentinels: { banner: "HOST:PORT,...", desc: "instead of --nodes: Sentinels that know the servers of --masters" },
+        cluster: { banner: "HOST:PORT,...", desc: "instead of --nodes: some nodes of a Redis Cluster; the others are found" },
+        sentinels: { banner: "HOST:PORT,...", desc: "instead of --nodes: Sentinels, which know the servers of --masters" },
         masters: { banner: "NAME,...", desc: "the servers' names with --sentinels" },
-        reads: { banner: "WHERE", desc: "where reading commands go: master (the default), replicas or any" },
+        reads: { banner: "WHERE", desc: "where commands go that only read: master (the default), replicas or any" },
         config: { banner: "FILE", desc: "a file of YAML with these options; the command line wins" },
         listen: { banner: "HOST:PORT", desc: "where clients connect (default: 127.0.0.1:6380); tls:// before it: see --config" },
         threads: { banner: "N", desc: "native threads that move the bytes (default: 1)" },

@@ -30,7 +30,7 @@ module Plait
       DIRECT = "direct"
       ONE, MANY = [", 1 node", ", #{NODES} nodes"].freeze
       NOTES = ["One client, one thread of the proxy; client, proxy and servers share the processors of this machine. CPU and " \
-               "memory are those of the proxy's process, a Ruby; of \"#{DIRECT}\", one server without a proxy, those of the " \
+               "memory belong to the proxy's process, a Ruby; with \"#{DIRECT}\", one server without a proxy, to the " \
                "server. Peak and after are what the process has more than before.",
                "\"auto\" forwards from 64 KiB on, whatever smaller chunk it is given."].freeze
 

@@ -5,23 +5,23 @@ require_relative "exit_status"
 
 module Plait
   module CLI
-    # One verb of the command line. A subclass says in constants what it is called, what it takes and what it is for,
-    # and does its work in {#call}; what it needs is loaded there, so that `plait version` stays quick.
+    # One verb of the command line. A subclass has its name, options and texts in constants, and does its work in {#call},
+    # which loads the files it needs, so that `plait version` stays quick.
     class Command
       # Where it stands in the list of commands: smaller ones first.
       PLACE = 50
-      # How it is typed, after "plait".
+      # The words after "plait".
       USAGE = ""
       # One line for the list of commands.
       SUMMARY = ""
-      # What a newcomer has to know, as paragraphs.
+      # Paragraphs for a newcomer.
       ABOUT = ""
       # Name of an option => its value's name (`banner`), description and default (`desc`, `default`); `type: :boolean`
       # takes no value, `repeatable: true` makes an Array of several, `lazy:` is the value where the option stands alone,
       # `alias:` a short name. With `instead:` it is one of other programs, and this is to be said of it.
       OPTIONS = {}.freeze
       EXAMPLES = {}.freeze
-      # How many words it takes, options not counted.
+      # Number of words, options not counted.
       ARGUMENTS = (0..0)
       MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
       private_constant :MOST_WORDS
@@ -29,7 +29,7 @@ module Plait
       # @return [String] as typed
       def self.command_name = self::USAGE[/\A\w+/]
 
-      # What `plait help NAME` shows.
+      # The contents of `plait help NAME`.
       # @param _topic [String, nil] the word after the name
       # @return [Hash{Symbol => Object}] usage, about, options and examples
       def self.manual(_topic = nil) = { usage: self::USAGE, about: self::ABOUT, options: self::OPTIONS, examples: self::EXAMPLES }
@@ -70,8 +70,8 @@ module Plait
         return missing_word if words.size < self.class::ARGUMENTS.min
         return if words.size <= most
 
-        raise UsageError, "plait #{name} takes #{MOST_WORDS.fetch(most)}, " \
-                          "but there is \"#{words[most]}\" besides; see plait help #{name}"
+        raise UsageError, "plait #{name} takes #{MOST_WORDS.fetch(most)}: " \
+                          "\"#{words[most]}\" is one too many; see plait help #{name}"
       end
 
       def missing_word

@@ -6,14 +6,14 @@ module Plait
     module MeasuringOptions
       BOUND = "120"
 
-      # What is measured.
+      # The rows.
       CHOICE = {
         on: { banner: "A,B", desc: "only these mechanisms: sequence, threads, fibers, hybrid, processes, ractors, " \
                                    "or two composed, as in processes+fibers" },
         limit: { banner: "1,8,64", desc: "how many may be in flight at once; each is measured" }
       }.freeze
 
-      # How, and where the results go.
+      # The way of measuring, and the reports.
       MANNER = {
         rounds: { banner: "N", desc: "how often each row is measured (default: 3); the tables show the median, the least and " \
                                      "the most" },

@@ -124,9 +124,9 @@ module Plait
         stream.write(text)
         @heard << stream unless @heard.include?(stream)
       rescue Errno::EPIPE
-        give_up(stream, Closed, "nobody reads the output any more") if @heard.include?(stream)
-        # Ruby makes a pipe without a reader of what was closed when it started.
-        give_up(stream, Unwritable, "can't write the output: standard output is closed, or nobody reads it")
+        give_up(stream, Closed, "no program reads the output any more") if @heard.include?(stream)
+        # Ruby makes a pipe without a reader of a standard output that was closed when it started.
+        give_up(stream, Unwritable, "can't write the output: standard output is closed, or no program reads it")
       rescue SystemCallError, IOError => e
         give_up(stream, Unwritable, "can't write the output: #{e.message[/\A.+?(?= @ | - |\z)/m].to_s.strip}")
       end

@@ -19,7 +19,7 @@ module Plait
         what to do. It changes nothing.
 
         With --c10k it looks at what holds up a server with ten thousand connections (or N), and the exit status is 1 where
-        something does: the commands that raise those limits stand under them. What `sysctl -w` sets lasts until the next boot;
+        something does: the commands that raise the limits stand under them. What `sysctl -w` sets lasts until the next boot;
         a file in /etc/sysctl.d makes it last.
       TEXT
       OPTIONS = {

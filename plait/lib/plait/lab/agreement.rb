@@ -6,7 +6,7 @@ require_relative "text"
 
 module Plait
   module Lab
-    # Tells whether two runs of the same items gave the same results, and where they part, without keeping the results.
+    # Says whether two runs of the same items gave the same results, and which item differs first. It keeps no results.
     class ResultDigest
       # Longer previews are cut, and items from this one on have none: they only serve to show the first difference.
       PREVIEW_CHARACTERS = 120
@@ -46,10 +46,10 @@ module Plait
 
       def overall(outcomes, custom)
         failed, succeeded = outcomes.partition(&:error)
-        "#{told(custom, succeeded.map(&:value))}#{failed.map { |outcome| [outcome.index, outcome.error.class.name] }}"
+        "#{digest_of(custom, succeeded.map(&:value))}#{failed.map { |outcome| [outcome.index, outcome.error.class.name] }}"
       end
 
-      def told(custom, results)
+      def digest_of(custom, results)
         custom.call(results)
       rescue StandardError => e
         raise UsageError, "the digest of the results raised #{Text.of_error(e)}"
@@ -61,14 +61,14 @@ module Plait
       end
 
       def content(value, custom)
-        custom ? told_of_one(custom, value) : Marshal.dump(value)
+        custom ? digest_of_one(custom, value) : Marshal.dump(value)
       rescue TypeError
         # A Proc, an IO, a class without a name: compared by what they print, without their addresses.
         value.inspect.gsub(/0x\h{8,}/, "0x")
       end
 
-      # It may be made for the results as a whole; then no single item is named.
-      def told_of_one(custom, value)
+      # A digest that takes the results as a whole names no single item.
+      def digest_of_one(custom, value)
         custom.call([value]).to_s
       rescue StandardError
         ""
@@ -106,8 +106,8 @@ module Plait
       end
     end
 
-    # Holds the results of rows against each other, before any speed is shown. A row may differ from itself, from round to
-    # round: `sleep` returns 0 or 1 (whole seconds), and a body with a race gives random results. The report says so.
+    # Compares the results of rows before any speed is shown. A row may differ from round to round: `sleep` returns 0 or 1
+    # (whole seconds), and a body with a race gives random results. The report says so.
     class Agreement
       # @param rows [Array<Row>]
       def initialize(rows)
@@ -138,7 +138,7 @@ module Plait
 
       def suspicion(moving)
         racing = (moving & suspects).map(&:label)
-        "; those of other mechanisms don't, so #{racing.join(", ")} may have a race and are not ranked" if racing.any?
+        "; the results of other mechanisms don't, so #{racing.join(", ")} may have a race and are not ranked" if racing.any?
       end
 
       # @return [Array<Row>] unsteady ones, held against a steady one
@@ -159,8 +159,7 @@ module Plait
         describe(group, reference, expected, strays) unless strays.empty?
       end
 
-      # One after another in the caller is what every mechanism must agree with; without such a row, the most common
-      # result.
+      # Each mechanism must agree with the sequence; without such a row, with the most common result.
       def reference_of(rows)
         rows.find { |row| row.on == :sequence } || most_common(rows)
       end

@@ -14,7 +14,7 @@ module Plait
     #
     # Where the child calls `ready`, the parent starts its sampler, if it has one, and lets it go on.
     class FreshProcess
-      # What ran in the process has no result: it raised, or its process died or hung.
+      # The block has no result: it raised, or its process died or hung.
       class Failed < Error
         # @return [Symbol] :failed, :unsupported, :died or :hung
         attr_reader :kind
@@ -30,7 +30,7 @@ module Plait
 
       # Seconds between two looks at whether the child is still alive.
       PULSE = 0.05
-      # What fork says when the system refuses: too many processes or threads, no memory, not allowed.
+      # Errors of a fork that the system refuses: too many processes or threads, no memory, not allowed.
       REFUSALS = [Errno::EAGAIN, Errno::ENOMEM, Errno::EPERM, Errno::EACCES, ThreadError].freeze
       private_constant :PULSE, :REFUSALS
 

@@ -2,7 +2,7 @@
 
 module Plait
   module Lab
-    # What one trial of one cell found. Plain values only: it travels through a pipe.
+    # The figures of one trial of one cell. Plain values only: it travels through a pipe.
     #
     # - `label` of its cell, `engine` of the Ruby that ran it
     # - `items` how many were run
@@ -38,7 +38,7 @@ module Plait
       def cpu_per_item = cpu / items
     end
 
-    # What a memory pass counted, per item: what starting the mechanism took is divided among the items too.
+    # The counts of a memory pass, per item. The objects that start the mechanism are divided among the items, too.
     #
     # - `items` how many were run to count it
     # - `bytes`, `objects`, `strings` allocated per item
@@ -49,7 +49,7 @@ module Plait
 
     # @api private
     module Meters
-      # How long each item took, from its start to its end.
+      # The time of each item, from its start to its end.
       module Latency
         # Of more items than this, evenly spaced ones of the sorted times are kept: percentiles stay what they are.
         KEPT = 10_000
@@ -66,7 +66,7 @@ module Plait
         end
       end
 
-      # What each worker did when, small enough to be drawn.
+      # The work of each worker over time, small enough to be drawn.
       # @api private
       module Timeline
         # Workers that are kept, evenly spaced, and bars of all of them together.

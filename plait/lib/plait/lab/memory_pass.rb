@@ -6,8 +6,8 @@ require_relative "measurement"
 module Plait
   module Lab
     module Meters
-      # What a block allocates in this process, and what of it is still alive after a full collection, as the
-      # memory_profiler gem counts it. The collector rests meanwhile, so the block must be small.
+      # Counts the allocations of a block in this process, and the objects still alive after a full collection, by the gem
+      # memory_profiler. The collector is off meanwhile, so the block must be small.
       module Allocations
         STRING = "String"
         # Calls: how deep the stack is overwritten after the block. References that its calls left there would count as retained,

@@ -4,7 +4,7 @@ require_relative "../values/deadline"
 
 module Plait
   module Lab
-    # What is read off the clocks, the collector and the kernel while a trial runs.
+    # Readings of the clocks, the collector and the kernel while a trial runs.
     module Meters
       # Time on the clock, and time of the processors: this process's, and that of the children it has waited for.
       class Cpu
@@ -119,8 +119,8 @@ module Plait
       # lab's own process, of the trial's and of all that this one started. Pages that a fork shares are counted once,
       # and the sum does not grow by merely sharing them with one process more.
       class TreeMemory
-        # A look costs the kernel a walk over the page tables: 0.5 ms for each process of 25 MB. It may take this share
-        # of a processor.
+        # Share of a processor that looks may take. A look costs the kernel a walk over the page tables: 0.5 ms for each
+        # process of 25 MB.
         DUTY = 0.02
         # Seconds until the first look, so that short runs are seen as well.
         FIRST_PAUSE = 0.02

@@ -9,11 +9,11 @@ module Plait
   module Lab
     # The drawings of one report.
     module Plots
-      # How the times of single items spread.
+      # The spread of the times of single items.
       class Latency < Kind
         TITLE = "Time of one item"
         CAPTION = "Time of one item, from its start to its end, all rounds together: half of the items took no " \
-                  "longer than the median, 90 and 99 of a hundred no longer than those marks. Further left is better."
+                  "longer than the median, 90 and 99 of a hundred no longer than these marks. Further left is better."
         PERCENTILES = { "median" => 50, "90 %" => 90, "99 %" => 99, "longest" => 100 }.freeze
         SHADES = %w[threads fibers ractors sequence].freeze
         # From this ratio of the longest to the shortest on, small ones would be invisible on an even scale.

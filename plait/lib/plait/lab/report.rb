@@ -82,7 +82,7 @@ module Plait
       def memory_text = self[:memory_bytes] && "#{(self[:memory_bytes] / 1e9).round} GB"
     end
 
-    # Finds the fastest row of each group. A group whose results differ has none: a fast wrong answer is no answer.
+    # Finds the fastest row of each group. A group with different results has none: a fast wrong answer is no answer.
     class Ranking
       # @param rows [Array<Row>]
       # @param agreement [Agreement]
@@ -104,7 +104,7 @@ module Plait
 
     private_constant :Ranking
 
-    # What a session found, ready to be judged, shown and saved.
+    # The findings of a session, ready to be judged, shown and saved.
     class Report
       # Raised by one when a field changes its meaning or goes; new fields don't raise it.
       SCHEMA = 1

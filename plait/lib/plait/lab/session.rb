@@ -12,7 +12,7 @@ require_relative "trial"
 
 module Plait
   module Lab
-    # The time that a session may take, and what each cell's last trial took of it.
+    # The time that a session may take, and the time of each cell's last trial.
     class Budget
       # @param seconds [Numeric, nil] nil: as long as it takes
       def initialize(seconds)
@@ -34,7 +34,7 @@ module Plait
       def for?(cells) = @deadline.nil? || cells.sum { |cell| @costs.fetch(cell, 0.0) } <= @deadline.remaining
     end
 
-    # Counts the steps of a session and tells a listener about them. Each event is a Hash with `:type`, `:done` and
+    # Counts the steps of a session and reports them to a listener. Each event is a Hash with `:type`, `:done` and
     # `:total` (steps; a step is a timed trial or a memory pass) and:
     #
     # - `:session_started` with `:workload`
@@ -94,7 +94,7 @@ module Plait
     class Session
       # Seconds until a trial counts as hung.
       BOUND = 120.0
-      # What a report says where trials share a process.
+      # The note of a report where trials share a process.
       NO_FORK = "Trials ran in the lab's own process, one after the other, since there is no fork here: they share a " \
                 "heap, what one leaves behind the next one carries, and neither peak memory nor allocations are known."
       private_constant :NO_FORK
@@ -188,7 +188,7 @@ module Plait
 
       def runnable = cells.select { |cell| runnable?(cell) }
 
-      # What failed once would most likely fail again, and take its time (a hang, two minutes) each round.
+      # A cell that failed once would most likely fail in each round, and a hang takes two minutes.
       def runnable?(cell) = @trials[cell].all?(&:ok?)
 
       def try(cell, number)

@@ -2,7 +2,7 @@
 
 module Plait
   module Lab
-    # What a handful of repeated figures says.
+    # Median, spread and ties of a few repeated figures.
     class Statistics
       # Share: two medians that differ by less are equal; raising it makes more ties. Both print as 1.00 ×.
       RESOLUTION = 0.01
@@ -57,9 +57,9 @@ module Plait
       # @return [Boolean] some value of the one lies between values of the other
       def overlap?(other) = min <= other.max && other.min <= max
 
-      # Whether the two are equal as far as the runs can show. A single run can't show it.
+      # A single run can't show a tie.
       # @param other [Statistics]
-      # @return [Boolean, nil] nil when one of the two was run only once
+      # @return [Boolean, nil] equal as far as the runs can show; nil when one of the two was run only once
       def tie?(other)
         return nil if n < 2 || other.n < 2
 

@@ -4,16 +4,16 @@ require_relative "../values/quantity"
 
 module Plait
   module Lab
-    # What the figures of one report say, in a few plain sentences, and nothing that they don't.
+    # Says in a few plain sentences what the figures of one report show.
     class Verdict
-      # From this share on, time that is waited is what matters; below the other, computing is.
+      # Shares of the time that count as waiting above, and as computing below.
       MOSTLY_WAITING = 0.8
       MOSTLY_COMPUTING = 0.2
       # Mechanisms whose main thread does the work; in the others it hands out items, and its delays mean little.
       ONE_THREAD = %i[sequence fibers].freeze
       # Ratio: a tie whose medians differ by more names both; raising it names both less often.
       APART = 1.05
-      # From this share of the time on, waiting for a processor is worth a word.
+      # Share of the time: more waiting for a processor is mentioned.
       BUSY = 0.1
       private_constant :MOSTLY_WAITING, :MOSTLY_COMPUTING, :ONE_THREAD, :BUSY
 
@@ -97,8 +97,8 @@ module Plait
         ", the rest is computing; #{list(parallel)} kept more than one processor at work"
       end
 
-      # Waiting that threads overlap and fibers don't is waiting in a call that the event loop never hears of. Where the work
-      # computes, threads win by processors: C that computes without the GVL.
+      # Waits that threads overlap and fibers don't are in a call that blocks the event loop. Where the work computes, threads
+      # win by processors: C that computes without the GVL.
       def blocked_loop(rows)
         reference, threads, fibers = %i[sequence threads fibers].map { |name| quickest(rows, name) }
         return unless reference && threads && fibers && waits?(rows)

@@ -5,7 +5,7 @@ require_relative "text"
 
 module Plait
   module Lab
-    # What is measured in one go: cells side by side, and what must run around them.
+    # Cells that are measured side by side, and the servers that must run around them.
     class Workload
       # @return [String] short, for files and the command line: "waiting"
       attr_reader :name
@@ -40,7 +40,7 @@ module Plait
       # @return [Array<Table>, nil] nil: the lab's
       def tables(_rows) = nil
 
-      # What the figures say, in the place of the lab's sentences.
+      # Sentences about the figures, in the place of the lab's.
       # @param _rows [Array<Row>] the measured rows that agree
       # @return [Array<String>, nil] nil: the lab's
       def verdict(_rows) = nil

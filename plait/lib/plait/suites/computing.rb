@@ -152,7 +152,7 @@ module Plait
           lines.grep(/Error|Exception/).first || lines.last || "it said nothing"
         end
 
-        # What a process of ours has written.
+        # Written by a process of ours.
         def load(line) = Marshal.load(line.delete_prefix(ANSWER).unpack1("m")) # rubocop:disable Security/MarshalLoad
 
         def finish(pid)

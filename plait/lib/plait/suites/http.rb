@@ -181,12 +181,12 @@ module Plait
                   latency: "how long the server takes to answer (default: 0.05), a table for each" }.freeze
       EXAMPLES = { "plait lab http --requests 500 --limit 10,100" => "more requests, two limits" }.freeze
 
-      # More processes than this on one machine would measure how it schedules them.
+      # Processes: with more, the figures show how the machine schedules them.
       MOST_PROCESSES = 16
       COMPOSED = %i[processes fibers].freeze
       COMPOSED_PROCESSES = 2
       MECHANISMS = [:sequence, :threads, :fibers, :hybrid, :processes, COMPOSED].freeze
-      # What is counted a request hardly changes with their number, the time it takes does.
+      # Requests of a memory pass: the allocations of each hardly change with their number.
       MEMORY_REQUESTS = 20
       # Each limit for these; the others at the largest one only.
       EACH_LIMIT = %i[threads fibers].freeze
@@ -288,7 +288,7 @@ module Plait
 
       def at_once(limit) = Array(limit).reduce(:*)
 
-      # Enough to open every connection that will be kept, where that takes one round trip and not one each.
+      # Enough to open each connection that is kept, all within one round trip.
       def warmup_items(items, limit) = items.first(limit == 1 ? 2 : at_once(limit))
     end
   end

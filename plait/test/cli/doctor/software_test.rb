@@ -71,8 +71,8 @@ class DoctorSoftwareTest < Minitest::Test
                               broken: -> { raise LoadError, "no such file -- x" }, jobs: -> { Mechanism.new(100, nil) } })
     checks = Doctor::Ways.new(registry: registry).checks
     assert_equal %i[ok missing missing ok], checks.map(&:status)
-    texts = ["available; 16 at once unless told otherwise", "this Ruby has none", "can't be loaded: no such file -- x",
-             "available for jobs (Plait.job), with a Redis and processes of Sidekiq; 100 at once unless told otherwise"]
+    texts = ["available; 16 at once by default", "this Ruby has none", "can't be loaded: no such file -- x",
+             "available for jobs (Plait.job), with a Redis and processes of Sidekiq; 100 at once by default"]
     assert_equal texts, checks.map(&:text)
   end
 

@@ -181,7 +181,8 @@ class UserFileTest < Minitest::Test
     skip("Java knows no such pipes") unless RUBY_ENGINE == "ruby"
     File.mkfifo(path)
     error = assert_raises(Plait::UsageError) { Timeout.timeout(30) { Plait::Suites::UserFile.load(path) } }
-    assert_equal "#{path} is a pipe, and nobody writes to it; name a file, or start first what writes to it", error.message
+    assert_equal "#{path} is a pipe, and no program writes to it; name a file, or start the program that writes to it first",
+                 error.message
     writer = Thread.new { File.write(path, "items { [1] }\nbody { |x| x }\n") }
     wait_until(what: "the writer to stand at the pipe") { writer.status == "sleep" }
     assert_equal "items", Plait::Suites::UserFile.load(path).unit

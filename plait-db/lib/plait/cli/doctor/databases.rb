@@ -7,7 +7,7 @@ require "plait/cli/doctor/optional_gems"
 module Plait
   module CLI
     class Doctor < Command
-      # What the drivers of databases do in fibers, and which of them are here.
+      # The behaviour of database drivers in fibers, and the drivers that are installed.
       class Databases < Examiner
         # The calls of each driver in fibers, as measured: ten calls of 0.1 s at once in fibers ÷ the same on threads, and the
         # longest time for which another fiber was kept from running meanwhile. (A large result: ten of 10,000 rows. SQLite

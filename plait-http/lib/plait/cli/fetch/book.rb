@@ -99,7 +99,7 @@ module Plait
       end
 
       # The finished lines. Each is written to the output once, and a run that was killed goes on where it was: the journal
-      # has the lines that were finished when it was saved last, the output later ones.
+      # has the lines that were finished when it was saved last, the output has the later ones.
       class Book
         # Seconds between two entries in the journal: more of them write less, and read more of the output after a kill.
         INTERVAL = 2.0
@@ -107,7 +107,7 @@ module Plait
 
         # @return [Integer] lines with a success or a failure in the output
         attr_reader :ok, :failed
-        # @return [Integer] lines that were finished before this run, and of them the failures
+        # @return [Integer] lines that were there before this run, and the failures among them
         attr_reader :before, :before_failed
 
         def initialize(output, source)

@@ -23,7 +23,7 @@ module Plait
           # Seconds before the measurement.
           WARM_UP = 0.1
 
-          # Calls, calls a second, and seconds of each.
+          # The number of calls, the calls in a second, and the seconds of each.
           Found = Struct.new(:calls, :rate, :latencies)
 
           def initialize(client, method, arguments, seconds)
@@ -50,7 +50,7 @@ module Plait
             Found.new(times.size, times.size / (Deadline.now - began), Plait::Lab::Statistics.new(times))
           end
 
-          # (`value` raises its exception.)
+          # Its error is raised where it is joined.
           def quiet(thread) = thread.tap { thread.report_on_exception = false }
 
           def one_by_one(deadline)

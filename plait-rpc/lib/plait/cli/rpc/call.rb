@@ -56,7 +56,7 @@ module Plait
 
           private
 
-          # Binary data is {"base64": …}; a value of an unknown extension type has its type, too.
+          # Bytes that are no text become {"base64": …}; a value of an unknown extension type also has its type.
           def plain(value)
             case value
             when Hash then value.to_h { |key, one| [plain(key), plain(one)] }

@@ -93,7 +93,7 @@ module Plait
           thread.report_on_exception = false # it is raised here
           thread.join
         rescue Interrupt
-          @terminal.note("plait: ending; a second Ctrl-C does not wait for running methods")
+          @terminal.note("plait: ending; a second Ctrl-C does not wait for running calls")
           server.stop
           thread.join
         end

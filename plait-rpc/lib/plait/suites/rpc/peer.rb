@@ -11,7 +11,7 @@ require "plait/values/errors"
 module Plait
   module Suites
     class Rpc < Suite
-      # What the embedded server serves.
+      # The methods of the embedded server.
       class Service
         # @param blocks [Integer] that it holds
         def initialize(blocks)
@@ -29,7 +29,7 @@ module Plait
       end
 
       # An RPC server on the loopback to measure clients against: in a process of its own, which dies with the one that started
-      # it. Its methods are those of {Service}.
+      # it. It serves {Service}.
       class Peer
         # The server's own process: serves until it is ended or its parent is gone.
         # @param parent [Integer] process id

@@ -8,7 +8,7 @@ require "plait/values/errors"
 module Plait
   module Suites
     class Rpc < Suite
-      # A long String of which every block is another one: what has come is known to be what was asked for by its ends.
+      # A long String of different blocks: the two ends of an answer show whether it is the one that was asked for.
       class Blocks
         # Bytes.
         SIZE = 64 * 1024
@@ -28,7 +28,7 @@ module Plait
         # @return [String] so many blocks from there on; not copied
         def at(first, count) = @text.byteslice(first * SIZE, count * SIZE)
 
-        # @param data [String] those blocks, if all went well
+        # @param data [String] the blocks, if all went well
         # @return [Integer] its bytes
         # @raise [WrongAnswer]
         def self.verify(data, first, count)
@@ -50,7 +50,7 @@ module Plait
         end
       end
 
-      # The ways by which some megabytes come to who wants them: an item is where they begin and how many blocks they are.
+      # Ways to move some megabytes to the caller. An item is the first block and the number of blocks.
       module Transfer
         # A call takes as long as it takes: the lab has a bound of its own for what hangs.
         OPTIONS = { timeout: nil, limits: { message: 1 << 30 } }.freeze

@@ -28,34 +28,34 @@ module Plait
           @json = json
         end
 
-        # Tells how it is.
+        # Prints the state of the server.
         # @return [Integer] an {ExitStatus}: UNAVAILABLE where none runs
         def status
           return status_by_pid if @configuration.pidfile && !@configuration.state
 
           path = file(:state, "--state")
-          state = Server::StateFile.read(path) or return nobody(path)
+          state = Server::StateFile.read(path) or return not_running(path)
           @json ? @terminal.data("#{JSON.generate(state)}\n") : @terminal.say(*lines(state))
           ExitStatus::OK
         end
 
-        # Has it end, and waits for that.
+        # Ends the server and waits for its end.
         # @return [Integer]
         def stop
-          pid = find or return nobody(where)
+          pid = find or return not_running(where)
           Process.kill(:TERM, pid)
-          return told("process #{pid} has ended") if wait(@configuration.drain + SLACK) { Server::Running.since(pid).nil? }
+          return done("process #{pid} has ended") if wait(@configuration.drain + SLACK) { Server::Running.since(pid).nil? }
 
           failed("process #{pid} has not ended yet; a second plait serve stop does not let it wait for its requests")
         end
 
-        # Has it load the app again and replace its workers; waits for that where there is a status file.
+        # Makes the server load the app again and replace its workers; waits for it where there is a status file.
         # @return [Integer]
         def restart
-          pid = find or return nobody(where)
+          pid = find or return not_running(where)
           before = state
           Process.kill(:USR2, pid)
-          return told("process #{pid} was asked to replace its workers") unless before
+          return done("process #{pid} was asked to replace its workers") unless before
 
           wait(@configuration.boot_timeout + SLACK) { changed?(before) }
           report_change(before)
@@ -64,7 +64,7 @@ module Plait
         private
 
         def status_by_pid
-          pid = find or return nobody(where)
+          pid = find or return not_running(where)
           return ExitStatus::OK.tap { @terminal.data("#{JSON.generate({ pid: pid })}\n") } if @json
 
           @terminal.say("process #{pid}; one with --state tells more")
@@ -103,17 +103,17 @@ module Plait
         def report_change(before)
           now = state
           return failed("the server has ended meanwhile") unless now
-          return told("process #{now["pid"]} has replaced its workers") if now["generation"] != before["generation"]
+          return done("process #{now["pid"]} has replaced its workers") if now["generation"] != before["generation"]
 
-          failed("the app can't be loaded, and the old one goes on: #{now["obituary"] || "nothing was heard in time"}")
+          failed("the app can't be loaded, and the old one goes on: #{now["obituary"] || "it did not answer in time"}")
         end
 
-        def told(text)
+        def done(text)
           @terminal.note(text)
           ExitStatus::OK
         end
 
-        def nobody(path) = failed("no server runs by #{path}", ExitStatus::UNAVAILABLE)
+        def not_running(path) = failed("no server runs by #{path}", ExitStatus::UNAVAILABLE)
 
         def failed(text, status = ExitStatus::FAILED)
           @terminal.complain("plait: #{text}")

@@ -41,7 +41,7 @@ module Plait
           @terminal.note(["stopped", *(Io::Workers::Plan.cut(master.cut) if master.cut.positive?)].join("; "))
         end
 
-        # @param notice [#call] called with a line for each word of the file without a meaning
+        # @param notice [#call] takes a sentence about each setting without effect
         # @return [Server::Configuration]
         # @raise [UsageError]
         def configuration(notice: self.notice)
@@ -64,7 +64,7 @@ module Plait
 
         def origin(name) = "--#{name} #{@options[name]}"
 
-        # How many at most: they begin when requests need them.
+        # The most threads: they start when requests need them.
         def threads
           text = @options["threads"] or return
           raise UsageError, "#{origin("threads")}: MIN:MAX, such as 5:5" unless text.match?(/\A\d+(:\d+)?\z/)
@@ -72,7 +72,7 @@ module Plait
           [origin("threads"), :threads, *text.split(":")]
         end
 
-        # They replace settings of the file.
+        # They replace the settings of the file.
         def places
           named = @options["bind"].to_s.split(",").map(&:strip).reject(&:empty?)
           raise UsageError, "--bind needs a value" if @options["bind"] && named.empty?

@@ -121,7 +121,7 @@ module Plait
 
           sockets = proxy.sockets
           pid = Succession.start(sockets)
-          @terminal.note("process #{pid} has taken over; connected clients have #{@settings.drain} s to leave")
+          @terminal.note("process #{pid} has taken over; its clients have #{@settings.drain} s to leave")
           true
         rescue Error, SystemCallError => e
           @terminal.complain("not handed over: #{e.message}")
@@ -172,7 +172,7 @@ module Plait
 
         def exchange(proxy, options)
           stayed = proxy.reload(within: @settings.drain, **options)
-          stayed ? "clients stay" : "clients have to connect again: keys have other places"
+          stayed ? "clients stay" : "clients are asked to reconnect: keys have other places"
         end
 
         def reshard(proxy, options)

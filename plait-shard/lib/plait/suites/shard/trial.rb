@@ -71,7 +71,7 @@ module Plait
         end
       end
 
-      # How commands come to the nodes: through a proxy with these options, or to a server itself.
+      # A way of commands to the nodes: through a proxy with these options, or straight to a server.
       class Way
         # @return [String]
         attr_reader :name
@@ -232,12 +232,12 @@ module Plait
         def bytes = request.bytesize + size
       end
 
-      # What a row does: its name, which stands over its table, and a list of exchanges.
+      # The work of a row: a name, which stands over its table, and a list of exchanges.
       module Tasks
         # SET and GET of values of one size, over some keys.
         class Values
           KEYS = 4
-          # As many as move so many bytes, but not more commands than this.
+          # Bytes that a row moves, and its commands at most.
           BYTES = 128 << 20
           COMMANDS = 8_000
           UNITS = { (1 << 20) => "MiB", (1 << 10) => "KiB", 1 => "B" }.freeze

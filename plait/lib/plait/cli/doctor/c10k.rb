@@ -8,7 +8,7 @@ require_relative "../../values/quantity"
 module Plait
   module CLI
     class Doctor < Command
-      # Whether this machine lets a server have so many connections at once, ten thousand by default.
+      # The limits of this machine for a server with many connections at once, ten thousand by default.
       class C10k < Examiner
         GROUP = "connections"
         # Descriptors for files, databases and logs.

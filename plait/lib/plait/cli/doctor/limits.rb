@@ -8,7 +8,7 @@ require_relative "../../values/quantity"
 module Plait
   module CLI
     class Doctor < Command
-      # How many of each thing the system gives one process.
+      # The limits of the system for one process.
       class Limits < Examiner
         GROUP = "limits"
         # Linux: a fiber's stack and its guard page are a memory map each.
@@ -50,10 +50,10 @@ module Plait
         # The file first, since JRuby's RLIM_INFINITY is -1, less than any limit.
         # @return [Array(Integer, Integer)] the soft limit and the hard one
         def limits_of(name, resource)
-          told = read("proc/self/limits").to_s[/^Max #{name}\s+(\S+\s+\S+)/, 1]
-          return Process.getrlimit(resource) unless told
+          line = read("proc/self/limits").to_s[/^Max #{name}\s+(\S+\s+\S+)/, 1]
+          return Process.getrlimit(resource) unless line
 
-          told.split.map { |word| word == "unlimited" ? UNLIMITED : word.to_i }
+          line.split.map { |word| word == "unlimited" ? UNLIMITED : word.to_i }
         end
 
         def amount(number) = number >= UNLIMITED ? "unlimited" : Quantity.count(number)

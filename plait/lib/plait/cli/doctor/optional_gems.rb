@@ -41,7 +41,7 @@ module Plait
           missing(name, "not #{bundle ? "in this bundle" : "installed"} (#{use})", installation(name))
         end
 
-        # What is not in a bundle isn't found in it, wherever it is installed.
+        # A gem outside the bundle isn't found, wherever it is installed.
         def installation(name)
           return "gem install #{name}" unless bundle
 

@@ -62,7 +62,7 @@ module Plait
           return missing(label, reason) if reason
 
           limit = mechanism.default_limit
-          ok(label, limit, "available#{for_what(name)}; #{limit} at once unless told otherwise")
+          ok(label, limit, "available#{for_what(name)}; #{limit} at once by default")
         rescue LoadError => e
           missing(label, "can't be loaded: #{e.message}")
         end
@@ -104,7 +104,7 @@ module Plait
         def io_uring
           disabled = read("proc/sys/kernel/io_uring_disabled")&.to_i
           built = selectors.include?(:URing)
-          return missing("io_uring", "not in this kernel, or not told; Plait does not need it") unless disabled || built
+          return missing("io_uring", "not in this kernel, or unknown; Plait does not need it") unless disabled || built
           return missing("io_uring", "switched off in this kernel; Plait does not need it") if disabled == 2
 
           ok("io_uring", built, "in the kernel#{", but not built into io-event" unless built}; " \

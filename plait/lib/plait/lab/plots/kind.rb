@@ -14,7 +14,7 @@ module Plait
     private_constant :Plot
 
     module Plots
-      # What the drawings of all kinds have in common. One that is a single drawing has a TITLE and a CAPTION, and says what it
+      # The common part of all kinds of drawings. A kind of a single drawing has a TITLE and a CAPTION, and says what it
       # shows of a row (`figure`), as a drawing and as a table.
       class Kind
         # One colour for a mechanism in every drawing; readers with the usual kinds of colour blindness tell them apart, on
@@ -103,7 +103,7 @@ module Plait
         def unit_for(values, units) = units.find { |least, _| values.max >= least } || units.last
       end
 
-      # How long each row took.
+      # The time of each row.
       class Time < Kind
         TITLE = "Time"
         CAPTION = "Time for all items: the bar ends at the median of the rounds, the line goes from the shortest to " \
@@ -138,7 +138,7 @@ module Plait
         end
       end
 
-      # How much memory each row took at its height.
+      # The peak memory of each row.
       class PeakMemory < Kind
         TITLE = "Peak memory"
         CAPTION = "The most memory that was held at once, above what the process held when it was forked. RSS is the " \
@@ -171,7 +171,7 @@ module Plait
         end
       end
 
-      # How much each row allocates.
+      # The allocations of each row.
       class Allocations < Kind
         TITLE = "Allocated per item"
         CAPTION = "Bytes that Ruby allocated for one item, what starting the mechanism takes shared among the items. " \

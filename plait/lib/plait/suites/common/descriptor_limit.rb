@@ -2,12 +2,12 @@
 
 module Plait
   module Suites
-    # How many descriptors this process and its children may have open: a connection takes one, and many systems
+    # The number of descriptors that this process and its children may have open: a connection takes one, and many systems
     # allow 1,024 unless asked for more.
     module DescriptorLimit
       # Enough for 10,000 connections.
       WANTED = 20_000
-      # What macOS grants, although it says that there is no limit.
+      # The limit of macOS, although it reports none.
       MODEST = 10_240
       private_constant :WANTED, :MODEST
 

@@ -8,7 +8,7 @@ module Plait
     class Suite
       # Where it stands among the others, see {#place}.
       PLACE = 50
-      # Whether it is measured only when it is named, because it needs servers.
+      # Measured only when it is named, because it needs servers.
       APART = false
       # Rounds, and seconds after which no further round begins, where the suite is run alone and no number of rounds is named.
       ROUNDS = nil
@@ -74,7 +74,7 @@ module Plait
         raise UsageError, "the suite #{name} has no row on #{typed(on)}, only on #{typed(cells.map(&:on).uniq)}"
       end
 
-      # As they are given to the command line.
+      # In the form of the command line.
       def typed(mechanisms) = mechanisms.map { |one| Array(one).join("+") }.join(", ")
 
       def check(option, value, expected)

@@ -169,7 +169,7 @@ module Plait
 
         # @return [String] why rows are left out
         def too_long(requests)
-          format("One after another, %d requests would take %d s; those rows are left out unless --on names sequence.", requests,
+          format("One after another, %d requests would take %d s; these rows are left out unless --on names sequence.", requests,
                  requests * @latency)
         end
 

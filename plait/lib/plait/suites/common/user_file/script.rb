@@ -93,7 +93,8 @@ module Plait
             source = File.open(path, File::RDONLY | File::NONBLOCK, encoding: Encoding::UTF_8, &:read)
             return source unless source.empty?
 
-            raise UsageError, "#{path} is a pipe, and nobody writes to it; name a file, or start first what writes to it"
+            raise UsageError, "#{path} is a pipe, and no program writes to it; name a file, or start the program that writes " \
+                              "to it first"
           end
 
           def line(error, path)
