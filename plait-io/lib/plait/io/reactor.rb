@@ -21,7 +21,6 @@ module Plait
         start
       end
 
-      # @return [self]
       # @raise [IOError]
       def add(io, token, interest = READABLE, queue = 0)
         check(interest, queue)
@@ -29,7 +28,6 @@ module Plait
         change { @register.add(raw, token, interest, queue) }
       end
 
-      # @return [self]
       # @raise [ArgumentError] when it was never added
       # @raise [IOError]
       def rearm(io, interest = READABLE, queue = 0, keep = false) # rubocop:disable Style/OptionalBooleanParameter -- as in C
@@ -62,7 +60,6 @@ module Plait
         end
       end
 
-      # @return [nil]
       def wake
         settle_in
         @woken = true
@@ -84,7 +81,6 @@ module Plait
         synchronize { @register.oldest(queue) }
       end
 
-      # @return [nil]
       def close
         settle_in
         @closed = true

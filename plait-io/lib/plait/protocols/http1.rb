@@ -34,7 +34,6 @@ module Plait
         #
         # @param method [String] of its request: HEAD and CONNECT have responses of their own form
         # @param upgrade [Boolean] whether the request had an Upgrade field, so that 101 is an answer
-        # @return [self]
         # @raise [LocalProtocolError] in the middle of a message
         def start(method: "GET", upgrade: false) = begin_message(method == "HEAD", method == "CONNECT", upgrade)
       end

@@ -15,13 +15,11 @@ module Plait
       # @param name [String]
       # @param help [String]
       # @param value [Numeric]
-      # @return [self]
       def counter(name, help, value) = family(name, "counter", help, { {} => value })
 
       # @param name [String]
       # @param help [String]
       # @param value [Numeric]
-      # @return [self]
       def gauge(name, help, value) = family(name, "gauge", help, { {} => value })
 
       # Figures of one name, which labels distinguish. Without rows it writes nothing.
@@ -29,7 +27,6 @@ module Plait
       # @param type [String] counter or gauge
       # @param help [String]
       # @param rows [Hash{Hash => Numeric}] labels => value
-      # @return [self]
       def family(name, type, help, rows)
         heading(name, type, help) unless rows.empty?
         rows.each { |labels, value| line(name, labels, value) }
@@ -41,14 +38,12 @@ module Plait
       # @param help [String]
       # @param bounds [Array<Numeric>] the most that belongs into each bucket; one more takes the rest
       # @param rows [Hash{Hash => Array}] labels => how many are in each bucket (not added up), and the sum of all values
-      # @return [self]
       def histogram(name, help, bounds, rows)
         heading(name, "histogram", help) unless rows.empty?
         rows.each { |labels, (counts, sum)| buckets(name, labels, bounds, counts, sum) }
         self
       end
 
-      # @return [String]
       def to_s = @lines.join
 
       private

@@ -46,7 +46,6 @@ module Plait
       # @param env [Hash] as {Watch} has completed it
       # @param status [Integer]
       # @param seconds [Float]
-      # @return [void]
       def add(env, status, seconds)
         return @lost += 1 if @lines.size >= MOST
 
@@ -58,7 +57,6 @@ module Plait
       # The file was renamed. A write that is under way ends there. Where no new file can be opened, the old one goes on.
       # @yieldparam path [String] of one that can't be opened
       # @yieldparam reason [String]
-      # @return [void]
       def reopen
         before = @file
         open
@@ -68,7 +66,6 @@ module Plait
       end
 
       # Writes what is left.
-      # @return [void]
       def close
         return unless @generation == Native.fork_generation
 

@@ -20,7 +20,6 @@ module Plait
         def protocols = available? ? PROTOCOLS : PROTOCOLS.last(1)
 
         # Loads what is needed, before a connection waits for it.
-        # @return [void]
         # @raise [UnsupportedError] without the gem http-2
         def load
           require_relative "http2/connection"

@@ -10,7 +10,6 @@ module Plait
   class Server
     # What a server and its workers have counted, as Prometheus reads it: a Rack app for GET /metrics.
     class Metrics
-      # @param kernel [Kernel]
       # @yieldreturn [Hash] as {Io::Workers#report}
       def initialize(kernel = Kernel.new, &report)
         @kernel = kernel
@@ -152,10 +151,8 @@ module Plait
       end
 
       # In a fork, which has no part in it.
-      # @return [void]
       def forget = @listener.io.close
 
-      # @return [void]
       def close
         @server.stop(within: 0)
         @thread.join

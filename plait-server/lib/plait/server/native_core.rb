@@ -63,19 +63,14 @@ module Plait
         buffer if length.nil? || length.zero?
       end
 
-      # @return [nil]
       def gets(*) = nil
 
-      # @return [self]
       def each(*) = self
 
-      # @return [0]
       def rewind = 0
 
-      # @return [0]
       def size = 0
 
-      # @return [0]
       def pos = 0
 
       # @return [true]
@@ -87,7 +82,6 @@ module Plait
       # @return [Encoding]
       def external_encoding = Encoding::BINARY
 
-      # @return [nil]
       def close = nil
 
       # @return [false]

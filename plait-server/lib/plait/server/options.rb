@@ -27,7 +27,6 @@ module Plait
       # Apps running at once, where nothing is said: a thread costs more than a fiber.
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
 
-      # @return [self]
       # @raise [UsageError]
       # @api private
       def complete

@@ -60,7 +60,6 @@ module Plait
       end
 
       # Reads the certificate and what belongs to it, if there is one.
-      # @return [self]
       # @raise [UsageError]
       def load
         tls

@@ -56,26 +56,21 @@ module Plait
         parts.sum { |part| part.to_s.bytesize }
       end
 
-      # @return [self]
       def <<(part)
         write(part)
         self
       end
 
-      # @return [self]
       def flush
         @answer.flush
         self
       end
 
-      # @return [nil]
       def close_read = nil
 
-      # @return [nil]
       def close_write = close
 
       # The answer ends when the body's `call` returns.
-      # @return [nil]
       def close = (@closed = true) && nil
 
       def closed? = @closed || false

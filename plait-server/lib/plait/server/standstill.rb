@@ -32,7 +32,6 @@ module Plait
         @limit = options.plan.silence if options.blocking && options.watch # until then the watch tells
       end
 
-      # @return [self]
       def begin
         @thread = Thread.new { watch }
         @thread.name = "plait standstill"

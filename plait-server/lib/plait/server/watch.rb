@@ -22,7 +22,6 @@ module Plait
 
       # @param log [AccessLog, nil]
       # @param notice [#call] called with a line for the operator
-      # @param gvl [Gvl]
       def initialize(log: nil, notice: ->(_) {}, gvl: Gvl.new)
         @log = log
         @notice = notice
@@ -53,7 +52,6 @@ module Plait
       # @param status [Integer, nil]
       # @param _headers [Hash, nil]
       # @param error [Exception, nil]
-      # @return [void]
       def call(env, status, _headers, error)
         seconds = Deadline.now - env["plait.began"]
         status = status && !error ? Integer(status) : FAILED
@@ -64,9 +62,7 @@ module Plait
       end
 
       # To be called with what {Scheduler::Watchdog} has seen; the fiber that blocks its loop is still the current one there.
-      # @param report [Scheduler::Watchdog::Report]
       # @param thread [Thread] of the loop
-      # @return [void]
       def blocked(report, thread)
         env = thread[CURRENT]
         route = env ? Route.of(env) : "something beside the requests"
@@ -136,7 +132,6 @@ module Plait
         end
 
         # @param seconds [Float]
-        # @return [void]
         def add(seconds)
           @counts[BOUNDS.bsearch_index { |bound| seconds <= bound } || BOUNDS.size] += 1
           @sum += seconds
@@ -168,13 +163,11 @@ module Plait
         end
 
         # @param env [Hash]
-        # @return [void]
         def begin(env)
           env["plait.gvl"] = @timer.monotonic_time if @timer
         end
 
         # @param env [Hash] in which `plait.gvl_wait` are seconds then
-        # @return [void]
         def finish(env)
           before = env.delete("plait.gvl") or return
           seconds = env["plait.gvl_wait"] = [@timer.monotonic_time - before, 0].max / NANOSECONDS

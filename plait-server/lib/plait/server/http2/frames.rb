@@ -107,7 +107,6 @@ module Plait
         end
 
         # @param bytes [String] received
-        # @return [self]
         def <<(bytes)
           @bytes = @at == @bytes.bytesize ? "".b : @bytes.byteslice(@at..) if @at.positive?
           @at = 0

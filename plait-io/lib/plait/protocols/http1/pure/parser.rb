@@ -19,7 +19,6 @@ module Plait
           attr_reader :trailers
 
           # @param bytes [String]
-          # @return [self]
           # @raise [LocalProtocolError] after finish
           def feed(bytes)
             raise TypeError, "bytes are a String, not #{bytes.class}" unless bytes.is_a?(String)
@@ -37,7 +36,6 @@ module Plait
 
           # The input is at its end.
           #
-          # @return [self]
           def finish
             @finished = true
             self
