@@ -47,6 +47,7 @@ class ArchitectureTest < Minitest::Test
       "plait-server/lib/plait/server/native_core.rb" => "a process that leaves by exit! at once says why; nobody else could",
       "plait-io/lib/plait/io/workers/life.rb" => "a worker that ends by an error says so, when its master does not",
       "plait-io/lib/plait/io/workers/plan.rb" => "where nobody else wants to know what happens to workers",
+      "plait-rpc/lib/plait/rpc/server/prefork.rb" => "makes what a method prints come in whole lines",
       "plait-io/lib/plait/io/native.rb" => "a deprecation warning of Ruby's, silenced as they are",
       "plait-http/lib/plait/suites/http/origin/server.rb" => "a process of its own; it prints its port",
       "plait-rpc/lib/plait/suites/rpc/peer.rb" => "a process of its own; it prints its port",

@@ -118,7 +118,8 @@ module Plait
                                       notice: ->(_) {}, on_death: [@scores.method(:vacate)],
                                       on_end: [-> { listeners.each(&:close) }])
           @workers = Io::Workers.new(options.workers, stop_signal, plan) do |life|
-            @scores.take(life.index)
+            stop_signal.close
+            settle_in(life.index)
             member = Member.new(life).tap(&at_work)
             member.run(options.inner) { |scope, stop| Shift.new(scope, options, handler, listeners, stop, scores: @scores) }
           end
@@ -133,6 +134,15 @@ module Plait
 
         # @return [Hash{Symbol => Integer}] of all workers together
         def statistics = Prefork.merge(@workers.total)
+
+        private
+
+        # In a worker. Unbuffered, what methods print comes at once, in whole lines.
+        def settle_in(place)
+          Process.setproctitle("#{$PROGRAM_NAME} (plait RPC worker #{place})")
+          [STDOUT, STDERR].each { |stream| stream.sync = true unless stream.closed? }
+          @scores.take(place)
+        end
       end
       private_constant :Prefork
     end
