@@ -199,7 +199,7 @@ class HTTPApacheTest < Minitest::Test
         5.times { |number| assert_equal("/#{number} ", client.get("#{secure}/#{number}").body) }
         assert_equal(1, client.statistics[:connected])
         error = assert_raises(Plait::ConnectError) { client.get("https://127.0.0.1:1/") }
-        assert_match(/refused to connect us to 127\.0\.0\.1:1: 403/, error.message)
+        assert_match(/refused to connect to 127\.0\.0\.1:1: 403/, error.message)
       end
       HTTP::Client.open(proxy: apache.url, tls: tls) do |client|
         error = assert_raises(Plait::ConnectError) { client.get(secure) }

@@ -170,15 +170,15 @@ class HTTPProxyTest < Minitest::Test
 
   # An answer of an HTTP proxy => what is said of it
   {
-    "HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!" => /refused to connect us to origin\.test:8443: 403 Forbidden\z/,
+    "HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!" => /refused to connect to origin\.test:8443: 403 Forbidden\z/,
     "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n" =>
       %r{407 .*it wants user and password \(Basic realm="x"\): give them as http://user:password@127},
     "HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\n\r\n" => /refused .*302 Found/,
     "HTTP/1.1 502 Bad Gateway\r\n\r\n" => /502 Bad Gateway/,
-    "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n" => /did not connect us/,
+    "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n" => /did not connect/,
     "HTTP/1.1 200 OK\r\n\r\nearly" => /sent bytes before the origin could be asked/,
-    "HTTP/1.1 200 OK\r\nX: y\r\n" => /did not connect us to origin\.test:8443: .*input ended inside a head/,
-    "SSH-2.0-OpenSSH\r\n" => /did not connect us to .*(no status line|not.*HTTP)/
+    "HTTP/1.1 200 OK\r\nX: y\r\n" => /did not connect to origin\.test:8443: .*input ended inside a head/,
+    "SSH-2.0-OpenSSH\r\n" => /did not connect to .*(no status line|not.*HTTP)/
   }.each do |answer, message|
     everywhere("refuses for #{answer[0, 24].inspect} #{answer.size} of an HTTP proxy") do
       refused = assert_refused(Plait::ConnectError, "http", ProxyServers.connect(Queue.new, answer: answer))
@@ -198,7 +198,7 @@ class HTTPProxyTest < Minitest::Test
   {
     "takes nobody" => [{ method: 0xff }, /refused .*it wants a user and a password: give them as socks5:/],
     "chooses what was not offered" => [{ method: 9 }, /does not speak SOCKS5: it answered the method 9/],
-    "fails" => [{ reply: ->(_) { 1 } }, /could not connect us to origin\.test:8443: it says that it failed/],
+    "fails" => [{ reply: ->(_) { 1 } }, /could not connect to origin\.test:8443: it says that it failed/],
     "does not allow it" => [{ reply: ->(_) { 2 } }, /its rules/],
     "finds nobody" => [{ reply: ->(_) { 5 } }, /nothing listens there/],
     "says what nobody knows" => [{ reply: ->(_) { 99 } }, /99, which RFC 1928/],
@@ -250,7 +250,7 @@ class HTTPProxyTest < Minitest::Test
       assert_empty(requests)
     end
     refused = assert_refused(Plait::ConnectError, "socks5://", ProxyServers.socks5(Queue.new, reply: ->(_) { 4 }))
-    assert_match(/could not connect us to origin\.test:8443: it does not reach this host/, refused.message)
+    assert_match(/could not connect to origin\.test:8443: it does not reach this host/, refused.message)
   end
 
   def test_a_name_that_is_too_long_for_socks

@@ -249,7 +249,7 @@ module Plait
         return if jar || !asked.include?([following.method, following.url.to_s])
 
         where = asked.last.last == following.url.to_s ? "to itself" : "in a circle: #{following.url} was asked before"
-        raise RedirectError.new("#{@message} (#{response.status}) sends us #{where}", response: response)
+        raise RedirectError.new("#{@message} (#{response.status}) redirects #{where}", response: response)
       end
 
       def jar = @client.settings.cookies

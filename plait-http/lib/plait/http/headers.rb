@@ -5,8 +5,8 @@ require "plait/values/errors"
 
 module Plait
   module HTTP
-    # The fields of a message, in their order; names are found whatever their case (RFC 9110 §5.1). What could not be sent is
-    # refused when it is added: above all a line break, by which a value becomes a field of its own.
+    # The fields of a message, in their order; names are found in any case (RFC 9110 §5.1). A value that can't be sent is
+    # refused when it is added, above all one with a line break, by which a part of it becomes another field.
     class Headers
       include Enumerable
 

@@ -8,7 +8,7 @@ require_relative "proxy/socks5"
 
 module Plait
   module HTTP
-    # Somebody between us and an origin: an HTTP proxy (RFC 9110 §9.3.6, RFC 9112 §3.2.2) or a SOCKS5 one (RFC 1928).
+    # The server between a client and an origin: an HTTP proxy (RFC 9110 §9.3.6, RFC 9112 §3.2.2) or a SOCKS5 one (RFC 1928).
     #
     # @example
     #   proxy = Proxy.parse("socks5h://user:secret@localhost:1080")
@@ -18,7 +18,7 @@ module Plait
       # of a proxy.
       #
       # no_proxy is a list of hosts, divided by commas or spaces: "example.org" also stands for the names below it,
-      # ".example.org" for those alone, "example.org:8080" for one port, "10.0.0.0/8" for addresses, "*" for all.
+      # ".example.org" for those names alone, "example.org:8080" for one port, "10.0.0.0/8" for addresses, "*" for all.
       class Environment
         # @param env [#[]]
         def initialize(env = ENV)

@@ -89,7 +89,7 @@ module Plait
 
         URL.parse(encoded(locations.first), base: request.url).inherit(request.url)
       rescue UsageError => e
-        raise RedirectError.new("#{at(request, response)} sends us to what is no URL of ours: #{e.message}", response: response)
+        raise RedirectError.new("#{at(request, response)} redirects to an invalid URL: #{e.message}", response: response)
       end
 
       def encoded(location)
@@ -101,12 +101,12 @@ module Plait
       def refuse_downgrade(request, url, response)
         return if @downgrade || !request.origin.tls? || url.origin.tls?
 
-        raise RedirectError.new("#{at(request, response)} sends us from https to #{url}, which is not encrypted: ask there " \
-                                "yourself, or allow it by redirects: {downgrade: true}", response: response)
+        raise RedirectError.new("#{at(request, response)} redirects from https to #{url}, which is not encrypted: request " \
+                                "that URL yourself, or allow it by redirects: {downgrade: true}", response: response)
       end
 
       def refuse_body(request, response)
-        raise RedirectError.new("#{at(request, response)} sends us to #{location(response)} with the same body, which can't " \
+        raise RedirectError.new("#{at(request, response)} redirects to #{location(response)} with the same body, which can't " \
                                 "be sent again: give it as a String, a file or another IO that can rewind", response: response)
       end
 
@@ -131,7 +131,7 @@ module Plait
       end
 
       def too_many(request, response)
-        "#{at(request, response)} sends us to #{location(response)}, but #{@limit} redirects were followed already " \
+        "#{at(request, response)} redirects to #{location(response)}, but #{@limit} redirects were followed before " \
           "(redirects: #{@limit})"
       end
 

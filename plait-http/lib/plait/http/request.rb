@@ -67,7 +67,7 @@ module Plait
           raise UsageError, "auth: takes #{FORMS}; not #{auth.class}" unless auth.respond_to?(:call)
 
           value = auth.call
-          raise UsageError, "auth: what was called returned something to call again" if value.respond_to?(:call)
+          raise UsageError, "auth: the callable returned another callable" if value.respond_to?(:call)
 
           value
         end
@@ -111,7 +111,7 @@ module Plait
 
       # @api private
       def no_fields(given)
-        "a form takes a Hash or pairs of names and values, not #{given.class}; what is encoded already goes into body: or " \
+        "a form takes a Hash or pairs of names and values, not #{given.class}; an encoded form goes into body: or " \
           "query: as a String"
       end
 

@@ -66,7 +66,7 @@ module Plait
         ConnectionClosed.new("#{peer} closed the connection without an answer", endpoint: endpoint)
       end
 
-      def forked = UsageError.new("the connection to #{peer} belongs to the parent process: open one of one's own after a fork")
+      def forked = UsageError.new("the connection to #{peer} belongs to the parent process: open another one after a fork")
 
       # @param error [RemoteProtocolError]
       def named(error) = error.exception("#{peer}: #{error.message}")

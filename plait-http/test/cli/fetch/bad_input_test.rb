@@ -25,7 +25,7 @@ class FetchBadInputTest < Minitest::Test
   def test_sources
     refused ["--from", "missing"], "missing can't be read: No such file or directory"
     refused ["--from", "."], ". is a folder"
-    refused ["--from", "x", url], "--from and URLs: give one or the other"
+    refused ["--from", "x", url], "--from and URLs: give one"
     result = plait_on_terminal("fetch")
     assert_equal 2, result.code
     assert_match(/there is nothing to fetch: give URLs, --from FILE, or a list/, result.out)

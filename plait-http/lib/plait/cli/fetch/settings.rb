@@ -191,7 +191,7 @@ module Plait
         end
 
         def check
-          raise UsageError, "--from and URLs: give one or the other" if @options["from"] && @words.any?
+          raise UsageError, "--from and URLs: give one of them" if @options["from"] && @words.any?
           raise UsageError, "--json and --out can't both go to standard output: name a file for one" if [@json, @out] == %w[- -]
           raise UsageError, nothing if @words.empty? && @options["from"].nil? && @input.tty?
 

@@ -219,7 +219,7 @@ module Plait
         end
 
         def forked
-          UsageError.new("the connection to #{@endpoint || "the peer"} belongs to the parent process: open one of one's own " \
+          UsageError.new("the connection to #{@endpoint || "the peer"} belongs to the parent process: open another one " \
                          "after a fork")
         end
       end

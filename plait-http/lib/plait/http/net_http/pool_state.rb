@@ -140,7 +140,7 @@ module Plait
           serve
         end
 
-        # A finalizer can't take the lock; so it is the next one who does that puts things right.
+        # A finalizer can't take the lock, so the next owner of the lock counts the lost checkouts.
         def settle_lost
           while (key = @lost.shift)
             state_of(key).taken -= 1

@@ -125,9 +125,9 @@ module Plait
         # @return [Boolean] whether connections that have been idle are to be mistrusted
         def fresh? = @stale.positive?
 
-        # Runs the caller's block. Net::HTTP then reads what the block has not read; but when that was left half-way (a break
-        # out of read_body, a timeout that was rescued), it would begin anew, with the length of the whole, and wait for
-        # bytes that never come. So that was all of the answer, and the end of the connection.
+        # Runs the caller's block. Net::HTTP then reads the rest; but when the block was left half-way (a break
+        # out of read_body, a timeout that was rescued), it would start again, with the length of the whole, and wait for
+        # bytes that never come. So the answer ends here, and the connection.
         def with_body
           @socket&.body_untouched
           yield

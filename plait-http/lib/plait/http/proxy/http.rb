@@ -38,18 +38,18 @@ module Plait
         def run(socket)
           stream = Io::Stream.new(socket, endpoint: @proxy.endpoint)
           yield stream
-          raise refusal("has sent bytes that nobody asked for") unless stream.buffer.empty?
+          raise refusal("has sent bytes before any request") unless stream.buffer.empty?
 
           done = socket
         rescue ReadTimeout, WriteTimeout
           raise timeout
         rescue ConnectionClosed, RemoteProtocolError => e
-          raise refusal("did not connect us to", e)
+          raise refusal("did not connect to", e)
         ensure
           socket.close unless done
         end
 
-        # @param what [String] "refused to connect us to"
+        # @param what [String] "refused to connect to"
         # @param reason [Exception, String, nil]
         def refusal(what, reason = nil)
           message = "the proxy #{@proxy} #{what} #{@target.name}"
@@ -60,7 +60,7 @@ module Plait
         private
 
         def timeout
-          ConnectTimeout.new("the proxy #{@proxy} did not connect us to #{@target.name} in time",
+          ConnectTimeout.new("the proxy #{@proxy} did not connect to #{@target.name} in time",
                              endpoint: @proxy.endpoint, phase: :connect)
         end
       end
@@ -113,7 +113,7 @@ module Plait
           head = answer(stream, deadline)
           return if head.status.between?(200, 299)
 
-          raise handshake.refusal("refused to connect us to", reason(head))
+          raise handshake.refusal("refused to connect to", reason(head))
         end
 
         # @return [Protocols::HTTP1::Pure::Head] of the final answer

@@ -54,7 +54,7 @@ module Plait
             methods = @credentials ? [NO_AUTHENTICATION, PASSWORD] : [NO_AUTHENTICATION]
             send_bytes([VERSION, methods.size, *methods].pack("C*"))
             chosen = answer(2, VERSION).last
-            raise @handshake.refusal("refused to connect us to", wanted) if chosen == NONE_OF_THESE
+            raise @handshake.refusal("refused to connect to", wanted) if chosen == NONE_OF_THESE
             raise misspoken("the method #{chosen}, which was not offered") unless methods.include?(chosen)
 
             log_in if chosen == PASSWORD
@@ -66,7 +66,7 @@ module Plait
             send_bytes([1, user.bytesize, user.b, password.bytesize, password.b].pack("CCa*Ca*"))
             return if answer(2, 1).last.zero?
 
-            raise @handshake.refusal("refused to connect us to", "it does not accept this user and password")
+            raise @handshake.refusal("refused to connect to", "it does not accept this user and password")
           end
 
           def take_reply
@@ -94,7 +94,7 @@ module Plait
           end
 
           def wanted
-            return "it takes neither our user and password nor nobody's" if @credentials
+            return "it takes neither this user and password nor a connection without them" if @credentials
 
             "it wants a user and a password: give them as socks5://user:password@host:port"
           end
@@ -182,7 +182,7 @@ module Plait
           handshake.run(socket) { |stream| Talk.new(stream, deadline, handshake, @credentials).call(destination) }
           nil
         rescue Talk::Unreachable => e
-          handshake.refusal("could not connect us to", e.message)
+          handshake.refusal("could not connect to", e.message)
         end
       end
     end
