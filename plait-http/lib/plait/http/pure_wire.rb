@@ -56,7 +56,8 @@ module Plait
       include Answers
 
       HTTP1 = Protocols::HTTP1
-      private_constant :HTTP1
+      NEVER = { Object => :never }.freeze
+      private_constant :HTTP1, :NEVER
 
       # @return [String, Io::Endpoint, nil] with whom
       attr_reader :endpoint
@@ -223,7 +224,9 @@ module Plait
       def ours? = @generation == Native.fork_generation
 
       def exchange(state)
-        locked = @guard.try_lock or misuse!(:in_use)
+        locked = nil
+        Thread.handle_interrupt(NEVER) { locked = @guard.try_lock } # an interrupt where it returns would leave it locked
+        misuse!(:in_use) unless locked
         entered = enter(state)
         value = yield
         finished = true
