@@ -97,7 +97,7 @@ class SidekiqTest < Minitest::Test
   def test_a_job_that_waits_for_its_own_places_is_refused
     error = assert_raises(Plait::UsageError) { map(["default"], Jobs::Outer) }
 
-    assert_match(/all wait for ever. Give them a queue of their own/, error.message)
+    assert_match(/they wait without end. Give the inner jobs a queue of their own/, error.message)
     lone { |_, queue| assert_equal([[2, 4]], map([queue], Jobs::Outer)) }
   end
 
@@ -272,7 +272,7 @@ class SidekiqTest < Minitest::Test
     end
 
     assert_instance_of(Plait::WorkerDied, outcomes.first.error)
-    assert_match(/took item 0 from its queue and has not begun it/, outcomes.first.error.message)
+    assert_match(/took item 0 from its queue and has not started it/, outcomes.first.error.message)
   end
 
   def test_a_queue_that_nobody_serves_is_told
@@ -281,7 +281,7 @@ class SidekiqTest < Minitest::Test
       error = assert_raises(Plait::UnsupportedError) { run_with_short_patience([1], Jobs::Double, "lonely", unserved: 3) }
     end
 
-    assert_match(/no process of Sidekiq takes jobs from the queue "lonely": begin one with/, error.message)
+    assert_match(/no process of Sidekiq takes jobs from the queue "lonely": start one with/, error.message)
     assert_equal(1, logged.scan(error.message).size)
   end
 

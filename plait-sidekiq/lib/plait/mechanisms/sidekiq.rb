@@ -22,23 +22,23 @@ require_relative "sidekiq/plain"
 
 module Plait
   module Mechanisms
-    # Many machines, by Sidekiq and its Redis: each item is a job there, run by whichever process takes it, and its result comes
-    # back by Redis. Items and results are plain data, as JSON has it; what runs them is a {Job}, which has a name.
+    # Many machines, by Sidekiq and its Redis: each item is a job there. Any process of Sidekiq takes it, and its result comes
+    # back by Redis. Items and results are plain data, as in JSON; a {Job}, which has a name, runs them.
     #
-    # An item is run at most once, unless there are retries, or Sidekiq puts it back because its process had to end in the middle.
-    # When a process is killed, its items are reported as {WorkerDied} (or run again) as soon as Sidekiq takes it for dead, after
-    # a minute.
+    # An item runs at most once, unless there are retries, or Sidekiq puts it back because its process had to end in the middle.
+    # The items of a killed process are reported as {WorkerDied} (or run again) as soon as Sidekiq counts it as dead, after a
+    # minute.
     class Sidekiq < Mechanism
-      # Items in flight, where nothing is said: what no process takes yet waits in Redis.
+      # Items in flight by default; items that no process has taken yet wait in Redis.
       LIMIT = 100
-      # The first that runs on redis-client.
+      # The first version on redis-client.
       OLDEST = "7.0"
 
-      # They need the gem. Sidekiq finds the job by its name.
+      # These files need the gem. Sidekiq finds the job by its name.
       autoload :ItemJob, File.expand_path("sidekiq/item_job", __dir__)
       autoload :Run, File.expand_path("sidekiq/run", __dir__)
 
-      # @param patience [LossDetector::Patience, nil] nil: the usual one
+      # @param patience [LossDetector::Patience, nil] nil: the default
       def initialize(patience: nil)
         super()
         @patience = patience
@@ -74,21 +74,21 @@ module Plait
 
       def too_old? = Gem::Version.new(::Sidekiq::VERSION) < Gem::Version.new(OLDEST)
 
-      # Sidekiq::Testing.inline! runs each job at once, without a Redis. Items and results become JSON and come back from it all
-      # the same, so that a test finds what can't travel.
+      # Sidekiq::Testing.inline! runs each job at once, without a Redis. Items and results still become JSON and back, so a test
+      # finds values that can't travel.
       def in_tests(attempt)
         body = ->(item) { travel(attempt.body.call(travel(item, "the item")), "the result") }
         return Sequence.new.executor(Attempt.new(body, attempt.policy)) if ::Sidekiq::Testing.inline?
 
-        raise UsageError, "Sidekiq::Testing.fake! keeps jobs and has none run, and their results are waited for here: " \
+        raise UsageError, "Sidekiq::Testing.fake! runs no job, and this call waits for results: " \
                           "call inline! in this test, or disable!, with a Redis and a process of Sidekiq"
       end
 
       def travel(value, name) = JSON.parse(JSON.generate([Plain.check(value, name)])).first
 
       def nested(job)
-        "a job of on: :sidekiq has others run that wait in the queue #{job.queue.inspect}, from which its own process takes: " \
-          "when as many do so as it has places, all wait for ever. Give them a queue of their own, as in " \
+        "a job of on: :sidekiq waits for jobs in the queue #{job.queue.inspect}, from which its own process takes: " \
+          "when all threads of that process do so, they wait without end. Give the inner jobs a queue of their own, as in " \
           "Plait.job(#{job.name}, queue: \"inner\"), from which other processes take"
       end
 

@@ -12,9 +12,9 @@ module Plait
     class Sidekiq < Mechanism
       # The Redis behind Sidekiq.
       module Redis
-        # Seconds between two attempts while it is away.
+        # Seconds between two attempts while it is unreachable.
         PAUSE = 0.5
-        # What it answers while it starts, is full, or another one becomes the primary.
+        # Its errors during a start, with full memory, or during a failover.
         PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN) /
 
         class << self
@@ -29,7 +29,7 @@ module Plait
             end
           end
 
-          # @return [Object] what the block returns
+          # @return [Object] the block's value
           # @raise [ConnectionError]
           def reached
             yield
@@ -37,11 +37,11 @@ module Plait
             raise error(e)
           end
 
-          # Tries again while Redis is away, or can't just now.
+          # Tries again while Redis is unreachable, or has a passing error.
           # @param seconds [Numeric] at most
           # @yieldreturn [Object]
-          # @return [Object] what the block returns
-          # @raise [RedisClient::Error] it is still away, or this is no such error
+          # @return [Object] the block's value
+          # @raise [RedisClient::Error] after that time, or for another error
           def patiently(seconds, only: method(:passing?))
             limit = Deadline.after(seconds)
             begin
@@ -59,7 +59,7 @@ module Plait
           def passing?(error) = error.is_a?(::RedisClient::ConnectionError) || PASSING.match?(error.message)
 
           # @param error [Exception]
-          # @return [Boolean] whether what was to be done was certainly not done, and may be soon
+          # @return [Boolean] whether the command was certainly not run, and may succeed soon
           def untouched?(error) = error.is_a?(::RedisClient::CannotConnectError) || error.message.start_with?("LOADING ")
 
           # @param cause [Exception]
@@ -68,31 +68,30 @@ module Plait
             return cause unless cause.is_a?(::RedisClient::Error)
 
             endpoint = cause.config&.server_url if cause.respond_to?(:config)
-            ConnectionError.new("the Redis of Sidekiq can't be reached, or refuses (#{cause.message}): see REDIS_URL, or what " \
-                                "Sidekiq.configure_client says", endpoint: endpoint)
+            ConnectionError.new("the Redis of Sidekiq can't be reached, or refuses (#{cause.message}): see REDIS_URL, or " \
+                                "Sidekiq.configure_client", endpoint: endpoint)
           end
         end
       end
 
-      # What a run has in Redis: a key that is there as long as its results are wanted (a hash that names the replaced copies
-      # of its items), and a stream with the news of its items.
-      # Both go by themselves soon after a caller that was killed. A stream, since what is read from it stays until that has
-      # arrived; what is popped from a list is lost with its connection.
+      # The data of a run in Redis: a key that exists as long as its results are wanted (a hash with the replaced copies of its
+      # items), and a stream of messages about its items. Both expire soon after a kill of the caller. A message of a stream stays
+      # until it has arrived; one popped from a list would be lost with its connection.
       class Channel
         # Seconds for which the run is wanted after the caller's last sign of life.
         LIFE = 60
-        # News at once.
+        # Messages in one read at most.
         PAGE = 100
-        # Bytes of what was read that may stay in Redis until the next sign of life.
+        # Bytes of read messages that may stay in Redis until the next sign of life; raising it uses more memory there.
         MUCH = 4 * 1024 * 1024
-        # Seconds that an answer may take beyond the time for which it was waited.
+        # Seconds that an answer may take beyond the time of its wait.
         SLACK = 5
         LOST = "Redis has lost the results of this run: it was restarted without its data, or flushed, or has evicted them " \
                "(Sidekiq needs maxmemory-policy noeviction); or this process was stopped for more than #{2 * LIFE} s. Items " \
                "without a result may have been run".freeze
         private_constant :LOST
 
-        # @return [String] by which workers find it
+        # @return [String] its name for workers
         attr_reader :id
 
         # @param redis [#with] a pool of connections
@@ -106,7 +105,7 @@ module Plait
           @read = 0
         end
 
-        # The caller's.
+        # @!group The caller's methods
 
         def open
           want
@@ -116,9 +115,9 @@ module Plait
           end
         end
 
-        # A sign of life, unless the run is over; forgets the news that were read. A full Redis allows this, but not in a
-        # transaction.
-        # @raise [ConnectionError] when Redis has lost the news
+        # Sends a sign of life, unless the run is over, and deletes read messages. A Redis with full memory allows these commands,
+        # but not in a transaction.
+        # @raise [ConnectionError] Redis has lost the messages
         def beat
           return if @revoked
 
@@ -133,30 +132,30 @@ module Plait
           want if wanted.zero?
         end
 
-        # A copy of an item that is not taken from its queue yet must not run any more.
+        # A copy of an item in a queue must not run any more.
         # @param copy [String] see {#wanted?}
         def replace(copy) = @redis.with { |redis| redis.call("HSET", @key, copy, "replaced") }
 
-        # @return [Boolean] whether the news read since the last sign of life take much memory in Redis
+        # @return [Boolean] whether read messages take much memory in Redis
         def heavy? = @read > MUCH
 
-        # @param seconds [Float] to wait for any
-        # @return [Array<Array>] see {#tell}
+        # @param seconds [Float] to wait for a message
+        # @return [Array<Array>] see {#report}
         def listen(seconds)
           milliseconds = [(seconds * 1000).ceil, 1].max
           command = ["XREAD", "COUNT", PAGE, "BLOCK", milliseconds, "STREAMS", @stream, @last]
           reply = @redis.with { |redis| redis.blocking_call(seconds + SLACK, *command) } or return []
-          entries_of(reply).map do |id, (_, news)|
+          entries_of(reply).map do |id, (_, message)|
             @last = id
-            @read += news.bytesize
-            JSON.parse(news)
+            @read += message.bytesize
+            JSON.parse(message)
           end
         end
 
         # Ends a wait in {#listen}.
-        def knock = tell([])
+        def knock = report([])
 
-        # Its results are no longer wanted.
+        # Ends the run: its results are not wanted any more.
         def revoke
           @revoked = true
           @redis.with { |redis| redis.call("DEL", @key) }
@@ -164,18 +163,19 @@ module Plait
 
         def close = @redis.with { |redis| redis.call("DEL", @key, @stream) }
 
-        # A worker's.
+        # @!group The worker's methods
 
         # @param copy [String, nil] of an item, as {Run} names it
-        # @return [Boolean] whether the run is, and no other copy has replaced this one
+        # @return [Boolean] whether the run is wanted, and no other copy has replaced this one
         def wanted?(copy = nil)
           wanted, replaced = @redis.with { |redis| redis.call("HMGET", @key, "wanted", *copy) }
           !wanted.nil? && replaced.nil?
         end
 
-        # @param news [Array] of plain values; unless the run is over
-        def tell(news)
-          @redis.with { |redis| redis.call("XADD", @stream, "NOMKSTREAM", "*", "news", JSON.generate(news)) }
+        # Sends a message, unless the run is over.
+        # @param message [Array] of plain values
+        def report(message)
+          @redis.with { |redis| redis.call("XADD", @stream, "NOMKSTREAM", "*", "news", JSON.generate(message)) }
         end
 
         private
@@ -193,33 +193,32 @@ module Plait
         def entries_of(reply) = reply.is_a?(Hash) ? reply.values.first : reply.first.last
       end
 
-      # Waits for the news of a run, in a thread of its own: its caller waits at a queue, so that Ctrl-C, timeouts and event loops
-      # reach it. It gives the signs of life, too.
+      # Reads the messages of a run, in a thread of its own: its caller waits at a queue, where Ctrl-C, timeouts and event loops
+      # reach it. The thread also sends the signs of life.
       class Listener
-        # Seconds between two ticks, at which the caller looks for lost items.
+        # Seconds between two ticks, at which the caller searches for lost items.
         TICK = 1.0
         # Seconds between two signs of life.
         BEAT = 10
-        # Seconds for which Redis may be away.
+        # Seconds for which Redis may be unreachable.
         OUTAGE = 30
 
-        # @param channel [Channel]
         # @param deadline [Deadline, nil] there is a tick at this moment, with or without Redis
-        # @return [Listener] at work
+        # @return [Listener] a running one
         def initialize(channel, deadline)
           @channel = channel
-          @news = Thread::Queue.new
+          @messages = Thread::Queue.new
           @beaten = @heard = Deadline.now
           @alarm = start { ring(deadline) } if deadline
           @thread = start { carry }
         end
 
-        # @return [Array, :tick, StandardError, nil] waits for it; nil: there will be none
-        def take = @news.pop
+        # @return [Array, :tick, StandardError, nil] the next message, after a wait; nil: the thread has ended
+        def take = @messages.pop
 
-        def any? = !@news.empty?
+        def any? = !@messages.empty?
 
-        # @param seconds [Float, nil] that a silent Redis may hold it up; then the thread ends by itself
+        # @param seconds [Float, nil] to wait for a silent Redis; then the thread ends by itself
         def stop(seconds = nil)
           @over = true
           @alarm&.kill&.join
@@ -229,19 +228,19 @@ module Plait
 
         private
 
-        # A thread inherits what its caller holds back: a kill would wait for the end of the alarm.
+        # A thread inherits its creator's mask, with which a kill would wait for the end of the alarm.
         def start(&) = Thread.new { Thread.handle_interrupt(Object => :immediate, &) }
 
         def knock(seconds)
           seconds ? TimeLimit.enforce(seconds) { @channel.knock } : @channel.knock
         rescue StandardError
-          nil # Redis is away: the thread sees that it is over
+          nil # Redis is unreachable: the thread finds `@over`
         end
 
-        # Also while Redis is silent.
+        # Ticks at the deadline, also while Redis is silent.
         def ring(deadline)
           sleep(deadline.remaining)
-          @news << :tick
+          @messages << :tick
         rescue ClosedQueueError
           nil
         end
@@ -249,16 +248,16 @@ module Plait
         def carry
           listen until @over
         rescue StandardError => e
-          @news << e
+          @messages << e
         ensure
-          @news.close
+          @messages.close
         end
 
         def listen
-          @channel.listen(TICK).each { |news| @news << news }
+          @channel.listen(TICK).each { |message| @messages << message }
           @heard = Deadline.now
           beat if @heard > @beaten + BEAT || @channel.heavy?
-          @news << :tick if @news.empty? # with news the caller looks anyhow
+          @messages << :tick if @messages.empty? # with messages the caller looks anyhow
         rescue ::RedisClient::Error => e
           raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
 

@@ -15,16 +15,15 @@ require "plait/values/outcome"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # In Sidekiq's process: ends items whose run is over. One thread looks after all of them, as long as there is one.
+      # In Sidekiq's process: ends items whose run is over. One thread watches all items, and ends with the last one.
       class Canceller
-        # Seconds between two looks.
+        # Seconds between two checks.
         LOOK = 1.0
 
         class << self
-          # @param channel [Channel]
-          # @yieldparam work [#call] runs its block, which may be ended; what is outside of it is not
-          # @return [Object] what the block returns
-          # @raise [Interruption] when it was ended
+          # @yieldparam work [#call] runs its block, which an {Interruption} may end; outside of it none comes
+          # @return [Object] the block's value
+          # @raise [Interruption] it was ended
           def over(channel, &block) = (@instance ||= new).over(channel, &block)
         end
 
@@ -54,7 +53,7 @@ module Plait
           swallow
         end
 
-        # An interruption that came when the work was done already.
+        # Ends an interruption that came after the work.
         def swallow
           Thread.handle_interrupt(Interruption => :immediate) { Thread.pass }
         rescue Interruption
@@ -77,22 +76,22 @@ module Plait
             @channels.delete_if { |_, channel| over.include?(channel.id) }
           end
         rescue StandardError
-          nil # Redis is away, or all connections are in use: the next look will tell
+          nil # Redis is unreachable, or all connections are in use: the next check follows
         end
       end
 
-      # In Sidekiq's process: runs one item, and sends its outcome. The retries are Plait's own.
+      # In Sidekiq's process: runs one item with Plait's own retries, and sends its outcome.
       class ItemJob
         include ::Sidekiq::Job
         include ::Sidekiq::Component
 
         sidekiq_options retry: false
 
-        # Seconds to send an answer while Redis is away, or full. Sidekiq takes this process for dead before that, so the caller
-        # hears of it in one way or the other.
+        # Seconds to send an answer while Redis is unreachable, or full. Sidekiq counts this process as dead before that, so the
+        # caller gets an answer or a {WorkerDied}.
         OUTAGE = 2 * Channel::LIFE
 
-        # The thread's variable with its capsule of Sidekiq, while it runs a job of Plait's.
+        # The thread's variable with its capsule of Sidekiq, during a job of Plait.
         CAPSULE = :@plait_sidekiq_capsule
         private_constant :CAPSULE
 
@@ -100,7 +99,7 @@ module Plait
           # @return [Array<String>] the queues of the process that runs this job; none outside of a job
           def queues_here = Thread.current.instance_variable_get(CAPSULE)&.queues || []
 
-          # @return [Object] what the block returns
+          # @return [Object] the block's value
           def in_capsule(capsule)
             before = Thread.current.instance_variable_get(CAPSULE)
             Thread.current.instance_variable_set(CAPSULE, capsule)
@@ -109,9 +108,8 @@ module Plait
             Thread.current.instance_variable_set(CAPSULE, before)
           end
 
-          # @param retries [Retries]
           # @return [Hash{String => Object}]
-          # @raise [UnmarshalableError] for a value that other processes can't know
+          # @raise [UnmarshalableError] a value can't travel to other processes
           def words_of(retries)
             words = retries.to_h.transform_keys(&:to_s).transform_values { |value| Plain.number(value) }
             words["on"] = words["on"].map { |kind| kind.name || kind }
@@ -119,7 +117,7 @@ module Plait
           end
 
           # @param words [Hash{String => Object}]
-          # @return [Hash, nil] for `retries:`; errors that this process does not know can't be raised in it
+          # @return [Hash, nil] for `retries:`, without classes of errors that this process has not loaded
           def retries_of(words)
             known = words["on"].select { |name| Object.const_defined?(name) }
             words.transform_keys(&:to_sym).merge(on: known.map { |name| Object.const_get(name) }) if known.any?
@@ -138,57 +136,57 @@ module Plait
         def config = ::Sidekiq.default_configuration
 
         def run(order)
-          Canceller.over(@channel) { |work| tell_outcome(work.call { attempt(order) }) }
+          Canceller.over(@channel) { |work| send_outcome(work.call { attempt(order) }) }
           left = true
         rescue Interruption
           left = true
-          tell(["ended", @index])
+          report(["ended", @index])
         rescue Exception # rubocop:disable Lint/RescueException -- no error of a job ends the thread
           left = true
           raise
         ensure
-          tell(["died", @index, identity]) unless left || process_ends?
+          report(["died", @index, identity]) unless left || process_ends?
         end
 
-        # Then Sidekiq has put the job back already.
+        # @return [Boolean] whether Sidekiq has put the job back already
         def process_ends? = !Thread.main.alive?
 
-        # An error before the job begins is an answer, too: its class may raise when it is loaded, say.
+        # An error before the start of the job is an answer, too: loading its class may raise one.
         def attempt(order)
           options = Options.new(timeout: order["timeout"], retries: self.class.retries_of(order["retries"]))
           attempt = Attempt.new(Job.find(order["job"]), options)
           self.class.in_capsule(Thread.current[:sidekiq_capsule]) do
             attempt.call(@index, order["item"], identity, made: order["made"]) do |number, running|
-              tell(["begun", @index, identity, number]) if running
+              report(["begun", @index, identity, number]) if running
             end
           end
         rescue StandardError, ScriptError => e
           Outcome.new(index: @index, item: order["item"], error: e, attempts: 0)
         end
 
-        def tell_outcome(outcome)
+        def send_outcome(outcome)
           return give_back(outcome.error) if outcome.error.is_a?(::Sidekiq::Shutdown)
 
-          outcome.ok? ? tell_value(outcome) : tell_error(outcome, outcome.error)
+          outcome.ok? ? send_value(outcome) : send_error(outcome, outcome.error)
         end
 
-        # The process ends before the job does: Sidekiq has put it back into its queue, and then raised this.
+        # The process ends before the job: Sidekiq has put it back into its queue, and then raised this error.
         def give_back(shutdown)
-          tell(["returned", @index, identity])
+          report(["returned", @index, identity])
           raise shutdown
         end
 
-        def tell_value(outcome)
-          tell(["done", @index, facts(outcome), Plain.check(outcome.value, "the result")])
+        def send_value(outcome)
+          report(["done", @index, facts(outcome), Plain.check(outcome.value, "the result")])
         rescue UnmarshalableError, ::RedisClient::CommandError => e
-          tell_error(outcome, e)
+          send_error(outcome, e)
         end
 
-        def tell_error(outcome, error) = tell(["failed", @index, facts(outcome), Plain.of_error(error)])
+        def send_error(outcome, error) = report(["failed", @index, facts(outcome), Plain.of_error(error)])
 
         def facts(outcome) = [identity, outcome.attempts, outcome.duration || 0.0]
 
-        def tell(news) = Redis.patiently(OUTAGE) { @channel.tell(news) }
+        def report(message) = Redis.patiently(OUTAGE) { @channel.report(message) }
       end
       private_constant :Canceller
     end

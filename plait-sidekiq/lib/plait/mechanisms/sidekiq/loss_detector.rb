@@ -9,8 +9,8 @@ require "plait/values/errors"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # An item on its way: `made` counts the attempts whose process or thread died, `attempts` those that have begun, `copy` the
-      # copies sent before this one; `worker` is the process of Sidekiq that runs it, `sent_at` is in monotonic seconds.
+      # An item on its way. `made` counts the attempts whose process or thread died, `attempts` all started ones, `copy` the
+      # copies sent before this one. `worker` is the process of Sidekiq that runs it; `sent_at` is in monotonic seconds.
       class Task
         attr_reader :index, :item, :made, :attempts, :worker, :sent_at, :copy
 
@@ -23,10 +23,10 @@ module Plait
 
         def sent = @sent_at = Deadline.now
 
-        # Copies sent so far no longer count.
+        # Former copies no longer count.
         def copy_again = @copy += 1
 
-        def begun? = !@worker.nil?
+        def started? = !@worker.nil?
 
         # @param worker [String]
         # @param number [Integer] of the attempt, from 1
@@ -43,14 +43,14 @@ module Plait
           sent
         end
 
-        # Makes it ready for another one.
+        # Prepares another attempt.
         def reset
           @made = @attempts = [@attempts, @made + 1].max
           @worker = nil
         end
       end
 
-      # The processes of Sidekiq, as they show themselves in Redis. A process without a sign of life for a minute is dead.
+      # The processes of Sidekiq in Redis. A process without a sign of life for a minute is dead.
       class Processes
         # A time above this counts milliseconds, as Sidekiq does from version 8 on.
         MILLISECONDS = 1e11
@@ -66,11 +66,11 @@ module Plait
           identities.reject { |identity| @redis.with { |redis| redis.call("EXISTS", identity) }.positive? }
         end
 
-        # @return [Boolean] whether any process takes jobs from it
+        # @return [Boolean] whether any process takes jobs from the queue
         def served?(queue) = processes.any? { |process| takes_from?(process, queue) && !process.stopping? }
 
-        # Sidekiq takes the oldest first, so that a job older than this one is no longer there.
-        # @return [Float] seconds for which the oldest job waits there, by the clock of its sender; 0 of an empty queue
+        # Sidekiq takes the oldest job first: an older one than this has been taken.
+        # @return [Float] seconds for which the oldest job waits in the queue, by the clock of its sender; 0: the queue is empty
         def longest_wait(queue)
           oldest = @redis.with { |redis| redis.call("LINDEX", "queue:#{queue}", -1) } or return 0.0
           at = JSON.parse(oldest)["enqueued_at"].to_f
@@ -79,50 +79,48 @@ module Plait
 
         private
 
-        # (From 8.1 on Sidekiq writes the queues of a process elsewhere, and reads them by itself.)
+        # From 8.1 on Sidekiq keeps the queues of a process elsewhere; `queues` reads both.
         def takes_from?(process, queue) = Array(process.queues).include?(queue)
 
-        # (Without cleaning up, which is the program's.)
+        # Without the clean-up, which is the program's decision.
         def processes = ::Sidekiq::ProcessSet.new(false)
       end
 
-      # Finds items without an answer to come: Sidekiq itself does not say that a process was killed, nor that none runs.
+      # Finds items that will get no answer: Sidekiq itself reports neither a killed process nor a queue without a process.
       class LossDetector
-        # Seconds: between two looks; without a process that takes from the queue; from the queue to the start of an item
-        # (middleware may take its time); without a sign of a process (one that Redis has forgotten shows itself within ten).
-        Patience = Struct.new(:look, :unserved, :unbegun, :missing)
+        # Seconds: between two checks; of a queue without a process; from the queue to the start of an item (middleware may take
+        # long); without a sign of a process (one that Redis has lost writes its entry again within ten).
+        Patience = Struct.new(:look, :unserved, :unstarted, :missing)
         PATIENCE = Patience.new(5, 30, 60, 15).freeze
-        # Seconds between the clocks of two machines, and between a push and what it notes.
+        # Seconds between the clocks of two machines, and between a push and its time in the job.
         SKEW = 1.0
         private_constant :SKEW
 
-        # @param processes [Processes]
         # @param queue [String]
-        # @param patience [Patience]
         def initialize(processes, queue, patience)
           @processes = processes
           @queue = queue
           @patience = patience
-          @looked = Deadline.now - patience.look # the first look is at once
+          @looked = Deadline.now - patience.look # the first check is at once
           @missing = {}
           @taken = {}
         end
 
         # @param tasks [Enumerable<Task>]
-        # @return [Array<Array(Task, WorkerDied)>] the lost ones, and why
-        # @raise [UnsupportedError] when no process takes from the queue
+        # @return [Array<Array(Task, WorkerDied)>] lost items, with their errors
+        # @raise [UnsupportedError] no process takes from the queue
         def lost(tasks)
           return [] if Deadline.now < @looked + @patience.look
 
           @looked = Deadline.now
-          begun, waiting = tasks.partition(&:begun?)
-          see_to_service if waiting.any?
-          of_the_dead(begun) + vanished(waiting)
+          started, waiting = tasks.partition(&:started?)
+          check_service if waiting.any?
+          of_dead_processes(started) + vanished(waiting)
         end
 
         private
 
-        def see_to_service
+        def check_service
           return @unserved = nil if @processes.served?(@queue)
 
           @unserved ||= @looked
@@ -133,25 +131,25 @@ module Plait
         end
 
         def unserved
-          "no process of Sidekiq takes jobs from the queue #{@queue.inspect}: begin one with " \
+          "no process of Sidekiq takes jobs from the queue #{@queue.inspect}: start one with " \
             "`bundle exec sidekiq -q #{@queue}`, which has loaded the class"
         end
 
-        # A process that stops in order answers, and then leaves the list: its answers arrive between two looks.
-        def of_the_dead(begun)
-          dead = begun.any? ? @processes.dead(begun.map(&:worker).uniq) : []
+        # A process that stops in order answers, and then leaves the list: its answers arrive between two checks.
+        def of_dead_processes(started)
+          dead = started.any? ? @processes.dead(started.map(&:worker).uniq) : []
           @missing = since(@missing, dead)
-          lose(begun.select { |task| lasts?(@missing[task.worker], @patience.missing) }) do |task|
+          lose(started.select { |task| lasts?(@missing[task.worker], @patience.missing) }) do |task|
             "Sidekiq's process #{task.worker} gave no sign of life for a minute, before it answered for item #{task.index}"
           end
         end
 
-        # Taken from the queue, and not started: the process that took it was killed right then.
+        # Taken from the queue, and not started: the process that took it was killed just then.
         def vanished(waiting)
-          old = waiting.select { |task| task.sent_at + @patience.unbegun <= @looked }
+          old = waiting.select { |task| task.sent_at + @patience.unstarted <= @looked }
           @taken = since(@taken, taken(old))
           lose(old.select { |task| lasts?(@taken[[task.index, task.copy]], @patience.look) }) do |task|
-            "a process of Sidekiq took item #{task.index} from its queue and has not begun it"
+            "a process of Sidekiq took item #{task.index} from its queue and has not started it"
           end
         end
 
@@ -162,7 +160,7 @@ module Plait
           tasks.select { |task| @looked - task.sent_at > wait }.map { |task| [task.index, task.copy] }
         end
 
-        # When each one was seen first.
+        # The time at which each one was found first.
         def since(before, now) = now.to_h { |one| [one, before.fetch(one, @looked)] }
 
         def lasts?(since, seconds) = since && @looked > since && @looked >= since + seconds

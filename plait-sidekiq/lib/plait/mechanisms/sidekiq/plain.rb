@@ -7,29 +7,29 @@ require "plait/values/errors"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # What travels through Redis, as JSON: it arrives as it was, or it does not leave. (Marshal would take more along, and let
-      # each writer to that Redis run code here.)
+      # Values that travel through Redis as JSON, unchanged; others are refused. (Marshal would take more values, but let each
+      # writer to that Redis run code here.)
       module Plain
-        ADVICE = "Only nil, true, false, numbers, Strings in UTF-8, Arrays, and Hashes with Strings as keys can. Pass such: an " \
-                 "id by which the job finds what it needs, say."
-        # Arrays in Arrays, as far as JSON takes them.
+        ADVICE = "Only nil, true, false, numbers, Strings in UTF-8, Arrays, and Hashes with Strings as keys can. Pass an id, " \
+                 "for instance, by which the job finds its data."
+        # Nested Arrays at most; JSON takes 100.
         DEPTH = 90
-        # In place of endless seconds: thirty years.
+        # Seconds in place of infinity: thirty years.
         ENDLESS = 1e9
 
         class << self
           # @param value [Object]
-          # @param name [String] what it is, such as "the result"
+          # @param name [String] its name in errors, such as "the result"
           # @return [Object] the value
           # @raise [UnmarshalableError]
           def check(value, name)
-            culprit = find(value, name, DEPTH) or return value
+            fault = find(value, name, DEPTH) or return value
 
-            raise UnmarshalableError, "#{culprit}, which can't travel through Sidekiq. #{ADVICE}"
+            raise UnmarshalableError, "#{fault}, which can't travel through Sidekiq. #{ADVICE}"
           end
 
           # @param value [Object]
-          # @return [Object] in place of a number that JSON does not have, a Rational or an endless one, one that will do
+          # @return [Object] a Float in place of a number that JSON does not have: a Rational, or infinity
           def number(value) = value.is_a?(Numeric) && !value.is_a?(Integer) ? [value.to_f, ENDLESS].min : value
 
           # @param error [Exception]
@@ -77,17 +77,17 @@ module Plait
 
           def find_in_array(array, name, depth)
             array.each_with_index do |value, index|
-              culprit = find(value, "#{name}[#{index}]", depth)
-              return culprit if culprit
+              fault = find(value, "#{name}[#{index}]", depth)
+              return fault if fault
             end
             nil
           end
 
           def find_in_hash(hash, name, depth)
             hash.each do |key, value|
-              culprit = key.instance_of?(String) ? find_in_string(key, "a key of #{name}") : of_class(key, "a key of #{name}")
-              culprit ||= find(value, "#{name}[#{key.inspect}]", depth)
-              return culprit if culprit
+              fault = key.instance_of?(String) ? find_in_string(key, "a key of #{name}") : of_class(key, "a key of #{name}")
+              fault ||= find(value, "#{name}[#{key.inspect}]", depth)
+              return fault if fault
             end
             nil
           end
@@ -98,7 +98,7 @@ module Plait
               "backtrace" => description[:backtrace]&.map { |line| text(line) }, "cause" => cause && words(cause) }
           end
 
-          # Messages of drivers are UTF-8 as often as not when they say that they are bytes.
+          # Messages of drivers in BINARY are often UTF-8.
           def text(string)
             return string.dup.force_encoding(Encoding::UTF_8).scrub if string.encoding == Encoding::BINARY
 

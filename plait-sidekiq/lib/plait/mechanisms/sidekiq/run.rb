@@ -15,23 +15,21 @@ require "plait/values/outcome"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # The items of one run: each is a job in Redis, and comes back as news of its {Channel}.
+      # The items of one run: each is a job in Redis, and its outcome is a message of its {Channel}.
       class Run < Executor
-        # Connections: one listens.
+        # Connections to Redis; one reads messages.
         POOL = 2
         # Seconds for a cancelled item to end.
         GRACE = 5.0
-        # Seconds for which Redis may be away when an item is to be sent.
+        # Seconds for which Redis may be unreachable when an item is sent.
         OUTAGE = Listener::OUTAGE
-        # Seconds that Redis has for the end of a run whose deadline has passed.
+        # Seconds for Redis at the end of a run whose deadline has passed.
         LEAVE = 0.25
-        # Copies of an item that are taken from the queue and never begin: then the item itself ends its processes.
+        # Copies of an item that are taken from the queue and never start; after these, the item itself seems to kill its process.
         COPIES = 3
 
-        # @param job [Job]
         # @param policy [Options]
         # @param limit [Integer]
-        # @param patience [LossDetector::Patience]
         def initialize(job, policy, limit, patience: LossDetector::PATIENCE)
           super()
           @job = job
@@ -73,13 +71,13 @@ module Plait
           @ready.shift
         end
 
-        # Jobs that have not begun stay in their queue, and are passed over there.
+        # Jobs that have not started stay in their queue, whose processes will skip them.
         def cancel
           return [] if @over || forked?
 
           @over = true
-          end_what_runs
-          @tasks.each_value { |task| fail_with(task, CancelledError.new(unstoppable(task))) if task.begun? }
+          end_started
+          @tasks.each_value { |task| fail_with(task, CancelledError.new(unstoppable(task))) if task.started? }
           @tasks.clear
           @ready.slice!(0..)
         end
@@ -90,7 +88,7 @@ module Plait
           @listener.stop(leave)
           in_time(leave) { @channel.close }
         rescue ::RedisClient::Error, DeadlineExceeded
-          nil # what is left there goes by itself
+          nil # the rest expires in Redis
         ensure
           @redis.shutdown(&:close)
         end
@@ -104,10 +102,10 @@ module Plait
           close
         end
 
-        # In a child that was forked in the middle of the run: that is its parent's.
-        def forked? = Native.fork_generation != @generation
+        # @return [Boolean] whether this process is a fork; the run is its parent's
+        def forked? = Process.pid != @pid
 
-        # A Redis that is silent (a machine that is gone, a firewall) keeps its caller for the client's own timeouts, tried again.
+        # With a silent Redis (a lost machine, a firewall) the client's own timeouts and retries would exceed the deadline.
         def in_time(seconds = @policy.deadline&.remaining, &block)
           return yield unless seconds
 
@@ -116,7 +114,7 @@ module Plait
           raise DeadlineExceeded, "the deadline passed before Sidekiq's Redis answered"
         end
 
-        # @return [Float, nil] seconds; nil: as long as it takes
+        # @return [Float, nil] seconds; nil: without a limit
         def leave = @policy.deadline&.remaining&.clamp(LEAVE, nil)
 
         def send_off(task)
@@ -131,7 +129,7 @@ module Plait
           fail_with(task, e)
         end
 
-        # Where the answer to a push was lost, the copy that may have arrived does not count.
+        # After a lost answer to a push, the copy in Redis, if any, must not run.
         def push(task)
           order = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item, "copy" => copy_of(task) }
           @client.push("class" => ItemJob, "queue" => @job.queue, "args" => [order], "retry" => false)
@@ -148,49 +146,49 @@ module Plait
 
         def copy_of(task) = "#{task.index}/#{task.copy}"
 
-        # What all items have in common.
+        # The part of a job that all items share.
         def terms
           { "run" => @channel.id, "job" => @job.name, "timeout" => Plain.number(@policy.timeout),
             "retries" => ItemJob.words_of(@policy.retries) }
         end
 
-        def digest(news)
-          case news
-          when StandardError then raise Redis.error(news)
+        def digest(message)
+          case message
+          when StandardError then raise Redis.error(message)
           when nil then raise ConnectionError, "the thread that listens to Sidekiq's Redis for this run has ended"
           when :tick then look
-          else hear(*news)
+          else take_message(*message)
           end
         end
 
-        # The first answer is the one that counts: a worker that was taken for dead may still come with another.
-        def hear(kind = nil, index = nil, *rest)
+        # The first answer counts: a worker that seemed dead may still send another one.
+        def take_message(kind = nil, index = nil, *rest)
           task = @tasks[index] or return
           case kind
           when "begun" then task.attempt(*rest)
           when "returned" then task.give_back(*rest)
           when "done" then settle(task, rest.first, value: rest.last)
           when "failed" then settle(task, rest.first, error: Plain.to_error(rest.last))
-          when "ended" then hear_of_end(task)
-          when "died" then hear_of_death(task, *rest)
+          when "ended" then end_task(task)
+          when "died" then lose_thread(task, *rest)
           end
         end
 
-        # The worker ended it: at cancel, or because this process gave no sign of life for long (a machine that slept).
-        def hear_of_end(task)
+        # The worker ended it: after a cancel, or because this process sent no sign of life for long (a machine that slept).
+        def end_task(task)
           return @tasks.delete(task.index) if @over
 
           lose(task, WorkerDied.new("item #{task.index} was ended, since this process had given no sign of life for a minute"))
         end
 
-        def hear_of_death(task, worker)
+        def lose_thread(task, worker)
           return @tasks.delete(task.index) if @over
 
           lose(task, WorkerDied.new("the thread of Sidekiq's process #{worker} that ran item #{task.index} ended before it " \
-                                    "answered: its job ended it (Thread.exit), or something killed it"))
+                                    "answered: its job ended it (Thread.exit), or a kill did"))
         end
 
-        # By the caller's clock: the worker's is another one.
+        # With times of the caller's clock: the worker has another one.
         def settle(task, facts, **result)
           @tasks.delete(task.index)
           worker, attempts, seconds = facts
@@ -199,17 +197,17 @@ module Plait
                                 finished_at: now, worker: worker, **result)
         end
 
-        # (While Redis is away there is nothing to see, and the listener knows for how long it may be.)
+        # Without an error while Redis is unreachable: the listener limits that time.
         def look
           return if @over
           return expire if @policy.deadline&.expired?
 
-          @losses.lost(@tasks.each_value).each { |task, error| task.begun? ? lose(task, error) : send_again(task, error) }
+          @losses.lost(@tasks.each_value).each { |task, error| task.started? ? lose(task, error) : send_again(task, error) }
         rescue ::RedisClient::Error => e
           raise Redis.error(e) unless Redis.passing?(e)
         end
 
-        # It has not run: another copy does no harm.
+        # The item has not run: another copy does no harm.
         def send_again(task, error)
           return fail_with(task, error) if task.copy + 1 >= COPIES
 
@@ -235,25 +233,25 @@ module Plait
           @ready << Outcome.new(index: task.index, item: task.item, error: error, attempts: task.attempts, worker: task.worker)
         end
 
-        # @return [Boolean] whether Redis has heard it
+        # @return [Boolean] whether Redis has answered
         def revoke(seconds)
           in_time(seconds) { @channel.revoke }
           true
         rescue ::RedisClient::Error, DeadlineExceeded
-          false # workers see within a minute that the run gives no sign of life
+          false # workers end the items within a minute, without a sign of life
         end
 
-        def end_what_runs
+        def end_started
           return unless revoke(leave)
 
           limit = Deadline.after(GRACE)
-          digest(@listener.take) while @tasks.each_value.any?(&:begun?) && !limit.expired?
+          digest(@listener.take) while @tasks.each_value.any?(&:started?) && !limit.expired?
         rescue ConnectionError
-          nil # no worker can be reached: each sees it when Redis is there again
+          nil # no worker can be reached: each ends its items when Redis is back
         end
 
         def unstoppable(task)
-          "item #{task.index} still runs, in Sidekiq's process #{task.worker}: it was told to end, and had not done so after " \
+          "item #{task.index} still runs, in Sidekiq's process #{task.worker}: it was asked to end, and had not ended after " \
             "#{GRACE} s"
         end
       end
