@@ -21,7 +21,7 @@ module Plait
     class Pool
       # @api private
       # The lock around the state of a pool, the wait of a checkout, and the new state of a forked process. The pool defines
-      # `start_anew`, `too_late` (an error) and `close_all`.
+      # `start_in_child`, `too_late` (an error) and `close_all`.
       module Locking
         # An interrupt between two changes of the state would lose a place; one between a change and the close that it asks for
         # would leak a connection.
@@ -34,12 +34,12 @@ module Plait
 
         def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
 
-        # @yieldreturn [Array<Object>] what is to be closed; the pool's lock is held
+        # @yieldreturn [Array<Object>] to be closed; the pool's lock is held in the block
         def change(&block) = Thread.handle_interrupt(NEVER) { close_all(synchronized(&block)) }
 
         def synchronized
           @lock.synchronize do
-            start_anew if @generation != Native.fork_generation
+            start_in_child if @pid != Process.pid
             yield
           end
         end
@@ -80,10 +80,10 @@ module Plait
 
       # Gives the block a connection, and takes it back when the block comes to its end; any other end of the block (an
       # exception, a kill, a cancellation, `break`) closes the connection.
-      # @param key [Object] what it connects to; a key of a Hash
+      # @param key [Object] the target of the connection; a key of a Hash
       # @param deadline [Deadline, nil] for the connection, not for the block
-      # @param connect [#call] makes a new one; called without any lock. A block that it is given takes the connection, too:
-      #   once called, no interrupt parts the connection from the pool
+      # @param connect [#call] makes a new one; called without any lock. It may give the connection to its block: from then on no
+      #   interrupt can lose it
       # @yieldparam connection [Object]
       # @return [Object] the block's value
       # @raise [PoolTimeout] when none came free in time
@@ -100,8 +100,8 @@ module Plait
 
       # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
       # @param anew [Boolean] whether to make a new connection: an idle one is closed for it
-      # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that
-      #   comes while {checkout} returns parts its caller from what it returns
+      # @param take [#call, nil] is given the connection, before any interrupt can come. An interrupt while {checkout} returns
+      #   would lose the returned connection
       # @yieldreturn [Object] a new connection
       # @return [Object] a connection
       def checkout(key, deadline: nil, anew: false, take: nil, &connect)
@@ -133,13 +133,16 @@ module Plait
       #   closed before any byte of an answer has come, the peer may have closed it before the request
       def reused?(connection) = locked { @state.reused?(connection) }
 
-      # Closes what has been idle for too long.
+      # Closes connections that were idle for too long.
+      # @return [void]
       def sweep = change { @state.expired }
 
-      # Closes what is idle.
+      # Closes idle connections.
+      # @return [void]
       def clear = change { @state.clear }
 
-      # Closes what is idle now, and what is busy when it comes back. A waiting checkout gets a {UsageError}.
+      # Closes idle connections, and busy ones when they come back. A waiting checkout gets a {UsageError}.
+      # @return [void]
       def close = change { @state.close }
 
       # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,
@@ -159,10 +162,10 @@ module Plait
         enter(checkout, connect)
       end
 
-      # No mask of ours while a connection is made: it would override the caller's.
+      # Without a mask while a connection is made: that would replace the caller's.
       def enter(checkout, connect)
         connection = nil
-        make(connect) { |made| connection = made } # where `make` returned it an interrupt could part us from it
+        make(connect) { |made| connection = made } # an interrupt could lose a returned connection
         locked { @state.enter(checkout, connection) }
         checkout.connection
       ensure
@@ -200,7 +203,7 @@ module Plait
       end
 
       # In the child of a fork all connections are the parent's.
-      def start_anew
+      def start_in_child
         inherited = @state
         @state = State.new(@limits)
         @generation = Native.fork_generation

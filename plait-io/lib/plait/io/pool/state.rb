@@ -125,12 +125,12 @@ module Plait
           clear
         end
 
-        # @param what [Symbol] see {#statistics}
-        def count(what, by = 1) = @counted[what] += by
+        # @param name [Symbol] see {#statistics}
+        def count(name, by = 1) = @counted[name] += by
 
         # @return [Hash{Symbol => Integer}]
         def statistics
-          counted = %i[connected reused stale expired evicted timeouts].to_h { |what| [what, @counted.fetch(what, 0)] }
+          counted = %i[connected reused stale expired evicted timeouts].to_h { |name| [name, @counted.fetch(name, 0)] }
           { idle: @order.size, busy: @busy.size, waiting: @keys.sum { |_, key| key.waiting.size }, **counted }
         end
 
