@@ -12,8 +12,8 @@ require_relative "db/transaction"
 require "plait/values/errors"
 
 module Plait
-  # Databases, by the drivers that everybody uses, under every mechanism: a pool of connections, plain calls, and the driver's
-  # own API underneath.
+  # Databases by their usual drivers, under every mechanism: a pool of connections, plain calls, and the driver's own API
+  # underneath.
   #
   # @example
   #   db = Plait::DB.connect("trilogy://root@127.0.0.1:3306/shop", size: 16)
@@ -22,9 +22,9 @@ module Plait
   #   Plait.map(ids, on: :fibers) { |id| db.query("SELECT * FROM users WHERE id = ?", id).to_a }
   #   db.with { |trilogy| trilogy.server_info }
   module DB
-    # What a URL says of a database.
+    # The parts of a database's URL.
     class Address
-      # Not "007", which is a name.
+      # A number as an option's value; "007" is a name.
       NUMBER = /\A(?:0|[1-9]\d*)(\.\d+)?\z/
       WORDS = { "true" => true, "false" => false }.freeze
       private_constant :NUMBER, :WORDS
@@ -33,7 +33,7 @@ module Plait
       attr_reader :scheme
       # @return [String] all of it
       attr_reader :url
-      # @return [Hash{Symbol => Object}] what stands behind the "?"; numbers, true and false as such
+      # @return [Hash{Symbol => Object}] the options behind the "?"; numbers, true and false are decoded
       attr_reader :options
 
       # @param url [String]
@@ -69,7 +69,7 @@ module Plait
       # @return [String, nil] the path without its first slash
       def database = uri.path.to_s.delete_prefix("/").then { |name| name.empty? ? nil : decode(name) }
 
-      # @return [String] of a file: what follows the scheme
+      # @return [String] the name of a file, behind the scheme
       # @raise [UsageError]
       def file
         name = @rest.to_s.delete_prefix("//")
@@ -78,16 +78,16 @@ module Plait
         decode(name)
       end
 
-      # @return [String] how errors call it: without the password
+      # @return [String] its name in errors: the URL without the password
       def to_s = @url.sub(%r{(?<=//)([^/@:]*):.*@}m, '\1@').sub(/\?.*/m, "")
 
       private
 
-      # The scheme must have no meaning for URI: a "+" in it or a port of its own.
+      # URI would take a "+" in the scheme for an error, and knows default ports of some schemes.
       def uri
         @uri ||= URI.parse("db:#{@rest}")
       rescue URI::InvalidURIError
-        raise UsageError, "#{self} is no URL: write what is special in a name or a password as %XX"
+        raise UsageError, "#{self} is no URL: write special characters in a name or a password as %XX"
       end
 
       def decode(text) = text && URI.decode_www_form_component(text.gsub("+", "%2B"))
@@ -105,10 +105,10 @@ module Plait
 
     @bridges = {}
 
-    # Adds a bridge: a subclass of Session, whose comments say what it has to define.
+    # Adds a bridge: a subclass of Session, whose comments list the methods to define.
     # @param name [Symbol] of its constant in this module
-    # @param schemes [Array<String>] of the URLs that it is for
-    # @param file [String] which is required at the first such URL: it loads the driver
+    # @param schemes [Array<String>] of its URLs
+    # @param file [String] required at the first such URL: it loads the driver
     # @return [void]
     def self.register(name, *schemes, file: File.expand_path("db/#{name.downcase}", __dir__))
       schemes.each { |scheme| @bridges[scheme] = [name, file] }
@@ -121,12 +121,12 @@ module Plait
     register(:Redis, "redis", "rediss")
     register(:Mongo, "mongodb", "mongodb+srv")
 
-    # Connects when a connection is first needed.
+    # Opens a database; its first connection is made at the first call.
     # @param url [String] "mysql2://…", "trilogy://…", "postgres://…", "mongodb://…", "sqlite:FILE" or "redis://…", as
     #   "scheme://user:password@host:port/database?option=value"
-    # @param options [Hash] of the pool, see {Pool#initialize}; all others, and those in the URL, are the driver's own
+    # @param options [Hash] of the pool, see {Pool#initialize}; all others, and options in the URL, are the driver's own
     # @yieldparam database [Database, Mongo] closed after the block
-    # @return [Database, Mongo]; with a block: what the block returns
+    # @return [Database, Mongo]; with a block: the block's value
     # @raise [UsageError] when the URL or an option of the pool is wrong
     # @raise [UnsupportedError] when the driver's gem is missing
     def self.connect(url, **options)
@@ -141,7 +141,7 @@ module Plait
       end
     end
 
-    # A bridge loads its driver: it is for programs that use it.
+    # Requires the bridge, which loads its driver.
     def self.bridge(scheme)
       name, file = @bridges.fetch(scheme) do
         raise UsageError, "there is no bridge for #{scheme.inspect}: a URL begins with #{@bridges.keys.join(", ")}"

@@ -13,7 +13,7 @@ class DBApartTest < Minitest::Test
   MOST = 64
 
   def teardown
-    wait_until { DetachedCall.line.count.zero? }
+    wait_until { DetachedCall.threads.count.zero? }
     super
   end
 
@@ -25,7 +25,7 @@ class DBApartTest < Minitest::Test
   # @return [Array<Thread>]
   def fill(gate, count = MOST)
     threads = Array.new(count) { Thread.new { apart { gate.pop } } }
-    wait_until { DetachedCall.line.count == count }
+    wait_until { DetachedCall.threads.count == count }
     threads
   end
 
@@ -41,7 +41,7 @@ class DBApartTest < Minitest::Test
     gate = Queue.new
     threads = fill(gate)
     late = Thread.new { apart { :late } }
-    wait_until { DetachedCall.line.count == MOST + 1 }
+    wait_until { DetachedCall.threads.count == MOST + 1 }
     refute(late.join(0.01))
     gate << 1
     assert_equal(:late, late.value)
@@ -56,7 +56,7 @@ class DBApartTest < Minitest::Test
     got = Queue.new
     masked = Thread.new { Thread.handle_interrupt(RuntimeError => :never) { got << apart { :mine } } }
     masked.report_on_exception = false
-    wait_until { DetachedCall.line.count == MOST + 1 && masked.stop? }
+    wait_until { DetachedCall.threads.count == MOST + 1 && masked.stop? }
     masked.raise(RuntimeError, "late")
     MOST.times { gate << 1 }
     assert_raises(RuntimeError) { masked.join }
@@ -78,11 +78,11 @@ class DBApartTest < Minitest::Test
     threads = fill(gate)
     called = Queue.new
     late = Thread.new { apart { called << 1 } }
-    wait_until { DetachedCall.line.count == MOST + 1 && late.stop? }
+    wait_until { DetachedCall.threads.count == MOST + 1 && late.stop? }
     late.kill.join
     MOST.times { gate << 1 }
     threads.each(&:join)
-    wait_until { DetachedCall.line.count.zero? }
+    wait_until { DetachedCall.threads.count.zero? }
     assert_empty(called)
   end
 
@@ -93,7 +93,7 @@ class DBApartTest < Minitest::Test
       taken = nil
       call = DetachedCall.new(discard: ->(value) { discarded << value }) { made << 1 }
       [-> { call.value(take: ->(value) { taken = value }) }, lambda do |place|
-        wait_until { DetachedCall.line.count.zero? }
+        wait_until { DetachedCall.threads.count.zero? }
         assert_equal(made.size, (taken ? 1 : 0) + @discarded.size, place)
       end]
     end

@@ -142,7 +142,7 @@ module FaultCases
           Plait.timeout(random.rand(0.001..0.02)) { db.query(sleeping(0.002)) }
         end
         wait_until { db.statistics.values_at(:busy, :closing) == [0, 0] }
-        wait_until { Plait::DB.const_get(:DetachedCall).line.count.zero? && count_sockets <= sockets + 8 } # mysql2 has two
+        wait_until { Plait::DB.const_get(:DetachedCall).threads.count.zero? && count_sockets <= sockets + 8 } # mysql2 has two
         wait_until { Integer(watcher.query(connections).value) <= before + 4 }
       end
       wait_until { Integer(watcher.query(connections).value) <= before }

@@ -38,7 +38,7 @@ class DBTrilogyTest < Minitest::Test
 
   def test_what_the_server_commits_by_itself_is_told
     error = assert_raises(Plait::UsageError) { db.transaction { |tx| add(tx, 4) && tx.query("CREATE OR REPLACE TABLE ddl (n INT)") } }
-    assert_match(/what was done before it is done for good/, error.message)
+    assert_match(/the statements before it are done for good/, error.message)
     assert_equal(4, count)
   end
 

@@ -14,18 +14,19 @@ module Plait
     # `require "plait/db/active_record"`, after Rails or ActiveRecord: models work as ever under `on: :fibers` and `:hybrid`.
     #
     # - Its state is kept by fiber (`isolation_level = :fiber`). By thread, as ActiveRecord has it, fibers share a connection and
-    #   get each other's rows. To set it back is refused.
-    # - A connection that was cut in the middle of a call, by a timeout or a cancellation, is thrown away. ActiveRecord gives
-    #   it to the next fiber, which fails. So is one that an interrupt has parted from its user: ActiveRecord keeps it until the
-    #   user's thread has ended.
-    # - Connections are made on threads of their own, which an interrupt need not wait for.
-    # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut behind it, {CommittedLate}.
+    #   get each other's rows. Another level is refused.
+    # - A connection that a timeout or a cancellation has cut in the middle of a call is thrown away. ActiveRecord would give it
+    #   to the next fiber, which would fail. A connection that an interrupt has separated from its user is thrown away, too:
+    #   ActiveRecord would keep it until the user's thread ends.
+    # - Connections are made on threads of their own: an interrupt does not wait for them.
+    # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut after it, {CommittedLate}.
     #
     # Its pool (`pool:` in the configuration) is the limit, however many fibers there are: fibers without a
     # connection wait for `checkout_timeout` seconds. From 7.2 on a connection is given back after each query or transaction;
     # in 7.1 a fiber keeps it until it ends, unless the work is in `ActiveRecord::Base.connection_pool.with_connection`.
     module ActiveRecord
-      # Refuses what would give wrong answers.
+      # Refuses a level that would give wrong answers.
+      # @api private
       module Isolation
         # @raise [UsageError]
         def isolation_level=(level)
@@ -37,20 +38,21 @@ module Plait
         end
       end
 
-      # The fiber's variable with the connection that it has got, and its block has not, or no longer.
-      KEY = :plait_active_record_leased
-      private_constant :KEY
+      NEVER = { Object => :never }.freeze
+      # The fiber's variable with its connection, before and after the block that uses it.
+      KEY = :plait_active_record_connection
+      private_constant :NEVER, :KEY
 
-      # Throws away what was cut, and what an interrupt has parted from its user.
+      # Throws away a cut connection, and one that an interrupt has separated from its user.
+      # @api private
       module Discarding
-        # As ActiveRecord's own.
         def with_connection(...)
           return super if active_connection?
 
           begin
             Thread.current[KEY] = nil
             super do |connection|
-              Thread.current[KEY] = nil # what is asked for in the block is its own affair
+              Thread.current[KEY] = nil # a call in the block has a checkout of its own
               Cut.watch(->(error) { discard_cut(connection, error) }) { yield connection }
             ensure
               Thread.current[KEY] = connection
@@ -60,16 +62,15 @@ module Plait
           end
         end
 
-        # As ActiveRecord's own, which an interrupt would leave half done: nothing in here waits for a server.
-        def checkin(...) = Uninterruptible.run { super }
+        # An interrupt would leave ActiveRecord's method half done, which never waits for a server.
+        def checkin(...) = Thread.handle_interrupt(NEVER) { super }
 
-        # As {checkin}.
-        def remove(...) = Uninterruptible.run { super }
+        def remove(...) = Thread.handle_interrupt(NEVER) { super }
 
         private
 
-        # As {checkin}: a connection connects when it is first used.
-        def try_to_checkout_new_connection(...) = Uninterruptible.run { super }
+        # A connection connects at its first use, not here.
+        def try_to_checkout_new_connection(...) = Thread.handle_interrupt(NEVER) { super }
 
         def recover
           connection = Thread.current[KEY]
@@ -80,8 +81,8 @@ module Plait
           connection.throw_away! if connection.owner.equal?(::ActiveSupport::IsolatedExecutionState.context)
         end
 
-        # Its `raw_connection` would first ask the server whether it is there, on the connection that is in the middle of a
-        # call, and so wait for what is to be cut.
+        # ActiveRecord's `raw_connection` would first check the server, on the connection in the middle of a call, and so wait for
+        # the very answer that was cut.
         def discard_cut(connection, error)
           driver = connection.instance_variable_get(:@raw_connection)
           return unless error || (driver && Cut.abandoned?(driver))
@@ -91,14 +92,15 @@ module Plait
         end
       end
 
-      # Of a connection.
+      # Notes a fiber's new connection.
+      # @api private
       module Leasing
-        # As ActiveRecord's own.
-        def lease = Uninterruptible.run { super.tap { Thread.current[KEY] = self } }
+        def lease = Thread.handle_interrupt(NEVER) { super.tap { Thread.current[KEY] = self } }
       end
 
-      # Of the queue for connections. ActiveRecord counts an interrupted fiber as waiting to the end, and lets the
-      # others wait for as long as they may although there are connections.
+      # Corrects the queue for connections. ActiveRecord would count an interrupted fiber as waiting without end, and make other
+      # fibers wait although there are connections.
+      # @api private
       module Counting
         # The pool's lock is held.
         # @api private
@@ -123,23 +125,23 @@ module Plait
       end
 
       # Connects on a thread of its own.
+      # @api private
       module Connecting
-        # As the adapter's own.
         def new_client(*) = DetachedCall.call(discard: :close.to_proc) { super }
       end
 
-      # What ActiveRecord does behind a COMMIT (callbacks, say) may be cut, too.
+      # An interrupt may come after a COMMIT, in callbacks of ActiveRecord.
+      # @api private
       module Transactions
-        # As ActiveRecord's own.
         def transaction(**) = Commit.around(self) { super }
       end
 
-      # Tells what becomes of a transaction.
+      # Raises an error that says whether a cut transaction is committed.
+      # @api private
       module Committing
         LOST = [::ActiveRecord::ConnectionFailed, ::ActiveRecord::AdapterTimeout].freeze
         private_constant :LOST
 
-        # As ActiveRecord's own.
         def commit = materialized? ? Commit.watch(connection, method(:refused?)) { super } : super
 
         private
@@ -150,7 +152,9 @@ module Plait
         end
       end
 
-      # What is loaded later.
+      private_constant :Isolation, :Discarding, :Leasing, :Counting, :Connecting, :Transactions, :Committing
+
+      # Adapters that may be loaded later.
       HOOKS = %i[active_record_mysql2adapter active_record_trilogyadapter active_record_postgresqladapter].freeze
       private_constant :HOOKS
 

@@ -5,9 +5,9 @@ require "plait/values/errors"
 
 module Plait
   module DB
-    # Connections of other libraries' pools that were left in the middle of a call.
+    # Connections of other libraries' pools after an exit in the middle of a call.
     module Cut
-      # CONNECTION_OK and PQTRANS_ACTIVE of libpq; the latter: a statement is under way.
+      # CONNECTION_OK and PQTRANS_ACTIVE (a statement is under way) of libpq.
       OK = 0
       ACTIVE = 1
       # Seconds for a server to break off a statement.
@@ -16,9 +16,9 @@ module Plait
 
       module_function
 
-      # @param cut [#call] (exception or nil) when the block is left in the middle: by a timeout, a cancellation, a kill or a
-      #   throw, of which the last two are no exceptions, and look like `break` and `return`
-      # @return [Object] what the block returns
+      # @param cut [#call] (exception or nil) called after an exit in the middle of the block: a timeout, a cancellation, a kill
+      #   or a throw. The last two are no exceptions, and look like `break` and `return`
+      # @return [Object] the block's value
       def watch(cut)
         value = yield
         whole = true
@@ -33,24 +33,25 @@ module Plait
       end
 
       # @param connection [Object] of a driver
-      # @return [Boolean] whether its next answer would be another statement's, or none
+      # @return [Boolean] whether its next answer would belong to another statement, or never come
       def off?(connection)
         return hung_up?(connection) unless connection.respond_to?(:transaction_status)
 
         connection.finished? || connection.status != OK || busy?(connection)
       end
 
-      # @param connection [Object] that a block was left with by a kill, a throw, or `break` and `return`, by which the libraries
-      #   themselves leave their blocks: these look alike. mysql2 does not close what a kill has cut, nor tell of it
+      # After a kill, a throw, or `break` and `return`, which the libraries use themselves: these exits look alike. mysql2 neither
+      # closes a connection that a kill has cut, nor shows the cut.
+      # @param connection [Object] of a driver
       # @return [Boolean] see {off?}
       def abandoned?(connection) = Thread.current.status == "aborting" || off?(connection)
 
-      # PostgreSQL would go on with the statement, and keep its locks. (mysql2 and trilogy have hung up by themselves.) The
-      # caller's time is over: the server hears of it on another thread, and the connection may be closed meanwhile.
+      # PostgreSQL would run the statement, and keep its locks. (mysql2 and trilogy close the connection themselves.) The caller's
+      # time is over: another thread cancels the statement, and the connection may be closed meanwhile.
       def break_off(connection)
         return unless connection.respond_to?(:transaction_status) && busy?(connection)
 
-        return cancel(connection) unless defined?(::PG::CancelConnection) # before libpq 17 it needs the connection to its end
+        return cancel(connection) unless defined?(::PG::CancelConnection) # before libpq 17 the cancel needs the open connection
 
         request = ::PG::CancelConnection.new(connection)
         DetachedCall.new { Plait.timeout(CANCEL_TIMEOUT) { request.async_cancel } }.start
@@ -60,11 +61,11 @@ module Plait
 
       def cancel(connection)
         Plait.timeout(CANCEL_TIMEOUT) { connection.cancel }
-      rescue Error, SystemCallError, IOError # all else is the caller's
+      rescue Error, SystemCallError, IOError # any other error is the caller's
         nil
       end
 
-      # trilogy says `closed?` only when it was closed by its user.
+      # trilogy's `closed?` is true only after `close`.
       def hung_up?(connection)
         return false unless connection.respond_to?(:closed?)
 

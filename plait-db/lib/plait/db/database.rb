@@ -11,10 +11,10 @@ module Plait
     # A database with its pool of connections, for any number of threads and fibers. Each call takes a connection for as long
     # as it lasts; inside of {transaction} and {with} all calls of a fiber go to the same one.
     #
-    # Errors of the server and of the connection are those of the driver. A call that is cut by a timeout or a cancellation
-    # closes its connection, and a transaction that it was part of is rolled back.
+    # Errors of the server and of the connection are the driver's. A call that a timeout or a cancellation cuts closes its
+    # connection, which rolls its transaction back.
     class Database
-      # Options that are the pool's; all others are the driver's.
+      # Options of the pool; all others are the driver's.
       OF_THE_POOL = %i[size timeout max_lifetime idle_timeout check_after name].freeze
       private_constant :OF_THE_POOL
 
@@ -41,13 +41,13 @@ module Plait
       # Runs a statement.
       # @param sql [String] with the placeholders of the server: `?` (MySQL, SQLite) or `$1` (PostgreSQL). With Redis: the
       #   name of a command
-      # @param values [Array] for the placeholders. With Redis: what follows in the command
+      # @param values [Array] for the placeholders. With Redis: the arguments of the command
       # @return [Result] with Redis: the answer
       # @raise [StandardError] the driver's errors
       # @raise [PoolTimeout] when no connection came free in time
       def query(sql, *values) = @pool.with { |session| session.query(sql, *values) }
 
-      # As {query}, with a statement that the connection has prepared, and keeps.
+      # As {query}, with a statement that the connection prepares once, and keeps.
       # @return [Result]
       # @raise (see #query)
       def execute(sql, *values) = @pool.with { |session| session.execute(sql, *values) }
@@ -56,41 +56,41 @@ module Plait
       # @return [Statement] whose `call` is {execute}
       def prepare(sql) = Statement.new(self, sql)
 
-      # Gives the rows of a large result to the block as they come. It never holds many of them, but for trilogy, which
-      # always reads a result whole. Leaving the block early ends the statement.
+      # Gives the rows of a large result to the block as they arrive. It never holds many rows, except with trilogy, which always
+      # reads a whole result. Leaving the block early ends the statement.
       # @param values [Array]
       # @yieldparam row [Hash{String => Object}] with Redis: a key of SCAN
       # @return [void]
       # @raise (see #query)
       def stream(sql, *values, &block)
-        raise UsageError, "stream needs a block: what to do with each row" unless block
+        raise UsageError, "stream needs a block, which is given each row" unless block
 
         lend_for_long { |session| session.stream(sql, *values, &block) }
       end
 
-      # Runs the block in a transaction: committed when the block comes to its end, rolled back when it is left in any other
-      # way (an exception, `break`, `return`, `throw`, a timeout, a kill). Inside of another one it is a savepoint.
+      # Runs the block in a transaction. The end of the block commits it; any other exit (an exception, `break`, `return`,
+      # `throw`, a timeout, a kill) rolls it back. Inside another transaction it is a savepoint.
       # @yieldparam transaction [Transaction]
-      # @return [Object] what the block returns
-      # @raise [RolledBack] when the server has rolled it back, and the block went on nevertheless
-      # @raise [CommitUnknown] when COMMIT was sent, and its answer did not come
-      # @raise [CommittedLate] when it is committed, and the caller's time was over just then
+      # @return [Object] the block's value
+      # @raise [RolledBack] the server has rolled it back, and the block rescued that error
+      # @raise [CommitUnknown] COMMIT was sent, and its answer did not come
+      # @raise [CommittedLate] it is committed, and the caller's time was over just then
       # @raise (see #query)
       def transaction(&block)
-        raise UsageError, "transaction needs a block: what belongs to it" unless block
+        raise UsageError, "transaction needs a block, which is the transaction" unless block
 
         done = false
         @pool.with { |session| session.transaction(&block).tap { done = session.outside? } }
       rescue *Commit::CUTS => e # while the connection was given back
-        done ? Commit.tell(CommittedLate.new, e) : raise
+        done ? Commit.raise_instead(CommittedLate.new, e) : raise
       end
 
-      # Lends the block a connection of the driver's own, for all that it can do.
+      # Lends the block a connection of the driver, with its whole API.
       # @yieldparam connection [Object] a Trilogy, Mysql2::Client, PG::Connection, SQLite3::Database or RedisClient. A
       #   transaction that the block leaves open is rolled back
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def with(&block)
-        raise UsageError, "with needs a block: what to do with the connection" unless block
+        raise UsageError, "with needs a block, which is given the connection" unless block
 
         @pool.with { |session| session.lend(&block) }
       end
@@ -98,7 +98,7 @@ module Plait
       # @return [Hash{Symbol => Numeric}] see {Pool#statistics}
       def statistics = @pool.statistics
 
-      # Closes all connections, those in use when they come back.
+      # Closes all connections; a busy one when it comes back.
       # @return [void]
       def close = @pool.close
 
@@ -107,21 +107,20 @@ module Plait
 
       private
 
-      # The driver would take no notice of them. (`timeout` some drivers have too.)
+      # A driver would ignore them. (Some drivers have a `timeout`, too.)
       def refuse_in_url(address)
         odd = address.options.keys & (OF_THE_POOL - %i[timeout name])
         raise UsageError, "#{odd.first} is the pool's: give it to DB.connect, not in the URL" if odd.any?
       end
 
-      # Some drivers pass over an option that they don't know: a wrong letter would leave a program without its timeout, or in the
-      # clear.
+      # Some drivers ignore unknown options: a wrong letter would leave a program without its timeout, or without TLS.
       def refuse_unknown(known, given)
         odd = given.find { |name| !known.include?(name) } or return
         near = Suggestion.nearest(odd.to_s, (known + OF_THE_POOL).map(&:to_s))
         raise UsageError, "#{odd}: is an option neither of the pool nor of the driver#{near && "; did you mean #{near}:?"}"
       end
 
-      # A block that gets rows may ask for more: on another connection, unless it is in a transaction, where that is an error.
+      # A block that gets rows may send queries: on another connection, or, in a transaction, with an error.
       def lend_for_long(&block)
         return @pool.with(&block) if @pool.lent?
 

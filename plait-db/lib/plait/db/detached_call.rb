@@ -6,23 +6,24 @@ require "plait/values/uninterruptible"
 
 module Plait
   module DB
-    # A call that its caller may leave at any moment: connecting, and telling a server that an answer is no longer needed. It
-    # runs on a thread of its own, goes on when its caller leaves, and throws away what it gets then. On the offload pool
-    # some such calls would keep all others waiting for seconds.
+    # A call that its caller may leave at any moment: connecting, or cancelling a statement. It runs on a thread of its own, goes
+    # on when its caller leaves, and discards its result then. On the offload pool a few such calls would block others for
+    # seconds.
     class DetachedCall
       # Threads at once; raising it lets more callers connect together. A later call waits for one of them to end, as fibers can.
       MOST = 64
-      private_constant :MOST
+      # Around changes of the state alone, never a wait: this mask would replace the caller's.
+      NEVER = { Object => :never }.freeze
+      private_constant :MOST, :NEVER
 
-      # Counts the threads, and keeps the calls that wait for one, in the order of asking.
-      class Line
+      # Counts the threads, and queues calls that wait for one.
+      class Threads
         def initialize
           @lock = Mutex.new
           @waiting = []
           @threads = 0
         end
 
-        # @param call [DetachedCall]
         def enter(call)
           @lock.synchronize do
             @waiting << call
@@ -39,7 +40,7 @@ module Plait
           start(@waiting.shift) while @waiting.any? && @threads < MOST
         end
 
-        # The thread inherits the mask, without which it could end before its caller hears of it.
+        # The thread inherits the mask, without which a kill could end it before it sets a result.
         def start(call)
           Thread.new { work(call) }.report_on_exception = false
           @threads += 1
@@ -56,28 +57,28 @@ module Plait
           end
         end
       end
-      private_constant :Line
+      private_constant :Threads
 
       @lock = Mutex.new
 
       class << self
-        # @param discard [#call] is given what came too late
+        # @param discard [#call] is given a late result
         # @return [Object] see {#value}
         def call(discard:, &block) = new(discard: discard, &block).value
 
-        # @return [Line] the threads of a parent are not here
+        # @return [Threads] of this process: a fork has none of its parent's
         # @api private
-        def line
+        def threads
           @lock.synchronize do
-            @line = Line.new if @generation != Native.fork_generation
-            @generation = Native.fork_generation
-            @line
+            @threads = Threads.new if @pid != Process.pid
+            @pid = Process.pid
+            @threads
           end
         end
       end
 
-      # @param discard [#call, nil] is given what came too late
-      # @param refused [#call, nil] is called instead of the block when the system gives no thread
+      # @param discard [#call, nil] is given a late result
+      # @param refused [#call, nil] called instead of the block when the system gives no thread
       def initialize(discard: nil, refused: nil, &block)
         @block = block
         @discard = discard
@@ -89,14 +90,14 @@ module Plait
       # Does not wait for the block.
       # @return [self]
       def start
-        Uninterruptible.run { self.class.line.enter(self) }
+        Thread.handle_interrupt(NEVER) { self.class.threads.enter(self) }
         self
       end
 
-      # @param take [#call] is given what the block returns, and then no interrupt can part it from its caller
-      # @return [Object] what the block returns
-      # @raise [WorkerDied] when the block has ended its thread
-      # @raise [ThreadError] when the system gives none
+      # @param take [#call] is given the block's value, before any interrupt can come
+      # @return [Object] the block's value
+      # @raise [WorkerDied] the block has ended its thread
+      # @raise [ThreadError] the system gives no thread
       def value(take: :itself.to_proc)
         start
         wait
@@ -111,14 +112,13 @@ module Plait
         Uninterruptible.run { leave }
       end
 
-      # @return [void]
       def wait = @done.pop
 
       # @yield when the block is over, on its thread
       # @return [Boolean] whether it is not over yet; else the block given here is never called
       def on_end(&ending) = @lock.synchronize { !@over && (@ending = ending) && true }
 
-      # On its thread, where nothing can come but to the block.
+      # Runs on its thread, where an interrupt reaches the block alone.
       def run
         @error = WorkerDied.new("the thread of this call was killed before it had ended")
         keep(Thread.handle_interrupt(Object => :immediate) { @block.call }) unless @lock.synchronize { @left }
@@ -140,7 +140,7 @@ module Plait
 
       def keep(value) = @lock.synchronize { @left ? @discard.call(value) : @value = value }
 
-      # Its caller waits no longer.
+      # Its caller stops waiting.
       def leave
         @lock.synchronize do
           @discard.call(@value) if @value && !@taken

@@ -5,31 +5,31 @@ require "plait/values/errors"
 
 module Plait
   module DB
-    # The gems of the drivers, each loaded by its bridge only, and what a fiber does where a driver can't wait as fibers do:
+    # The gems of the drivers, which their bridges load. Where a driver can't wait as fibers do, a bridge has a way around it:
     #
-    # | driver | what | why | what is done |
+    # | driver | call | reason | way |
     # |---|---|---|---|
-    # | mysql2, trilogy, pg | connecting | awaited in C, or lost by an interrupt as it ends | {DetachedCall}: its own thread |
-    # | mysql2 | prepared statements | the answer is awaited in C | Plait.offload |
-    # | mysql2 | `stream` | rows are awaited in C, one by one | Mysql2::Batches: a thread fetches ahead |
-    # | sqlite3 | everything | it computes, and keeps Ruby's lock even on a thread | its progress handler: Sqlite::Pace |
+    # | mysql2, trilogy, pg | connecting | waits in C, or is lost by an interrupt as it ends | {DetachedCall}: its own thread |
+    # | mysql2 | prepared statements | waits in C for the answer | Plait.offload |
+    # | mysql2 | `stream` | waits in C for each row | Mysql2::Batches: a thread fetches ahead |
+    # | sqlite3 | all calls | it computes, and keeps Ruby's lock even on a thread | its progress handler: Sqlite::Pace |
     # | mongo | `IO.select`, `Kernel.select` | no hook on Ruby 3.1 | Plait::Mechanisms::Compat, for every program |
-    # | all | many rows that are at hand | nothing is waited for, so no other fiber gets its turn | {give_turn} |
+    # | all | many rows in memory | no wait, so no other fiber runs | {give_turn} |
     #
-    # redis-client needs nothing: it waits in Ruby's hooks, and resolves names by them. mysql2 awaits the rows of a `query` in C
-    # too, once the first of them has come: `stream` is for results that are large.
+    # redis-client needs no help: it waits and resolves names in Ruby's hooks. mysql2 waits in C for the rows of a `query`, too,
+    # after the first one: `stream` is for large results.
     # @api private
     module Driver
-      # Rows between two turns of other fibers; raising it keeps these waiting longer.
+      # Rows between two turns of other fibers; raising it makes other fibers wait longer.
       ROWS = 500
 
       # Lets the other fibers run.
       def self.give_turn = Fiber.current_scheduler && sleep(0)
 
       # @param gem [String] its name
-      # @param requirement [Array<String>] on its version: what a bridge or a patch was tested with
-      # @param feature [String] what is required
-      # @raise [UnsupportedError] when it is not there, or is another version
+      # @param requirement [Array<String>] versions that the bridge was tested with
+      # @param feature [String] the path to require
+      # @raise [UnsupportedError] it is missing, or has another version
       def self.load(gem, *requirement, feature: gem)
         yield
         check(gem, requirement)
@@ -39,7 +39,7 @@ module Plait
         raise UnsupportedError, "this database needs the gem #{gem}: add #{line(gem, requirement)} to the Gemfile"
       end
 
-      # A gem that was not loaded by RubyGems has no version that could be known.
+      # A gem that RubyGems has not loaded has no known version.
       def self.check(gem, requirement)
         version = defined?(Gem) && Gem.loaded_specs[gem]&.version
         return if !version || Gem::Requirement.new(requirement).satisfied_by?(version)
@@ -59,7 +59,7 @@ module Plait
       end
 
       # A call inside of a call (a block that is given a row and asks for more) is the same fiber's affair.
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       # @raise [ConnectionInUse]
       def hold
         return yield if @lock.owned?

@@ -13,15 +13,15 @@ module Plait
       end
     end
 
-    # A transaction that no longer exists was used, or was to be committed. Nothing of it was done, unless a statement in it
-    # has ended it: what came before that is done.
+    # A statement, or COMMIT, in a transaction that no longer exists. Nothing of it is done, unless one of its statements has
+    # ended it: all statements before that one are done.
     class RolledBack < Error
       REASONS = {
         forked: "it is the parent's, and this process is a fork",
         closed: "its connection was closed in the middle of a call",
         failed: "one of its statements had failed"
       }.freeze
-      ENDED = "this transaction is over: one of its statements has ended it, and what came before that is done"
+      ENDED = "this transaction is over: one of its statements has ended it, and the statements before that one are done"
       private_constant :REASONS, :ENDED
 
       # @param reason [StandardError, Symbol] the driver's error, or one of these words
@@ -42,24 +42,24 @@ module Plait
       end
     end
 
-    # A timeout or a cancellation came with the answer to COMMIT.
+    # A timeout or a cancellation came together with the answer to COMMIT.
     class CommittedLate < Unrepeatable
       def initialize(message = "the transaction is committed, and its time was over just then: don't run it again") = super
     end
 
-    # The error of a transaction whose end was interrupted.
+    # Raises the error of a transaction whose end was interrupted.
     # @api private
     module Commit
-      # Of a timeout or a cancellation. The others (Interrupt, SystemExit) end the program, and stay what they are.
+      # Errors of a timeout or a cancellation. Interrupt and SystemExit end the program, and stay unchanged.
       INTERRUPTS = [Replaceable, *(::Timeout::ExitException if defined?(::Timeout::ExitException))].freeze
       CUTS = [StandardError, *INTERRUPTS].freeze
 
       module_function
 
       # @param error [Unrepeatable]
-      # @param cut [Exception] what has interrupted it
-      # @raise [Exception] a {Replaceable} one goes on to the time limit or the task that it is meant for
-      def tell(error, cut)
+      # @param cut [Exception] the interrupt
+      # @raise [Exception] a {Replaceable} one goes on to its time limit or task
+      def raise_instead(error, cut)
         raise cut if cut.is_a?(Unrepeatable)
         raise error, cause: cut unless cut.is_a?(Replaceable)
 
@@ -67,9 +67,9 @@ module Plait
         raise cut
       end
 
-      # Around a transaction of a library, which has work to do behind its COMMIT.
-      # @param database [Object] of which this fiber has one transaction at a time
-      # @return [Object] what the block returns
+      # Around a transaction of a library, which has work to do after its COMMIT.
+      # @param database [Object] each fiber has one transaction of it at a time
+      # @return [Object] the block's value
       def around(database)
         key = key_of(database)
         return yield unless Thread.current[key].nil?
@@ -78,7 +78,7 @@ module Plait
           Thread.current[key] = false
           yield
         rescue *INTERRUPTS => e
-          Thread.current[key] ? tell(CommittedLate.new, e) : raise
+          Thread.current[key] ? raise_instead(CommittedLate.new, e) : raise
         ensure
           Thread.current[key] = nil
         end
@@ -88,14 +88,14 @@ module Plait
       # @yieldreturn [Object]
       # @param database [Object] see {#around}
       # @param answered [#call] (error) => whether the server has refused it
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def watch(database, answered)
         key = key_of(database)
         yield.tap { Thread.current[key] = true unless Thread.current[key].nil? }
       rescue *CUTS => e
         raise if e.is_a?(StandardError) && answered.call(e)
 
-        tell(CommitUnknown.new, e)
+        raise_instead(CommitUnknown.new, e)
       end
 
       def key_of(database) = :"plait_commit_#{database.object_id}"

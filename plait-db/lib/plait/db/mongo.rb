@@ -11,25 +11,25 @@ Plait::DB::Driver.load("mongo", "~> 2.20") { require "mongo" }
 
 module Plait
   module DB
-    # MongoDB by the driver mongo, which has a pool of its own: it is the one that is sized here. It waits in Ruby: nothing
-    # blocks the loop, on Ruby 3.1 thanks to Plait's `IO.select`.
+    # MongoDB by the driver mongo, whose own pool gets the size. It waits in Ruby: it never blocks the loop, on Ruby 3.1 thanks to
+    # Plait's `IO.select`.
     #
     #   db = Plait::DB.connect("mongodb://127.0.0.1/shop", size: 16)
     #   db.query(count: "users")["n"]                                            # a command
     #   db.stream("users", { age: { "$gt" => 30 } }, sort: { name: 1 }) { |user| … }
     #   db.with { |client| client[:users].insert_one(name: "Ada") }
     class Mongo
-      # What the pool's options are called there.
+      # The driver's names of the pool's options.
       OPTIONS = { size: :max_pool_size, timeout: :wait_queue_timeout, idle_timeout: :max_idle_time }.freeze
       DEFAULTS = { max_pool_size: 16, wait_queue_timeout: 5, server_selection_timeout: 10 }.freeze
-      # To the driver an option goes before what the URL says, where these are written otherwise.
+      # Their names in a URL. The driver would prefer a default given here to the URL's option.
       IN_URL = { max_pool_size: :maxpoolsize, wait_queue_timeout: :waitqueuetimeoutms,
                  server_selection_timeout: :serverselectiontimeoutms }.freeze
       BATCH = 100
-      # Seconds: to the driver, nil is its own default.
-      FOR_EVER = 31_536_000
+      # Seconds instead of no limit: nil is the driver's own default.
+      YEAR = 31_536_000
       ELSEWHERE = %i[max_lifetime check_after name].freeze
-      private_constant :OPTIONS, :DEFAULTS, :BATCH, :IN_URL, :FOR_EVER, :ELSEWHERE
+      private_constant :OPTIONS, :DEFAULTS, :BATCH, :IN_URL, :YEAR, :ELSEWHERE
 
       # @return [Mongo]
       def self.open(address, options) = new(address, options)
@@ -43,7 +43,7 @@ module Plait
 
         @address = address
         @options = defaults.merge(logger: quiet, **options.transform_keys { |name| OPTIONS.fetch(name, name) })
-        @options[:wait_queue_timeout] ||= FOR_EVER if @options.key?(:wait_queue_timeout)
+        @options[:wait_queue_timeout] ||= YEAR if @options.key?(:wait_queue_timeout)
         @lock = Mutex.new
       end
 
@@ -54,8 +54,8 @@ module Plait
 
       # @param collection [String, Symbol]
       # @param filter [Hash]
-      # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`. A batch is decoded in one go, in which
-      #   no other fiber gets its turn
+      # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`. No other fiber runs while a batch is
+      #   decoded
       # @yieldparam document [BSON::Document]
       # @return [void]
       def stream(collection, filter = {}, **options)
@@ -66,10 +66,10 @@ module Plait
         nil
       end
 
-      # Only replica sets and sharded clusters have transactions. Other than with SQL the driver runs the block again, for up to
-      # two minutes, after errors that it calls transient: it must do no harm twice.
-      # @yieldparam session [Mongo::Session] to be given to each call that belongs to it
-      # @return [Object] what the block returns
+      # Only replica sets and sharded clusters have transactions. After transient errors the driver runs the block again, for up
+      # to two minutes: the block must be repeatable.
+      # @yieldparam session [Mongo::Session] an option of each call in the transaction
+      # @return [Object] the block's value
       # @raise [CommitUnknown] when the commit was sent, and its answer did not come
       def transaction(&block)
         committing = false
@@ -82,11 +82,11 @@ module Plait
       rescue *Commit::CUTS => e
         raise if !committing || refused?(e)
 
-        Commit.tell(CommitUnknown.new, e)
+        Commit.raise_instead(CommitUnknown.new, e)
       end
 
       # @yieldparam client [Mongo::Client] for any number of threads and fibers
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def with = yield(client)
 
       # @return [Hash{Symbol => Numeric}] of now: size, idle, busy
@@ -112,7 +112,7 @@ module Plait
         DEFAULTS.reject { |name, _| said.include?(IN_URL.fetch(name)) }
       end
 
-      # The threads that watch the servers, and the connections, are the parent's after a fork.
+      # After a fork the driver's threads and connections are the parent's.
       def client
         return @client if @generation == Native.fork_generation
 
@@ -123,25 +123,27 @@ module Plait
         end
       end
 
-      # What goes wrong is raised; the driver would also print it.
+      # Errors are raised; the driver would also print them.
       def quiet = ::Logger.new(nil)
 
-      # Closes a connection that was cut in the middle of a call. The driver would use it again, and its next user would get
-      # an error instead of an answer: it compares the numbers of requests.
+      # Closes a connection that was cut in the middle of a call. The driver would use it again, and its next user would get an
+      # error: the driver compares the numbers of requests.
       #
-      # An interrupt (a timeout, a kill) leaves the driver's counts wrong, which is put right here: a caller that waits for a
-      # place, or has just been given one, would take it along, and in the end no caller would get a connection.
+      # It also corrects the driver's counts after an interrupt (a timeout, a kill) of a caller that waits for a place, or has
+      # just got one. Each such place would be lost, and in the end no caller would get a connection.
+      # @api private
       module Discarding
-        # The fiber's variable, and the connection's, that names the call that asks for it or has it.
-        KEY = :plait_mongo_claim
-        OWNER = :@plait_mongo_claim
-        # What a call has of its pool: whether its request is over, and a connection.
-        Claim = Struct.new(:served, :connection)
-        # Of the driver's versions not each counts there.
+        NEVER = { Object => :never }.freeze
+        # The variables of the fiber and of the connection that refer to the checkout.
+        KEY = :plait_mongo_checkout
+        OWNER = :@plait_mongo_checkout
+        # The checkout of a call: whether its request is over, and its connection.
+        Checkout = Struct.new(:served, :connection)
+        # Some versions of the driver count requests.
         COUNTS = ::Mongo::Server::ConnectionPool.private_method_defined?(:wait_for_connection)
-        private_constant :KEY, :OWNER, :Claim, :COUNTS
+        private_constant :NEVER, :KEY, :OWNER, :Checkout, :COUNTS
 
-        # As the driver's own. A thread that is interrupted in the middle of it would take a place of the pool along.
+        # An interrupt in the middle of the driver's method would lose a place of the pool.
         def check_in(connection)
           Uninterruptible.run do
             super
@@ -149,18 +151,17 @@ module Plait
           end
         end
 
-        # As the driver's own.
         def with_connection(...)
           before = Thread.current[KEY]
-          claim = Thread.current[KEY] = Claim.new(false)
+          checkout = Thread.current[KEY] = Checkout.new(false)
           super do |connection|
-            Thread.current[KEY] = nil # what is asked for in the block is its own affair
+            Thread.current[KEY] = nil # a call in the block has a checkout of its own
             Cut.watch(->(_) { connection.disconnect!(reason: :error) }) { yield connection }
           end
         ensure
           Uninterruptible.run do
             Thread.current[KEY] = before
-            settle(claim) if claim
+            settle(checkout) if checkout
           end
         end
 
@@ -181,37 +182,37 @@ module Plait
         end
 
         def own(connection)
-          claim = Thread.current[KEY]
-          connection.instance_variable_set(OWNER, claim)
-          return unless claim
+          checkout = Thread.current[KEY]
+          connection.instance_variable_set(OWNER, checkout)
+          return unless checkout
 
-          claim.served = true
-          claim.connection = connection
+          checkout.served = true
+          checkout.connection = connection
         end
 
-        # Nothing is left to be done where the driver has not been interrupted.
-        def settle(claim)
-          count_anew if COUNTS && !claim.served
-          connection = claim.connection
+        # Does nothing where the driver was not interrupted.
+        def settle(checkout)
+          correct_count if COUNTS && !checkout.served
+          connection = checkout.connection
           return if connection.nil? || connection.pinned?
 
           @lock.synchronize { @checked_out_connections.include?(connection) } ? check_in(connection) : drop(connection)
         end
 
-        def count_anew
+        def correct_count
           @lock.synchronize do
             @connection_requests = @asking&.size || 0
             offer
           end
         end
 
-        # To the waiting calls. The lock is held.
+        # Wakes waiting calls. The lock is held.
         def offer
           @max_connecting_cv.signal
           @size_cv.signal
         end
 
-        # It was on its way to its first user.
+        # Closes a connection that was on its way to its first user.
         def drop(connection)
           connection.disconnect!(reason: :error) unless connection.closed?
           @lock.synchronize do

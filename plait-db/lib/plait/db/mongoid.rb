@@ -10,15 +10,15 @@ module Plait
   module DB
     # `require "plait/db/mongoid"`, before `Mongoid.load!`: models work as ever under `on: :fibers` and `:hybrid`.
     #
-    # - Its state (scopes, sessions, `with`) is kept by fiber. By thread, as Mongoid has it, a scope of one fiber is everybody's.
-    #   Mongoid's own `isolation_level = :fiber` needs Ruby 3.2; on 3.1 Plait keeps that state by itself, without handing it on
-    #   to fibers that a model's callbacks begin: `around_callbacks_for_embeds` is refused there. To set the level back is
-    #   refused.
-    # - A connection that was cut in the middle of a call is closed, as {Mongo} does it.
+    # - Its state (scopes, sessions, `with`) is kept by fiber. By thread, as Mongoid has it, all fibers would share a scope.
+    #   Mongoid's own `isolation_level = :fiber` needs Ruby 3.2. On 3.1 Plait keeps that state itself, and a fiber that a model's
+    #   callback starts does not inherit it: `around_callbacks_for_embeds` is refused there. Another level is refused.
+    # - A connection that was cut in the middle of a call is closed, as with {Mongo}.
     #
     # The driver's pool (`max_pool_size` in mongoid.yml) is the limit, however many fibers there are.
     module Mongoid
-      # Refuses what would give wrong answers.
+      # Refuses a level that would give wrong answers.
+      # @api private
       module Isolation
         # @raise [UsageError]
         def isolation_level=(level)
@@ -28,9 +28,9 @@ module Plait
         end
       end
 
-      # For Ruby 3.1, where a fiber inherits nothing.
+      # For Ruby 3.1, where a fiber inherits no storage.
+      # @api private
       module Storage
-        # As Mongoid's own.
         def reset! = Thread.current[::Mongoid::Threaded::STORAGE_KEY] = nil
 
         private
@@ -39,16 +39,19 @@ module Plait
       end
 
       # Goes with {Storage}.
-      module NoFibersOfItsOwn
+      # @api private
+      module NoCallbackFibers
         # @raise [UsageError]
         def around_callbacks_for_embeds=(wanted)
           if wanted
-            raise UsageError, "around_callbacks_for_embeds runs callbacks in fibers of their own, which see nothing of " \
-                              "Mongoid's state before Ruby 3.2"
+            raise UsageError, "around_callbacks_for_embeds runs callbacks in fibers of their own, which have no state of " \
+                              "Mongoid before Ruby 3.2"
           end
           super
         end
       end
+
+      private_constant :Isolation, :Storage, :NoCallbackFibers
 
       class << self
         # @return [Boolean] whether Mongoid itself can keep its state by fiber
@@ -66,7 +69,7 @@ module Plait
         private
 
         def install_storage(config)
-          config.singleton_class.prepend(NoFibersOfItsOwn)
+          config.singleton_class.prepend(NoCallbackFibers)
           config.around_callbacks_for_embeds = true if config.around_callbacks_for_embeds # which is refused
           ::Mongoid::Threaded.singleton_class.prepend(Storage)
         end

@@ -5,29 +5,29 @@ require "plait/values/errors"
 
 module Plait
   module DB
-    # What is true of MySQL and MariaDB by any driver.
+    # Rules of MySQL and MariaDB, for any driver.
     module Mysql
-      # The whole transaction is gone after a deadlock (ER_LOCK_DEADLOCK); after a lock was awaited for too long
-      # (ER_LOCK_WAIT_TIMEOUT) it is, or the statement alone, as innodb_rollback_on_timeout says.
+      # A deadlock (ER_LOCK_DEADLOCK) rolls back the whole transaction. A long wait for a lock (ER_LOCK_WAIT_TIMEOUT) rolls back
+      # the transaction or the statement alone, as innodb_rollback_on_timeout says.
       DEADLOCK = 1213
       LOCK_WAIT = 1205
-      # What trilogy can't see afterwards, and mysql2 sees nothing of.
+      # Statements with a lasting effect, which the drivers can't see, or only in part.
       LASTING = /\A\s*(?:BEGIN\b(?!\s+NOT)|START\s+TRANSACTION|XA\s+(?:START|BEGIN)|LOCK\s+TABLES?|
                  SET\s+(?:SESSION\s+|LOCAL\s+|@@(?:SESSION\.|LOCAL\.)?)?AUTOCOMMIT\b)/ix
-      # What tells one server from another that answers at the same address.
+      # Tells servers apart that answer at the same address.
       IDENTITY = "SELECT CONNECTION_ID(), @@hostname, @@port, @@server_id, @@version"
-      # Seconds for each answer of a server that is to end a connection. The driver keeps the time: no interrupt reaches mysql2
-      # while it connects.
+      # Seconds for each answer of a server that has to end a connection. The driver has to limit the time: an interrupt can't
+      # reach mysql2 while it connects.
       HASTE = { connect_timeout: 1, read_timeout: 1 }.freeze
-      # What a connection is known by: its number, its server, and since when (monotonic seconds).
+      # The identity of a connection: its number, its server, and its start (monotonic seconds).
       Identity = Struct.new(:id, :server, :since)
       private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :Identity
 
-      # Values in the text of a statement of MySQL, in the place of its question marks: for what has no prepared statements, or
-      # has none that fibers can wait for.
+      # Puts values into the text of a statement of MySQL, in the place of its question marks. trilogy has no prepared statements,
+      # and fibers can't wait for those of mysql2.
       module Placeholders
-        # What a question mark means nothing in: quoted names and comments, and strings, in which a backslash stands for the
-        # next character, unless the server's mode is NO_BACKSLASH_ESCAPES. And what opens one of these and is never closed.
+        # Text in which a question mark is no placeholder: quoted names, comments and strings. In a string a backslash escapes the
+        # next character, unless the server's mode is NO_BACKSLASH_ESCAPES. OPEN finds a quote or a comment without an end.
         OPAQUE = %r{`[^`]*`|/\*.*?\*/|--(?=\s|\z)[^\n]*|\#[^\n]*}m
         OPEN = %r{['"`]|/\*}
         TOKENS = {
@@ -42,12 +42,12 @@ module Plait
         # @param sql [String]
         # @param values [Array]
         # @param backslash [Boolean] whether a backslash in a string stands for the next character
-        # @param zone [Symbol] :utc or :local: in which the driver reads the times that it is given back
+        # @param zone [Symbol] :utc or :local, as the driver reads times
         # @yieldparam text [String]
         # @yieldreturn [String] a literal of the server, quoted and escaped
         # @return [String]
-        # @raise [UsageError] when there are more or fewer of them than question marks, one is of no type of SQL, or the
-        #   statement has a quote or a comment without an end, in which a value could become a part of the statement
+        # @raise [UsageError] there are more or fewer values than question marks, a value has no type of SQL, or the statement has
+        #   a quote or a comment without an end, through which a value could become a part of the statement
         def fill(sql, values, backslash: true, zone: :local, &quote)
           return sql if values.empty?
 
@@ -87,12 +87,12 @@ module Plait
           value.to_s(*format)
         end
 
-        # Bytes are no text: as hexadecimal they reach the server as they are.
+        # Hexadecimal text brings bytes to the server unchanged.
         def text(string)
           string.encoding == Encoding::BINARY && !string.ascii_only? ? "x'#{string.unpack1("H*")}'" : yield(string)
         end
 
-        # Of libraries that a program need not load.
+        # Values of classes that a program may not have loaded.
         def other(value, zone)
           return number(value, "F") if defined?(BigDecimal) && value.is_a?(BigDecimal)
           return yield(moment(value, zone).strftime("%F %T.%6N")) if value.is_a?(Time) || datetime?(value)
@@ -103,7 +103,7 @@ module Plait
 
         def datetime?(value) = defined?(DateTime) && value.is_a?(DateTime)
 
-        # A column has no zone: every time is written in the one in which it is read.
+        # A column has no zone: a time is written in the zone in which the driver reads it.
         def moment(value, zone) = zone == :utc ? value.to_time.getutc : value.to_time.getlocal
         private_class_method :take, :literal, :number, :text, :other, :datetime?, :moment
       end
@@ -123,7 +123,7 @@ module Plait
 
       def deadlock?(code) = code == DEADLOCK
 
-      # Whether a transaction is still there after this error only a new connection can tell.
+      # @return [Boolean] whether this error leaves it open if the transaction still exists
       def doubtful?(code) = code == LOCK_WAIT && inside?
 
       def identify(driver)
@@ -131,9 +131,9 @@ module Plait
         Identity.new(Integer(id), server, Deadline.now)
       end
 
-      # The server does not look whether a client waits for its answer: it would go on, and keep its locks, until it has one.
-      # It hears of that on another connection only, which a name with several addresses or a balancer may lead elsewhere:
-      # there the number is another connection's.
+      # The server does not notice that its client is gone: it would run the statement, and keep its locks, to the end. KILL needs
+      # another connection, which may reach another server (a name with several addresses, a balancer), where the same number
+      # belongs to another connection.
       def break_off(_driver, identity)
         other = connect(**HASTE)
         control(other, "KILL #{identity.id}") if same_server?(other, identity)
@@ -141,7 +141,7 @@ module Plait
         other&.close
       end
 
-      # A server that starts again numbers its connections from 1 again.
+      # A server numbers its connections from 1 again after a restart.
       def same_server?(other, identity)
         return false unless ask(other, IDENTITY, []).rows.first.drop(1) == identity.server
 

@@ -11,38 +11,37 @@ Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
 
 module Plait
   module DB
-    # MySQL and MariaDB by mysql2. A plain query is awaited by Ruby, its values are put into the text; what the driver awaits
-    # in C runs on another thread, see {Driver}.
+    # MySQL and MariaDB by mysql2. Ruby waits for the answer of a plain query, whose values are part of its text. Calls that wait
+    # in C run on another thread, see {Driver}.
     class Mysql2 < Session
       include Mysql
 
       ROWS = { as: :array }.freeze
       PREPARED = { as: :array, cache_rows: true }.freeze
       STREAM = { as: :array, stream: true, cache_rows: false }.freeze
-      # ALTER TABLE has changed the columns that a prepared statement gives (CR_NEW_STMT_METADATA): it has to be prepared again.
+      # CR_NEW_STMT_METADATA: ALTER TABLE has changed the columns of a prepared statement, which has to be prepared again.
       CHANGED = 2057
       READING = /\A\s*(?:SELECT|SHOW)\b/i
       private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING
 
-      # Those beside the options of queries.
+      # Options of a connection; the others are options of queries.
       OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
                    enable_cleartext_plugin encoding flags get_server_public_key host hostname init_command local_infile pass
                    password port read_timeout reconnect secure_auth sock socket ssl ssl_mode sslca sslcapath sslcert sslcipher
                    sslkey sslverify user username write_timeout].freeze
       private_constant :OPTIONS
 
-      # A Mysql2::Client that lets one fiber or thread in at a time. The driver's own check covers queries only; two threads
-      # in one prepared statement end in its memory.
+      # A Mysql2::Client that one fiber or thread at a time may call. The driver checks queries only; two threads in one prepared
+      # statement would corrupt its memory.
       class Client < ::Mysql2::Client
         GUARDED = %i[query prepare ping select_db next_result store_result abandon_results! change_user close].freeze
         private_constant :GUARDED
 
-        # A prepared statement is a call of its connection.
+        # Running a prepared statement is a call of its connection.
         module Statement
           # @api private
           attr_accessor :plait_guard
 
-          # Runs it, as the driver does.
           def execute(...) = plait_guard.hold { super }
         end
 
@@ -59,20 +58,19 @@ module Plait
           end
         end
 
-        # A descriptor of our own for the same socket: the driver's number may be another socket's by the time it is used.
+        # Duplicates the descriptor: the number of the driver's may be another socket's by the time of its use.
         def initialize(...)
           super
           @wire = for_another_thread
         end
 
-        # Ends the wait of another thread for the server.
+        # Ends a wait of another thread for the server.
         def cut
           @wire.shutdown
         rescue SystemCallError, IOError
           nil
         end
 
-        # As the driver's own.
         def close
           super
         ensure
@@ -88,14 +86,14 @@ module Plait
         end
       end
 
-      # Rows that come one by one from a call in C, fetched by a thread ahead of the fiber that uses them.
+      # Fetches rows, which a call in C yields one by one, on a thread ahead of the fiber that uses them.
       class Batches
-        # Batches that wait to be used, at most.
+        # Unused batches at most; raising it fetches further ahead.
         AHEAD = 2
         private_constant :AHEAD
 
         # @param size [Integer] rows in a batch
-        # @param stop [#call] makes {each}'s source end soon: its rows are no longer wanted
+        # @param stop [#call] ends the source soon: the rest of its rows is not needed
         # @param source [#call] (&block) => gives each row to the block
         def initialize(size:, stop:, &source)
           @size = size
@@ -105,7 +103,7 @@ module Plait
         end
 
         # @yieldparam row [Object]
-        # @raise [Exception] what the source has raised
+        # @raise [StandardError] of the source
         def each(&block)
           thread = start
           while (batch = @queue.pop)
@@ -140,7 +138,7 @@ module Plait
           @queue.close
         end
 
-        # The source must not touch its connection any longer when this returns.
+        # When it returns the source does not touch its connection any more.
         def finish(thread)
           return unless thread
 
@@ -170,12 +168,12 @@ module Plait
 
       def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")
 
-      # The driver does not know `ssl: true`, and would talk in the clear.
+      # The driver would ignore `ssl: true`, and connect without TLS.
       def tls = @options[:ssl] == true ? { ssl_mode: :required, **@options.except(:ssl) } : @options.except(:ssl)
 
       def ask(driver, sql, values)
         found = driver.query(fill(driver, sql, values), ROWS)
-        result(driver, found).tap { driver.abandon_results! } # of a procedure, which answers with several
+        result(driver, found).tap { driver.abandon_results! } # a procedure answers with several results
       end
 
       def ask_prepared(driver, sql, values)
@@ -185,7 +183,7 @@ module Plait
           raise unless e.error_number == CHANGED
 
           discard(@statements.delete(sql))
-          raise unless READING.match?(sql) # it has run already: INSERT … RETURNING would have done it twice
+          raise unless READING.match?(sql) # it has run already: INSERT … RETURNING would run twice
 
           run_prepared(driver, sql, values)
         end
@@ -206,7 +204,7 @@ module Plait
         Result.new([], [], affected: driver.affected_rows, last_id: driver.last_id)
       end
 
-      # Rows that were not taken stand between the connection and its next call.
+      # Unread rows would block the next call of the connection.
       def each_row(driver, sql, values, &block)
         sql = fill(driver, sql, values)
         Fiber.current_scheduler ? each_row_ahead(driver, sql, &block) : each_row_here(driver, sql, &block)
@@ -223,7 +221,7 @@ module Plait
         Batches.new(size: Driver::ROWS, stop: -> { driver.cut }, &source).each(&block)
       end
 
-      # The driver's own `ping` is awaited in C, where on threads no timeout reaches it.
+      # The driver's own `ping` waits in C, where no timeout reaches it on a thread.
       def ping(driver) = driver.query("SELECT 1", ROWS).size == 1
 
       def answer?(error)
@@ -233,12 +231,12 @@ module Plait
 
       def ended?(error) = error.is_a?(::Mysql2::Error) && !timeout?(error)
 
-      # The driver's own, as opposed to the server's "lock wait timeout".
+      # A timeout of the driver, as opposed to the server's "lock wait timeout".
       def timeout?(error) = error.is_a?(::Mysql2::Error::TimeoutError) && error.error_number.nil?
 
       def idle?(driver) = !driver.closed?
 
-      # The driver does not tell whether a transaction is open: each block of `with` costs a ROLLBACK.
+      # The driver does not know whether a transaction is open: each block of `with` costs a ROLLBACK.
       def tidy?(_driver) = false
 
       def check_still_inside = nil
@@ -247,7 +245,7 @@ module Plait
 
       def zone = @options.fetch(:database_timezone, :local)
 
-      # The server hears nothing when it is collected.
+      # Its finalizer must not send a goodbye to the server.
       def forget(driver) = driver.automatic_close = false
     end
   end

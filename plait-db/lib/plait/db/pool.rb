@@ -25,8 +25,9 @@ module Plait
   #   pool = Plait::Pool.new(size: 16, check: ->(db) { db.ping }) { Trilogy.new(host: "localhost") }
   #   Plait.map(ids, on: :fibers) { |id| pool.with { |db| db.query("SELECT …") } }
   class Pool
-    # The names of the variables in which fibers keep what they have of each pool. A name is used again when its pool is
-    # gone: Ruby keeps symbols that C has seen, and each fiber that has had a variable keeps its place.
+    # Names of the fiber-local variables that hold a fiber's entry of a pool. A finalizer of the pool frees its name: Ruby keeps
+    # symbols that C has seen, and each fiber keeps a place for a variable that it had.
+    # @api private
     module Keys
       @free = Queue.new
       @made = 0
@@ -47,13 +48,14 @@ module Plait
           @lock.synchronize { :"plait_pool_#{@made += 1}" }
         end
 
-        # Made here, where the pool is not to be seen.
+        # Made here: the block must not refer to the pool.
         def giving_back(key) = ->(_) { @free << key }
       end
     end
 
     # A forked process has the connections of its parent, too. A driver that says goodbye on one, at exit or from a finalizer,
     # would end the parent's session. So the child gives them up at once, without a byte to the server.
+    # @api private
     module Forks
       @watched = ObjectSpace::WeakMap.new
 
@@ -93,24 +95,24 @@ module Plait
     def self.watch_forks(owner) = Forks.watch(owner)
 
     # @param size [Integer] connections at most
-    # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: as long as it takes
-    # @param max_lifetime [Numeric, nil] seconds after which a connection is replaced when it is next asked for; each gets up
-    #   to a tenth less, so that they don't all go at once
-    # @param idle_timeout [Numeric, nil] seconds without use after which a connection is closed: when the next one is given
-    #   back or taken, or by {sweep}. There is no look while nothing at all is done
+    # @param timeout [Numeric, nil] seconds for which {with} and {checkout} wait; nil: without a limit
+    # @param max_lifetime [Numeric, nil] seconds after which a connection is replaced at its next checkout; each gets up to a
+    #   tenth less, so that they don't end together
+    # @param idle_timeout [Numeric, nil] seconds without use after which a connection is closed: at the next checkin or checkout
+    #   of any, or by {sweep}
     # @param check [#call, nil] (connection) => whether it still works; an error of `errors:` means no. Give its driver a timeout
-    # @param check_after [Numeric] seconds without use after which it is asked
-    # @param fit [#call, nil] (connection, error) => whether a connection is as good as ever although a StandardError has
-    #   ended the block: a refused statement, say. nil: it is closed. After a timeout, a cancellation, a kill or a throw it
-    #   is closed unasked: an answer may be pending
+    # @param check_after [Numeric] seconds without use after which it is checked
+    # @param fit [#call, nil] (connection, error) => whether a connection is as good as new after a StandardError of the block:
+    #   a refused statement, for instance. nil: it is closed. After a timeout, a cancellation, a kill or a throw it is closed
+    #   in any case: an answer may be pending
     # @param close [#call, nil] (connection); nil: its method `close`
     # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
     #   talk to the server. nil: nothing is done with it
-    # @param linger [#call, nil] (connection, gone) when a connection was closed: whether its server still has it. It keeps its
-    #   place then until `gone` is called, from any thread
-    # @param errors [Array<Class>] what `check:` and `close:` may raise to say that the connection has ended. Anything else, and
-    #   always a Timeout::Error as such, comes from a time limit of the caller, and reaches the caller
-    # @param name [String] how errors call it
+    # @param linger [#call, nil] (connection, gone) after a connection was closed => whether its server still has it. It keeps
+    #   its place then until `gone` is called, from any thread
+    # @param errors [Array<Class>] errors of `check:` and `close:` that mean the end of the connection. Any other error, and
+    #   always a plain Timeout::Error, comes from a time limit of the caller, and reaches the caller
+    # @param name [String] its name in errors
     # @yieldreturn [Object] a new connection
     # @raise [UsageError]
     def initialize(size: 16, timeout: 5, max_lifetime: nil, idle_timeout: nil, check: nil, check_after: 1, fit: nil, close: nil,
@@ -129,17 +131,17 @@ module Plait
       Pool.watch_forks(self)
     end
 
-    # Lends the block a connection. In a block of the same fiber it is the same connection again.
+    # Lends the block a connection. An inner block of the same fiber gets the same connection.
     #
     # A block that comes to its end, or leaves by `break` or `return`, gives it back (without the extension these two look
-    # like a throw). After anything else it is closed, see `fit:`.
+    # like a throw). After any other exit it is closed, see `fit:`.
     # @param timeout [Numeric, nil] seconds
     # @yieldparam connection [Object]
     # @return [Object] the block's value
     # @raise [PoolTimeout] when none came free in time
     # @raise [UsageError] when the pool is closed
     def with(timeout: @options.timeout, &block)
-      raise UsageError, "Plait::Pool#with needs a block: what to do with the connection" unless block
+      raise UsageError, "Plait::Pool#with needs a block, which is given the connection" unless block
 
       lent = Thread.current[@key]
       return yield(lent.connection) if lent && !inherited?(lent)
@@ -155,10 +157,9 @@ module Plait
     # @return [Boolean] whether the current fiber is in a block of {with}
     def lent? = !Thread.current[@key].nil? && !inherited?(Thread.current[@key])
 
-    # As {with}, to keep a connection for longer than a block, on any thread or fiber: it must come back by {checkin} or
-    # {discard}.
-    # @param take [#call, nil] is given the connection; what it notes down is there whenever an interrupt comes. One that comes
-    #   while {checkout} returns parts its caller from what it returns
+    # As {with}, for longer than a block, on any thread or fiber: the connection must come back by {checkin} or {discard}.
+    # @param take [#call, nil] is given the connection, before any interrupt can come. An interrupt while {checkout} returns
+    #   would lose the returned connection
     # @return [Object] a connection
     def checkout(timeout: @options.timeout, take: nil)
       checkout = Io::Pool::Checkout.new(nil)
@@ -182,7 +183,7 @@ module Plait
     # @raise [UsageError] when it is not checked out
     def discard(connection) = bring_back(connection, false)
 
-    # Closes what has not been used for too long, or has lived for too long.
+    # Closes idle connections that were unused, or have lived, for too long.
     # @return [void]
     def sweep
       now = Deadline.now
@@ -190,11 +191,11 @@ module Plait
       uninterruptible { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
     end
 
-    # Closes what is idle.
+    # Closes idle connections.
     # @return [void]
     def clear = change { @state.expire { true } }
 
-    # Closes what is idle now, and the rest when it comes back. A waiting checkout gets a {UsageError}.
+    # Closes idle connections, and busy ones when they come back. A waiting checkout gets a {UsageError}.
     # @return [void]
     def close
       change do
@@ -206,7 +207,7 @@ module Plait
 
     # In the child of a fork, before anything else is done there.
     # @api private
-    def abandon = @generation == Native.fork_generation || start_anew
+    def abandon = @pid == Process.pid || start_in_child
 
     # @return [Boolean]
     def closed? = @closed
@@ -231,7 +232,7 @@ module Plait
       @sweep_at = @upkeep.next_sweep(Deadline.now)
     end
 
-    # Lends a connection that is taken. {Native::Lending} does the same, and knows what has ended the block.
+    # Lends the connection of an entry. {Native::Lending} does the same, and can tell `break` from a throw.
     def use(entry)
       Thread.current[@key] = entry
       value = yield entry.connection
@@ -262,7 +263,7 @@ module Plait
       @upkeep.statistics.waited(Deadline.now - started) if started # else an interrupt came before the wait
     end
 
-    # @return [Entry, nil] nil: its connection is of no more use, and is closed
+    # @return [Entry, nil] nil: its connection does not work any more, and is closed
     def usable(checkout)
       entry = checkout.entry
       now = Deadline.now
@@ -286,7 +287,7 @@ module Plait
     end
 
     # @param finished [Boolean] whether the block came to its end
-    # @param error [StandardError, nil] what has ended it
+    # @param error [StandardError, nil] of the block
     def take_back(entry, finished, error)
       uninterruptible do
         next if inherited?(entry)
@@ -312,7 +313,7 @@ module Plait
     def close_all(entries) = @upkeep.close(entries)
 
     # In the child of a fork all connections are the parent's.
-    def start_anew
+    def start_in_child
       open
       @upkeep.abandon_all
     end

@@ -11,14 +11,13 @@ Plait::DB::Driver.load("pg", "~> 1.5") { require "pg" }
 
 module Plait
   module DB
-    # PostgreSQL by pg, which waits in Ruby: nothing blocks the loop.
+    # PostgreSQL by pg, which waits in Ruby: it never blocks the loop.
     class Postgres < Session
-      # Seconds for a server to break off an unwanted statement.
+      # Seconds for a server to break off a statement.
       CANCEL_TIMEOUT = 2
       private_constant :CANCEL_TIMEOUT
 
-      # A PG::Connection that lets one fiber or thread in at a time: in the middle of a call, and while results that were asked
-      # for have not been fetched.
+      # A PG::Connection that one fiber or thread at a time may call: during a call, and until its results are fetched.
       class Connection < ::PG::Connection
         CALLS = %i[exec query exec_params exec_prepared prepare describe_prepared describe_portal send_query send_query_params
                    send_query_prepared send_prepare get_result get_last_result discard_results copy_data get_copy_data
@@ -26,15 +25,14 @@ module Plait
         VARIANTS = CALLS.flat_map { |name| [name, :"async_#{name}", :"sync_#{name}"] }
         private_constant :CALLS, :VARIANTS
 
-        # Lets in the fiber whose results are still under way.
+        # Only the fiber whose results are under way may call.
         class Owned < Guard
-          # @param connection [Connection]
           def initialize(connection)
             super()
             @connection = connection
           end
 
-          # @return [Object] what the block returns
+          # @return [Object] the block's value
           # @raise [ConnectionInUse]
           def hold
             raise ConnectionInUse if @owner && !@owner.equal?(Fiber.current) && @connection.busy?
@@ -60,16 +58,16 @@ module Plait
           respond_to?(:set_chunked_rows_mode) ? set_chunked_rows_mode(rows) : set_single_row_mode
         end
 
-        # In the child of a fork: the descriptor no longer leads to the server.
+        # In the child of a fork: turns the descriptor into one of the null device.
         def drop_socket
           File.open(File::NULL, "r+") { |null| IO.for_fd(socket_io.fileno, "r+", autoclose: false).reopen(null) }
         rescue ::PG::Error, SystemCallError
           nil
         end
 
-        # Ends the statement under way and forgets its answer.
+        # Ends the statement under way and discards its answer.
         # @param seconds [Numeric] for the server
-        # @raise [PG::Error, TimeoutError] when it did not work: the connection is of no more use
+        # @raise [PG::Error, TimeoutError] without success: the connection can't be used again
         def break_off(seconds)
           Plait.timeout(seconds) do
             cancel
@@ -89,8 +87,8 @@ module Plait
         private_constant :KINDS
 
         class << self
-          # @return [PG::TypeMapByClass] what is given for placeholders, as the server reads it: bytes (a String in BINARY), JSON
-          #   for a Hash, an Array of the server's for one of Ruby's, times with their zone
+          # @return [PG::TypeMapByClass] encoders of values for placeholders: bytes for a String in BINARY, JSON for a Hash, an
+          #   array of the server for an Array, a time with its zone
           def for_queries
             ::PG::TypeMapByClass.new.tap do |map|
               map[::String] = method(:coder_for_text)
@@ -103,7 +101,7 @@ module Plait
 
           private
 
-          # The text of "#<Object:0x00007f>" has no place in a table.
+          # The text "#<Object:0x00007f>" is a mistake in a table.
           def coder_for_other(value)
             return TEXT unless value.to_s.start_with?("#<")
 
@@ -117,8 +115,7 @@ module Plait
         BYTES = ::PG::BinaryEncoder::Bytea.new(format: 1, oid: 17).freeze
         private_constant :TEXT, :BYTES
 
-        # What is read, by the numbers of the types built into the server (pg_type.dat), which never change: nothing has to be
-        # asked.
+        # Decoders by the numbers of the server's built-in types (pg_type.dat), which never change: no query is needed.
         # @return [PG::TypeMapByOid]
         def self.map
           ::PG::TypeMapByOid.new.tap do |map|
@@ -142,8 +139,8 @@ module Plait
 
       def ask(driver, sql, values) = result(values.empty? ? driver.exec(sql) : driver.exec_params(sql, values))
 
-      # ALTER TABLE makes a prepared statement wrong, DISCARD and a pooler between here and the server make it unknown: it is
-      # prepared again then. In a transaction nothing can be asked after an error: the whole block has to be run again.
+      # ALTER TABLE makes a prepared statement wrong; DISCARD, or a pooler before the server, makes it unknown. Then it is
+      # prepared again. In a transaction no query works after an error: the whole block has to run again.
       def ask_prepared(driver, sql, values)
         result(driver.exec_prepared(name_of(driver, sql), values))
       rescue ::PG::FeatureNotSupported, ::PG::InvalidSqlStatementName
@@ -153,7 +150,7 @@ module Plait
         result(driver.exec_prepared(name_of(driver, sql), values))
       end
 
-      # A name is never used again: one that could not be given up may still be there.
+      # A name is never used again: the server may still have a statement that could not be discarded.
       def name_of(driver, sql)
         prepared(sql) { "plait_#{@names = (@names || 0) + 1}".tap { |name| driver.prepare(name, sql) } }
       end
@@ -184,7 +181,7 @@ module Plait
         end
         whole = true
       rescue Exception => e # rubocop:disable Lint/RescueException
-        over = !e.is_a?(StandardError) || e.is_a?(::Timeout::Error) # the caller's time: see {Session#hang_up}
+        over = !e.is_a?(StandardError) || e.is_a?(::Timeout::Error) # the caller's time is over: see {Session#hang_up}
         raise
       ensure
         driver.break_off(CANCEL_TIMEOUT) unless whole || over
@@ -197,12 +194,12 @@ module Plait
 
       def ping(driver) = driver.exec("").clear.nil?
 
-      # Whatever was raised: the connection itself knows whether an answer is pending.
+      # The connection itself knows whether an answer is pending, after any error.
       def answer?(_error) = @driver && @driver.status == ::PG::CONNECTION_OK && !@driver.busy?
 
       def idle?(driver) = driver.status == ::PG::CONNECTION_OK && driver.transaction_status == ::PG::PQTRANS_IDLE
 
-      # A transaction in which a statement has failed is answered with ROLLBACK, and no error.
+      # After a failed statement the server answers COMMIT with ROLLBACK, and without an error.
       def commit(driver)
         result = driver.exec("COMMIT")
         raise RolledBack.because(:failed) if result.cmd_status == "ROLLBACK"
@@ -210,10 +207,10 @@ module Plait
         result&.clear
       end
 
-      # libpq says goodbye when it is collected, in any case: here it goes to no server.
+      # The finalizer of libpq always sends a goodbye: it must not reach the server.
       def forget(driver) = driver.drop_socket
 
-      # The server would go on with a statement, and keep its locks, although the caller is gone.
+      # The server would run the statement, and keep its locks, although the caller is gone.
       def break_off(driver, _identity) = driver.busy? && Plait.timeout(CANCEL_TIMEOUT) { driver.cancel }
     end
   end

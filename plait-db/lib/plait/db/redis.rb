@@ -10,7 +10,7 @@ Plait::DB::Driver.load("redis-client", "~> 0.22", feature: "redis_client") { req
 
 module Plait
   module DB
-    # Redis by redis-client, which waits in Ruby: nothing blocks the loop.
+    # Redis by redis-client, which waits in Ruby: it never blocks the loop.
     #
     #   db.query("GET", "key")                                        # => "value"
     #   db.transaction { |tx| tx.query("INCR", "a"); tx.query("INCR", "b") }   # => [1, 1]
@@ -19,33 +19,30 @@ module Plait
       SCANS = %w[scan hscan sscan zscan].freeze
       private_constant :SCANS
 
-      # A RedisClient that lets one fiber or thread in at a time: two would get each other's answers.
+      # A RedisClient that one fiber or thread at a time may call: two would get each other's answers.
       class Client < ::RedisClient
         GUARDED = %i[call call_v call_once call_once_v blocking_call blocking_call_v pipelined multi pubsub
                      measure_round_trip_delay].freeze
         private_constant :GUARDED
 
-        # After these a connection answers otherwise, to its next user.
+        # Commands with an effect on later answers of the connection.
         LASTING = %w[multi exec discard watch select subscribe psubscribe ssubscribe monitor auth hello reset quit].freeze
-        # And after these of CLIENT.
+        # Subcommands of CLIENT with such an effect.
         OF_CLIENT = %w[reply tracking].freeze
         private_constant :OF_CLIENT
 
-        # For redis-client: sees every command, also those of a pipeline.
+        # A middleware of redis-client: sees every command, also in a pipeline.
         module Noting
-          # As redis-client's own.
           def connect(config)
             client.note_new_connection
             super
           end
 
-          # As redis-client's own.
           def call(command, config)
             client.note(command)
             super
           end
 
-          # As redis-client's own.
           def call_pipelined(commands, config)
             if commands.first == ["MULTI"] && commands.last == ["EXEC"] then client.note_whole_transaction
             elsif commands.first(config.connection_prelude.size) != config.connection_prelude
@@ -60,7 +57,7 @@ module Plait
         # @api private
         def plait_guard = @plait_guard ||= Guard.new
 
-        # @return [Boolean] whether it answers otherwise than a new one
+        # @return [Boolean] whether its answers differ from those of a new connection
         def changed? = !@changed.nil?
 
         # @api private
@@ -84,11 +81,11 @@ module Plait
       # @return [Array<Module>]
       def self.errors = super + [::RedisClient::Error, OpenSSL::SSL::SSLError]
 
-      # Nothing is sent before the block has come to its end; then all of it is done at once, with no other commands between.
-      # Redis undoes nothing: when one of the commands fails, its error is raised, and the others are done nevertheless.
+      # Sends all commands at the end of the block; Redis runs them together, without other commands between. It undoes no
+      # command: when one fails, its error is raised, and the others are done nevertheless.
       # @yieldparam transaction [Commands]
       # @return [Array] the answers
-      # @raise [UsageError] when a command is given to the database meanwhile, which would be done at once
+      # @raise [UsageError] the block gives a command to the database, which would run at once
       def transaction
         raise UsageError, "Redis has no transaction inside of a transaction" if @multi
 
@@ -100,19 +97,18 @@ module Plait
       rescue *Commit::CUTS => e
         raise unless answers || (collected && commit_unknown?)
 
-        Commit.tell(answers ? CommittedLate.new : CommitUnknown.new, e)
+        Commit.raise_instead(answers ? CommittedLate.new : CommitUnknown.new, e)
       ensure
         @multi = false
       end
 
-      # What is to be done in a transaction.
+      # Collects the commands of a transaction.
       class Commands
-        # @param multi [RedisClient::Multi]
         def initialize(multi)
           @multi = multi
         end
 
-        # @return [nil] the answer comes with those of the others, which are sent once: with `reconnect_attempts:` too
+        # @return [nil] {Redis#transaction} returns all answers; commands are sent once, with `reconnect_attempts:` too
         def query(...) = @multi.call_once(...)
       end
 
@@ -126,7 +122,7 @@ module Plait
 
       def lasting?(name) = Client::LASTING.include?(name.to_s.downcase)
 
-      # What was done to a connection is undone by a new one.
+      # A new connection replaces a changed one.
       def tidy = idle?(@driver) || hang_up
 
       def undo_what_lasts(name)
@@ -135,7 +131,7 @@ module Plait
       end
 
       # The driver connects at the first command.
-      def begin_anew = Uninterruptible.run { @driver = connect }
+      def connect_again = Thread.handle_interrupt(Object => :never) { @driver = connect }
 
       def connect
         middlewares = [Client::Noting, *@options[:middlewares]]
@@ -159,7 +155,7 @@ module Plait
 
       def ping(driver) = driver.call("PING") == "PONG"
 
-      # What was never sent (a value that is no text or number) leaves the connection as it was.
+      # A TypeError (a value that is no text or number) comes before the command is sent.
       def answer?(error) = error.is_a?(::RedisClient::CommandError) || error.is_a?(TypeError)
 
       def idle?(driver) = !driver.changed?

@@ -2,7 +2,7 @@
 
 module Plait
   module DB
-    # What a statement has given.
+    # The result of a statement.
     class Result
       include Enumerable
 
@@ -35,7 +35,7 @@ module Plait
         self
       end
 
-      # Without an object but the Hash: when many results are gone through at once, what is alive is what it costs.
+      # Makes no object except the Hash: with many results at once, memory is the cost.
       # @param columns [Array<String>]
       # @param row [Array]
       # @return [Hash{String => Object}]

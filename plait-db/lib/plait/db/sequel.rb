@@ -15,17 +15,16 @@ module Plait
     # `:hybrid`.
     #
     # - Its pool knows the user of a connection by fiber (the extension `fiber_concurrency`). By thread, as Sequel has it, fibers
-    #   share a connection and get each other's rows. What was connected before is refused.
+    #   share a connection and get each other's rows. A database that was connected before is refused.
     # - Its pool is the `:threaded` one, on every Ruby; another `pool_class:`, and `servers:`, are refused.
-    # - A connection that was cut in the middle of a call, by a timeout or a cancellation, is closed. Sequel would give it to
-    #   one after the other, each of which fails.
-    # - Connections are made on threads of their own, which an interrupt need not wait for.
-    # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut behind it, {CommittedLate}.
+    # - A connection that a timeout or a cancellation has cut in the middle of a call is closed. Sequel would lend it again, and
+    #   each call would fail.
+    # - Connections are made on threads of their own: an interrupt does not wait for them.
+    # - A COMMIT that was cut raises {CommitUnknown}; a transaction that was cut after it, {CommittedLate}.
     module Sequel
-      # Closes what was cut, and what Sequel has left behind with a fiber that was interrupted while it waited for the lock of
-      # the pool: that fiber would find it as its own.
+      # Closes a cut connection, and one that Sequel leaves to a fiber that was interrupted while it waited for the pool's lock.
+      # @api private
       module Discarding
-        # As Sequel's own.
         def hold(server = nil, &block)
           key = :"plait_sequel_#{object_id}"
           return super if Thread.current[key]
@@ -47,7 +46,7 @@ module Plait
 
         private
 
-        # Raised to Sequel, which closes the connection then, and never to the caller.
+        # Makes Sequel close the connection; it never reaches the caller.
         class Interrupted < ::Sequel::DatabaseDisconnectError; end
         private_constant :Interrupted
 
@@ -62,11 +61,11 @@ module Plait
           Cut.break_off(connection)
           raise Interrupted
         ensure
-          close_what_is_off(connection) unless whole
+          close_cut(connection) unless whole
         end
 
-        # Nothing can be raised to Sequel in the middle of a kill or a throw: it takes the connection back, closed.
-        def close_what_is_off(connection)
+        # A kill or a throw can't be replaced by an error for Sequel: Sequel takes the closed connection back.
+        def close_cut(connection)
           return unless Cut.abandoned?(connection)
 
           Cut.break_off(connection)
@@ -75,7 +74,7 @@ module Plait
 
         def drop_the_dead = sync { @available_connections.reject! { |connection| Cut.off?(connection) } }
 
-        # Sequel also makes an error of its own of any end of an attempt to connect.
+        # Sequel wraps any error of an attempt to connect in one of its own.
         def original(error)
           cause = error.cause
           return cause if error.is_a?(Interrupted)
@@ -83,7 +82,7 @@ module Plait
           error.is_a?(::Sequel::DatabaseConnectionError) && cause && !cause.is_a?(StandardError) ? cause : error
         end
 
-        # `true` stands in the place of a connection that is being made.
+        # `true` stands for a connection that is being made.
         def clean_up
           owner = ::Sequel.current
           left = sync { @allocated.delete(owner).tap { |connection| @waiter.signal if connection } }
@@ -92,8 +91,8 @@ module Plait
       end
 
       # Chooses the pool that {Discarding} knows.
+      # @api private
       module Choice
-        # As Sequel's own.
         def get_pool(database, options = database.opts)
           odd = %i[pool_class servers single_threaded].find { |name| options[name] && options[name] != :threaded }
           if odd
@@ -105,14 +104,14 @@ module Plait
       end
 
       # Connects on a thread of its own.
+      # @api private
       module Connecting
-        # As Sequel's own.
         def new_connection(*) = DetachedCall.call(discard: method(:disconnect_connection)) { super }
       end
 
-      # The server rolls back what was cut when its connection is closed.
+      # The server rolls a cut transaction back at the end of its connection.
+      # @api private
       module Transactions
-        # As Sequel's own.
         def transaction(*, **) = Commit.around(self) { super }
 
         private
@@ -131,6 +130,8 @@ module Plait
           Cut.off?(connection) ? Cut.break_off(connection) : super
         end
       end
+
+      private_constant :Discarding, :Choice, :Connecting, :Transactions
 
       # @return [void]
       # @raise [UsageError]

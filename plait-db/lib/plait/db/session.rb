@@ -9,7 +9,7 @@ require "plait/values/errors"
 
 module Plait
   module DB
-    # A connection in the pool: the calls of {Database} on one connection of a driver. A bridge says how they are done.
+    # A connection in the pool: the calls of {Database} on one connection of a driver. A bridge is a subclass.
     class Session
       include Transactions
 
@@ -19,21 +19,20 @@ module Plait
       # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
-      # @return [Hash{Symbol => Object}] the pool's options for such a database, where the caller gives none
+      # @return [Hash{Symbol => Object}] the pool's options for such a database, where the caller has none
       def self.pool_options(_address) = {}
 
-      # @raise [UsageError] when a pool like that is none for such a database
+      # @raise [UsageError] such a database can't have this pool
       def self.check_pool(_address, _options) = nil
 
-      # @return [Array<Module>] what the driver raises. Other errors in the middle of its calls come from a time limit of the
-      #   caller, as `Timeout.timeout(1, Late)` raises them, and go on to it
+      # @return [Array<Module>] errors of the driver. Other errors in the middle of its calls come from a time limit of the
+      #   caller, such as `Timeout.timeout(1, Late)`, and reach it
       def self.errors = [Error, SystemCallError, IOError, SocketError]
 
-      # @return [Array<Symbol>, nil] the options that the driver knows, where it says nothing about others
+      # @return [Array<Symbol>, nil] the options of a driver that ignores unknown ones
       def self.known_options = nil
 
-      # It connects at its first call: an interrupted one is the pool's, which closes it.
-      # @param address [Address]
+      # It connects at its first call: if that is interrupted, the pool already has the session, and closes it.
       # @param options [Hash{Symbol => Object}] of the driver
       def initialize(address, options)
         @address = address
@@ -55,19 +54,19 @@ module Plait
       end
 
       # @yieldparam driver [Object]
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def lend(&block)
-        @lent ? yield(connection) : lend_and_tidy(&block) # an outer block goes on with what an inner one leaves open
+        @lent ? yield(connection) : lend_and_tidy(&block) # the outer block may use a transaction that an inner one leaves open
       end
 
       # @return [Boolean] whether the server still answers
       def working? = Plait.timeout(PATIENCE) { call { |driver| ping(driver) } }
 
-      # @return [Boolean] whether it is as good as new although a block was left by this error
+      # @return [Boolean] whether it is as good as new after this error of a block
       def fit?(_error) = !@driver.nil? && outside? && idle?(@driver)
 
-      # After a fork it is the parent's. Its statements and itself are kept: many a driver talks to the server when they are
-      # collected. A block that was under way goes on with a new connection, but not with its transaction.
+      # After a fork the connection is the parent's. It and its statements stay referenced: many drivers talk to the server in a
+      # finalizer. A block under way goes on with a new connection, but not with its transaction.
       def abandon
         @parting = nil # its thread is the parent's
         return unless @driver
@@ -79,20 +78,19 @@ module Plait
         lose(:forked)
       end
 
-      # @return [void]
       def close
         driver, @driver = @driver, nil
         forget_statements
         leave(driver) if driver
       end
 
-      # @yield when a connection that was cut is closed, and its server is told
+      # @yield when a cut connection is closed, after a message to its server
       # @return [Boolean] whether that is still under way; else the block is never called
       def parting?(&parted) = !@parting.nil? && @parting.on_end(&parted)
 
       private
 
-      # Seconds for a server to answer the question whether it is there.
+      # Seconds for a server's answer to `ping`.
       PATIENCE = 5
       private_constant :PATIENCE
 
@@ -105,39 +103,39 @@ module Plait
       # - answer?(error) => whether an error is the server's answer, after which the next one can be asked
       # - idle?(driver) => whether nothing is under way: no answer, no transaction
       #
-      # and overrides of these what its driver needs:
+      # and overrides some of these:
 
       # Runs a statement without values or rows.
       def control(driver, sql) = ask(driver, sql, [])
 
-      # @return [Boolean] whether an error says that the connection has ended: no server is there to be told
+      # @return [Boolean] whether an error means the end of the connection: no server is left to break off a statement
       def ended?(_error) = false
 
-      # @return [Boolean] whether a statement, as it is written, changes the connection for its next caller
+      # @return [Boolean] whether the text of a statement shows that it changes the connection for its next caller
       def lasting?(_sql) = false
 
-      # @return [Boolean] the same, after a block that had it for itself
+      # @return [Boolean] whether a block of {lend} has left the connection as it was
       def tidy?(driver) = idle?(driver)
 
       # @return [Boolean] whether an error says that the server has rolled back the whole transaction
       def rolled_back?(_error) = false
 
-      # @return [Object, nil] what {break_off} needs to know of a connection
+      # @return [Object, nil] an identity of the connection for {break_off}
       def identify(_driver) = nil
 
-      # Tells the server that its answer is no longer needed. The connection is closed after that. On a thread of its own: the
+      # Makes the server break off its statement; then the connection is closed. It runs on a thread of its own, since the
       # caller's time is over.
       # @param identity [Object, nil] see {identify}
       def break_off(_driver, _identity) = nil
 
-      # Gives up a connection without a word to the server.
+      # Gives up a connection without sending a byte to the server.
       def forget(_driver) = nil
 
-      # And what they share:
+      # Shared by all bridges:
 
-      # Nothing reaches a driver that connects in C, and an interrupt that comes as it ends would lose the connection.
-      def begin_anew
-        @parting&.wait # else the server has two of them
+      # A driver that connects in C can't be interrupted, and an interrupt just at its end would lose the connection.
+      def connect_again
+        @parting&.wait # else the server has two connections
         @parting = nil
         connecting = DetachedCall.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }
         connecting.value(take: ->(made) { @driver, @identity = made })
@@ -150,7 +148,7 @@ module Plait
         leave(driver) if driver && !made
       end
 
-      # A statement of its own, or one of a transaction: neither may begin or end one.
+      # Runs one statement, which must neither begin nor end a transaction.
       def statement(sql, &block)
         raise UsageError, "a statement is a String, not #{sql.inspect}" unless sql.is_a?(String)
         return call(&block) if @lent
@@ -167,28 +165,28 @@ module Plait
       end
 
       def lasting(sql)
-        UsageError.new("#{sql.to_s[0, 40].inspect} would leave a transaction or a state of its own on a connection that " \
-                       "others get next: use `transaction { … }`, or `with { |connection| … }`")
+        UsageError.new("#{sql.to_s[0, 40].inspect} would leave a transaction or a setting on a connection that other " \
+                       "callers get next: use `transaction { … }`, or `with { |connection| … }`")
       end
 
-      # Whatever ends a call in its middle ends its connection.
+      # An exit in the middle of a call ends its connection.
       def call
         value = yield connection
         whole = true
         value
       rescue StandardError => e
-        whole = answer?(e) || e.is_a?(UsageError) # what is refused was never sent
+        whole = answer?(e) || e.is_a?(UsageError) # such a call was never sent
         lose(e) if rolled_back?(e)
         raise
       ensure
         hang_up(cut: e.nil? || !ended?(e)) unless whole
       end
 
-      # @return [Object] the driver's; a new one when the last was hung up
+      # @return [Object] the driver's; a new one after {hang_up}
       # @raise [RolledBack]
       def connection
         check_transaction
-        begin_anew unless @driver
+        connect_again unless @driver
         @driver
       end
 
@@ -204,10 +202,10 @@ module Plait
         tidy if e.nil? && outside? && @driver
       end
 
-      # What a block has left open is undone.
+      # Undoes a transaction that a block has left open.
       def tidy = tidy?(@driver) || call { |driver| control(driver, "ROLLBACK") }
 
-      # @param cut [Boolean] whether the server may be at something still
+      # @param cut [Boolean] whether the server may still run a statement
       def hang_up(cut: false)
         driver, @driver = @driver, nil
         forget_statements
@@ -228,14 +226,14 @@ module Plait
         @parting.start
       end
 
-      # Errors of a connection's end are of no interest.
+      # Ignores the driver's errors at the end of a connection.
       def leave(driver)
         driver.close
       rescue *self.class.errors
         nil
       end
 
-      # @return [Object] what the block returns, or has returned for this statement before; the oldest goes when there are many
+      # @return [Object] the block's value, or its former value for this statement; the oldest one goes when there are many
       def prepared(sql)
         @statements.fetch(sql) do
           discard(@statements.delete(@statements.first.first)) if @statements.size >= STATEMENTS
@@ -243,7 +241,7 @@ module Plait
         end
       end
 
-      # The statements of a connection that ends. Most end with it.
+      # Drops the statements of a connection that ends. With most drivers they end with it.
       def forget_statements = @statements = {}
 
       # Gives up a prepared statement.

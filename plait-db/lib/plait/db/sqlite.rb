@@ -11,29 +11,28 @@ Plait::DB::Driver.load("sqlite3", "~> 1.7") { require "sqlite3" }
 
 module Plait
   module DB
-    # SQLite by sqlite3. It computes in this process and keeps Ruby's lock meanwhile: nothing makes its queries faster, but
-    # other threads and fibers get their turn every {Pace::SLICE} seconds. What another connection has locked is awaited for
-    # `busy_timeout` milliseconds, without stopping them.
+    # SQLite by sqlite3. It computes in this process, and keeps Ruby's lock meanwhile. No mechanism makes its queries faster, but
+    # other threads and fibers run every {Pace::SLICE} seconds. A connection waits `busy_timeout` milliseconds for a lock of
+    # another one, while other threads and fibers run.
     class Sqlite < Session
-      # Text that is no statement: blanks and comments.
+      # Blanks and comments, without a statement.
       NOTHING = %r{\A(?:\s|;|--[^\n]*|/\*.*?\*/)*\z}m
       private_constant :NOTHING
 
-      # The guard of a connection, and its turns: what SQLite calls back while it works. No exception may pass through SQLite,
-      # so what ends a turn (a timeout, a cancellation, a kill) waits until SQLite has come back.
+      # The guard of a connection, and the callbacks of SQLite while it computes. No exception may pass through SQLite, so an
+      # interrupt (a timeout, a cancellation, a kill) is kept until SQLite returns.
       class Pace < Guard
-        # Seconds of computing after which others get their turn.
+        # Seconds of computing after which other threads and fibers run.
         SLICE = 0.001
-        # Seconds between two looks at a lock, from the first on.
+        # Seconds before the first, second … attempt to get a lock.
         PAUSES = [0.001, 0.002, 0.005, 0.01].freeze
         NEVER = { Object => :never }.freeze
         KILLED = Object.new.freeze
         private_constant :PAUSES, :NEVER, :KILLED
 
         class << self
-          # Has {turn} called while a connection computes, and {locked} while another one has what it needs. Without the
-          # extension, or where the driver loads no extensions, SQLite keeps everybody waiting until it has its answer.
-          # @param connection [Connection]
+          # Makes SQLite call {turn} while a connection computes, and {locked} while it waits for a lock. Without the extension,
+          # or where the driver loads no extensions, SQLite blocks all threads until it has its answer.
           # @return [Integer, nil] the address of its file, see {Connection#discard}; nil: without the extension
           def install(connection)
             return unless Native.available? && connection.respond_to?(:load_extension)
@@ -44,14 +43,14 @@ module Plait
             nil
           end
 
-          # Called by the extension in the middle of a statement, on the stack of its fiber.
+          # The extension calls it in the middle of a statement, on the stack of its fiber.
           # @return [Boolean] whether the statement has to end
           def turn
             pace = Thread.current[:plait_sqlite_pace]
             pace ? pace.turn : false
           end
 
-          # As {turn}, when another connection has locked what this one needs.
+          # As {turn}, while another connection has the lock.
           # @param tries [Integer] so far
           # @return [Boolean] whether to try again
           def locked(tries)
@@ -61,7 +60,7 @@ module Plait
 
           private
 
-          # Left on, it would let SQL load any library.
+          # If loading stayed enabled, SQL could load any library.
           def load_into(connection)
             connection.enable_load_extension(true)
             connection.load_extension(Native.path("plait_io"))
@@ -70,11 +69,11 @@ module Plait
           end
         end
 
-        # Seconds for which a lock is awaited.
+        # Seconds to wait for a lock.
         attr_writer :patience
 
-        # @return [Object] what the block returns
-        # @raise [Exception] what has ended a turn
+        # @return [Object] the block's value
+        # @raise [Exception] a kept interrupt
         def hold
           super do
             outer = Thread.current[:plait_sqlite_pace]
@@ -88,12 +87,12 @@ module Plait
           raise
         end
 
-        # As {hold}, around what is SQLite's alone. What comes for a thread has to wait until SQLite has come back: leaving a
-        # narrower block of `handle_interrupt` would let it in. To a fiber it comes in the middle of its wait.
-        # @return [Object] what the block returns
+        # As {hold}, around a call of SQLite. An interrupt of a thread has to wait until SQLite returns: the end of a narrower
+        # block of `handle_interrupt` would raise it. A fiber gets its interrupt in the middle of its wait.
+        # @return [Object] the block's value
         def step(&block)
           hold do
-            # An interrupt that has come and was not let in is masked by the caller, which is to have its answer.
+            # A pending interrupt is masked by the caller, which still wants the answer.
             @masked = Thread.pending_interrupt?
             Fiber.current_scheduler ? yield : Thread.handle_interrupt(NEVER, &block)
           end
@@ -121,7 +120,7 @@ module Plait
 
         def ended? = !@kept.nil? || (!@masked && Thread.pending_interrupt?)
 
-        # A kill is no exception: nothing but the missing end of the block tells of it.
+        # A kill is no exception: only the missing end of the block shows it.
         def keep
           @kept = KILLED
           yield
@@ -137,11 +136,11 @@ module Plait
         end
       end
 
-      # A SQLite3::Database that gives others their turn while it computes or waits for a lock, and lets one fiber or thread
-      # in at a time.
+      # A SQLite3::Database that lets other threads and fibers run while it computes or waits for a lock. One fiber or thread at a
+      # time may call it.
       class Connection < ::SQLite3::Database
-        # What takes no lock of SQLite's. Anything else would wait for a statement of another thread with Ruby's lock held,
-        # without which that statement never ends.
+        # Methods that take no lock of SQLite. Any other one would hold Ruby's lock while it waits for a statement of another
+        # thread, which needs Ruby's lock to end.
         FREE = %i[closed? complete? interrupt prepare readonly? translator type_translation= collations results_as_hash
                   results_as_hash= discard plait_guard wait_for_locks].freeze
         private_constant :FREE
@@ -170,8 +169,8 @@ module Plait
         # @api private
         def plait_guard = @plait_guard ||= Pace.new
 
-        # As the driver's own, which names its class.
-        # @return [SQLite3::Statement]; with a block: what the block returns
+        # The driver's method makes a statement of its own class.
+        # @return [SQLite3::Statement]; with a block: the block's value
         def prepare(sql)
           statement = plait_guard.step { Statement.new(self, sql) }
           return statement unless block_given?
@@ -190,8 +189,8 @@ module Plait
           busy_handler { |tries| plait_guard.await_lock(tries) } unless @file
         end
 
-        # In the child of a fork: closes the file without a word of SQLite's. An ordinary end would roll back its parent's
-        # transaction, in the parent's file, and delete the parent's journal. Needs the extension.
+        # In the child of a fork: closes the file descriptor alone. SQLite's own end would roll back the parent's transaction, in
+        # the parent's file, and delete the parent's journal. It needs the extension.
         def discard
           return unless @file
 
@@ -200,8 +199,8 @@ module Plait
         end
       end
 
-      # Ruby's values as SQLite, which has five types, keeps them: truth as 1 and 0, times and dates as its functions of date
-      # and time write them, decimals as text, of which a column of a numeric type makes a number.
+      # Ruby's values as SQLite's five types: true and false as 1 and 0, times and dates in the format of its date functions,
+      # decimals as text, which a numeric column converts.
       module Values
         module_function
 
@@ -219,7 +218,7 @@ module Plait
           end
         end
 
-        # Of libraries that a program need not load.
+        # Values of classes that a program may not have loaded.
         def other(value)
           return value.to_s("F") if defined?(BigDecimal) && value.is_a?(BigDecimal) && value.finite?
           return value.to_time.getutc.strftime("%F %T.%6N") if defined?(DateTime) && value.is_a?(DateTime)
@@ -254,8 +253,8 @@ module Plait
 
       private
 
-      # It waits for nothing, and what it holds is this process's own.
-      def begin_anew = Thread.handle_interrupt(Object => :never) { @driver = connect }
+      # Opening a file does not wait, so it needs no thread.
+      def connect_again = Thread.handle_interrupt(Object => :never) { @driver = connect }
 
       def connect
         about = { busy_timeout: 5000, **@options }
@@ -276,7 +275,7 @@ module Plait
         statement.reset! if statement && !statement.closed?
       end
 
-      # SQLite would run the first and keep silent about the rest.
+      # SQLite would run the first statement, and ignore the rest without an error.
       def compile(driver, sql)
         statement = driver.prepare(sql)
         return statement if NOTHING.match?(statement.remainder)
@@ -300,11 +299,11 @@ module Plait
         Result.new([], [], affected: driver.changes, last_id: driver.last_insert_row_id)
       end
 
-      # The driver keeps the names that it has read first; SQLite itself compiles a statement again when its tables have changed.
+      # Reads the names at each call: the driver caches them, and SQLite compiles a statement again when its tables have changed.
       def columns(statement) = Array.new(statement.column_count) { |number| statement.column_name(number) }
 
       def bind(statement, values)
-        statement.clear_bindings! # of its last caller
+        statement.clear_bindings! # those of its last call
         return bind_names(statement, values.first) if values.size == 1 && values.first.is_a?(Hash)
 
         count = statement.bind_parameter_count
@@ -330,14 +329,14 @@ module Plait
         statement.close if statement && !statement.closed?
       end
 
-      # Two transactions that start by reading can't both go on to write: the right to write is decided at once.
+      # Of two transactions that begin with reading only one can write later. IMMEDIATE decides that at the start.
       def begin_statement = @options[:readonly] ? "BEGIN" : "BEGIN IMMEDIATE"
 
-      # What comes for a thread meanwhile comes when it is known what has become of it. A COMMIT that waits for a lock ends at
-      # once, see {Pace#step}. To a fiber nothing comes but in such a wait.
+      # An interrupt of a thread comes after the result of COMMIT is known. It ends a COMMIT that waits for a lock, see
+      # {Pace#step}. A fiber gets an interrupt only in such a wait.
       def undisturbed(&block) = Fiber.current_scheduler ? yield : Thread.handle_interrupt(Object => :never, &block)
 
-      # SQLite has answered in any case: what it has not committed, it rolls back.
+      # The result is always known: SQLite runs in this process.
       def commit_unknown? = false
 
       def ping(_driver) = true
@@ -346,10 +345,10 @@ module Plait
 
       def idle?(driver) = !driver.closed? && !driver.transaction_active?
 
-      # In the child of a fork the end of a connection would undo what its parent is at.
+      # In the child of a fork an ordinary end would undo the parent's transaction.
       def forget(driver) = driver.discard
 
-      # SQLite does it by itself when the disk is full, say.
+      # SQLite rolls back by itself when the disk is full, for instance.
       def rolled_back?(_error) = inside? && @driver && !@driver.closed? && !@driver.transaction_active?
     end
   end

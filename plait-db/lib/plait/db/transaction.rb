@@ -6,8 +6,8 @@ require "plait/values/errors"
 
 module Plait
   module DB
-    # A transaction under way: the calls of {Database}, on its connection. It belongs to the fiber that started it, and to
-    # the block it was given to.
+    # A transaction under way: the calls of {Database}, on its connection. It belongs to the fiber that started it, and ends with
+    # its block.
     class Transaction
       # @param session [Session]
       def initialize(session)
@@ -27,9 +27,9 @@ module Plait
       # @return [void] see {Database#stream}
       def stream(...) = session.stream(...)
 
-      # A savepoint: what the block has done is undone if it raises, the rest is not.
+      # A savepoint: an error of the block undoes the block's statements alone.
       # @yieldparam transaction [Transaction]
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def transaction(&block) = session.transaction(&block)
 
       # The block has ended.
@@ -49,12 +49,12 @@ module Plait
 
     # Transactions and savepoints of a {Session}.
     #
-    # A transaction is lost when its connection was hung up (in the middle of a call, by a timeout) or the server has rolled it
-    # back by itself (a deadlock). A block that rescues that and goes on must not get any further: its next statement would be
-    # outside of the transaction, and take effect by itself.
+    # A transaction is lost when a timeout closes its connection in the middle of a call, or when the server rolls it back (a
+    # deadlock). A block that rescues this error gets another one at its next statement, which would run outside of the
+    # transaction, and be done for good.
     module Transactions
       # @yieldparam transaction [Transaction]
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def transaction(&block) = outside? ? outermost(&block) : savepoint(&block)
 
       # @return [Boolean]
@@ -70,14 +70,14 @@ module Plait
       # @param reason [StandardError, Symbol] see {RolledBack.because}
       def lose(reason) = outside? || (@lost ||= reason)
 
-      # MySQL commits at CREATE, ALTER and the like, and everybody at a COMMIT.
+      # MySQL commits at CREATE, ALTER and the like; each database does at a COMMIT.
       # @raise [UsageError]
       def check_still_inside
         return if @lost || @driver.nil? || !idle?(@driver)
 
         lose(:ended)
         raise UsageError, "this statement has ended the transaction that it was in, as CREATE, ALTER, COMMIT and others do: " \
-                          "what was done before it is done for good. Run it outside"
+                          "the statements before it are done for good. Run it outside"
       end
 
       # @raise [RolledBack]
@@ -92,7 +92,7 @@ module Plait
         @lost = nil
       end
 
-      # From COMMIT on no error may pass for a rollback.
+      # From COMMIT on an error must not look like a rollback.
       def conclude
         sent = done = nil
         undisturbed do
@@ -105,13 +105,13 @@ module Plait
       rescue *Commit::CUTS => e
         raise unless done || (sent && commit_unknown?)
 
-        Commit.tell(done ? CommittedLate.new : CommitUnknown.new, e)
+        Commit.raise_instead(done ? CommittedLate.new : CommitUnknown.new, e)
       end
 
-      # Around the COMMIT of a database that is not waited for.
+      # Around COMMIT; a database in this process has a mask here.
       def undisturbed = yield
 
-      # @return [Boolean] whether a COMMIT that has failed may be done: the connection was lost, so no answer came
+      # @return [Boolean] whether a failed COMMIT may be done: the connection was lost, so no answer came
       def commit_unknown? = @driver.nil?
 
       def savepoint(&block)
@@ -121,7 +121,7 @@ module Plait
         nested(undo) { within(&block).tap { call { |driver| control(driver, "RELEASE SAVEPOINT #{name}") } } }
       end
 
-      # After a kill or a timeout no caller can wait for the server: it rolls back when it sees the connection end.
+      # After a kill or a timeout the caller can't wait for the server, which rolls back at the end of the connection.
       def nested(undo)
         @depth += 1
         value = yield
@@ -140,7 +140,7 @@ module Plait
         end
       end
 
-      # The error that has ended the block is the one to raise.
+      # The caller gets the block's error, not one of the undoing.
       def attempt(undo)
         undo.call
       rescue StandardError => e

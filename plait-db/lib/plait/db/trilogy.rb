@@ -10,8 +10,8 @@ Plait::DB::Driver.load("trilogy", "~> 2.8") { require "trilogy" }
 
 module Plait
   module DB
-    # MySQL and MariaDB by trilogy, which waits in Ruby: nothing blocks the loop. It knows no prepared statements: values are
-    # put into the text, escaped by the driver. It reads a result whole, also in {Database#stream}.
+    # MySQL and MariaDB by trilogy, which waits in Ruby: it never blocks the loop. It has no prepared statements: values become
+    # part of the text, escaped by the driver. It reads a whole result, also in {Database#stream}.
     class Trilogy < Session
       include Mysql
 
@@ -27,7 +27,7 @@ module Plait
       # @return [Array<Symbol>]
       def self.known_options = OPTIONS
 
-      # The result is there before its first row is used: what becomes of the block is of no interest to the connection.
+      # The whole result arrives before the first row: an exit of the block leaves the connection intact.
       def stream(sql, *values)
         result = query(sql, *values)
         result.rows.each_slice(Driver::ROWS) do |rows|
@@ -38,7 +38,7 @@ module Plait
 
       private
 
-      # What other drivers call the modes of TLS.
+      # Other drivers' names of the modes of TLS.
       SSL_MODES = {
         "disabled" => :SSL_DISABLED, "preferred" => :SSL_PREFERRED_NOVERIFY, "required" => :SSL_REQUIRED_NOVERIFY,
         "verify_ca" => :SSL_VERIFY_CA, "verify_identity" => :SSL_VERIFY_IDENTITY
@@ -53,7 +53,7 @@ module Plait
         ::Trilogy.new({ host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about))
       end
 
-      # @return [Hash] the options, with the mode of TLS as the driver calls it
+      # @return [Hash] the options, with the driver's name of the mode of TLS
       def tls
         refuse_several_statements
         mode = @options[:ssl_mode] || (@options[:ssl] == true ? "required" : nil)
@@ -70,7 +70,7 @@ module Plait
         raise UsageError, "multi_statement: is not for a pool: a query answers with one result, and the others would be lost"
       end
 
-      # A procedure answers with several results. An unread one would be the next caller's.
+      # A procedure answers with several results. The next caller would get an unread one.
       def ask(driver, sql, values)
         found = driver.query(fill(driver, sql, values))
         driver.next_result while driver.more_results_exist?

@@ -7,7 +7,7 @@ require "plait/cli/doctor/optional_gems"
 module Plait
   module CLI
     class Doctor < Command
-      # The behaviour of database drivers in fibers, and the drivers that are installed.
+      # The drivers of databases: whether they are installed, and how they wait in fibers.
       class Databases < Examiner
         # The calls of each driver in fibers, as measured: ten calls of 0.1 s at once in fibers ÷ the same on threads, and the
         # longest time for which another fiber was kept from running meanwhile. (A large result: ten of 10,000 rows. SQLite
@@ -15,10 +15,10 @@ module Plait
         module Matrix
           WAYS = {
             ruby: "waits in Ruby, as fibers can", thread: "waits on a thread of the offload pool",
-            apart: "waits on a thread of its own", turns: "computes, and gives others their turn",
-            whole: "is read whole before its first row is there"
+            own: "waits on a thread of its own", turns: "computes, and lets other fibers run",
+            whole: "is read whole before its first row"
           }.freeze
-          # What is good: as in the issue of a driver that fits fibers.
+          # Limits of a driver that fits fibers.
           RATIO = 1.3
           STALL = 15
 
@@ -43,17 +43,17 @@ module Plait
             ["trilogy", "trilogy", "prepared", :ruby, 1.01, 0.2],
             ["trilogy", "trilogy", "transaction", :ruby, 0.99, 0.5],
             ["trilogy", "trilogy", "large result", :whole, 3.64, 24.8],
-            ["trilogy", "trilogy", "connect", :apart, 0.99, 1.2],
+            ["trilogy", "trilogy", "connect", :own, 0.99, 1.2],
             ["mysql2", "mysql2", "query", :ruby, 1.0, 0.5],
             ["mysql2", "mysql2", "prepared", :thread, 1.01, 0.6],
             ["mysql2", "mysql2", "transaction", :ruby, 1.01, 0.5],
             ["mysql2", "mysql2", "large result", :thread, 1.01, 6.1],
-            ["mysql2", "mysql2", "connect", :apart, 0.98, 1.6],
+            ["mysql2", "mysql2", "connect", :own, 0.98, 1.6],
             ["postgres", "pg", "query", :ruby, 0.96, 2.1],
             ["postgres", "pg", "prepared", :ruby, 0.99, 0.1],
             ["postgres", "pg", "transaction", :ruby, 0.94, 0.2],
             ["postgres", "pg", "large result", :ruby, 0.73, 6.3],
-            ["postgres", "pg", "connect", :apart, 1.0, 2.3],
+            ["postgres", "pg", "connect", :own, 1.0, 2.3],
             ["sqlite", "sqlite3", "query", :turns, 1.13, 21.3],
             ["sqlite", "sqlite3", "prepared", :turns, 0.93, 28.3],
             ["sqlite", "sqlite3", "transaction", :turns, 0.89, 19.9],

@@ -9,11 +9,11 @@ module Plait
     class Entry
       # @return [Object]
       attr_reader :connection
-      # @return [Float] monotonic seconds after which it has to be looked at before it is used again
+      # @return [Float] monotonic seconds after which it has to be checked before its next use
       attr_reader :good_until
-      # @return [Integer] of the process that made it, by forks
-      attr_reader :generation
-      # @return [Io::Pool::Checkout, nil] that has it
+      # @return [Integer] the process that made it
+      attr_reader :pid
+      # @return [Io::Pool::Checkout, nil] its user
       attr_accessor :holder
 
       # @param made_at [Float] monotonic seconds
@@ -30,7 +30,7 @@ module Plait
       def old?(now) = now >= @retire_at
 
       # No checkout has it from now on.
-      # @param until_then [Float] monotonic seconds, when it has to be asked whether it still works
+      # @param until_then [Float] monotonic seconds after which it has to be checked
       def rest(until_then)
         @good_until = [until_then, @retire_at].min
         @holder = nil
@@ -42,7 +42,7 @@ module Plait
     # The native {Pool#with} takes from `idle` and gives back to it without that lock, under Ruby's own, as long as no checkout
     # waits. So a checkout that begins to wait looks once more afterwards ({#admit}).
     class State < Io::Pool::KeyState
-      # @return [Integer] places whose connection is closed here, and not yet at its server
+      # @return [Integer] places of connections that are closed here, and not yet at their server
       attr_reader :closing
 
       def initialize(size)
@@ -59,7 +59,7 @@ module Plait
       # A connection was made in the place of a checkout.
       def enter(checkout, entry) = lend(entry, checkout)
 
-      # The connection of a checkout is of no more use: its place remains.
+      # The connection of a checkout does not work any more: its place remains.
       def strike(checkout)
         checkout.entry.holder = nil
         checkout.grant_place
@@ -101,7 +101,7 @@ module Plait
         serve
       end
 
-      # Gives what is free to the checkouts that wait.
+      # Gives idle connections and free places to waiting checkouts.
       def serve
         while (checkout = first_waiting)
           if (entry = @idle.pop) then lend(entry, checkout)

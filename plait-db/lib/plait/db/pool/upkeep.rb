@@ -27,12 +27,12 @@ module Plait
         check_seconds(:check_after, check_after, optional: false)
         %i[check fit close abandon linger].each { |option| check_callable(option, self[option]) }
         check_errors
-        self.check_after = [check_after, idle_timeout].compact.min # it is looked at when it has not been used for so long
+        self.check_after = [check_after, idle_timeout].compact.min # a connection unused for idle_timeout is checked for it
         freeze
       end
 
-      # @param error [StandardError] out of the middle of a call of a connection
-      # @return [Boolean] whether it is about the connection; else it is the caller's
+      # @param error [StandardError] in the middle of a call of a connection
+      # @return [Boolean] whether the connection has failed; else a time limit of the caller has raised it
       def about_connection?(error)
         errors.any? { |kind| kind === error } && !OUTSIDE.include?(error.class.name) # rubocop:disable Style/CaseEquality
       end
@@ -44,8 +44,8 @@ module Plait
       # @return [PoolTimeout]
       def too_late(waiting)
         PoolTimeout.new("no connection of #{name} came free in time: all #{size} (size:) are in use, and #{waiting} others " \
-                        "wait. Who holds one (in `with`, `stream` or a transaction) and waits for a second keeps the others " \
-                        "waiting", endpoint: name)
+                        "wait. A task that holds one (in `with`, `stream` or a transaction) and waits for a second one blocks " \
+                        "the others", endpoint: name)
       end
 
       private
@@ -69,9 +69,8 @@ module Plait
       end
     end
 
-    # Counts what happens in a pool. It has a lock of its own: some of it happens while the pool's is not held.
-    # No thread is killed while it waits for the lock: its wake-up would be lost, and others would sleep on (Ruby 3.1 to 3.3 at
-    # least).
+    # Counts events of a pool. It has a lock of its own: some events happen without the pool's lock. A kill is held back during
+    # the wait for the lock: Ruby 3.1 to 3.3 at least would lose the wake-up, and other threads would sleep on.
     class Statistics
       COUNTED = %i[connected stale retired timeouts].freeze
       private_constant :COUNTED
@@ -94,7 +93,6 @@ module Plait
         end
       end
 
-      # @param state [State]
       # @param size [Integer]
       # @return [Hash{Symbol => Numeric}]
       def report(state, size)
@@ -109,12 +107,11 @@ module Plait
       def exclusively(&block) = Uninterruptible.run { @lock.synchronize(&block) }
     end
 
-    # Makes connections, looks after them and closes them, as the options say; knows nothing of their users.
+    # Makes, checks and closes connections, as the options say.
     class Upkeep
       # @return [Statistics]
       attr_reader :statistics
 
-      # @param options [Options]
       # @param connect [#call]
       def initialize(options, connect)
         @options = options
@@ -124,12 +121,12 @@ module Plait
         @inherited = []
       end
 
-      # In this process nothing has happened yet.
+      # Starts the figures of this process.
       def begin = @statistics = Statistics.new
 
-      # An interrupt that the caller has masked does not come while a connection is made: a mask here goes before the caller's.
-      # @param generation [Integer]
-      # @yieldparam entry [Entry] which has a user behind the block; if the block raises, its connection is closed
+      # Without a mask of its own while a connection is made: that mask would replace the caller's.
+      # @param pid [Integer]
+      # @yieldparam entry [Entry] has a user after the block; if the block raises, its connection is closed
       # @return [Entry]
       def connect(generation)
         entry = taken = nil
@@ -152,8 +149,8 @@ module Plait
         reason.nil?
       end
 
-      # A timeout or a cancellation comes from outside, in the middle of anything: `fit:` is not asked then.
-      # @param error [StandardError] what a block was left by
+      # A timeout or a cancellation may come in the middle of a call: `fit:` is not asked then.
+      # @param error [StandardError] of a block
       def fit?(entry, error)
         return false if @options.fit.nil? || error.is_a?(TimeoutError) || error.is_a?(CancelledError)
 
@@ -162,7 +159,7 @@ module Plait
         false
       end
 
-      # @return [Float] monotonic seconds after which idle connections are to be gone through again
+      # @return [Float] monotonic seconds of the next search for expired connections
       def next_sweep(now)
         limits = [@options.idle_timeout, @options.max_lifetime].compact
         limits.empty? ? Float::INFINITY : now + (limits.min / 4.0).clamp(0, 1)
@@ -171,14 +168,14 @@ module Plait
       # @param entry [Entry] an idle one
       def expired?(entry, now) = entry.old?(now) || unused?(entry, now)
 
-      # Closes what has expired.
+      # Closes expired connections.
       def retire(entries)
         entries.each { @statistics.count(:retired) }
         close(entries)
       end
 
-      # Errors of a connection's end are of no interest.
-      # @raise [StandardError] what is the caller's, when all are closed
+      # Ignores a driver's error at the end of a connection.
+      # @raise [StandardError] another error, when all are closed
       def close(entries)
         @lock.synchronize { entries.each { |entry| @entries.delete(entry) } }
         failure = nil
@@ -186,8 +183,7 @@ module Plait
         raise failure if failure
       end
 
-      # All there are, also those that are lent, are the parent's. They are kept: many drivers say goodbye to the server when
-      # a connection is collected.
+      # All connections are the parent's. They stay referenced: many drivers say goodbye to the server in a finalizer.
       def abandon_all
         parents = @entries.keys
         @entries = {}.compare_by_identity
@@ -203,7 +199,7 @@ module Plait
         Entry.new(connection, now, now + lifetime, generation).tap { |entry| @lock.synchronize { @entries[entry] = true } }
       end
 
-      # @return [StandardError, nil] which came meanwhile, and is the caller's
+      # @return [StandardError, nil] one of the caller
       def end_connection(connection)
         @options.close ? @options.close.call(connection) : connection.close
         nil
