@@ -80,7 +80,6 @@ module Plait
       PERIOD = 5
 
       # @param plane [NativeShard::Plane] a running one
-      # @param access [NodeAccess]
       # @param lasting [Boolean] whether there may be new masters later
       # @param period [Numeric]
       # @yieldreturn [Array<Node>] the current masters
@@ -98,7 +97,6 @@ module Plait
         first.each { |thread| thread.join([deadline - Deadline.now, 0].max) }
       end
 
-      # @return [void]
       def close
         @thread.kill.join
         @asking.each { |thread| thread.kill.join }

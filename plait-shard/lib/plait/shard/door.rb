@@ -17,7 +17,6 @@ module Plait
       # A proxy that is its own node would ask itself without end.
       # @param nodes [Array<(String, String)>] for each: its packed address, and its name
       # @param descriptors [Array<Integer>] of listening sockets
-      # @return [void]
       # @raise [UsageError]
       def self.refuse_itself(nodes, descriptors)
         own = descriptors.map { |descriptor| Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address }

@@ -46,7 +46,6 @@ module Plait
 
       module_function
 
-      # @param settings [Settings]
       # @param name [String] of a node
       # @return [String] the placement, and the index of the node in it; empty: it is not one of its nodes
       def token(settings, name)
@@ -54,7 +53,6 @@ module Plait
         index ? "#{settings.placement.fingerprint}:#{index}" : ""
       end
 
-      # @param settings [Settings]
       # @param name [String] of a node
       # @param recorded [Boolean] whether any node has a record: then a node without one is refused
       # @return [(String, Integer), nil] the first commands of a connection of the data plane, and their number; nil: with a
@@ -70,7 +68,6 @@ module Plait
       end
 
       # @param nodes [Array<Node>]
-      # @param settings [Settings]
       # @yieldparam connection [NodeConnection]
       # @yieldparam name [String]
       # @return [Hash{String => Object}] the block's value for each node that answered
@@ -86,7 +83,6 @@ module Plait
         asking.filter_map(&:value).to_h
       end
 
-      # @param settings [Settings]
       # @return [Hash{String => Record}] for each node that answered; empty with a cluster or Sentinels
       def records(settings)
         return {} if settings.source.watched?
@@ -94,9 +90,7 @@ module Plait
         ask(settings.topology.masters, settings) { |connection| read(connection) }
       end
 
-      # @param connection [NodeConnection]
       # @return [Record]
-      # @raise (see NodeConnection#call)
       def read(connection)
         values = Array(connection.call("EVAL", READ, "1", RECORD, *FIELDS)).map(&:to_s)
         raise RemoteError, "it has answered with something else" unless values.size == FIELDS.size
@@ -104,11 +98,9 @@ module Plait
         Record.new(*values).tap { |record| %i[epoch base].each { |name| record[name] = record[name].to_i } }
       end
 
-      # @param connection [NodeConnection]
       # @param former [String] the expected stamp
       # @param record [Record] one without a stamp is deleted
       # @return [Boolean] whether the node had that stamp
-      # @raise (see NodeConnection#call)
       def write(connection, former, record)
         fields = record.there? ? FIELDS.zip(record.to_a).flatten : []
         connection.call("EVAL", WRITE, "1", RECORD, former, *fields) == 1
@@ -116,11 +108,8 @@ module Plait
 
       # Ends the connections of proxies whose placement is not admitted. A proxy names a connection before it asks, so one list
       # after the change of the record has all that were admitted before.
-      # @param connection [NodeConnection]
       # @param serves [String] the admitted token
       # @param own [String] a name whose connections stay
-      # @return [void]
-      # @raise (see NodeConnection#call)
       def kill_others(connection, serves, own = "")
         clients = connection.call("CLIENT", "LIST").scan(/^id=(\d+) .*? name=(\S*)/)
         ids = clients.filter_map { |id, name| id if name.start_with?(PREFIX) && name != own && !let_in?(name, serves) }

@@ -20,8 +20,6 @@ module Plait
       # @return [NativeShard::Plane]
       attr_reader :plane
 
-      # @param plane [NativeShard::Plane]
-      # @param settings [Settings]
       # @param descriptors [Array<Integer>] of listening sockets
       # @param encrypts [Boolean] whether clients speak TLS there
       # @yield when there are more nodes than it has room for
@@ -42,7 +40,6 @@ module Plait
       def topology = @watch&.topology || @topology
 
       # Asks each node whether it answers.
-      # @param access [NodeAccess]
       # @param counts [Hash{String => (Integer, Integer)}] requests and failures of each address
       # @return [Array<Hash{Symbol => Object}>] (see Proxy#nodes)
       def nodes(access, counts)
@@ -57,7 +54,6 @@ module Plait
       def counts = @numbers.labels.zip(@plane.nodes).to_h { |label, own| [label, own || [0, 0]] }
 
       # The plane keeps running.
-      # @return [void]
       def close = [@watch, @survey].compact.each(&:close)
 
       private
@@ -93,7 +89,6 @@ module Plait
 
       # @param plane [NativeShard::Plane] a running one
       # @param source [Sources::Cluster, Sources::Sentinels]
-      # @param numbers [NodeNumbers]
       # @param topology [Topology] the first one
       # @yield when there are more nodes than it has room for; the watch ends then
       def initialize(plane, source, numbers, topology, &outgrown)
@@ -109,7 +104,6 @@ module Plait
         @switches = SwitchWatch.new(source) { @writer.write_nonblock("!", exception: false) } if source.is_a?(Sources::Sentinels)
       end
 
-      # @return [void]
       def close
         @switches&.close
         unless @thread == Thread.current
@@ -164,7 +158,6 @@ module Plait
       # Seconds until Sentinels are tried again, when none is reachable.
       PAUSE = 1
 
-      # @param sentinels [Sources::Sentinels]
       # @yield on a thread of its own, after each announcement
       def initialize(sentinels, &switched)
         @sentinels = sentinels
@@ -173,7 +166,6 @@ module Plait
         @thread.report_on_exception = false
       end
 
-      # @return [void]
       def close
         @thread.kill
         @thread.join
@@ -206,12 +198,10 @@ module Plait
       private_constant :FAILURES
 
       # @param nodes [Array<Node>]
-      # @param access [NodeAccess]
       # @return [Array<Boolean>] in their order
       def self.check(nodes, access) = nodes.map { |node| Thread.new { up?(node, access) } }.map(&:value)
 
       # A node that asks for a password is up.
-      # @return [Boolean]
       def self.up?(node, access)
         socket = access.connect(node)
         socket.write(PING)

@@ -37,9 +37,7 @@ module Plait
       RENEW = "#{ALIVE} redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now + ARGV[2]) .. ARGV[3])".freeze
       private_constant :ALIVE, :OTHERS, :FORGET, :RENEW
 
-      # @param connection [NodeConnection]
       # @return [Hash{String => Hash}] the id of each proxy that is alive, and its entry
-      # @raise (see NodeConnection#call)
       def self.others(connection)
         Hash[*connection.call("EVAL", OTHERS, "1", Fence::PROXIES)].transform_values { |text| JSON.parse(text) }
       end
@@ -62,7 +60,6 @@ module Plait
       # @param file [Proc] reads the Settings of the proxy's file again
       # @param keeps [Boolean] whether nodes that know of no placement record that of this proxy
       # @yieldparam settings [Settings] when the nodes have the placement of the file
-      # @return [void]
       def follow(file, keeps:, &reload)
         @file = file
         @keeps = keeps
@@ -70,13 +67,11 @@ module Plait
         @lock.synchronize { @over.signal }
       end
 
-      # @return [void]
       def start
         @ended = false
         @thread = Thread.new { go_on }
       end
 
-      # @return [void]
       def close
         return unless @thread
 
@@ -101,7 +96,6 @@ module Plait
       end
 
       # @param settings [Settings] of a reload that moves no keys
-      # @return [void]
       # @raise [UsageError] the nodes have records of other places
       def check(settings)
         Fence.records(settings).each do |name, record|

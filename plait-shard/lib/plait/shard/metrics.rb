@@ -115,7 +115,6 @@ module Plait
       # @return [Socket] a copy of the listening one
       def socket = @listener.io.dup
 
-      # @return [void]
       def close
         @thread.kill.join
         @threads.list.each(&:kill).each(&:join)

@@ -24,7 +24,6 @@ module Plait
       # Opens a connection for a block, and closes it afterwards.
       # @yieldparam connection [NodeConnection]
       # @return [Object] the block's value
-      # @raise (see #initialize)
       def self.open(node, access, patience: PATIENCE)
         connection = new(node, access, patience: patience)
         yield connection
@@ -38,8 +37,6 @@ module Plait
         words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
       end
 
-      # @param node [Node]
-      # @param access [NodeAccess]
       # @param patience [Numeric] seconds
       # @raise [ConnectionError, TimeoutError, RemoteError]
       def initialize(node, access, patience: PATIENCE)
@@ -59,14 +56,12 @@ module Plait
 
       # @param commands [Array<Array<String>>]
       # @return [Array] the replies
-      # @raise (see #call)
       def pipeline(commands)
         write(commands.map { |words| NodeConnection.encode(words) }.join)
         commands.map { |words| right(read, words) }
       end
 
       # @param words [Array<String>]
-      # @return [void]
       def send_only(*words) = write(NodeConnection.encode(words))
 
       # @param patience [Numeric] seconds
@@ -83,7 +78,6 @@ module Plait
         raise closed(e)
       end
 
-      # @return [void]
       def close = @socket.close
 
       private
@@ -131,7 +125,6 @@ module Plait
       # @return [Array<String>] for AUTH; empty: no AUTH is sent
       attr_reader :credentials
 
-      # @param encryption [Encryption]
       # @param timeout [Numeric] seconds in which a node has to be reached
       # @param user [String, nil]
       # @param password [String, nil]
@@ -145,17 +138,14 @@ module Plait
       # @return [NodeAccess] to nodes with another password
       def with(password:) = NodeAccess.new(@encryption, timeout: timeout, password: password)
 
-      # @param node [Node]
       # @return [Socket, Io::TLS::Socket] connected
       # @raise [SystemCallError, SocketError, ConnectionError, TimeoutError]
       def connect(node) = @encryption.connect(node, timeout)
 
-      # @param node [Node]
       # @return [String] the name in its certificate
       def name_of(node) = @encryption.name_of(node)
 
       # Of several addresses, as localhost has, the first that accepts a connection.
-      # @param node [Node]
       # @return [Addrinfo]
       # @raise [ResolveError]
       def address(node)
@@ -217,11 +207,9 @@ module Plait
       # @return [Array<String, nil>, nil] for the data plane
       def of_nodes = node_tls ? @options.values_at(:node_cert, :node_key, :node_ca) : nil
 
-      # @param node [Node]
       # @return [String] the name in its certificate
       def name_of(node) = @options[:node_name] || node.host
 
-      # @param node [Node]
       # @param timeout [Numeric] seconds
       # @return [Socket, Io::TLS::Socket] connected
       # @raise [SystemCallError, SocketError, ConnectionError, TimeoutError]

@@ -24,7 +24,6 @@ module Plait
       # @return [Totals] the figures of all planes
       attr_reader :totals
 
-      # @param settings [Settings]
       # @param encrypts [Boolean] whether clients speak TLS
       # @raise [UsageError, UnsupportedError]
       def initialize(settings, encrypts:)
@@ -38,19 +37,16 @@ module Plait
       end
 
       # @param settings [Settings] of a plane to come
-      # @return [void]
       # @raise [UsageError, UnsupportedError] they are no settings for it
       def check(settings) = settings.encryption.of_clients(@encrypts) && nil
 
       # @param sockets [Array<Socket>] listening ones; the caller may close them afterwards
-      # @return [void]
       def start(sockets)
         @retired = Retirement.new(@totals = Totals.new)
         launch(@plane, @settings = @settings.dup, sockets)
       end
 
       # Ends all connections at once.
-      # @return [void]
       def stop
         @changing.synchronize do
           stop_present # first: an interrupt in the rest comes after it
@@ -73,7 +69,6 @@ module Plait
 
       # @param settings [Settings] of the next one
       # @param within [Numeric, nil] seconds for clients of earlier planes; nil: they may stay
-      # @return [void]
       def replace(settings, within)
         @changing.synchronize do
           former = @launch
@@ -87,7 +82,6 @@ module Plait
       # No client is served while the block runs; new connections wait. If it raises, all is as before.
       # @param settings [Settings] of the next one
       # @param within [Numeric] seconds for clients of earlier planes
-      # @return [void]
       def switch(settings, within)
         check(settings)
         # A check that must not fail later, when no client is served.
@@ -103,7 +97,6 @@ module Plait
         end
       end
 
-      # @return [Boolean]
       def running? = @plane.running?
 
       # @return [Topology]
@@ -164,11 +157,9 @@ module Plait
       end
 
       # @param launch [Launch] of a new plane
-      # @return [void]
       def open(launch) = @lock.synchronize { @launches[launch.plane] = launch } && nil
 
       # @param plane [NativeShard::Plane] about to be stopped
-      # @return [void]
       def close(plane)
         @lock.synchronize do
           launch = @launches[plane] or return

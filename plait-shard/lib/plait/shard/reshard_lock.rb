@@ -66,8 +66,6 @@ module Plait
       end
 
       # From here on no proxy is admitted.
-      # @return [void]
-      # @raise (see #begin)
       def close
         return if @state == :decided
 
@@ -76,7 +74,6 @@ module Plait
       end
 
       # The new placement counts as soon as one node has this record. A proxy writes it later to a node that is unreachable now.
-      # @return [void]
       # @raise [ConnectionError, RemoteError, TimeoutError] no node took the record
       def settle
         return if @state == :decided
@@ -89,7 +86,6 @@ module Plait
       end
 
       # The old placement counts again, unless the new one may count already.
-      # @return [void]
       def release
         return unless @state == :moving
 
@@ -97,11 +93,8 @@ module Plait
         try_each(names) { |name| open_plainly(name) { |connection| put(connection, name, record(name, "kept")) } }
       end
 
-      # @param node [Node]
-      # @param access [NodeAccess]
       # @return [NodeConnection] that ends when another reshard takes over; the caller closes it
       # @raise [UsageError] another reshard has taken over
-      # @raise (see NodeConnection#initialize)
       def connect(node, access)
         connection = NodeConnection.new(node, access)
         connection.call("CLIENT", "SETNAME", @name)
@@ -113,7 +106,6 @@ module Plait
         raise
       end
 
-      # @return [void]
       def shut = @connections.each_value(&:close)
 
       private
@@ -271,7 +263,6 @@ module Plait
         after_broken(recent, open)
       end
 
-      # @return [void]
       # @raise [UsageError] another proxy would not follow
       def check_others
         @others.each do |name, proxies|

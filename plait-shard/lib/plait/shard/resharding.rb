@@ -39,7 +39,6 @@ module Plait
       end
 
       # Copies keys until few are left. Clients may write meanwhile.
-      # @return [void]
       # @raise [UsageError] there are copies of a broken reshard, and resume: is false
       # @raise [ConnectionError, RemoteError, TimeoutError] nothing has changed for clients
       def prepare
@@ -54,8 +53,6 @@ module Plait
       end
 
       # Copies the rest. No client writes.
-      # @return [void]
-      # @raise (see #prepare)
       def finish
         @watches.each(&:catch_up)
         names(@to).each { |name| connection(name).call("PING") } # a node that does not answer can't receive keys
@@ -66,7 +63,6 @@ module Plait
       end
 
       # Deletes keys that have another place now from nodes that stay.
-      # @return [void]
       def clean
         (names(@from) & names(@to)).each do |name|
           scan(name) do |keys|
@@ -76,7 +72,6 @@ module Plait
         end
       end
 
-      # @return [void]
       def close
         @watches.each(&:close)
         @connections.each_value(&:close)
@@ -223,7 +218,6 @@ module Plait
       EVENTS = "AE"
       PATTERN = "__keyevent@0__:*"
 
-      # @param node [Node]
       # @param connect [#call] => NodeConnection, that ends when another reshard takes over: both would change the same setting
       # @yieldparam key [String] on a thread of its own
       # @raise [ConnectError, RemoteError] for instance, the node refuses CONFIG SET
@@ -241,7 +235,6 @@ module Plait
       end
 
       # Returns when all earlier changes have been announced.
-      # @return [void]
       # @raise [ConnectionClosed] announcements may be missing
       def catch_up
         @events.send_only("PING", "caught up")
@@ -253,7 +246,6 @@ module Plait
         @other_messages.pop
       end
 
-      # @return [void]
       def close
         @thread.kill
         @thread.join

@@ -20,7 +20,6 @@ module Plait
       private_constant :Former
 
       # Ends a data plane when no answer is pending.
-      # @param plane [NativeShard::Plane]
       # @param within [Numeric] seconds
       # @yield before it is stopped, when its figures are still there
       # @return [Boolean] whether no client was cut
@@ -35,7 +34,6 @@ module Plait
       end
 
       # Waits until clients have disconnected.
-      # @return [void]
       def self.linger(plane, seconds)
         plane.drain(false)
         ends = Deadline.now + seconds
@@ -53,7 +51,6 @@ module Plait
       # @param launch [Launch] closed after the plane
       # @param within [Numeric, nil] seconds for its clients; nil: they may stay
       # @param limit [Numeric] seconds for clients of the oldest plane, where there are too many planes
-      # @return [void]
       def add(launch, within, limit)
         launch.plane.drain(!within.nil?)
         @lock.synchronize do
@@ -65,11 +62,9 @@ module Plait
       end
 
       # Limits the time of all their clients.
-      # @return [void]
       def hurry(within) = @lock.synchronize { hurry_each(@formers, within) } && nil
 
       # Ends all planes at once.
-      # @return [void]
       def stop
         formers, thread = @lock.synchronize { [@formers, @thread].tap { @formers = [] } }
         formers.each { |former| finish(former) }

@@ -19,7 +19,6 @@ module Plait
       attr_reader :partial
       alias partial? partial
 
-      # @param placement [Placement]
       # @param replicas [Array<Array<Node>>]
       # @param others [Array<Node>]
       # @param partial [Boolean]
@@ -96,8 +95,6 @@ module Plait
       # @return [Array<String>] the address of each number
       attr_reader :labels
 
-      # @param topology [Topology]
-      # @param access [NodeAccess]
       # @param grows [Boolean] whether the topology may get more nodes
       # @yieldparam name [String] of a node
       # @yieldreturn [Array, nil] its fence
@@ -138,7 +135,6 @@ module Plait
         [@rows.dup, topology.placement.native(masters), numbers_of(topology, masters)]
       end
 
-      # @param node [Node]
       # @return [Integer, nil]
       def number(node, index = nil) = @grows ? @labels.index(node.to_s) : index || @labels.index(node.to_s)
 

@@ -18,8 +18,6 @@ module Plait
         FIXED = %i[listen threads metrics].freeze
         private_constant :FIXED
 
-        # @param settings [Settings]
-        # @param terminal [Terminal]
         def initialize(settings, terminal)
           @settings = settings
           @terminal = terminal
@@ -224,7 +222,6 @@ module Plait
           NAMES[@reader.read_nonblock(1)] if @reader.wait_readable(seconds)
         end
 
-        # @return [void]
         def close
           @before.each { |name, handler| trap(name, handler) }
           [@reader, @writer].each(&:close)

@@ -15,7 +15,6 @@ module Plait
         SECONDS = 10
 
         # @param options [Hash] by option name
-        # @param terminal [Terminal]
         def initialize(options, terminal)
           @options = options
           @terminal = terminal

@@ -33,7 +33,6 @@ module Plait
         end
 
         # Announces to the starting process that this one serves.
-        # @return [void]
         def serving(env = ENV)
           descriptor = env.delete(READY)
           IO.open(Integer(descriptor, 10), "w") { |pipe| pipe.write("ready") } if descriptor

@@ -16,7 +16,6 @@ module Plait
         WITNESSES = 3
 
         # @param seeds [Array<String>] "HOST:PORT" of some of the nodes
-        # @param access [NodeAccess]
         # @raise [UsageError]
         def initialize(seeds, access)
           raise UsageError, "cluster: is a list of nodes, HOST:PORT, at least one" unless seeds.is_a?(Array) && seeds.any?
