@@ -37,6 +37,7 @@ module Plait
 
         extend Rulebook
       end
+      private_constant :Rules
 
       # Decodes a whole reply: String, Integer, Float, true, false, nil, Array, Hash, or {Failure}. Attributes are skipped.
       #
