@@ -10,16 +10,16 @@ module Plait
       USAGE = "fetch [URL ...]"
       SUMMARY = "Fetch many URLs at once, politely; goes on where it was interrupted"
       ABOUT = <<~TEXT
-        Takes URLs from the command line, a file or standard input, one a line (blank lines and lines that begin with # are
-        passed over). Each answer becomes one line of JSON, on standard output or in a file, or a file in a folder.
+        Takes URLs from the command line, a file or standard input, one on each line. Blank lines and lines that start with #
+        don't count. Each answer becomes one line of JSON, on standard output or in a file, or a file in a folder.
 
-        With a file or a folder an interrupted run, even one that was killed, goes on when the same command is given again:
-        nothing is in the output twice, nothing is lost. A journal beside the output has the progress.
+        With a file or a folder the same command goes on after an interruption, even after a kill. Nothing is in the output
+        twice, nothing is lost. A journal next to the output has the progress.
 
-        No host is asked for more than a few things at once, or before the time it asks for (Retry-After).
+        A host gets only a few requests at once, and none before the time that it asks for (Retry-After).
 
-        Ctrl-C waits for the answers that are under way; a second one does not. The exit status is 0 when everything was
-        fetched, 1 when something failed (no answer, or a status of 400 and more).
+        Ctrl-C waits for the answers that are under way; a second one does not. The exit status is 0 if everything was fetched, 1
+        if something failed (no answer, or a status of 400 and more).
       TEXT
       ARGUMENTS = (0..10_000_000)
       NO_CRAWL = "plait fetch no longer follows links; give it the URLs"
@@ -27,14 +27,14 @@ module Plait
 
       OPTIONS = {
         from: { banner: "FILE", desc: "read the URLs from there; - is standard input, as without it and without a URL" },
-        out: { banner: "DIR|FILE.jsonl|-", default: "-", desc: "where the answers go; - is standard output" },
+        out: { banner: "DIR|FILE.jsonl|-", default: "-", desc: "the output; - is standard output" },
         on: { banner: "MECHANISM", desc: "sequence, threads, fibers, hybrid, processes, or two composed, as in " \
                                          "processes+fibers (default: fibers)" },
         limit: { banner: "N", desc: "requests at once (default: 64; with processes, as many as there are processors)" },
-        "per-host": { banner: "N", default: "6", desc: "of them to one host and port; with processes, in each of them" },
+        "per-host": { banner: "N", default: "6", desc: "requests at once to one host and port; with processes, in each process" },
         rate: { banner: "N/s", desc: "requests in a second at most; N/m and N/h for a minute and an hour" },
-        retries: { banner: "N", default: "2", desc: "how often to ask again where that may help" },
-        timeout: { banner: "SECONDS", default: "60", desc: "for each request, from its beginning to the end of its answer" },
+        retries: { banner: "N", default: "2", desc: "further attempts where they may help" },
+        timeout: { banner: "SECONDS", default: "60", desc: "for each request, from its start to the end of its answer" },
         method: { banner: "METHOD", desc: "of each request (default: GET; with --data POST)" },
         header: { banner: "NAME: VALUE", alias: "-H", repeatable: true,
                   desc: "sent with each request; may be given several times" },

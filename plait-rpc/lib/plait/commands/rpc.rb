@@ -13,18 +13,17 @@ module Plait
       SUMMARY = "Call a MessagePack-RPC server, serve a file, or measure a server"
       ABOUT = <<~TEXT
         plait rpc call URL METHOD [ARG ...] calls a method and prints its result. An ARG that is JSON (a number, true,
-        [1, 2], {"a": 1}, "quoted") is that value, any other one a string. A string is printed as it is, all else as JSON.
-        Words behind -- are arguments, not options: plait rpc call URL add 1 -- -2.
+        [1, 2], {"a": 1}, "quoted") is that value, any other one a string. It prints a string as it is, other results as JSON.
+        Words after -- are no options: plait rpc call URL add 1 -- -2.
 
         plait rpc serve FILE.rb runs a file and serves the public methods that the class of its last value defines. It
-        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) lets running calls come to their end, a
-        second one does not.
+        listens on tcp://127.0.0.1:18800, or on --listen. Ctrl-C (or SIGTERM) waits for running methods; a second one does not.
 
-        plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, by threads that share one client,
-        and many under way at once; of a server of its own, or of the one at the URL (rpc.ping, unless METHOD is given).
+        plait rpc bench [URL [METHOD [ARG ...]]] measures small calls: one after another, on threads that share one client, and
+        many under way at once. It starts a server, or calls the one at the URL (default method: rpc.ping).
 
-        URLs are tcp://host:port, unix:///path and tls://host:port. PLAIT_RPC_SECRET is the secret that clients show to the
-        server. The exit status is 1 when the server answers with an error or too late, 69 when there is no connection.
+        URLs are tcp://host:port, unix:///path and tls://host:port. PLAIT_RPC_SECRET is the server's secret. The exit status is 1
+        if the server answers with an error or too late, 69 without a connection.
       TEXT
       ARGUMENTS = (1..1_000)
       WORDS = %w[call serve bench].freeze
@@ -34,14 +33,14 @@ module Plait
         timeout: { banner: "SECONDS", desc: "call, bench: for the answer (default: 30)" },
         notify: { type: :boolean, desc: "call: send a notification, to which there is no answer" },
         cacert: { banner: "FILE",
-                  desc: "certificates that the peer of tls:// is checked against; serve: clients need one, too" },
-        listen: { banner: "URL[,…]", desc: "serve: addresses (default: tcp://127.0.0.1:18800); port 0 is any free one" },
+                  desc: "certificates that the other side of tls:// is checked with; serve: clients need one of them" },
+        listen: { banner: "URL[,…]", desc: "serve: the address (default: tcp://127.0.0.1:18800); port 0 is any free one" },
         on: { banner: "MECHANISM",
-              desc: "serve, bench: threads, fibers, hybrid or processes run the methods (default: threads)" },
+              desc: "serve, bench: runs the methods: threads, fibers, hybrid or processes (default: threads)" },
         limit: { banner: "N", desc: "serve: methods that run at once" },
         workers: { banner: "N", desc: "serve: processes, with --on processes (default: as many as processors)" },
-        errors: { banner: "FORMAT", desc: "serve: string, pair or named, as the peers expect errors (default: string)" },
-        cert: { banner: "FILE", desc: "the own certificate for tls://, with its chain; call, bench: if it is asked for" },
+        errors: { banner: "FORMAT", desc: "serve: format of errors, string, pair or named (default: string)" },
+        cert: { banner: "FILE", desc: "own certificate for tls://, with its chain; call, bench: if the server demands it" },
         key: { banner: "FILE", desc: "its key" },
         threads: { banner: "N", desc: "bench: threads that share one client (default: 16)" },
         seconds: { banner: "SECONDS", desc: "bench: for each row (default: 2)" },

@@ -13,24 +13,23 @@ module Plait
       SUMMARY = "Run your own Ruby under the mechanisms you name, and compare"
       ARGUMENTS = (1..1)
       ABOUT = <<~TEXT
-        The file says in plain Ruby what there is to do. Only items and body are needed; the rest is optional:
+        The file is plain Ruby. Only items and body are needed; the rest is optional:
 
-        \u00a0 items { (1..20).to_a }            # what the body is given, one after another
+        \u00a0 items { (1..20).to_a }            # the body gets them one after another
         \u00a0 body { |number| sleep(0.1); number * 2 }
         \u00a0 title "doubling"
         \u00a0 unit "numbers"
         \u00a0 setup { require "zlib" }          # once, before all
         \u00a0 teardown { }                      # once, after all
-        \u00a0 digest { |results| results.sum }  # what must be equal everywhere; else the results
-        \u00a0 on :threads, :fibers              # else every mechanism, or --on
-        \u00a0 limit 8, 64                       # else each mechanism's own, or --limit
+        \u00a0 digest { |results| results.sum }  # has to be equal everywhere; default: the results
+        \u00a0 on :threads, :fibers              # default: every mechanism, or --on
+        \u00a0 limit 8, 64                       # default: each mechanism's own, or --limit
 
-        A body that is a job, body(&Plait.job(Thumbnail)), can be measured on :sidekiq too, while processes of Sidekiq
-        run that have loaded the class.
+        A job as a body, body(&Plait.job(Thumbnail)), also runs on :sidekiq. Processes of Sidekiq have to run that have
+        loaded the class.
 
-        Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
-        must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
-        and saved.
+        A row is one mechanism with one limit. It runs in a fresh process, several times, in random order. All results must
+        be the same before Plait shows any speed. Ctrl-C ends it early; Plait shows and saves the figures so far.
       TEXT
       OPTIONS = { **MeasuringOptions::CHOICE, **MeasuringOptions::MANNER }.freeze
       EXAMPLES = {

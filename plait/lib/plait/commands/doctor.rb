@@ -12,24 +12,22 @@ module Plait
     class Doctor < Command
       PLACE = 80
       USAGE = "doctor"
-      SUMMARY = "Tell what this machine and this Ruby offer, and what holds Plait back"
+      SUMMARY = "Show the limits of this machine and this Ruby, and how to raise them"
       ABOUT = <<~TEXT
-        Looks at the Ruby, the processors and the memory this process may really use, the system's limits (open files,
-        fibers, ports), the mechanisms, and at optional gems and programs. Where something limits, the line under it says
-        what to do. It changes nothing.
+        Checks Ruby, the processors and the memory of this process, the system's limits (open files, fibers, ports), the
+        mechanisms, and optional gems and programs. The line below a limit says how to raise it. It changes nothing.
 
-        With --c10k it looks at what holds up a server with ten thousand connections (or N), and the exit status is 1 where
-        something does: the commands that raise the limits stand under them. What `sysctl -w` sets lasts until the next boot;
-        a file in /etc/sysctl.d makes it last.
+        With --c10k it checks the limits for a server with ten thousand connections (or N). Below each limit that is too low
+        stands the command that raises it, and the exit status is 1. `sysctl -w` lasts until the next boot; a file in
+        /etc/sysctl.d makes it last.
       TEXT
       OPTIONS = {
         json: { type: :boolean, desc: "print it as JSON, for a program" },
-        c10k: { banner: "[N]", lazy: "10000", desc: "tell instead whether this machine lets a server have ten thousand " \
-                                                    "connections, or N" },
-        databases: { type: :boolean, desc: "tell instead what each database driver does in fibers, as measured" }
+        c10k: { banner: "[N]", lazy: "10000", desc: "check instead the limits for a server with ten thousand connections, or N" },
+        databases: { type: :boolean, desc: "show instead the measured calls of each database driver in fibers" }
       }.freeze
       EXAMPLES = {
-        "plait doctor --c10k" => "before a server has very many connections",
+        "plait doctor --c10k" => "before a server gets very many connections",
         "plait doctor" => "everything", "plait doctor --json" => "the same, for a program",
         "plait doctor --databases" => "drivers of databases, call by call"
       }.freeze

@@ -16,8 +16,8 @@ module Plait
       ARGUMENTS = (0..2)
 
       INTRODUCTION = <<~TEXT
-        Plait runs the same block of plain Ruby one after another, on threads, on fibers, on processes, on ractors, measures
-        each way in time and memory, and tells which to use.
+        Plait runs the same plain Ruby in sequence, on threads, fibers, processes or ractors. It measures time and memory, and
+        says which one to use.
       TEXT
       private_constant :INTRODUCTION
 
@@ -36,8 +36,8 @@ module Plait
       end
 
       def beginnings
-        { "plait lab" => "the same work under every mechanism; a few minutes",
-          "plait help lab" => "what can be measured, and how", "plait doctor" => "what this machine allows" }
+        { "plait lab" => "every mechanism on waiting, computing, HTTP and MessagePack-RPC; a few minutes",
+          "plait help lab" => "the suites and the options", "plait doctor" => "the limits of this machine" }
       end
 
       def explain(usage:, about:, options:, examples:)
