@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The commands in bin/ do the work; these are their names for those who type rake.
+# The commands in bin/ do the work; these are their names as rake tasks.
 
 desc "Compile the C extension"
 task(:compile) { ruby "bin/setup", "test", "development" }

@@ -83,7 +83,7 @@ module Support
       LAZY = %w[plait-sidekiq/lib/plait/mechanisms/sidekiq.rb plait/lib/plait/mechanisms.rb].freeze
       private_constant :LAZY
 
-      # @return [Array<String>] other autoloads than those of the face
+      # @return [Array<String>] autoloads outside of the face
       def autoloads
         lazy = files.values.reject { |file| file.room == "face" || file.autoloads.empty? || LAZY.include?(file.path) }
         lazy.map { |file| "#{file.path} autoloads #{file.autoloads.join(", ")}" }

@@ -42,7 +42,7 @@ module Support
       end
 
       # Whether the file may count on the constant: because it defines it, requires it, is nested in it, or is a part of
-      # the file that defines it (who loads the part alone gets an object that needs the whole anyway).
+      # the file that defines it (the part alone needs the whole anyway).
       def at_hand?(file, reference)
         name = resolve(reference)
         own?(file, reference, name) || required?(file, name) || @homes[name].any? { |home| part_of?(home, file.path) }
@@ -71,7 +71,7 @@ module Support
           file.definitions.any? { |defined| defined.start_with?("#{name}::") }
       end
 
-      # Whoever requires lab/session.rb gets what that file is made of, such as Lab::Session::Round.
+      # A file that requires lab/session.rb also gets its parts, such as Lab::Session::Round.
       def required?(file, name)
         parts = name.split("::")
         parts.size.downto(2).any? { |count| @homes.fetch(parts.first(count).join("::"), []).intersect?(file.files) }

@@ -19,7 +19,7 @@ module Support
         (direct + direct.flat_map { |one| reachable(one) }).uniq
       end
 
-      # @return [Array<String>] those that its gemspec names
+      # @return [Array<String>] gems that its gemspec names
       def dependencies(gem)
         @dependencies ||= {}
         @dependencies[gem] ||= Dir.chdir(File.join(ROOT, gem)) do

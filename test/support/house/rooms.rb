@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Support
-  # The house: the files of the gem, the rooms they live in, and who may know whom.
+  # The house: the files of the gem, their rooms, and which room may use which.
   module House
     # What the design's table says of a room.
     Room = Struct.new(:name, :uses, :libraries, :never, keyword_init: true)
@@ -24,7 +24,7 @@ module Support
                  mongoid]
     }.freeze
 
-    # A fan-out is a crew of fibers of its own, under the mechanisms' rules for errors, deadlines and cancellation. A server has
+    # A fan-out is a worker pool of fibers under the mechanisms' rules for errors, deadlines and cancellation. A server has
     # a loop with a watchdog, and forks as they do where the system gives no process.
     # The methods of a peer leave nothing to each other, as items do.
     MECHANICS = { "http" => %w[mechanisms], "server" => %w[mechanisms], "rpc" => %w[mechanisms] }.freeze

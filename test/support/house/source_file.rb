@@ -27,7 +27,7 @@ module Support
       attr_reader :libraries
       # @return [Array<String>] the files of the project it requires, from the root of the project
       attr_reader :files
-      # @return [Array<String>] those of them that it requires by a relative path
+      # @return [Array<String>] project files that it requires by a relative path
       attr_reader :relatives
       # @return [Array<Array(String, Integer)>] requires that are not at the top of the file, and their lines; of a name
       #   that is put together the constant part
