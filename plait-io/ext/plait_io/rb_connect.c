@@ -17,7 +17,7 @@
 #include "plait_io.h"
 
 /* Returns 0 when it is connected, else why not: EINPROGRESS when that is not known yet. */
-static int look(int descriptor) {
+static int connect_look(int descriptor) {
     struct pollfd file = {.fd = descriptor, .events = POLLOUT};
     if (poll(&file, 1, 0) <= 0) return EINPROGRESS;
 
@@ -34,12 +34,12 @@ static VALUE connect_begin(VALUE self, VALUE socket, VALUE address) {
     int error = 0;
     if (connect(descriptor, (const struct sockaddr *)RSTRING_PTR(address), (socklen_t)RSTRING_LEN(address)) != 0) error = errno;
     RB_GC_GUARD(address);
-    if (error == EINPROGRESS) error = look(descriptor);
+    if (error == EINPROGRESS) error = connect_look(descriptor);
     return error == EINPROGRESS || error == EINTR ? Qnil : INT2FIX(error);
 }
 
 /* Neither survives an exec, nor blocks. */
-static int accept_one(int listener) {
+static int connect_accept_one(int listener) {
 #ifdef SOCK_NONBLOCK
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 #else
@@ -55,7 +55,7 @@ static int accept_one(int listener) {
 /* accept(socket, nodelay) => descriptor; nil: nobody has connected. The socket is one that doesn't block. */
 static VALUE connect_accept(VALUE self, VALUE socket, VALUE nodelay) {
     (void)self;
-    int descriptor = accept_one(plait_descriptor_of(socket));
+    int descriptor = connect_accept_one(plait_descriptor_of(socket));
     if (descriptor >= 0) {
         int on = 1;
         if (RTEST(nodelay)) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

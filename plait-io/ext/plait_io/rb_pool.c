@@ -18,18 +18,18 @@ struct loan {
     int state;   /* how the block has ended */
 };
 
-static bool is_ours(VALUE pool) {
+static bool pool_is_ours(VALUE pool) {
     return rb_ivar_get(pool, id_generation) == UINT2NUM(plait_generation());
 }
 
-static bool somebody_waits(VALUE pool) {
-    return RHASH_SIZE(rb_ivar_get(pool, id_books_waiting)) > 0;
+static bool pool_somebody_waits(VALUE pool) {
+    return RARRAY_LEN(rb_ivar_get(pool, id_books_waiting)) > 0;
 }
 
 /* False: it is not as simple as that. */
-static bool take(struct loan *loan) {
+static bool pool_take(struct loan *loan) {
     VALUE pool = loan->pool;
-    if (somebody_waits(pool) || !is_ours(pool)) return false;
+    if (pool_somebody_waits(pool) || !pool_is_ours(pool)) return false;
 
     VALUE idle = rb_ivar_get(pool, id_books_idle);
     long count = RARRAY_LEN(idle);
@@ -45,12 +45,12 @@ static bool take(struct loan *loan) {
     return true;
 }
 
-static bool is_simple(VALUE pool, double now) {
-    return !somebody_waits(pool) && is_ours(pool) && !RTEST(rb_ivar_get(pool, id_closed)) &&
+static bool pool_is_simple(VALUE pool, double now) {
+    return !pool_somebody_waits(pool) && pool_is_ours(pool) && !RTEST(rb_ivar_get(pool, id_closed)) &&
            now < NUM2DBL(rb_ivar_get(pool, id_sweep_at));
 }
 
-static void rest(VALUE pool, VALUE entry, double now) {
+static void pool_rest(VALUE pool, VALUE entry, double now) {
     double until = now + NUM2DBL(rb_ivar_get(pool, id_check_after));
     double retire = NUM2DBL(rb_ivar_get(entry, id_retire_at));
     rb_ivar_set(entry, id_good_until, DBL2NUM(until < retire ? until : retire));
@@ -59,70 +59,70 @@ static void rest(VALUE pool, VALUE entry, double now) {
 }
 
 /* rb_errinfo: nil, an exception, or what a throw or a kill leaves there. */
-static VALUE standard_error(void) {
+static VALUE pool_standard_error(void) {
     VALUE error = rb_errinfo();
     return RB_TYPE_P(error, T_OBJECT) && RTEST(rb_obj_is_kind_of(error, rb_eStandardError)) ? error : Qnil;
 }
 
-static VALUE yield_connection(VALUE argument) {
+static VALUE pool_yield_connection(VALUE argument) {
     const struct loan *loan = (const struct loan *)argument;
     return rb_yield(rb_ivar_get(loan->entry, id_connection));
 }
 
 /* Remembers how the block has ended; nothing of Ruby's may come between the two, which keep that in one place. */
-static VALUE run(VALUE argument) {
+static VALUE pool_run(VALUE argument) {
     struct loan *loan = (struct loan *)argument;
-    VALUE value = rb_protect(yield_connection, argument, &loan->state);
+    VALUE value = rb_protect(pool_yield_connection, argument, &loan->state);
     if (loan->state) rb_jump_tag(loan->state);
     return value;
 }
 
-static VALUE finish(VALUE argument) {
+static VALUE pool_finish(VALUE argument) {
     const struct loan *loan = (const struct loan *)argument;
     rb_thread_local_aset(rb_thread_current(), loan->key, Qnil);
     bool finished = loan->state <= LEFT_BY_NEXT;
     double now = plait_now();
-    if (finished && is_simple(loan->pool, now)) {
-        rest(loan->pool, loan->entry, now);
+    if (finished && pool_is_simple(loan->pool, now)) {
+        pool_rest(loan->pool, loan->entry, now);
     } else {
-        VALUE error = finished ? Qnil : standard_error();
+        VALUE error = finished ? Qnil : pool_standard_error();
         rb_funcall(loan->pool, id_take_back, 3, loan->entry, finished ? Qtrue : Qfalse, error);
     }
     return Qnil;
 }
 
-static VALUE lend(struct loan *loan) {
+static VALUE pool_lend(struct loan *loan) {
     rb_thread_local_aset(rb_thread_current(), loan->key, loan->entry);
-    VALUE value = rb_ensure(run, (VALUE)loan, finish, (VALUE)loan);
+    VALUE value = rb_ensure(pool_run, (VALUE)loan, pool_finish, (VALUE)loan);
     RB_GC_GUARD(loan->entry);
     return value;
 }
 
 /* @overload with(timeout:, &block) */
-static VALUE with(int argc, VALUE *argv, VALUE self) {
+static VALUE pool_with(int argc, VALUE *argv, VALUE self) {
     struct loan loan = {.pool = self};
-    if (argc > 0 || !rb_block_given_p() || !take(&loan)) return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
+    if (argc > 0 || !rb_block_given_p() || !pool_take(&loan)) return rb_call_super_kw(argc, argv, RB_PASS_CALLED_KEYWORDS);
 
-    return lend(&loan);
+    return pool_lend(&loan);
 }
 
 /* @overload use(entry, &block) */
-static VALUE use(VALUE self, VALUE entry) {
+static VALUE pool_use(VALUE self, VALUE entry) {
     struct loan loan = {.pool = self, .entry = entry, .key = SYM2ID(rb_ivar_get(self, id_key))};
-    return lend(&loan);
+    return pool_lend(&loan);
 }
 
 /* As new: what there is belongs to this process. */
-static VALUE open_pool(VALUE self) {
+static VALUE pool_open(VALUE self) {
     rb_ivar_set(self, id_generation, UINT2NUM(plait_generation()));
     return rb_call_super(0, NULL);
 }
 
 void plait_init_pool(VALUE plait) {
     VALUE lending = rb_define_module_under(rb_define_module_under(plait, "Native"), "Lending");
-    rb_define_method(lending, "with", with, -1);
-    rb_define_private_method(lending, "use", use, 1);
-    rb_define_private_method(lending, "open", open_pool, 0);
+    rb_define_method(lending, "with", pool_with, -1);
+    rb_define_private_method(lending, "use", pool_use, 1);
+    rb_define_private_method(lending, "open", pool_open, 0);
     id_books_idle = rb_intern("@idle");
     id_books_waiting = rb_intern("@waiting");
     id_check_after = rb_intern("@check_after");

@@ -41,43 +41,43 @@ static double last_turn;
 static int parked; /* statements in the middle of which others have their turn */
 static ID id_turn, id_locked;
 
-static VALUE pace(void) {
+static VALUE sqlite_pace(void) {
     return rb_path2class("Plait::DB::Sqlite::Pace");
 }
 
-static VALUE take_turn(VALUE unused) {
+static VALUE sqlite_take_turn(VALUE unused) {
     (void)unused;
-    return rb_funcall(pace(), id_turn, 0);
+    return rb_funcall(sqlite_pace(), id_turn, 0);
 }
 
-static double slice(void) {
+static double sqlite_slice(void) {
     double share = SLICE / (parked + 1);
     return share > SHORTEST ? share : SHORTEST;
 }
 
 /* Nothing of Ruby's may jump over SQLite. Not 0: the statement ends with SQLITE_INTERRUPT. */
-static int progress(void *data) {
+static int sqlite_progress(void *data) {
     (void)data;
-    if (plait_now() - last_turn < slice()) return 0;
+    if (plait_now() - last_turn < sqlite_slice()) return 0;
 
     int state = 0;
     parked++;
-    VALUE ends = rb_protect(take_turn, Qnil, &state);
+    VALUE ends = rb_protect(sqlite_take_turn, Qnil, &state);
     parked--;
     if (state) rb_set_errinfo(Qnil);
     last_turn = plait_now();
     return state || RTEST(ends);
 }
 
-static VALUE await_lock(VALUE tries) {
-    return rb_funcall(pace(), id_locked, 1, tries);
+static VALUE sqlite_await_lock(VALUE tries) {
+    return rb_funcall(sqlite_pace(), id_locked, 1, tries);
 }
 
 /* 0: the statement ends with SQLITE_BUSY. */
-static int busy(void *data, int tries) {
+static int sqlite_busy(void *data, int tries) {
     (void)data;
     int state = 0;
-    VALUE again = rb_protect(await_lock, INT2FIX(tries), &state);
+    VALUE again = rb_protect(sqlite_await_lock, INT2FIX(tries), &state);
     if (state) rb_set_errinfo(Qnil);
     return !state && RTEST(again);
 }
@@ -88,21 +88,21 @@ RUBY_FUNC_EXPORTED int sqlite3_plaitio_init(void *connection, char **message, co
 int sqlite3_plaitio_init(void *connection, char **message, const struct sqlite_routines *routines) {
     (void)message;
     known = routines;
-    routines->busy_handler(connection, busy, NULL);
-    routines->progress_handler(connection, STEPS, progress, NULL);
+    routines->busy_handler(connection, sqlite_busy, NULL);
+    routines->progress_handler(connection, STEPS, sqlite_progress, NULL);
     return 0;
 }
 
 /* What the gem's objects begin with: a connection's sqlite3 *, a statement's sqlite3_stmt *. */
-static void **handle(VALUE object) {
+static void **sqlite_handle(VALUE object) {
     return RTYPEDDATA_DATA(object);
 }
 
 /* @return [Integer] the address of what SQLite knows of the file of a connection */
-static VALUE file_of(VALUE self, VALUE connection) {
+static VALUE sqlite_file_of(VALUE self, VALUE connection) {
     (void)self;
     struct sqlite_file *file = NULL;
-    void *sqlite = *handle(connection);
+    void *sqlite = *sqlite_handle(connection);
     if (!known || !sqlite || known->file_control(sqlite, NULL, FILE_POINTER, &file) || !file) return Qnil;
 
     return ULL2NUM((uintptr_t)file);
@@ -113,12 +113,12 @@ static VALUE file_of(VALUE self, VALUE connection) {
  * may not walk through it. The file itself must be closed, or a new connection of the child to it would be taken for one
  * that shares the parent's locks.
  */
-static VALUE discard(VALUE self, VALUE connection, VALUE file, VALUE statements) {
+static VALUE sqlite_discard(VALUE self, VALUE connection, VALUE file, VALUE statements) {
     (void)self;
-    for (long i = 0; i < RARRAY_LEN(statements); i++) *handle(RARRAY_AREF(statements, i)) = NULL;
-    if (!*handle(connection)) return Qnil;
+    for (long i = 0; i < RARRAY_LEN(statements); i++) *sqlite_handle(RARRAY_AREF(statements, i)) = NULL;
+    if (!*sqlite_handle(connection)) return Qnil;
 
-    *handle(connection) = NULL;
+    *sqlite_handle(connection) = NULL;
     struct sqlite_file *inherited = (struct sqlite_file *)(uintptr_t)NUM2ULL(file);
     if (inherited->methods) inherited->methods->close(inherited);
     return Qnil;
@@ -126,8 +126,8 @@ static VALUE discard(VALUE self, VALUE connection, VALUE file, VALUE statements)
 
 void plait_init_sqlite(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "Native");
-    rb_define_singleton_method(native, "sqlite_file", file_of, 1);
-    rb_define_singleton_method(native, "discard_sqlite", discard, 3);
+    rb_define_singleton_method(native, "sqlite_file", sqlite_file_of, 1);
+    rb_define_singleton_method(native, "discard_sqlite", sqlite_discard, 3);
     id_turn = rb_intern("turn");
     id_locked = rb_intern("locked");
 }

@@ -14,7 +14,7 @@ unsigned plait_generation(void) {
     return generation;
 }
 
-static void count_fork(void) {
+static void plait_count_fork(void) {
     generation++;
 }
 
@@ -53,17 +53,14 @@ static VALUE fork_generation(VALUE self) {
 
 static const rb_data_type_t core_type = {.wrap_struct_name = "plait_core", .flags = RUBY_TYPED_FREE_IMMEDIATELY};
 
-static void offer_core(VALUE plait) {
+static void plait_offer_core(VALUE plait) {
     VALUE table = TypedData_Wrap_Struct(rb_cObject, &core_type, (void *)&core);
     rb_ivar_set(plait, rb_intern(PLAIT_CORE_NAME), rb_obj_freeze(table));
 }
 
 RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
-    pthread_atfork(NULL, NULL, count_fork);
-    rb_ext_ractor_safe(true); /* ractors ask, as they may ask for Process.pid */
-    rb_define_singleton_method(rb_define_module_under(plait, "Native"), "fork_generation", fork_generation, 0);
-    rb_ext_ractor_safe(false);
+    pthread_atfork(NULL, NULL, plait_count_fork);
     plait_init_rulebook();
     plait_init_deadlines();
     plait_init_malloc(plait);
@@ -72,5 +69,5 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_selector(plait);
 #endif
     plait_init_state(plait);
-    offer_core(plait);
+    plait_offer_core(plait);
 }

@@ -14,7 +14,7 @@
  * NativeMalloc.map_large(from, spare): what is of so many bytes gets pages of its own, which go back to the system when it is
  * freed, and the rest keeps so many free bytes at its end at most. By itself malloc comes to put larger ones among the small.
  */
-static VALUE map_large(VALUE self, VALUE from, VALUE spare) {
+static VALUE malloc_map_large(VALUE self, VALUE from, VALUE spare) {
     (void)self;
     int bytes = NUM2INT(from), kept = NUM2INT(spare);
 #ifdef __GLIBC__
@@ -26,7 +26,7 @@ static VALUE map_large(VALUE self, VALUE from, VALUE spare) {
 }
 
 /* NativeMalloc.limit_arenas(count): whether that is so from now on. Those that are there already stay. */
-static VALUE limit_arenas(VALUE self, VALUE count) {
+static VALUE malloc_limit_arenas(VALUE self, VALUE count) {
     (void)self;
     int most = NUM2INT(count);
 #ifdef __GLIBC__
@@ -41,7 +41,7 @@ static VALUE limit_arenas(VALUE self, VALUE count) {
  * NativeMalloc.used: bytes that were taken and not freed, or nil where malloc doesn't tell. A leak is seen by them at once; the
  * process grows only when it has filled what was free.
  */
-static VALUE used(VALUE self) {
+static VALUE malloc_used(VALUE self) {
     (void)self;
 #ifdef TELLS
     struct mallinfo2 info = mallinfo2();
@@ -53,7 +53,7 @@ static VALUE used(VALUE self) {
 
 void plait_init_malloc(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeMalloc");
-    rb_define_singleton_method(native, "limit_arenas", limit_arenas, 1);
-    rb_define_singleton_method(native, "map_large", map_large, 2);
-    rb_define_singleton_method(native, "used", used, 0);
+    rb_define_singleton_method(native, "limit_arenas", malloc_limit_arenas, 1);
+    rb_define_singleton_method(native, "map_large", malloc_map_large, 2);
+    rb_define_singleton_method(native, "used", malloc_used, 0);
 }

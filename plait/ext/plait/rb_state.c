@@ -11,12 +11,12 @@ static ID id_guards, id_masked;
 /* Ruby 3.2 and later have fiber storage, which holds the fiber's Own; before, the Fiber does. */
 static const bool storage = RUBY_API_VERSION_CODE >= 30200;
 
-static bool is_used(VALUE own) {
+static bool state_is_used(VALUE own) {
     if (RTEST(rb_attr_get(own, id_shared)) || !NIL_P(rb_attr_get(own, id_execution_state))) return true;
     return !RHASH_EMPTY_P(rb_attr_get(own, id_variables));
 }
 
-static int see_thread_variable(VALUE name, VALUE value, VALUE left) {
+static int state_see_thread_variable(VALUE name, VALUE value, VALUE left) {
     (void)name;
     if (NIL_P(value)) return ST_CONTINUE; /* Ruby keeps the names of those that were removed */
     *(bool *)left = true;
@@ -29,19 +29,19 @@ static bool is_ours(ID name) {
 }
 
 /* Ours stay. Thread variables are in a Hash, in one without an @. */
-static int see_instance_variable(ID name, VALUE value, st_data_t left) {
-    if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, see_thread_variable, (VALUE)left);
-    else if (!is_ours(name)) *(bool *)left = true;
+static int state_see_instance_variable(ID name, VALUE value, st_data_t left) {
+    if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, state_see_thread_variable, (VALUE)left);
+    else if (name != id_own && strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
     return *(bool *)left ? ST_STOP : ST_CONTINUE;
 }
 
-static bool is_left_at(VALUE object) {
+static bool state_is_left_at(VALUE object) {
     bool left = false;
-    rb_ivar_foreach(object, see_instance_variable, (st_data_t)&left);
+    rb_ivar_foreach(object, state_see_instance_variable, (st_data_t)&left);
     return left;
 }
 
-static bool is_left_in_storage(VALUE fiber, VALUE own) {
+static bool state_is_left_in_storage(VALUE fiber, VALUE own) {
     VALUE entries = rb_funcall(fiber, id_storage, 0);
     return !NIL_P(entries) && RHASH_SIZE(entries) > (NIL_P(own) ? 0 : 1);
 }
@@ -49,9 +49,9 @@ static bool is_left_in_storage(VALUE fiber, VALUE own) {
 bool plait_state_left(VALUE own) {
     VALUE thread = rb_thread_current(), fiber = rb_fiber_current();
     if (RARRAY_LEN(rb_funcall(thread, id_keys, 0)) > 0) return true;
-    if (is_left_at(fiber)) return true;
-    if (NIL_P(own) ? is_left_at(thread) : is_used(own)) return true;
-    return storage && is_left_in_storage(fiber, own);
+    if (state_is_left_at(fiber)) return true;
+    if (NIL_P(own) ? state_is_left_at(thread) : state_is_used(own)) return true;
+    return storage && state_is_left_in_storage(fiber, own);
 }
 
 VALUE plait_state_own(void) {
@@ -60,13 +60,13 @@ VALUE plait_state_own(void) {
 }
 
 /* left?(own) */
-static VALUE left_p(VALUE self, VALUE own) {
+static VALUE state_left_p(VALUE self, VALUE own) {
     (void)self;
     return plait_state_left(own) ? Qtrue : Qfalse;
 }
 
 /* bare?: whether nothing is here at all, nor an Own */
-static VALUE bare_p(VALUE self) {
+static VALUE state_bare_p(VALUE self) {
     (void)self;
     return NIL_P(plait_state_own()) && !plait_state_left(Qnil) ? Qtrue : Qfalse;
 }
@@ -84,7 +84,7 @@ void plait_init_state(VALUE plait) {
     id_thread_variables = rb_intern("locals");
     rb_ext_ractor_safe(true);
     VALUE native = rb_define_module_under(plait, "NativeState");
-    rb_define_method(native, "left?", left_p, 1);
-    rb_define_method(native, "bare?", bare_p, 0);
+    rb_define_method(native, "left?", state_left_p, 1);
+    rb_define_method(native, "bare?", state_bare_p, 0);
     rb_ext_ractor_safe(false);
 }

@@ -49,7 +49,7 @@ int http1_body_start(struct http1_body *body, const struct http1_head *head) {
     return -HTTP1_E_BODY_LIMIT;
 }
 
-static int fail(struct http1_body *body, int rule, struct http1_piece *piece, size_t at) {
+static int http1_body_fail(struct http1_body *body, int rule, struct http1_piece *piece, size_t at) {
     body->phase = BROKEN;
     body->rule = (uint8_t)rule;
     piece->at = at;
@@ -58,7 +58,7 @@ static int fail(struct http1_body *body, int rule, struct http1_piece *piece, si
 
 /* ---- the line before a chunk ---- */
 
-static int begin_chunk(struct http1_body *body) {
+static int http1_body_begin_chunk(struct http1_body *body) {
     if (body->left > body->limits->body - body->total) return HTTP1_E_BODY_LIMIT;
 
     body->total += body->left;
@@ -66,7 +66,7 @@ static int begin_chunk(struct http1_body *body) {
     return 0;
 }
 
-static int size_byte(struct http1_body *body, char byte) {
+static int http1_body_size_byte(struct http1_body *body, char byte) {
     int digit = http1_hex(byte);
     if (digit >= 0) {
         if (body->digits == 16 || body->left > (uint64_t)INT64_MAX >> 4) return HTTP1_E_CHUNK_SIZE_OVERFLOW;
@@ -89,7 +89,7 @@ static int size_byte(struct http1_body *body, char byte) {
 
 enum byte_kind { BLANK, TOKEN, SEMICOLON, EQUALS, QUOTE, BACKSLASH, RETURN, OTHER, CONTROL, BYTE_KINDS };
 
-static enum byte_kind kind_of(char byte) {
+static enum byte_kind http1_body_kind_of(char byte) {
     switch (byte) {
     case ' ':
     case '\t':
@@ -143,8 +143,8 @@ static const uint8_t extension_phase[EXTENSION_PHASES][BYTE_KINDS] = {
     [AFTER_QUOTES] = {[BLANK] = GO(AFTER_BLANK), [SEMICOLON] = GO(EXTENSION_NAME), [RETURN] = GO(SIZE_LF)},
 };
 
-static int extension_byte(struct http1_body *body, char byte) {
-    uint8_t next = extension_phase[body->phase][kind_of(byte)];
+static int http1_body_extension_byte(struct http1_body *body, char byte) {
+    uint8_t next = extension_phase[body->phase][http1_body_kind_of(byte)];
     if (!next) return byte == '\n' ? HTTP1_E_BARE_LF : HTTP1_E_CHUNK_EXTENSION;
 
     body->phase = (uint8_t)(next - 1);
@@ -154,13 +154,13 @@ static int extension_byte(struct http1_body *body, char byte) {
 
 /* ---- the bytes around a chunk ---- */
 
-static int framing_byte(struct http1_body *body, char byte) {
+static int http1_body_framing_byte(struct http1_body *body, char byte) {
     switch (body->phase) {
     case FIRST_DIGIT:
     case DIGITS:
-        return size_byte(body, byte);
+        return http1_body_size_byte(body, byte);
     case SIZE_LF:
-        return byte == '\n' ? begin_chunk(body) : HTTP1_E_BARE_CR;
+        return byte == '\n' ? http1_body_begin_chunk(body) : HTTP1_E_BARE_CR;
     case CHUNK_CR:
         body->phase = CHUNK_LF;
         return byte == '\r' ? 0 : HTTP1_E_CHUNK_END;
@@ -169,18 +169,18 @@ static int framing_byte(struct http1_body *body, char byte) {
         body->digits = 0;
         return byte == '\n' ? 0 : HTTP1_E_CHUNK_END;
     default:
-        return extension_byte(body, byte);
+        return http1_body_extension_byte(body, byte);
     }
 }
 
-static bool in_framing(const struct http1_body *body) {
+static bool http1_body_in_framing(const struct http1_body *body) {
     return body->phase < FIELD_BEGIN && body->phase != CHUNK_BYTES;
 }
 
 /* ---- trailers ---- */
 
 /* What is wrong with a byte that no name has. */
-static int name_error(const struct http1_body *body, char byte) {
+static int http1_body_name_error(const struct http1_body *body, char byte) {
     bool first = body->phase == FIELD_BEGIN;
     if (http1_is_space(byte)) {
         if (!first) return HTTP1_E_SPACE_IN_NAME;
@@ -192,19 +192,19 @@ static int name_error(const struct http1_body *body, char byte) {
     return http1_is_control(byte) ? HTTP1_E_CONTROL : HTTP1_E_FIELD_NAME;
 }
 
-static int name_byte(struct http1_body *body, char byte) {
+static int http1_body_name_byte(struct http1_body *body, char byte) {
     if (body->phase == FIELD_NAME && byte == ':') {
         body->phase = FIELD_VALUE;
         return 0;
     }
-    if (!http1_is(byte, CLASS_TOKEN)) return name_error(body, byte);
+    if (!http1_is(byte, CLASS_TOKEN)) return http1_body_name_error(body, byte);
     if (body->phase == FIELD_BEGIN && body->fields++ == body->limits->headers) return HTTP1_E_HEADERS_LIMIT;
 
     body->phase = FIELD_NAME;
     return 0;
 }
 
-static int value_byte(struct http1_body *body, char byte) {
+static int http1_body_value_byte(struct http1_body *body, char byte) {
     if (byte == '\r') {
         body->phase = FIELD_LF;
         return 0;
@@ -213,35 +213,36 @@ static int value_byte(struct http1_body *body, char byte) {
     return http1_is_control(byte) ? HTTP1_E_CONTROL : 0;
 }
 
-static int trailer_byte(struct http1_body *body, char byte) {
+static int http1_body_trailer_byte(struct http1_body *body, char byte) {
     if (body->trailer++ == body->limits->trailer) return HTTP1_E_TRAILER_LIMIT;
-    if (body->phase == FIELD_VALUE) return value_byte(body, byte);
-    if (body->phase != FIELD_LF) return name_byte(body, byte);
+    if (body->phase == FIELD_VALUE) return http1_body_value_byte(body, byte);
+    if (body->phase != FIELD_LF) return http1_body_name_byte(body, byte);
 
     body->phase = FIELD_BEGIN;
     return byte == '\n' ? 0 : HTTP1_E_BARE_CR;
 }
 
 /* The last CRLF, after the fields or instead of them. */
-static int last_byte(struct http1_body *body, char byte) {
+static int http1_body_last_byte(struct http1_body *body, char byte) {
     if (body->phase == LAST_LF && byte != '\n') return HTTP1_E_BARE_CR;
 
     body->phase = body->phase == LAST_LF ? OVER : LAST_LF;
     return 0;
 }
 
-static bool at_last_crlf(const struct http1_body *body, char byte) {
+static bool http1_body_at_last_crlf(const struct http1_body *body, char byte) {
     return body->phase == LAST_LF || (body->phase == FIELD_BEGIN && byte == '\r');
 }
 
-static int next_trailer(struct http1_body *body, const char *data, size_t at, size_t size, struct http1_piece *piece) {
+static int http1_body_next_trailer(struct http1_body *body, const char *data, size_t at, size_t size,
+                                   struct http1_piece *piece) {
     size_t from = at;
     while (at < size && body->phase != OVER) {
-        bool last = at_last_crlf(body, data[at]);
+        bool last = http1_body_at_last_crlf(body, data[at]);
         if (last && at > from) break;
 
-        int rule = last ? last_byte(body, data[at]) : trailer_byte(body, data[at]);
-        if (rule) return fail(body, rule, piece, at);
+        int rule = last ? http1_body_last_byte(body, data[at]) : http1_body_trailer_byte(body, data[at]);
+        if (rule) return http1_body_fail(body, rule, piece, at);
         at++;
         if (last) from = at;
     }
@@ -252,7 +253,7 @@ static int next_trailer(struct http1_body *body, const char *data, size_t at, si
 
 /* ---- data ---- */
 
-static int next_data(struct http1_body *body, size_t at, size_t size, struct http1_piece *piece) {
+static int http1_body_next_data(struct http1_body *body, size_t at, size_t size, struct http1_piece *piece) {
     uint64_t given = size - at;
     if (given > body->left) given = body->left;
     *piece = (struct http1_piece){.at = at, .size = (size_t)given, .consumed = at + (size_t)given};
@@ -263,9 +264,9 @@ static int next_data(struct http1_body *body, size_t at, size_t size, struct htt
     return HTTP1_DATA;
 }
 
-static int next_until_close(struct http1_body *body, size_t size, struct http1_piece *piece) {
+static int http1_body_next_until_close(struct http1_body *body, size_t size, struct http1_piece *piece) {
     uint64_t room = body->limits->body - body->total;
-    if (size && !room) return fail(body, HTTP1_E_BODY_LIMIT, piece, 0);
+    if (size && !room) return http1_body_fail(body, HTTP1_E_BODY_LIMIT, piece, 0);
 
     size_t given = size < room ? size : (size_t)room;
     body->total += given;
@@ -277,16 +278,16 @@ int http1_body_next(struct http1_body *body, const char *data, size_t size, stru
     *piece = (struct http1_piece){0, 0, 0};
     if (body->phase == OVER) return HTTP1_DONE;
     if (body->phase == BROKEN) return -(int)body->rule;
-    if (body->phase == ALL_BYTES) return next_until_close(body, size, piece);
-    if (body->phase == LENGTH_BYTES) return next_data(body, 0, size, piece);
+    if (body->phase == ALL_BYTES) return http1_body_next_until_close(body, size, piece);
+    if (body->phase == LENGTH_BYTES) return http1_body_next_data(body, 0, size, piece);
 
     size_t at = 0;
-    for (; at < size && in_framing(body); at++) {
-        int rule = framing_byte(body, data[at]);
-        if (rule) return fail(body, rule, piece, at);
+    for (; at < size && http1_body_in_framing(body); at++) {
+        int rule = http1_body_framing_byte(body, data[at]);
+        if (rule) return http1_body_fail(body, rule, piece, at);
     }
-    if (body->phase == CHUNK_BYTES) return next_data(body, at, size, piece);
-    if (body->phase >= FIELD_BEGIN) return next_trailer(body, data, at, size, piece);
+    if (body->phase == CHUNK_BYTES) return http1_body_next_data(body, at, size, piece);
+    if (body->phase >= FIELD_BEGIN) return http1_body_next_trailer(body, data, at, size, piece);
 
     piece->consumed = at;
     return HTTP1_MORE;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool is_method(const char *data, size_t size, const char *method) {
+static bool http1_check_is_method(const char *data, size_t size, const char *method) {
     return size == strlen(method) && memcmp(data, method, size) == 0;
 }
 
@@ -25,7 +25,7 @@ int http1_check_value(const char *data, size_t size) {
 /* ---- hosts ---- */
 
 /* Where the host that begins at `at` ends, the brackets of an IP literal included; `at` when there is none. */
-static size_t host_end(const char *data, size_t at, size_t size) {
+static size_t http1_check_host_end(const char *data, size_t at, size_t size) {
     if (at < size && data[at] == '[') {
         size_t end = at + 1;
         while (end < size && (http1_is(data[end], CLASS_HOST) || data[end] == ':')) end++;
@@ -40,30 +40,30 @@ static size_t host_end(const char *data, size_t at, size_t size) {
 }
 
 /* ":80" or ":", up to the end */
-static bool is_port(const char *data, size_t at, size_t size) {
+static bool http1_check_is_port(const char *data, size_t at, size_t size) {
     return data[at] == ':' && http1_run(data, at + 1, size, CLASS_DIGIT) == size;
 }
 
 /* Empty is right for a target without an authority (RFC 9110 §7.2); a port without a host never is. */
 int http1_check_host(const char *data, size_t size) {
-    size_t end = host_end(data, 0, size);
+    size_t end = http1_check_host_end(data, 0, size);
     if (end == size) return 0;
-    return end > 0 && is_port(data, end, size) ? 0 : -HTTP1_E_HOST;
+    return end > 0 && http1_check_is_port(data, end, size) ? 0 : -HTTP1_E_HOST;
 }
 
 /* ---- targets ---- */
 
 /* host:port, both needed (RFC 9112 §3.2.3) */
-static bool is_authority(const char *data, size_t size) {
-    size_t end = host_end(data, 0, size);
-    return end > 0 && size - end >= 2 && is_port(data, end, size);
+static bool http1_check_is_authority(const char *data, size_t size) {
+    size_t end = http1_check_host_end(data, 0, size);
+    return end > 0 && size - end >= 2 && http1_check_is_port(data, end, size);
 }
 
 /*
  * scheme://authority, and then a path or a query. The authority is taken for the host, and held to the same rules; a userinfo
  * is an error (RFC 9110 §4.2.4).
  */
-static bool is_absolute(const char *data, size_t size) {
+static bool http1_check_is_absolute(const char *data, size_t size) {
     if (!http1_is(data[0], CLASS_SCHEME) || !(data[0] & 0x40)) return false;
 
     size_t at = http1_run(data, 0, size, CLASS_SCHEME);
@@ -81,12 +81,12 @@ int http1_check_target(const char *method, size_t method_size, const char *targe
 
 int http1_check_form(const char *method, size_t method_size, const char *target, size_t target_size) {
     bool right;
-    if (is_method(method, method_size, "CONNECT")) {
-        right = is_authority(target, target_size);
+    if (http1_check_is_method(method, method_size, "CONNECT")) {
+        right = http1_check_is_authority(target, target_size);
     } else if (target[0] == '*') {
-        right = target_size == 1 && is_method(method, method_size, "OPTIONS");
+        right = target_size == 1 && http1_check_is_method(method, method_size, "OPTIONS");
     } else {
-        right = target[0] == '/' || is_absolute(target, target_size);
+        right = target[0] == '/' || http1_check_is_absolute(target, target_size);
     }
     return right ? 0 : -HTTP1_E_TARGET_FORM;
 }

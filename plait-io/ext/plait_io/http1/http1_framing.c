@@ -7,12 +7,12 @@
 
 enum { SWITCHING_PROTOCOLS = 101, NO_CONTENT = 204, NOT_MODIFIED = 304 };
 
-static bool seen(const struct http1_head *head, enum http1_known known) {
+static bool http1_framing_seen(const struct http1_head *head, enum http1_known known) {
     return head->seen >> known & 1;
 }
 
 /* 2xx to CONNECT: what its fields say of lengths must be ignored (RFC 9110 §9.3.6). */
-static bool opens_tunnel(const struct http1_head *head) {
+static bool http1_framing_opens_tunnel(const struct http1_head *head) {
     return head->request & HTTP1_TO_CONNECT && head->status / 100 == 2;
 }
 
@@ -25,7 +25,8 @@ int http1_judge_status(const struct http1_head *head) {
 /* ---- Content-Length ---- */
 
 /* Digits, up to 2^63 - 1 so that a signed size holds it. */
-static int parse_length(const char *data, const struct http1_element *element, uint64_t *length, size_t *error_at) {
+static int http1_framing_parse_length(const char *data, const struct http1_element *element, uint64_t *length,
+                                      size_t *error_at) {
     size_t end = element->at + element->size;
     *length = 0;
     *error_at = http1_run(data, element->at, end, CLASS_DIGIT);
@@ -41,16 +42,16 @@ static int parse_length(const char *data, const struct http1_element *element, u
 }
 
 /* "5, 5" is what a proxy makes of two equal fields: the same number may be said again. */
-static int judge_content_length(struct http1_head *head, const char *data, const struct http1_header *header,
-                                size_t *error_at) {
+static int http1_framing_judge_content_length(struct http1_head *head, const char *data, const struct http1_header *header,
+                                              size_t *error_at) {
     *error_at = header->name_at;
-    if (seen(head, HTTP1_FIELD_TRANSFER_ENCODING)) return -HTTP1_E_TWO_LENGTHS;
+    if (http1_framing_seen(head, HTTP1_FIELD_TRANSFER_ENCODING)) return -HTTP1_E_TWO_LENGTHS;
 
-    bool first = !seen(head, HTTP1_FIELD_CONTENT_LENGTH);
+    bool first = !http1_framing_seen(head, HTTP1_FIELD_CONTENT_LENGTH);
     struct http1_element element;
     for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
         uint64_t length;
-        int broken = parse_length(data, &element, &length, error_at);
+        int broken = http1_framing_parse_length(data, &element, &length, error_at);
         if (broken) return broken;
         if (!first && length != head->content_length) return -HTTP1_E_CONTENT_LENGTH_CONFLICT;
 
@@ -63,7 +64,7 @@ static int judge_content_length(struct http1_head *head, const char *data, const
 /* ---- Transfer-Encoding ---- */
 
 /* Empty elements are refused, against RFC 9110 §5.6.1.2: where parsers differ about framing, requests are smuggled. */
-static int judge_coding(struct http1_head *head, const char *coding, size_t size) {
+static int http1_framing_judge_coding(struct http1_head *head, const char *coding, size_t size) {
     bool chunked = http1_same_word(coding, size, "chunked");
     if (head->chunked) return chunked ? -HTTP1_E_CHUNKED_TWICE : -HTTP1_E_CHUNKED_NOT_LAST;
     if (!chunked) return -HTTP1_E_TRANSFER_CODING;
@@ -72,15 +73,15 @@ static int judge_coding(struct http1_head *head, const char *coding, size_t size
     return 0;
 }
 
-static int judge_transfer_encoding(struct http1_head *head, const char *data, const struct http1_header *header,
-                                   size_t *error_at) {
+static int http1_framing_judge_transfer_encoding(struct http1_head *head, const char *data, const struct http1_header *header,
+                                                 size_t *error_at) {
     *error_at = header->name_at;
     if (head->minor == 0) return -HTTP1_E_OLD_TRANSFER_ENCODING;
-    if (seen(head, HTTP1_FIELD_CONTENT_LENGTH)) return -HTTP1_E_TWO_LENGTHS;
+    if (http1_framing_seen(head, HTTP1_FIELD_CONTENT_LENGTH)) return -HTTP1_E_TWO_LENGTHS;
 
     struct http1_element element;
     for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
-        int broken = judge_coding(head, data + element.at, element.size);
+        int broken = http1_framing_judge_coding(head, data + element.at, element.size);
         *error_at = element.at;
         if (broken) return broken;
     }
@@ -89,7 +90,7 @@ static int judge_transfer_encoding(struct http1_head *head, const char *data, co
 
 /* ---- the other fields ---- */
 
-static void read_connection(struct http1_head *head, const char *data, const struct http1_header *header) {
+static void http1_framing_read_connection(struct http1_head *head, const char *data, const struct http1_header *header) {
     struct http1_element element;
     for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
         head->close |= http1_same_word(data + element.at, element.size, "close");
@@ -99,7 +100,8 @@ static void read_connection(struct http1_head *head, const char *data, const str
 }
 
 /* "timeout=5": the number, where it is one of 1 to 9 digits. */
-static void read_number(const char *data, const struct http1_element *element, const char *name, uint32_t *number) {
+static void http1_framing_read_number(const char *data, const struct http1_element *element, const char *name,
+                                      uint32_t *number) {
     size_t size = strlen(name), end = element->at + element->size, from = element->at + size + 1;
     if (end <= from || end - from > 9 || data[from - 1] != '=' || !http1_same_word(data + element->at, size, name)) return;
     if (http1_run(data, from, end, CLASS_DIGIT) != end) return;
@@ -108,16 +110,16 @@ static void read_number(const char *data, const struct http1_element *element, c
     for (; from < end; from++) *number = *number * 10 + (uint32_t)(data[from] - '0');
 }
 
-static void read_keep_alive(struct http1_head *head, const char *data, const struct http1_header *header) {
+static void http1_framing_read_keep_alive(struct http1_head *head, const char *data, const struct http1_header *header) {
     struct http1_element element;
     for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
-        read_number(data, &element, "timeout", &head->kept_for);
-        read_number(data, &element, "max", &head->kept_times);
+        http1_framing_read_number(data, &element, "timeout", &head->kept_for);
+        http1_framing_read_number(data, &element, "max", &head->kept_times);
     }
 }
 
 /* Whether a scheme is offered that logs in a connection, and not a request (RFC 4559 §6). */
-static bool offers_login(const char *data, const struct http1_header *header) {
+static bool http1_framing_offers_login(const char *data, const struct http1_header *header) {
     struct http1_element element;
     for (size_t at = header->value_at, end = at + header->value_size; http1_next_element(data, &at, end, &element);) {
         size_t size = 0;
@@ -128,14 +130,14 @@ static bool offers_login(const char *data, const struct http1_header *header) {
     return false;
 }
 
-static int judge_response_field(struct http1_head *head, const char *data, const struct http1_header *header) {
+static int http1_framing_judge_response_field(struct http1_head *head, const char *data, const struct http1_header *header) {
     switch (header->known) {
     case HTTP1_FIELD_KEEP_ALIVE:
-        read_keep_alive(head, data, header);
+        http1_framing_read_keep_alive(head, data, header);
         break;
     case HTTP1_FIELD_WWW_AUTHENTICATE:
     case HTTP1_FIELD_PROXY_AUTHENTICATE:
-        head->logged_in |= offers_login(data, header);
+        head->logged_in |= http1_framing_offers_login(data, header);
         break;
     case HTTP1_FIELD_PERSISTENT_AUTH:
         head->logged_in |= !http1_same_word(data + header->value_at, header->value_size, "false");
@@ -146,18 +148,18 @@ static int judge_response_field(struct http1_head *head, const char *data, const
     return 0;
 }
 
-static int judge_host(const struct http1_head *head, const char *data, const struct http1_header *header,
-                      size_t *error_at) {
+static int http1_framing_judge_host(const struct http1_head *head, const char *data, const struct http1_header *header,
+                                    size_t *error_at) {
     *error_at = header->name_at;
-    if (seen(head, HTTP1_FIELD_HOST)) return -HTTP1_E_TWO_HOSTS;
+    if (http1_framing_seen(head, HTTP1_FIELD_HOST)) return -HTTP1_E_TWO_HOSTS;
 
     *error_at = header->value_at;
     return http1_check_host(data + header->value_at, header->value_size);
 }
 
-static int judge_request_field(struct http1_head *head, const char *data, const struct http1_header *header,
-                               size_t *error_at) {
-    if (header->known == HTTP1_FIELD_HOST) return judge_host(head, data, header, error_at);
+static int http1_framing_judge_request_field(struct http1_head *head, const char *data, const struct http1_header *header,
+                                             size_t *error_at) {
+    if (header->known == HTTP1_FIELD_HOST) return http1_framing_judge_host(head, data, header, error_at);
     if (header->known == HTTP1_FIELD_EXPECT && head->minor == 1) {
         head->expect_continue |= http1_same_word(data + header->value_at, header->value_size, "100-continue");
     }
@@ -167,59 +169,59 @@ static int judge_request_field(struct http1_head *head, const char *data, const 
 int http1_judge_field(struct http1_head *head, const char *data, const struct http1_header *header, size_t *error_at) {
     switch (header->known) {
     case HTTP1_FIELD_CONTENT_LENGTH:
-        return opens_tunnel(head) ? 0 : judge_content_length(head, data, header, error_at);
+        return http1_framing_opens_tunnel(head) ? 0 : http1_framing_judge_content_length(head, data, header, error_at);
     case HTTP1_FIELD_TRANSFER_ENCODING:
-        return opens_tunnel(head) ? 0 : judge_transfer_encoding(head, data, header, error_at);
+        return http1_framing_opens_tunnel(head) ? 0 : http1_framing_judge_transfer_encoding(head, data, header, error_at);
     case HTTP1_FIELD_CONNECTION:
-        read_connection(head, data, header);
+        http1_framing_read_connection(head, data, header);
         return 0;
     default:
-        return head->role == HTTP1_REQUEST ? judge_request_field(head, data, header, error_at)
-                                           : judge_response_field(head, data, header);
+        return head->role == HTTP1_REQUEST ? http1_framing_judge_request_field(head, data, header, error_at)
+                                           : http1_framing_judge_response_field(head, data, header);
     }
 }
 
 /* ---- the whole ---- */
 
-static enum http1_framing request_framing(const struct http1_head *head) {
+static enum http1_framing http1_framing_request(const struct http1_head *head) {
     if (head->chunked) return HTTP1_CHUNKED;
-    return seen(head, HTTP1_FIELD_CONTENT_LENGTH) ? HTTP1_LENGTH : HTTP1_NO_BODY;
+    return http1_framing_seen(head, HTTP1_FIELD_CONTENT_LENGTH) ? HTTP1_LENGTH : HTTP1_NO_BODY;
 }
 
-static enum http1_framing response_framing(const struct http1_head *head) {
-    if (head->status == SWITCHING_PROTOCOLS || opens_tunnel(head)) return HTTP1_TUNNEL;
+static enum http1_framing http1_framing_response(const struct http1_head *head) {
+    if (head->status == SWITCHING_PROTOCOLS || http1_framing_opens_tunnel(head)) return HTTP1_TUNNEL;
     if (head->status < 200 || head->status == NO_CONTENT || head->status == NOT_MODIFIED) return HTTP1_NO_BODY;
     if (head->request & HTTP1_TO_HEAD) return HTTP1_NO_BODY;
 
-    enum http1_framing framing = request_framing(head);
+    enum http1_framing framing = http1_framing_request(head);
     return framing == HTTP1_NO_BODY ? HTTP1_UNTIL_CLOSE : framing;
 }
 
-static bool persists(const struct http1_head *head) {
+static bool http1_framing_persists(const struct http1_head *head) {
     bool ends = head->framing == HTTP1_UNTIL_CLOSE || head->framing == HTTP1_TUNNEL;
     if (ends || head->close || head->logged_in || head->kept_for == 0 || head->kept_times == 0) return false;
     return head->minor == 1 || head->keep_alive;
 }
 
-static int judge_request(struct http1_head *head) {
-    if (head->minor == 1 && !seen(head, HTTP1_FIELD_HOST)) return -HTTP1_E_NO_HOST;
+static int http1_framing_judge_request(struct http1_head *head) {
+    if (head->minor == 1 && !http1_framing_seen(head, HTTP1_FIELD_HOST)) return -HTTP1_E_NO_HOST;
 
-    head->framing = (uint8_t)request_framing(head);
-    head->upgrade = head->minor == 1 && head->names_upgrade && seen(head, HTTP1_FIELD_UPGRADE);
+    head->framing = (uint8_t)http1_framing_request(head);
+    head->upgrade = head->minor == 1 && head->names_upgrade && http1_framing_seen(head, HTTP1_FIELD_UPGRADE);
     return 0;
 }
 
-static int judge_response(struct http1_head *head) {
+static int http1_framing_judge_response(struct http1_head *head) {
     head->upgrade = head->status == SWITCHING_PROTOCOLS;
-    if (head->upgrade && !seen(head, HTTP1_FIELD_UPGRADE)) return -HTTP1_E_NO_UPGRADE;
+    if (head->upgrade && !http1_framing_seen(head, HTTP1_FIELD_UPGRADE)) return -HTTP1_E_NO_UPGRADE;
 
-    head->framing = (uint8_t)response_framing(head);
+    head->framing = (uint8_t)http1_framing_response(head);
     head->interim = head->status < 200 && !head->upgrade;
     return 0;
 }
 
 int http1_judge_head(struct http1_head *head) {
-    int broken = head->role == HTTP1_REQUEST ? judge_request(head) : judge_response(head);
-    head->persistent = !broken && persists(head);
+    int broken = head->role == HTTP1_REQUEST ? http1_framing_judge_request(head) : http1_framing_judge_response(head);
+    head->persistent = !broken && http1_framing_persists(head);
     return broken;
 }

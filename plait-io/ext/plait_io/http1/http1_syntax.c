@@ -67,7 +67,7 @@ bool http1_same_word(const char *data, size_t size, const char *word) {
 #define EACH(byte) (0x0101010101010101ULL * (byte))
 
 /* The high bit of each byte below 0x20 or equal to 0x7f; above the first such byte it may also be set by a borrow. */
-static inline uint64_t controls(uint64_t word) {
+static inline uint64_t http1_syntax_controls(uint64_t word) {
     uint64_t del = word ^ EACH(0x7f);
     uint64_t low = (word - EACH(0x20)) & ~word;
     return (low | ((del - EACH(0x01)) & ~del)) & EACH(0x80);
@@ -77,7 +77,7 @@ size_t http1_scan_control(const char *data, size_t at, size_t end) {
     while (end - at >= 8) {
         uint64_t word;
         memcpy(&word, data + at, 8);
-        uint64_t found = controls(word);
+        uint64_t found = http1_syntax_controls(word);
         if (!found) {
             at += 8;
             continue;
@@ -109,7 +109,7 @@ int http1_scan_line(const char *data, size_t *at, size_t size) {
 }
 
 /* What is wrong with the byte that ends a field's name and is no colon. */
-static int name_error(const char *data, size_t line, size_t at, size_t end) {
+static int http1_syntax_name_error(const char *data, size_t line, size_t at, size_t end) {
     if (at == end) return -HTTP1_E_NO_COLON;
     if (http1_is_space(data[at])) return -HTTP1_E_SPACE_IN_NAME;
     return at == line && data[at] == ':' ? -HTTP1_E_EMPTY_NAME : -HTTP1_E_FIELD_NAME;
@@ -119,7 +119,7 @@ int http1_parse_field(const char *data, size_t at, size_t end, struct http1_head
     size_t colon = http1_run(data, at, end, CLASS_TOKEN);
     if (colon == at || colon == end || data[colon] != ':') {
         *error_at = colon;
-        return name_error(data, at, colon, end);
+        return http1_syntax_name_error(data, at, colon, end);
     }
     size_t value = colon + 1;
     while (value < end && http1_is_space(data[value])) value++;

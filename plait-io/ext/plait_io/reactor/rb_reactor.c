@@ -29,7 +29,7 @@ static ID id_at, id_autoclose, id_for_fd, id_to_io;
 /* Counts the forks that led to this process: an epoll belongs to the process that made it. */
 static unsigned generation;
 
-static void count_fork(void) {
+static void reactor_count_fork(void) {
     generation++;
 }
 
@@ -43,7 +43,7 @@ struct rb_reactor {
 
 /* ---- the object ---- */
 
-static void mark_token(struct reactor_entry *entry, void *unused) {
+static void reactor_mark_token(struct reactor_entry *entry, void *unused) {
     (void)unused;
     rb_gc_mark_movable((VALUE)entry->token);
 }
@@ -51,16 +51,16 @@ static void mark_token(struct reactor_entry *entry, void *unused) {
 static void reactor_mark(void *data) {
     const struct rb_reactor *reactor = data;
     rb_gc_mark(reactor->io);
-    reactor_each(&reactor->engine, mark_token, NULL);
+    reactor_each(&reactor->engine, reactor_mark_token, NULL);
 }
 
-static void move_token(struct reactor_entry *entry, void *unused) {
+static void reactor_move_token(struct reactor_entry *entry, void *unused) {
     (void)unused;
     entry->token = (uintptr_t)rb_gc_location((VALUE)entry->token);
 }
 
 static void reactor_compact(void *data) {
-    reactor_each(&((const struct rb_reactor *)data)->engine, move_token, NULL);
+    reactor_each(&((const struct rb_reactor *)data)->engine, reactor_move_token, NULL);
 }
 
 static void reactor_free(void *data) {
@@ -88,7 +88,7 @@ static VALUE reactor_allocate(VALUE class) {
     return self;
 }
 
-static void open_engine(struct rb_reactor *reactor) {
+static void reactor_open_engine(struct rb_reactor *reactor) {
     int error = reactor_open(&reactor->engine);
     if (error != 0) rb_syserr_fail(error, "epoll");
 
@@ -101,7 +101,7 @@ static void open_engine(struct rb_reactor *reactor) {
 
 static VALUE reactor_initialize(VALUE self) {
     struct rb_reactor *reactor = rb_check_typeddata(self, &reactor_type);
-    open_engine(reactor);
+    reactor_open_engine(reactor);
     reactor->closed = false;
     return self;
 }
@@ -112,11 +112,11 @@ static struct rb_reactor *reactor_of(VALUE self) {
     if (reactor->generation == generation || reactor->closed) return reactor;
 
     reactor_close(&reactor->engine);
-    open_engine(reactor);
+    reactor_open_engine(reactor);
     return reactor;
 }
 
-static struct rb_reactor *open_reactor_of(VALUE self) {
+static struct rb_reactor *reactor_open_reactor_of(VALUE self) {
     struct rb_reactor *reactor = reactor_of(self);
     if (reactor->closed) rb_raise(rb_eIOError, "the reactor is closed");
     return reactor;
@@ -139,18 +139,18 @@ static VALUE reactor_is_closed(VALUE self) {
 
 /* ---- who waits for what ---- */
 
-static int descriptor_of(VALUE io) {
+static int reactor_descriptor_of(VALUE io) {
     return plait_descriptor_of(RB_TYPE_P(io, T_FILE) ? io : rb_funcall(io, id_to_io, 0));
 }
 
-static int interest_of(VALUE interest) {
+static int reactor_interest_of(VALUE interest) {
     int events = NUM2INT(interest);
     if (events != 0 && (events & ~(REACTOR_READABLE | REACTOR_WRITABLE)) == 0) return events;
 
     rb_raise(rb_eArgError, "interest is READABLE, WRITABLE or both, not %d", events);
 }
 
-static int queue_of(VALUE value) {
+static int reactor_queue_of(VALUE value) {
     int queue = NUM2INT(value);
     if (queue >= 0 && queue < REACTOR_QUEUES) return queue;
 
@@ -160,10 +160,10 @@ static int queue_of(VALUE value) {
 /* add(io, token, interest = READABLE, queue = 0) */
 static VALUE reactor_add_io(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 2, 4);
-    int events = argc > 2 ? interest_of(argv[2]) : REACTOR_READABLE;
-    int queue = argc > 3 ? queue_of(argv[3]) : 0;
-    int number = descriptor_of(argv[0]);
-    int error = reactor_add(&open_reactor_of(self)->engine, number, (uintptr_t)argv[1], events, queue, plait_now());
+    int events = argc > 2 ? reactor_interest_of(argv[2]) : REACTOR_READABLE;
+    int queue = argc > 3 ? reactor_queue_of(argv[3]) : 0;
+    int number = reactor_descriptor_of(argv[0]);
+    int error = reactor_add(&reactor_open_reactor_of(self)->engine, number, (uintptr_t)argv[1], events, queue, plait_now());
     if (error != 0) rb_syserr_fail(error, "epoll_ctl");
     RB_OBJ_WRITTEN(self, Qundef, argv[1]);
     return self;
@@ -172,10 +172,11 @@ static VALUE reactor_add_io(int argc, VALUE *argv, VALUE self) {
 /* rearm(io, interest = READABLE, queue = 0, keep = false) */
 static VALUE reactor_rearm_io(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 1, 4);
-    int events = argc > 1 ? interest_of(argv[1]) : REACTOR_READABLE;
-    int queue = argc > 2 ? queue_of(argv[2]) : 0;
-    int number = descriptor_of(argv[0]);
-    int error = reactor_rearm(&open_reactor_of(self)->engine, number, events, queue, argc > 3 && RTEST(argv[3]), plait_now());
+    int events = argc > 1 ? reactor_interest_of(argv[1]) : REACTOR_READABLE;
+    int queue = argc > 2 ? reactor_queue_of(argv[2]) : 0;
+    int number = reactor_descriptor_of(argv[0]);
+    int error = reactor_rearm(&reactor_open_reactor_of(self)->engine, number, events, queue, argc > 3 && RTEST(argv[3]),
+                              plait_now());
     if (error == ENOENT) rb_raise(rb_eArgError, "it was never added to this reactor");
     if (error != 0) rb_syserr_fail(error, "epoll_ctl");
     return self;
@@ -183,7 +184,7 @@ static VALUE reactor_rearm_io(int argc, VALUE *argv, VALUE self) {
 
 /* remove(io) */
 static VALUE reactor_remove_io(VALUE self, VALUE io) {
-    int number = descriptor_of(io);
+    int number = reactor_descriptor_of(io);
     return reactor_remove(&reactor_of(self)->engine, number) ? Qtrue : Qfalse;
 }
 
@@ -194,7 +195,7 @@ static VALUE reactor_count(VALUE self) {
 /* expire(queue, before) */
 static VALUE reactor_expire(VALUE self, VALUE queue_value, VALUE before_value) {
     struct rb_reactor *reactor = reactor_of(self);
-    int queue = queue_of(queue_value), cursor = REACTOR_NONE;
+    int queue = reactor_queue_of(queue_value), cursor = REACTOR_NONE;
     double before = NUM2DBL(before_value);
     VALUE tokens = rb_ary_new();
     const struct reactor_entry *entry;
@@ -204,7 +205,7 @@ static VALUE reactor_expire(VALUE self, VALUE queue_value, VALUE before_value) {
 
 /* oldest(queue) */
 static VALUE reactor_oldest_since(VALUE self, VALUE queue) {
-    const struct reactor_entry *entry = reactor_oldest(&reactor_of(self)->engine, queue_of(queue));
+    const struct reactor_entry *entry = reactor_oldest(&reactor_of(self)->engine, reactor_queue_of(queue));
     return entry ? DBL2NUM(entry->since) : Qnil;
 }
 
@@ -221,14 +222,14 @@ struct waiting {
     bool woken;
 };
 
-static void *sleep_without_gvl(void *argument) {
+static void *reactor_sleep_without_gvl(void *argument) {
     struct waiting *waiting = argument;
     waiting->count = reactor_sleep(&waiting->reactor->engine, waiting->events, waiting->milliseconds);
     waiting->error = errno;
     return NULL;
 }
 
-static void take_note(struct waiting *waiting) {
+static void reactor_take_note(struct waiting *waiting) {
     for (int index = 0; index < waiting->count; index++) {
         if (!reactor_take(&waiting->reactor->engine, &waiting->events[index])) waiting->woken = true;
     }
@@ -237,26 +238,26 @@ static void take_note(struct waiting *waiting) {
 }
 
 /* Without letting go of the GVL. */
-static void look(struct waiting *waiting) {
+static void reactor_look(struct waiting *waiting) {
     waiting->milliseconds = 0;
-    sleep_without_gvl(waiting);
-    take_note(waiting);
+    reactor_sleep_without_gvl(waiting);
+    reactor_take_note(waiting);
 }
 
 /*
  * RUBY_UBF_IO, because Ruby 3.1 starts a helper thread for any other way to interrupt. It does not sleep while anything is
  * pending, be it a turn that others are to have: so that is seen to each time, and only when nobody's turn can be lost by it.
  */
-static void sleep_on_thread(struct waiting *waiting, double seconds) {
+static void reactor_sleep_on_thread(struct waiting *waiting, double seconds) {
     waiting->milliseconds = isinf(seconds) ? -1 : (int)ceil(fmin(seconds, LONGEST_SLEEP) * 1e3);
     waiting->count = -1;
     waiting->error = EINTR;
-    rb_nogvl(sleep_without_gvl, waiting, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
-    take_note(waiting);
+    rb_nogvl(reactor_sleep_without_gvl, waiting, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    reactor_take_note(waiting);
     rb_thread_check_ints();
 }
 
-static VALUE descriptor_as_io(struct waiting *waiting) {
+static VALUE reactor_descriptor_as_io(struct waiting *waiting) {
     struct rb_reactor *reactor = waiting->reactor;
     if (!NIL_P(reactor->io)) return reactor->io;
 
@@ -266,36 +267,36 @@ static VALUE descriptor_as_io(struct waiting *waiting) {
     return io;
 }
 
-static void sleep_on_scheduler(struct waiting *waiting, VALUE scheduler, double seconds) {
+static void reactor_sleep_on_scheduler(struct waiting *waiting, VALUE scheduler, double seconds) {
     VALUE time = isinf(seconds) ? Qnil : DBL2NUM(seconds);
-    rb_fiber_scheduler_io_wait(scheduler, descriptor_as_io(waiting), INT2FIX(REACTOR_READABLE), time);
+    rb_fiber_scheduler_io_wait(scheduler, reactor_descriptor_as_io(waiting), INT2FIX(REACTOR_READABLE), time);
 }
 
-static VALUE told(struct reactor *engine) {
+static VALUE reactor_told(struct reactor *engine) {
     VALUE tokens = rb_ary_new();
     const struct reactor_entry *entry;
     while (RARRAY_LEN(tokens) < REACTOR_BATCH && (entry = reactor_next_ready(engine))) rb_ary_push(tokens, (VALUE)entry->token);
     return tokens;
 }
 
-static VALUE wait_for_any(VALUE argument) {
+static VALUE reactor_wait_for_any(VALUE argument) {
     struct waiting *waiting = (struct waiting *)argument;
     bool slept = false;
     for (;;) {
         if (waiting->reactor->closed) return Qnil;
-        if (!slept) look(waiting);
-        VALUE tokens = told(&waiting->reactor->engine);
+        if (!slept) reactor_look(waiting);
+        VALUE tokens = reactor_told(&waiting->reactor->engine);
         double left = waiting->limit - plait_now();
         if (RARRAY_LEN(tokens) > 0 || waiting->woken || left <= 0) return tokens;
 
         VALUE scheduler = rb_fiber_scheduler_current();
         slept = NIL_P(scheduler); /* what it has come to is known: no need to look */
-        if (slept) sleep_on_thread(waiting, left);
-        else sleep_on_scheduler(waiting, scheduler, left);
+        if (slept) reactor_sleep_on_thread(waiting, left);
+        else reactor_sleep_on_scheduler(waiting, scheduler, left);
     }
 }
 
-static VALUE stop_waiting(VALUE argument) {
+static VALUE reactor_stop_waiting(VALUE argument) {
     struct rb_reactor *reactor = ((const struct waiting *)argument)->reactor;
     if (reactor->generation != generation) return Qnil;
     if (--reactor->waiters == 0 && reactor->closed) reactor_close(&reactor->engine);
@@ -310,7 +311,7 @@ static VALUE reactor_wait(int argc, VALUE *argv, VALUE self) {
     struct waiting waiting = {.self = self, .limit = NIL_P(deadline) ? INFINITY : NUM2DBL(rb_funcall(deadline, id_at, 0))};
     waiting.reactor = reactor_of(self);
     waiting.reactor->waiters++;
-    return rb_ensure(wait_for_any, (VALUE)&waiting, stop_waiting, (VALUE)&waiting);
+    return rb_ensure(reactor_wait_for_any, (VALUE)&waiting, reactor_stop_waiting, (VALUE)&waiting);
 }
 
 /* ---- beside another descriptor ---- */
@@ -321,14 +322,14 @@ struct beside {
     bool done;
 };
 
-static void *poll_without_gvl(void *argument) {
+static void *reactor_poll_without_gvl(void *argument) {
     struct beside *beside = argument;
     if (poll(beside->files, 2, beside->milliseconds) < 0) beside->files[0].revents = beside->files[1].revents = 0;
     beside->done = true;
     return NULL;
 }
 
-static enum plait_turn turn_of(const struct rb_reactor *reactor, const struct beside *beside) {
+static enum plait_turn reactor_turn_of(const struct rb_reactor *reactor, const struct beside *beside) {
     if (!beside->done) return PLAIT_INTERRUPTED;
     if (reactor->generation != generation || reactor->closed || beside->files[1].revents) return PLAIT_OTHERS;
     return beside->files[0].revents ? PLAIT_THIS : PLAIT_NOBODY;
@@ -343,9 +344,9 @@ enum plait_turn plait_reactor_wait_beside(VALUE self, int descriptor, int millis
     beside.files[0] = (struct pollfd){.fd = descriptor, .events = POLLIN};
     beside.files[1] = (struct pollfd){.fd = reactor->engine.epoll, .events = POLLIN};
     reactor->waiters++;
-    rb_nogvl(poll_without_gvl, &beside, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
-    enum plait_turn turn = turn_of(reactor, &beside);
-    stop_waiting((VALUE)&waiting);
+    rb_nogvl(reactor_poll_without_gvl, &beside, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    enum plait_turn turn = reactor_turn_of(reactor, &beside);
+    reactor_stop_waiting((VALUE)&waiting);
     RB_GC_GUARD(self);
     return turn;
 }
@@ -359,7 +360,7 @@ static VALUE reactor_wake_up(VALUE self) {
 
 /* ---- wiring ---- */
 
-static void define_methods(VALUE reactor) {
+static void reactor_define_methods(VALUE reactor) {
     rb_define_method(reactor, "initialize", reactor_initialize, 0);
     rb_define_method(reactor, "add", reactor_add_io, -1);
     rb_define_method(reactor, "rearm", reactor_rearm_io, -1);
@@ -378,11 +379,11 @@ void plait_init_reactor(VALUE plait) {
     id_autoclose = rb_intern("autoclose=");
     id_for_fd = rb_intern("for_fd");
     id_to_io = rb_intern("to_io");
-    pthread_atfork(NULL, NULL, count_fork);
+    pthread_atfork(NULL, NULL, reactor_count_fork);
 
     VALUE reactor = rb_define_class_under(rb_define_module_under(plait, "Io"), "NativeReactor", rb_cObject);
     rb_define_alloc_func(reactor, reactor_allocate);
-    define_methods(reactor);
+    reactor_define_methods(reactor);
     rb_define_const(reactor, "READABLE", INT2FIX(REACTOR_READABLE));
     rb_define_const(reactor, "WRITABLE", INT2FIX(REACTOR_WRITABLE));
     rb_define_const(reactor, "QUEUES", INT2FIX(REACTOR_QUEUES));

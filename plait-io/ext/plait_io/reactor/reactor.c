@@ -21,18 +21,18 @@ static const struct reactor_list EMPTY = {REACTOR_NONE, REACTOR_NONE};
 
 /* ---- the table ---- */
 
-static struct reactor_entry *at(const struct reactor *reactor, int number) {
+static struct reactor_entry *reactor_at(const struct reactor *reactor, int number) {
     return &reactor->table[number / CHUNK][number % CHUNK];
 }
 
 struct reactor_entry *reactor_find(const struct reactor *reactor, int number) {
     if (number < 0 || number / CHUNK >= reactor->chunks || !reactor->table[number / CHUNK]) return NULL;
 
-    struct reactor_entry *entry = at(reactor, number);
+    struct reactor_entry *entry = reactor_at(reactor, number);
     return entry->state == REACTOR_ABSENT ? NULL : entry;
 }
 
-static int make_room(struct reactor *reactor, int number) {
+static int reactor_make_room(struct reactor *reactor, int number) {
     int chunk = number / CHUNK;
     if (chunk >= reactor->chunks) {
         struct reactor_entry **table = realloc(reactor->table, (size_t)(chunk + 1) * sizeof(*table));
@@ -64,29 +64,29 @@ size_t reactor_bytes(const struct reactor *reactor) {
 
 /* ---- queues ---- */
 
-static void append(struct reactor *reactor, struct reactor_entry *entry, int number, int queue, double now) {
+static void reactor_append(struct reactor *reactor, struct reactor_entry *entry, int number, int queue, double now) {
     struct reactor_list *list = &reactor->queues[queue];
     entry->queue = (uint8_t)queue;
     entry->since = now;
     entry->before = list->last;
     entry->after = REACTOR_NONE;
     if (list->last == REACTOR_NONE) list->first = number;
-    else at(reactor, list->last)->after = number;
+    else reactor_at(reactor, list->last)->after = number;
     list->last = number;
 }
 
-static void unlink_entry(struct reactor *reactor, const struct reactor_entry *entry) {
+static void reactor_unlink_entry(struct reactor *reactor, const struct reactor_entry *entry) {
     struct reactor_list *list = &reactor->queues[entry->queue];
     if (entry->before == REACTOR_NONE) list->first = entry->after;
-    else at(reactor, entry->before)->after = entry->after;
+    else reactor_at(reactor, entry->before)->after = entry->after;
     if (entry->after == REACTOR_NONE) list->last = entry->before;
-    else at(reactor, entry->after)->before = entry->before;
+    else reactor_at(reactor, entry->after)->before = entry->before;
 }
 
 struct reactor_entry *reactor_next_expired(struct reactor *reactor, int queue, double before, int *cursor) {
-    int number = *cursor == REACTOR_NONE ? reactor->queues[queue].first : at(reactor, *cursor)->after;
-    for (; number != REACTOR_NONE; number = at(reactor, number)->after) {
-        struct reactor_entry *entry = at(reactor, number);
+    int number = *cursor == REACTOR_NONE ? reactor->queues[queue].first : reactor_at(reactor, *cursor)->after;
+    for (; number != REACTOR_NONE; number = reactor_at(reactor, number)->after) {
+        struct reactor_entry *entry = reactor_at(reactor, number);
         if (entry->since >= before) return NULL;
 
         *cursor = number;
@@ -100,26 +100,28 @@ struct reactor_entry *reactor_next_expired(struct reactor *reactor, int queue, d
 
 const struct reactor_entry *reactor_oldest(const struct reactor *reactor, int queue) {
     int number = reactor->queues[queue].first;
-    while (number != REACTOR_NONE && at(reactor, number)->state != REACTOR_ARMED) number = at(reactor, number)->after;
-    return number == REACTOR_NONE ? NULL : at(reactor, number);
+    while (number != REACTOR_NONE && reactor_at(reactor, number)->state != REACTOR_ARMED) {
+        number = reactor_at(reactor, number)->after;
+    }
+    return number == REACTOR_NONE ? NULL : reactor_at(reactor, number);
 }
 
 /* ---- the ready ones ---- */
 
-static void push_ready(struct reactor *reactor, struct reactor_entry *entry, int number) {
+static void reactor_push_ready(struct reactor *reactor, struct reactor_entry *entry, int number) {
     entry->state = REACTOR_READY;
     if (entry->in_ready) return;
 
     entry->in_ready = true;
     entry->next_ready = REACTOR_NONE;
     if (reactor->ready.last == REACTOR_NONE) reactor->ready.first = number;
-    else at(reactor, reactor->ready.last)->next_ready = number;
+    else reactor_at(reactor, reactor->ready.last)->next_ready = number;
     reactor->ready.last = number;
 }
 
 struct reactor_entry *reactor_next_ready(struct reactor *reactor) {
     while (reactor->ready.first != REACTOR_NONE) {
-        struct reactor_entry *entry = at(reactor, reactor->ready.first);
+        struct reactor_entry *entry = reactor_at(reactor, reactor->ready.first);
         reactor->ready.first = entry->next_ready;
         if (reactor->ready.first == REACTOR_NONE) reactor->ready.last = REACTOR_NONE;
         entry->in_ready = false;
@@ -133,7 +135,7 @@ struct reactor_entry *reactor_next_ready(struct reactor *reactor) {
 
 /* ---- the kernel's side ---- */
 
-static uint32_t flags_of(int events) {
+static uint32_t reactor_flags_of(int events) {
     uint32_t flags = EPOLLONESHOT;
     if (events & REACTOR_READABLE) flags |= EPOLLIN;
     if (events & REACTOR_WRITABLE) flags |= EPOLLOUT;
@@ -141,8 +143,8 @@ static uint32_t flags_of(int events) {
 }
 
 /* Each arming has a generation of its own: an event of one before it, which somebody has not taken note of yet, is void. */
-static int arm(const struct reactor *reactor, struct reactor_entry *entry, int number, int events, int operation) {
-    struct epoll_event event = {.events = flags_of(events)};
+static int reactor_arm(const struct reactor *reactor, struct reactor_entry *entry, int number, int events, int operation) {
+    struct epoll_event event = {.events = reactor_flags_of(events)};
     event.data.u64 = (uint64_t)(entry->generation + 1) << GENERATION_SHIFT | (uint32_t)number;
     if (epoll_ctl(reactor->epoll, operation, number, &event) != 0) return errno;
 
@@ -152,15 +154,16 @@ static int arm(const struct reactor *reactor, struct reactor_entry *entry, int n
 }
 
 /* The kernel may know the file, by this number, from before; or know another one, that has left. */
-static int arm_anyhow(const struct reactor *reactor, struct reactor_entry *entry, int number, int events, int operation) {
-    int error = arm(reactor, entry, number, events, operation);
-    if (error == EEXIST) return arm(reactor, entry, number, events, EPOLL_CTL_MOD);
-    if (error == ENOENT) return arm(reactor, entry, number, events, EPOLL_CTL_ADD);
+static int reactor_arm_anyhow(const struct reactor *reactor, struct reactor_entry *entry, int number, int events,
+                              int operation) {
+    int error = reactor_arm(reactor, entry, number, events, operation);
+    if (error == EEXIST) return reactor_arm(reactor, entry, number, events, EPOLL_CTL_MOD);
+    if (error == ENOENT) return reactor_arm(reactor, entry, number, events, EPOLL_CTL_ADD);
     return error;
 }
 
-static void forget(struct reactor *reactor, struct reactor_entry *entry) {
-    unlink_entry(reactor, entry);
+static void reactor_forget(struct reactor *reactor, struct reactor_entry *entry) {
+    reactor_unlink_entry(reactor, entry);
     entry->state = REACTOR_ABSENT;
     entry->token = 0;
     reactor->count--;
@@ -168,29 +171,29 @@ static void forget(struct reactor *reactor, struct reactor_entry *entry) {
 
 int reactor_add(struct reactor *reactor, int number, uintptr_t token, int events, int queue, double now) {
     if (number < 0) return EBADF;
-    int error = make_room(reactor, number);
+    int error = reactor_make_room(reactor, number);
     if (error != 0) return error;
 
-    struct reactor_entry *entry = at(reactor, number);
+    struct reactor_entry *entry = reactor_at(reactor, number);
     bool known = entry->state != REACTOR_ABSENT;
-    error = arm_anyhow(reactor, entry, number, events, EPOLL_CTL_ADD);
+    error = reactor_arm_anyhow(reactor, entry, number, events, EPOLL_CTL_ADD);
     if (error != 0) return error;
 
-    if (known) unlink_entry(reactor, entry);
+    if (known) reactor_unlink_entry(reactor, entry);
     else reactor->count++;
     entry->token = token;
-    append(reactor, entry, number, queue, now);
+    reactor_append(reactor, entry, number, queue, now);
     return 0;
 }
 
 int reactor_rearm(struct reactor *reactor, int number, int events, int queue, bool keep, double now) {
     struct reactor_entry *entry = reactor_find(reactor, number);
     if (!entry) return ENOENT;
-    int error = arm_anyhow(reactor, entry, number, events, EPOLL_CTL_MOD);
+    int error = reactor_arm_anyhow(reactor, entry, number, events, EPOLL_CTL_MOD);
     if (error != 0 || (keep && entry->queue == queue)) return error;
 
-    unlink_entry(reactor, entry);
-    append(reactor, entry, number, queue, now);
+    reactor_unlink_entry(reactor, entry);
+    reactor_append(reactor, entry, number, queue, now);
     return 0;
 }
 
@@ -199,7 +202,7 @@ bool reactor_remove(struct reactor *reactor, int number) {
     if (!entry) return false;
 
     epoll_ctl(reactor->epoll, EPOLL_CTL_DEL, number, NULL); /* fails when the file has left by itself */
-    forget(reactor, entry);
+    reactor_forget(reactor, entry);
     return true;
 }
 
@@ -209,20 +212,22 @@ int reactor_sleep(const struct reactor *reactor, struct epoll_event *events, int
     return epoll_wait(reactor->epoll, events, REACTOR_BATCH, milliseconds);
 }
 
-static void silence_bell(const struct reactor *reactor) {
+static void reactor_silence_bell(const struct reactor *reactor) {
     uint64_t count;
     while (read(reactor->bell, &count, sizeof(count)) == -1 && errno == EINTR) continue;
 }
 
 bool reactor_take(struct reactor *reactor, const struct epoll_event *event) {
     if (event->data.u64 == BELL) {
-        silence_bell(reactor);
+        reactor_silence_bell(reactor);
         return false;
     }
     int number = (int)(uint32_t)event->data.u64;
     struct reactor_entry *entry = reactor_find(reactor, number);
     bool valid = entry && entry->state == REACTOR_ARMED;
-    if (valid && entry->generation == (uint32_t)(event->data.u64 >> GENERATION_SHIFT)) push_ready(reactor, entry, number);
+    if (valid && entry->generation == (uint32_t)(event->data.u64 >> GENERATION_SHIFT)) {
+        reactor_push_ready(reactor, entry, number);
+    }
     return true;
 }
 
@@ -235,7 +240,7 @@ void reactor_wake(const struct reactor *reactor) {
 
 /* ---- the whole ---- */
 
-static int open_epoll(struct reactor *reactor) {
+static int reactor_open_epoll(struct reactor *reactor) {
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (reactor->epoll == -1) return errno;
 
@@ -246,7 +251,7 @@ static int open_epoll(struct reactor *reactor) {
 int reactor_open(struct reactor *reactor) {
     *reactor = (struct reactor){.epoll = -1, .bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = EMPTY};
     for (int queue = 0; queue < REACTOR_QUEUES; queue++) reactor->queues[queue] = EMPTY;
-    int error = reactor->bell == -1 ? errno : open_epoll(reactor);
+    int error = reactor->bell == -1 ? errno : reactor_open_epoll(reactor);
     if (error != 0) reactor_close(reactor);
     return error;
 }

@@ -15,7 +15,7 @@
 #include "rb_rpc_volley.h"
 
 /* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire.c. */
-static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
+static VALUE rpc_native_rpc_define_line(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
     plait_define_rpc_line(rpc);
     rb_ext_ractor_safe(true);
@@ -23,7 +23,7 @@ static VALUE native_rpc_define_line(VALUE self, VALUE rpc) {
 }
 
 /* define_volley(rpc) */
-static VALUE native_rpc_define_volley(VALUE self, VALUE rpc) {
+static VALUE rpc_native_rpc_define_volley(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
     plait_init_rpc_volley(rpc);
     rb_ext_ractor_safe(true);
@@ -32,7 +32,7 @@ static VALUE native_rpc_define_volley(VALUE self, VALUE rpc) {
 
 #ifdef __linux__
 /* define_visit(rpc) */
-static VALUE native_rpc_define_visit(VALUE self, VALUE rpc) {
+static VALUE rpc_native_rpc_define_visit(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
     plait_init_rpc_visit(rpc);
     rb_ext_ractor_safe(true);
@@ -41,7 +41,7 @@ static VALUE native_rpc_define_visit(VALUE self, VALUE rpc) {
 #endif
 
 /* define_batch(rpc) */
-static VALUE native_rpc_define_batch(VALUE self, VALUE rpc) {
+static VALUE rpc_native_rpc_define_batch(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
     plait_init_rpc_batch(rpc);
     plait_init_rpc_batch_run(rpc);
@@ -57,10 +57,10 @@ void plait_init_rpc(VALUE plait) {
     plait_init_rpc_line_receive();
     plait_init_rpc_line_send();
     VALUE native = rb_define_module_under(plait, "NativeRPC");
-    rb_define_singleton_method(native, "define_line", native_rpc_define_line, 1);
-    rb_define_singleton_method(native, "define_batch", native_rpc_define_batch, 1);
-    rb_define_singleton_method(native, "define_volley", native_rpc_define_volley, 1);
+    rb_define_singleton_method(native, "define_line", rpc_native_rpc_define_line, 1);
+    rb_define_singleton_method(native, "define_batch", rpc_native_rpc_define_batch, 1);
+    rb_define_singleton_method(native, "define_volley", rpc_native_rpc_define_volley, 1);
 #ifdef __linux__
-    rb_define_singleton_method(native, "define_visit", native_rpc_define_visit, 1);
+    rb_define_singleton_method(native, "define_visit", rpc_native_rpc_define_visit, 1);
 #endif
 }

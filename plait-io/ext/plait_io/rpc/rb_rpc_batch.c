@@ -13,7 +13,7 @@ VALUE plait_rpc_batch_class;
 
 /* ---- the object ---- */
 
-static void batch_mark(void *data) {
+static void rpc_batch_mark(void *data) {
     const struct batch *batch = data;
     rb_gc_mark(batch->line);
     rb_gc_mark(batch->connection);
@@ -25,20 +25,20 @@ static void batch_mark(void *data) {
     }
 }
 
-static void batch_free(void *data) {
+static void rpc_batch_free(void *data) {
     struct batch *batch = data;
     xfree(batch->requests);
     xfree(batch);
 }
 
-static size_t batch_memory(const void *data) {
+static size_t rpc_batch_memory(const void *data) {
     const struct batch *batch = data;
     return sizeof(struct batch) + batch->room * sizeof(struct request);
 }
 
 const rb_data_type_t plait_rpc_batch_type = {
     .wrap_struct_name = "Plait::RPC::NativeBatch",
-    .function = {.dmark = batch_mark, .dfree = batch_free, .dsize = batch_memory},
+    .function = {.dmark = rpc_batch_mark, .dfree = rpc_batch_free, .dsize = rpc_batch_memory},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
@@ -50,7 +50,7 @@ VALUE plait_rpc_batch_new(VALUE line, VALUE connection) {
     return self;
 }
 
-static struct request *place(struct batch *batch) {
+static struct request *rpc_batch_place(struct batch *batch) {
     if (batch->size == batch->room) {
         size_t room = batch->room ? batch->room * 2 : FIRST;
         REALLOC_N(batch->requests, struct request, room);
@@ -59,8 +59,8 @@ static struct request *place(struct batch *batch) {
     return &batch->requests[batch->size];
 }
 
-static void add(struct batch *batch, struct request request) {
-    *place(batch) = request;
+static void rpc_batch_add(struct batch *batch, struct request request) {
+    *rpc_batch_place(batch) = request;
     batch->size++;
     if (NIL_P(request.id)) batch->notifications++;
 }
@@ -71,16 +71,16 @@ void plait_rpc_batch_add(VALUE self, VALUE parser) {
     if (!request.small) request.params = plait_messagepack_rpc_params(parser);
     request.id = plait_messagepack_rpc_id(parser);
     request.name = plait_messagepack_rpc_method_name(parser);
-    add(plait_rpc_batch_of(self), request);
+    rpc_batch_add(plait_rpc_batch_of(self), request);
 }
 
 void plait_rpc_batch_add_other(VALUE self, VALUE id, VALUE name, VALUE params) {
-    add(plait_rpc_batch_of(self), (struct request){.id = id, .name = name, .params = params, .incoming = Qnil});
+    rpc_batch_add(plait_rpc_batch_of(self), (struct request){.id = id, .name = name, .params = params, .incoming = Qnil});
 }
 
 /* ---- requests as Ruby knows them ---- */
 
-static VALUE arguments_of(const struct request *request) {
+static VALUE rpc_batch_arguments_of(const struct request *request) {
     return rb_ary_subseq(request->params, 1, RARRAY_LEN(request->params) - 1);
 }
 
@@ -89,7 +89,7 @@ VALUE plait_rpc_batch_incoming_of(struct batch *batch, size_t number) {
     if (!NIL_P(request->incoming)) return request->incoming;
 
     VALUE params = request->small ? Qnil : request->params;
-    VALUE arguments = request->small ? arguments_of(request) : Qnil;
+    VALUE arguments = request->small ? rpc_batch_arguments_of(request) : Qnil;
     VALUE incoming = rb_funcall(batch->connection, id_incoming, 4, request->id, request->name, params, arguments);
     if (request->answered) rb_funcall(incoming, id_answered, 0);
     return request->incoming = incoming;
@@ -126,45 +126,45 @@ size_t plait_rpc_batch_notifications(VALUE self) {
 
 /* ---- what the worker pool asks ---- */
 
-static VALUE batch_size(VALUE self) {
+static VALUE rpc_batch_size(VALUE self) {
     const struct batch *batch = plait_rpc_batch_of(self);
     return SIZET2NUM(batch->size - batch->next);
 }
 
-static VALUE batch_requests(VALUE self) {
+static VALUE rpc_batch_requests(VALUE self) {
     return SIZET2NUM(plait_rpc_batch_requests(self));
 }
 
-static VALUE batch_notifications(VALUE self) {
+static VALUE rpc_batch_notifications(VALUE self) {
     return SIZET2NUM(plait_rpc_batch_of(self)->notifications);
 }
 
-static VALUE batch_connection(VALUE self) {
+static VALUE rpc_batch_connection(VALUE self) {
     return plait_rpc_batch_of(self)->connection;
 }
 
 /* shift: the next one as an Incoming, or nil */
-static VALUE batch_shift(VALUE self) {
+static VALUE rpc_batch_shift(VALUE self) {
     struct batch *batch = plait_rpc_batch_of(self);
     return batch->next < batch->size ? plait_rpc_batch_incoming_of(batch, batch->next++) : Qnil;
 }
 
-static VALUE told(size_t *count) {
+static VALUE rpc_batch_told(size_t *count) {
     size_t number = *count;
     *count = 0;
     return SIZET2NUM(number);
 }
 
-static VALUE batch_finished(VALUE self) {
-    return told(&plait_rpc_batch_of(self)->finished);
+static VALUE rpc_batch_finished(VALUE self) {
+    return rpc_batch_told(&plait_rpc_batch_of(self)->finished);
 }
 
-static VALUE batch_answered(VALUE self) {
-    return told(&plait_rpc_batch_of(self)->answered);
+static VALUE rpc_batch_answered(VALUE self) {
+    return rpc_batch_told(&plait_rpc_batch_of(self)->answered);
 }
 
 /* finish: what `run` has left is run */
-static VALUE batch_finish(VALUE self) {
+static VALUE rpc_batch_finish(VALUE self) {
     plait_rpc_batch_of(self)->finished++;
     return Qnil;
 }
@@ -177,12 +177,12 @@ void plait_init_rpc_batch(VALUE rpc) {
     plait_rpc_batch_class = rb_define_class_under(rpc, "NativeBatch", rb_cObject);
     rb_undef_alloc_func(plait_rpc_batch_class);
     rb_define_singleton_method(plait_rpc_batch_class, "incoming", plait_rpc_batch_incoming, 1);
-    rb_define_method(plait_rpc_batch_class, "size", batch_size, 0);
-    rb_define_method(plait_rpc_batch_class, "requests", batch_requests, 0);
-    rb_define_method(plait_rpc_batch_class, "notifications", batch_notifications, 0);
-    rb_define_method(plait_rpc_batch_class, "connection", batch_connection, 0);
-    rb_define_method(plait_rpc_batch_class, "shift", batch_shift, 0);
-    rb_define_method(plait_rpc_batch_class, "finished", batch_finished, 0);
-    rb_define_method(plait_rpc_batch_class, "answered", batch_answered, 0);
-    rb_define_method(plait_rpc_batch_class, "finish", batch_finish, 0);
+    rb_define_method(plait_rpc_batch_class, "size", rpc_batch_size, 0);
+    rb_define_method(plait_rpc_batch_class, "requests", rpc_batch_requests, 0);
+    rb_define_method(plait_rpc_batch_class, "notifications", rpc_batch_notifications, 0);
+    rb_define_method(plait_rpc_batch_class, "connection", rpc_batch_connection, 0);
+    rb_define_method(plait_rpc_batch_class, "shift", rpc_batch_shift, 0);
+    rb_define_method(plait_rpc_batch_class, "finished", rpc_batch_finished, 0);
+    rb_define_method(plait_rpc_batch_class, "answered", rpc_batch_answered, 0);
+    rb_define_method(plait_rpc_batch_class, "finish", rpc_batch_finish, 0);
 }

@@ -20,7 +20,7 @@ static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt
 static VALUE callable_class, delayed_class;
 
 /* What a method yields is the answer, before it is over or after that. */
-static VALUE answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
+static VALUE rpc_batch_run_answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
     (void)argc, (void)argv, (void)blockarg;
     return rb_funcall(plait_rpc_batch_incoming(plait_rpc_batch_class, token), id_respond, 1, value);
 }
@@ -31,7 +31,7 @@ static VALUE answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
  * What another thread raises must not come between a request and its answer. A thread of fibers gets nothing raised, and must
  * not have a mask, which all its fibers would share.
  */
-static VALUE undisturbed(VALUE (*function)(VALUE), VALUE argument) {
+static VALUE rpc_batch_run_undisturbed(VALUE (*function)(VALUE), VALUE argument) {
     if (!NIL_P(rb_fiber_scheduler_current())) return function(argument);
     return plait_undisturbed_by(rb_eException, function, argument);
 }
@@ -54,7 +54,7 @@ struct run {
     uint64_t sent;  /* by the line before */
 };
 
-static VALUE find(struct run *run, VALUE name) {
+static VALUE rpc_batch_run_find(struct run *run, VALUE name) {
     if (run->name == name) return run->callable;
 
     run->callable = rb_funcall(run->handler, id_find, 1, name);
@@ -62,41 +62,41 @@ static VALUE find(struct run *run, VALUE name) {
     return run->callable;
 }
 
-static bool fits(VALUE callable, long count) {
+static bool rpc_batch_run_fits(VALUE callable, long count) {
     VALUE most = rb_attr_get(callable, id_most);
     return count >= FIX2LONG(rb_attr_get(callable, id_least)) && (NIL_P(most) || count <= FIX2LONG(most));
 }
 
 /* Whether it can be run here. */
-static bool plain(const struct request *request, VALUE callable) {
+static bool rpc_batch_run_plain(const struct request *request, VALUE callable) {
     if (!request->small || NIL_P(callable) || rb_obj_class(callable) != callable_class) return false;
     if (rb_attr_get(callable, id_doubt) != INT2FIX(0) || RTEST(rb_attr_get(callable, id_named))) return false;
-    return fits(callable, RARRAY_LEN(request->params) - 1);
+    return rpc_batch_run_fits(callable, RARRAY_LEN(request->params) - 1);
 }
 
-static VALUE call(VALUE callable, VALUE token) {
+static VALUE rpc_batch_run_call(VALUE callable, VALUE token) {
     VALUE object = rb_attr_get(callable, id_object);
     ID method = rb_sym2id(rb_attr_get(callable, id_method));
     rb_thread_local_aset(rb_thread_current(), id_running, token);
     int count = (int)RARRAY_LEN(token) - 1;
     VALUE arguments[16];
     for (int i = 0; i < count; i++) arguments[i] = RARRAY_AREF(token, i + 1);
-    return rb_block_call(object, method, count, arguments, answer_early, token);
+    return rb_block_call(object, method, count, arguments, rpc_batch_run_answer_early, token);
 }
 
-static bool is_delayed(VALUE value) {
+static bool rpc_batch_run_is_delayed(VALUE value) {
     return !RB_SPECIAL_CONST_P(value) && RB_BUILTIN_TYPE(value) == T_OBJECT && RTEST(rb_obj_is_kind_of(value, delayed_class));
 }
 
-static VALUE conclude(VALUE argument) {
+static VALUE rpc_batch_run_conclude(VALUE argument) {
     const struct run *run = (const struct run *)argument;
     return rb_funcall(run->handler, id_conclude, 2, plait_rpc_batch_incoming_of(run->batch, run->number), run->value);
 }
 
-static void answer(struct run *run, VALUE value) {
+static void rpc_batch_run_answer(struct run *run, VALUE value) {
     struct request *request = &run->batch->requests[run->number];
     if (NIL_P(request->incoming) && NIL_P(request->id)) return;
-    bool known = NIL_P(request->incoming) && !is_delayed(value) &&
+    bool known = NIL_P(request->incoming) && !rpc_batch_run_is_delayed(value) &&
                  (plait_line_answer_small(run->line, request->id, value) || plait_line_answer_string(run->line, request->id, value));
     if (known) {
         request->answered = true;
@@ -105,11 +105,11 @@ static void answer(struct run *run, VALUE value) {
         return;
     }
     run->value = value;
-    undisturbed(conclude, (VALUE)run);
+    rpc_batch_run_undisturbed(rpc_batch_run_conclude, (VALUE)run);
     run->began = plait_now();
 }
 
-static void finish_one(struct run *run) {
+static void rpc_batch_run_finish_one(struct run *run) {
     if (!run->busy) return;
 
     run->busy = false;
@@ -117,14 +117,14 @@ static void finish_one(struct run *run) {
 }
 
 /* The next one sees nothing of what the method has left at the fiber and the thread. */
-static void forget(struct run *run) {
+static void rpc_batch_run_forget(struct run *run) {
     rb_thread_local_aset(rb_thread_current(), id_running, Qnil);
     if (plait_state_left(run->own)) run->own = rb_funcall(run->handler, id_forget, 0);
 }
 
 /* Of the method: what it takes to send a large answer is no reason to take it for a slow one. */
-static VALUE timed_call(struct run *run, VALUE token) {
-    VALUE value = call(run->callable, token);
+static VALUE rpc_batch_run_timed_call(struct run *run, VALUE token) {
+    VALUE value = rpc_batch_run_call(run->callable, token);
     double now = plait_now();
     run->slow = now - run->began > SLOW;
     if (run->slow) rb_funcall(run->callable, id_took, 1, DBL2NUM(now - run->began));
@@ -133,13 +133,13 @@ static VALUE timed_call(struct run *run, VALUE token) {
 }
 
 /* Returns whether another one may follow: after a slow one, and where others have sent, the answers are the worker pool's business. */
-static bool go_on(const struct run *run) {
+static bool rpc_batch_run_go_on(const struct run *run) {
     if (run->slow || run->line->sent != run->sent) return false;
     return plait_line_unsent(run->line) < PORTION && run->began - run->since < GATHER;
 }
 
 /* Returns nil, or a request that is for Ruby to run. */
-static VALUE run_some(VALUE argument) {
+static VALUE rpc_batch_run_some(VALUE argument) {
     struct run *run = (struct run *)argument;
     struct batch *batch = run->batch;
     bool more = true;
@@ -148,55 +148,55 @@ static VALUE run_some(VALUE argument) {
         run->busy = true;
         const struct request *request = &batch->requests[run->number];
         if (!NIL_P(run->line->over) && !NIL_P(request->id)) { /* nobody is left to read the answer */
-            finish_one(run);
+            rpc_batch_run_finish_one(run);
             continue;
         }
-        VALUE callable = find(run, request->name);
-        if (!plain(request, callable)) {
+        VALUE callable = rpc_batch_run_find(run, request->name);
+        if (!rpc_batch_run_plain(request, callable)) {
             VALUE incoming = plait_rpc_batch_incoming_of(batch, run->number);
             run->busy = false;
             return incoming;
         }
-        answer(run, timed_call(run, request->params));
-        forget(run);
-        finish_one(run);
-        more = go_on(run);
+        rpc_batch_run_answer(run, rpc_batch_run_timed_call(run, request->params));
+        rpc_batch_run_forget(run);
+        rpc_batch_run_finish_one(run);
+        more = rpc_batch_run_go_on(run);
     }
     return Qnil;
 }
 
-static VALUE tell(VALUE argument) {
+static VALUE rpc_batch_run_tell(VALUE argument) {
     const struct run *run = (const struct run *)argument;
     return rb_funcall(run->handler, id_rescued, 2, plait_rpc_batch_incoming_of(run->batch, run->number), run->value);
 }
 
 /* The handler tells the caller; what it does not take ends the worker. */
-static VALUE rescued(VALUE argument, VALUE error) {
+static VALUE rpc_batch_run_rescued(VALUE argument, VALUE error) {
     struct run *run = (struct run *)argument;
     if (!run->busy) rb_exc_raise(error);
 
     run->value = error;
-    if (!RTEST(undisturbed(tell, argument))) rb_exc_raise(error);
-    forget(run);
-    finish_one(run);
+    if (!RTEST(rpc_batch_run_undisturbed(rpc_batch_run_tell, argument))) rb_exc_raise(error);
+    rpc_batch_run_forget(run);
+    rpc_batch_run_finish_one(run);
     if (!NIL_P(run->callable)) rb_funcall(run->callable, id_took, 1, DBL2NUM(plait_now() - run->began));
     return Qnil;
 }
 
-static VALUE run_rescued(VALUE argument) {
-    return rb_rescue2(run_some, argument, rescued, argument, rb_eException, (VALUE)0);
+static VALUE rpc_batch_run_run_rescued(VALUE argument) {
+    return rb_rescue2(rpc_batch_run_some, argument, rpc_batch_run_rescued, argument, rb_eException, (VALUE)0);
 }
 
-static VALUE refuse(VALUE argument) {
+static VALUE rpc_batch_run_refuse(VALUE argument) {
     struct run *run = (struct run *)argument;
     VALUE incoming = plait_rpc_batch_incoming_of(run->batch, run->number);
-    finish_one(run);
+    rpc_batch_run_finish_one(run);
     return rb_funcall(run->handler, id_abandon, 1, incoming);
 }
 
 /* It was left in the middle: its caller is told that there will be no result. */
-static VALUE abandon(VALUE argument) {
-    return ((struct run *)argument)->busy ? undisturbed(refuse, argument) : Qnil;
+static VALUE rpc_batch_run_abandon(VALUE argument) {
+    return ((struct run *)argument)->busy ? rpc_batch_run_undisturbed(rpc_batch_run_refuse, argument) : Qnil;
 }
 
 /* run(handler) => nil, or an Incoming: the next one, which is taken and not run */
@@ -206,12 +206,12 @@ VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
     run.own = plait_state_own();
     run.began = run.since = plait_now();
     run.sent = run.line->sent;
-    VALUE left = rb_ensure(run_rescued, (VALUE)&run, abandon, (VALUE)&run);
+    VALUE left = rb_ensure(rpc_batch_run_run_rescued, (VALUE)&run, rpc_batch_run_abandon, (VALUE)&run);
     RB_GC_GUARD(self);
     return left;
 }
 
-static VALUE class_of_rpc(VALUE rpc, const char *name) {
+static VALUE rpc_batch_run_class_of_rpc(VALUE rpc, const char *name) {
     VALUE class = rb_const_get(rpc, rb_intern(name));
     rb_gc_register_mark_object(class);
     return class;
@@ -232,7 +232,7 @@ void plait_init_rpc_batch_run(VALUE rpc) {
     id_most = rb_intern("@most");
     id_named = rb_intern("@named");
     id_doubt = rb_intern("@doubt");
-    callable_class = class_of_rpc(rpc, "Callable");
-    delayed_class = class_of_rpc(rpc, "Delayed");
+    callable_class = rpc_batch_run_class_of_rpc(rpc, "Callable");
+    delayed_class = rpc_batch_run_class_of_rpc(rpc, "Delayed");
     rb_define_method(plait_rpc_batch_class, "run", plait_rpc_batch_run, 1);
 }

@@ -36,7 +36,7 @@ void plait_bell_still(struct bell *bell) {
 }
 
 /* Who is awake sees it; and who is not is woken when the lock is free: else he would wait for that. */
-static void change(struct bell *bell, enum bell_state state) {
+static void rpc_bell_change(struct bell *bell, enum bell_state state) {
     rb_native_mutex_lock(&bell->lock);
     bool less = atomic_load(&bell->state) < (int)state;
     bool asleep = bell->asleep;
@@ -46,12 +46,12 @@ static void change(struct bell *bell, enum bell_state state) {
 }
 
 void plait_bell_ring(struct bell *bell) {
-    change(bell, RUNG);
+    rpc_bell_change(bell, RUNG);
 }
 
 void plait_bells_ring(struct bells *bells) {
-    if (bells->next) change(bells->next, RUNG);
-    if (bells->after) change(bells->after, CALLED);
+    if (bells->next) rpc_bell_change(bells->next, RUNG);
+    if (bells->after) rpc_bell_change(bells->after, CALLED);
     *bells = (struct bells){NULL, NULL};
 }
 
@@ -61,7 +61,7 @@ struct nap {
     double limit;
 };
 
-static void wait_for_change(const struct nap *nap) {
+static void rpc_bell_wait_for_change(const struct nap *nap) {
     struct bell *bell = nap->bell;
     double left = nap->limit - plait_now();
     bell->asleep = true;
@@ -70,7 +70,7 @@ static void wait_for_change(const struct nap *nap) {
     bell->asleep = false;
 }
 
-static void relax(void) {
+static void rpc_bell_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -79,45 +79,45 @@ static void relax(void) {
 }
 
 /* Returns whether it is rung within a moment. */
-static bool look_for_ring(struct bell *bell) {
+static bool rpc_bell_look_for_ring(struct bell *bell) {
     double until = plait_now() + MOMENT;
     do {
         for (int look = 0; look < LOOKS; look++) {
             if (atomic_load_explicit(&bell->state, memory_order_acquire) == RUNG) return true;
-            relax();
+            rpc_bell_relax();
         }
     } while (plait_now() < until);
     return false;
 }
 
 /* With the lock, which it gives away meanwhile. */
-static void answer_call(struct bell *bell) {
+static void rpc_bell_answer_call(struct bell *bell) {
     rb_native_mutex_unlock(&bell->lock);
-    bool rung = look_for_ring(bell);
+    bool rung = rpc_bell_look_for_ring(bell);
     rb_native_mutex_lock(&bell->lock);
     bell->worth += rung ? 1 : -1;
     if (atomic_load(&bell->state) == CALLED) atomic_store(&bell->state, STILL);
 }
 
-static void *sleep_now(void *argument) {
+static void *rpc_bell_sleep_now(void *argument) {
     struct nap *nap = argument;
     plait_bells_ring(&nap->others);
     rb_native_mutex_lock(&nap->bell->lock);
-    if (atomic_load(&nap->bell->state) == STILL) wait_for_change(nap);
-    if (atomic_load(&nap->bell->state) == CALLED) answer_call(nap->bell);
-    if (atomic_load(&nap->bell->state) == STILL && plait_now() < nap->limit) wait_for_change(nap);
+    if (atomic_load(&nap->bell->state) == STILL) rpc_bell_wait_for_change(nap);
+    if (atomic_load(&nap->bell->state) == CALLED) rpc_bell_answer_call(nap->bell);
+    if (atomic_load(&nap->bell->state) == STILL && plait_now() < nap->limit) rpc_bell_wait_for_change(nap);
     rb_native_mutex_unlock(&nap->bell->lock);
     return NULL;
 }
 
-static void end_sleep(void *argument) {
+static void rpc_bell_end_sleep(void *argument) {
     plait_bell_ring(argument);
 }
 
 /* With an interrupt at hand rb_nogvl does not call it at all. */
 void plait_bell_await(struct bell *bell, double limit, struct bells others) {
     struct nap nap = {.bell = bell, .others = others, .limit = limit};
-    rb_nogvl(sleep_now, &nap, end_sleep, bell, RB_NOGVL_INTR_FAIL);
+    rb_nogvl(rpc_bell_sleep_now, &nap, rpc_bell_end_sleep, bell, RB_NOGVL_INTR_FAIL);
     plait_bells_ring(&nap.others);
     rb_thread_check_ints();
 }

@@ -28,7 +28,7 @@ static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_uns
 
 /* ---- the object ---- */
 
-static void line_mark(void *data) {
+static void rpc_line_mark(void *data) {
     const struct line *line = data;
     rb_gc_mark(line->self); /* so that it does not move */
     rb_gc_mark(line->io);
@@ -47,7 +47,7 @@ static void line_mark(void *data) {
 }
 
 /* In a fork one of them may be locked for good. */
-static void free_bells(struct line *line) {
+static void rpc_line_free_bells(struct line *line) {
     for (struct bell *next, *bell = line->bells; bell && line->generation == plait_generation(); bell = next) {
         next = bell->next;
         plait_bell_free(bell);
@@ -55,16 +55,16 @@ static void free_bells(struct line *line) {
 }
 
 /* A fiber that was waiting may go with it, without having left. */
-static void line_free(void *data) {
+static void rpc_line_free(void *data) {
     struct line *line = data;
     for (int i = 0; line->waits && i < LINE_WAITS; i++) plait_deadline_remove(&line->waits[i].deadline);
     xfree(line->waits);
-    free_bells(line);
+    rpc_line_free_bells(line);
     if (line->awaited) st_free_table(line->awaited);
     xfree(line);
 }
 
-static size_t line_size(const void *data) {
+static size_t rpc_line_size(const void *data) {
     const struct line *line = data;
     return sizeof(struct line) + (line->waits ? LINE_WAITS * sizeof(struct line_wait) : 0) +
            (line->awaited ? st_memsize(line->awaited) : 0);
@@ -72,11 +72,11 @@ static size_t line_size(const void *data) {
 
 const rb_data_type_t plait_line_type = {
     .wrap_struct_name = "Plait::RPC::NativeLine",
-    .function = {.dmark = line_mark, .dfree = line_free, .dsize = line_size},
+    .function = {.dmark = rpc_line_mark, .dfree = rpc_line_free, .dsize = rpc_line_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static VALUE line_allocate(VALUE class) {
+static VALUE rpc_line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &plait_line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
@@ -90,12 +90,12 @@ static VALUE line_allocate(VALUE class) {
     return self;
 }
 
-static void make_waits(struct line *line) {
+static void rpc_line_make_waits(struct line *line) {
     line->waits = ZALLOC_N(struct line_wait, LINE_WAITS);
     for (int i = 0; i < LINE_WAITS; i++) line->waits[i].fiber = Qnil;
 }
 
-static void load_names(ID *names) {
+static void rpc_line_load_names(ID *names) {
     names[0] = rb_intern("room");
     names[1] = rb_intern("served");
     names[2] = rb_intern("raw");
@@ -104,9 +104,9 @@ static void load_names(ID *names) {
 }
 
 /* new(io, parser, connection, room:, served:, raw:, plain: false, batches: false) */
-static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
+static VALUE rpc_line_initialize(int argc, VALUE *argv, VALUE self) {
     static ID names[5];
-    if (!names[0]) load_names(names);
+    if (!names[0]) rpc_line_load_names(names);
     struct line *line = plait_line_of(self);
     VALUE io, parser, connection, keywords, values[5];
     rb_scan_args(argc, argv, "3:", &io, &parser, &connection, &keywords);
@@ -117,57 +117,57 @@ static VALUE line_initialize(int argc, VALUE *argv, VALUE self) {
     line->connection = connection;
     line->room = NUM2SIZET(values[0]);
     line->served = RTEST(values[1]);
-    if (!line->served && !line->waits) make_waits(line);
+    if (!line->served && !line->waits) rpc_line_make_waits(line);
     line->raw = RTEST(values[2]);
     line->plain = values[3] != Qundef && RTEST(values[3]);
     line->batches = line->plain && values[4] != Qundef && RTEST(values[4]);
     return self;
 }
 
-static bool foreign(const struct line *line) {
+static bool rpc_line_foreign(const struct line *line) {
     return line->generation != plait_generation();
 }
 
 /* ---- saying something ---- */
 
-NORETURN(static void raise_over(const struct line *line, VALUE reason));
-static void raise_over(const struct line *line, VALUE reason) {
+NORETURN(static void rpc_line_raise_over(const struct line *line, VALUE reason));
+static void rpc_line_raise_over(const struct line *line, VALUE reason) {
     rb_exc_raise(rb_funcall(line->connection, id_complaint, 1, reason));
 }
 
-static void check_open(const struct line *line) {
-    if (foreign(line)) raise_over(line, rb_utf8_str_new_cstr("belongs to the parent process"));
-    if (!NIL_P(line->over)) raise_over(line, line->over);
+static void rpc_line_check_open(const struct line *line) {
+    if (rpc_line_foreign(line)) rpc_line_raise_over(line, rb_utf8_str_new_cstr("belongs to the parent process"));
+    if (!NIL_P(line->over)) rpc_line_raise_over(line, line->over);
 }
 
 /* NaN is no moment that ever comes: who waits for it would never leave. */
-static double limit_of(VALUE limit) {
+static double rpc_line_limit_of(VALUE limit) {
     if (NIL_P(limit)) return INFINITY;
 
     double moment = NUM2DBL(limit);
     return isnan(moment) ? 0 : moment;
 }
 
-static bool overfull(const struct line *line) {
+static bool rpc_line_overfull(const struct line *line) {
     return NIL_P(line->over) && plait_line_unsent(line) > line->room;
 }
 
 /* Much is said, and whether the peer takes it is not known yet: it is tried before more is said. */
-static void try_to_send(VALUE self) {
+static void rpc_line_try_to_send(VALUE self) {
     struct line *line = plait_line_of(self);
-    if (line->sending && overfull(line)) {
+    if (line->sending && rpc_line_overfull(line)) {
         struct member member = plait_line_member(WANT_TURN, INFINITY);
         plait_line_stay(self, &member, NULL, NULL);
     }
-    if (!line->unsent && overfull(line)) plait_line_flush(line);
+    if (!line->unsent && rpc_line_overfull(line)) plait_line_flush(line);
 }
 
 /* Waits until there is room for another frame. Returns whether there is in time. */
-static bool await_room(VALUE self, double limit) {
+static bool rpc_line_await_room(VALUE self, double limit) {
     struct line *line = plait_line_of(self);
-    if (!overfull(line)) return true;
-    try_to_send(self);
-    if (!line->unsent || !overfull(line)) return true;
+    if (!rpc_line_overfull(line)) return true;
+    rpc_line_try_to_send(self);
+    if (!line->unsent || !rpc_line_overfull(line)) return true;
     if (line->served) rb_funcall(line->connection, id_unsent_left, 0);
 
     struct member member = plait_line_member(WANT_ROOM, limit);
@@ -175,7 +175,7 @@ static bool await_room(VALUE self, double limit) {
 }
 
 /* Waits until what was said is sent, where nobody else sees to it. Returns whether it is in time. */
-static bool drain(VALUE self, double limit) {
+static bool rpc_line_drain(VALUE self, double limit) {
     struct line *line = plait_line_of(self);
     if (line->served) {
         rb_funcall(line->connection, id_unsent_left, 0);
@@ -187,7 +187,7 @@ static bool drain(VALUE self, double limit) {
 }
 
 /* Who takes what is there, where nobody reads. */
-static void look(VALUE self) {
+static void rpc_line_look(VALUE self) {
     struct line *line = plait_line_of(self);
     uint64_t before;
     int looks = 0;
@@ -202,28 +202,28 @@ static void look(VALUE self) {
 }
 
 /* A connection that was at rest may have ended unnoticed: then the next call would be lost. */
-static void look_after_rest(VALUE self) {
+static void rpc_line_look_after_rest(VALUE self) {
     struct line *line = plait_line_of(self);
     double now = plait_now();
-    if (!line->reader && now - line->touched > REST) look(self);
+    if (!line->reader && now - line->touched > REST) rpc_line_look(self);
     line->touched = now;
-    check_open(line);
+    rpc_line_check_open(line);
 }
 
 size_t plait_line_pending(const struct line *line) {
     return (NIL_P(line->calls) ? 0 : RHASH_SIZE(line->calls)) + plait_volleys_pending(line);
 }
 
-static bool in_use(const struct line *line, uint32_t id) {
+static bool rpc_line_in_use(const struct line *line, uint32_t id) {
     if (plait_volleys_find(line, id)) return true;
     return !NIL_P(line->calls) && RHASH_SIZE(line->calls) && !NIL_P(rb_hash_lookup(line->calls, UINT2NUM(id)));
 }
 
 /* The first of so many in a row. Ids are 32 bits long, and one may still be in use when all have been given once. */
-static uint32_t free_ids(struct line *line, uint32_t count) {
+static uint32_t rpc_line_free_ids(struct line *line, uint32_t count) {
     uint32_t first = line->last_id + 1;
     for (uint32_t number = 0; number < count; number++) {
-        if (!in_use(line, first + number)) continue;
+        if (!rpc_line_in_use(line, first + number)) continue;
         first += number + 1;
         number = UINT32_MAX; /* begins anew */
     }
@@ -231,24 +231,24 @@ static uint32_t free_ids(struct line *line, uint32_t count) {
     return first;
 }
 
-static void note_call(struct line *line, VALUE future, VALUE id) {
+static void rpc_line_note_call(struct line *line, VALUE future, VALUE id) {
     if (NIL_P(line->calls)) line->calls = rb_hash_new();
     rb_hash_aset(line->calls, id, future);
     rb_ivar_set(future, id_at_id, id);
     rb_ivar_set(future, id_frame_end, ULL2NUM(plait_line_said(line)));
 }
 
-static void enter_call(struct line *line, VALUE future, VALUE params) {
-    uint32_t number = free_ids(line, 1);
+static void rpc_line_enter_call(struct line *line, VALUE future, VALUE params) {
+    uint32_t number = rpc_line_free_ids(line, 1);
     plait_messagepack_rpc_write_request(plait_line_writer(line), number, rb_attr_get(future, id_method_name), params);
-    note_call(line, future, UINT2NUM(number));
+    rpc_line_note_call(line, future, UINT2NUM(number));
 }
 
-static void enter_small_call(struct line *line, VALUE future, const char *bytes, size_t size) {
-    uint32_t number = free_ids(line, 1);
+static void rpc_line_enter_small_call(struct line *line, VALUE future, const char *bytes, size_t size) {
+    uint32_t number = rpc_line_free_ids(line, 1);
     VALUE method = rb_attr_get(future, id_method_name);
     plait_messagepack_rpc_write_small_request(plait_line_writer(line), number, method, bytes, size);
-    note_call(line, future, UINT2NUM(number));
+    rpc_line_note_call(line, future, UINT2NUM(number));
 }
 
 /* ---- calls ---- */
@@ -261,59 +261,59 @@ struct entry {
 };
 
 /* Who has something to say and stays for the answer reads, if nobody else does. */
-static void begin_exchange(struct line *line, void *argument) {
+static void rpc_line_begin_exchange(struct line *line, void *argument) {
     const struct entry *entry = argument;
-    check_open(line);
-    if (entry->bytes) enter_small_call(line, entry->member->future, entry->bytes, entry->size);
-    else enter_call(line, entry->member->future, entry->params);
+    rpc_line_check_open(line);
+    if (entry->bytes) rpc_line_enter_small_call(line, entry->member->future, entry->bytes, entry->size);
+    else rpc_line_enter_call(line, entry->member->future, entry->params);
     if (!line->reader && !line->served) line->reader = entry->member;
     if (!plait_line_return(line, entry->member)) plait_line_flush_soon(line);
     if (line->served && line->unsent) rb_funcall(line->connection, id_unsent_left, 0);
 }
 
-static VALUE exchange(VALUE self, VALUE future, struct entry *entry, VALUE limit) {
-    double moment = limit_of(limit);
-    check_open(plait_line_of(self));
-    look_after_rest(self);
-    if (!await_room(self, moment)) return Qfalse;
+static VALUE rpc_line_exchange(VALUE self, VALUE future, struct entry *entry, VALUE limit) {
+    double moment = rpc_line_limit_of(limit);
+    rpc_line_check_open(plait_line_of(self));
+    rpc_line_look_after_rest(self);
+    if (!rpc_line_await_room(self, moment)) return Qfalse;
 
     struct member member = plait_line_member(WANT_ANSWER, moment);
     member.future = future;
     member.sole = true;
     entry->member = &member;
-    VALUE done = plait_line_stay(self, &member, begin_exchange, entry) ? Qtrue : Qfalse;
+    VALUE done = plait_line_stay(self, &member, rpc_line_begin_exchange, entry) ? Qtrue : Qfalse;
     RB_GC_GUARD(future);
     return done;
 }
 
 /* exchange(future, params, limit) */
-static VALUE line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) {
+static VALUE rpc_line_line_exchange(VALUE self, VALUE future, VALUE params, VALUE limit) {
     struct entry entry = {.params = params};
-    VALUE done = exchange(self, future, &entry, limit);
+    VALUE done = rpc_line_exchange(self, future, &entry, limit);
     RB_GC_GUARD(params);
     return done;
 }
 
 /* ask(future, arguments, limit) => as `exchange`; nil: the arguments are not small, or not as msgpack has them by itself */
-static VALUE line_ask(VALUE self, VALUE future, VALUE arguments, VALUE limit) {
+static VALUE rpc_line_ask(VALUE self, VALUE future, VALUE arguments, VALUE limit) {
     char bytes[MESSAGEPACK_RPC_SMALL];
     struct entry entry = {.params = Qnil, .bytes = bytes};
     if (plait_line_of(self)->plain) entry.size = plait_messagepack_rpc_pack_small(arguments, bytes, sizeof bytes);
-    return entry.size ? exchange(self, future, &entry, limit) : Qnil;
+    return entry.size ? rpc_line_exchange(self, future, &entry, limit) : Qnil;
 }
 
 /* call(future, params, limit, flush) => false: the time was up before anything was said; nil: before all of it was sent */
-static VALUE line_call(VALUE self, VALUE future, VALUE params, VALUE limit, VALUE flush) {
+static VALUE rpc_line_call(VALUE self, VALUE future, VALUE params, VALUE limit, VALUE flush) {
     struct line *line = plait_line_of(self);
-    double moment = limit_of(limit);
-    check_open(line);
-    look_after_rest(self);
-    if (!await_room(self, moment)) return Qfalse;
+    double moment = rpc_line_limit_of(limit);
+    rpc_line_check_open(line);
+    rpc_line_look_after_rest(self);
+    if (!rpc_line_await_room(self, moment)) return Qfalse;
 
-    check_open(line);
-    enter_call(line, future, params);
+    rpc_line_check_open(line);
+    rpc_line_enter_call(line, future, params);
     bool gathers = !RTEST(flush) && plait_line_unsent(line) < GATHERED;
-    return gathers || plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
+    return gathers || plait_line_flush_soon(line) || rpc_line_drain(self, moment) ? Qtrue : Qnil;
 }
 
 /* ---- many calls ---- */
@@ -327,7 +327,7 @@ struct shot {
     VALUE said; /* as line_call */
 };
 
-static size_t pack_arguments(const struct line *line, VALUE arguments, char *out, size_t room) {
+static size_t rpc_line_pack_arguments(const struct line *line, VALUE arguments, char *out, size_t room) {
     if (!line->plain) return 0;
     if (RB_TYPE_P(arguments, T_ARRAY)) return plait_messagepack_rpc_pack_small(arguments, out, room);
 
@@ -336,10 +336,10 @@ static size_t pack_arguments(const struct line *line, VALUE arguments, char *out
     return size ? size + 1 : 0;
 }
 
-static void write_one(const struct shot *shot, uint32_t id, VALUE method, VALUE arguments) {
+static void rpc_line_write_one(const struct shot *shot, uint32_t id, VALUE method, VALUE arguments) {
     char bytes[MESSAGEPACK_RPC_SMALL];
     struct line *line = plait_line_of(shot->self);
-    size_t size = pack_arguments(line, arguments, bytes, sizeof bytes);
+    size_t size = rpc_line_pack_arguments(line, arguments, bytes, sizeof bytes);
     if (size) {
         plait_messagepack_rpc_write_small_request(plait_line_writer(line), id, method, bytes, size);
         return;
@@ -350,27 +350,27 @@ static void write_one(const struct shot *shot, uint32_t id, VALUE method, VALUE 
 }
 
 /* What was said before it can't be taken back: a line that ends meanwhile has settled all. */
-static VALUE fire(VALUE argument) {
+static VALUE rpc_line_fire(VALUE argument) {
     struct shot *shot = (struct shot *)argument;
     struct line *line = plait_line_of(shot->self);
     VALUE method = rb_attr_get(shot->volley, id_method_name);
     long count = RARRAY_LEN(shot->lists);
-    uint32_t first = free_ids(line, (uint32_t)count);
+    uint32_t first = rpc_line_free_ids(line, (uint32_t)count);
     plait_volley_open(line, shot->volley, first, count);
     rb_ivar_set(shot->volley, id_frame_end, ULL2NUM(plait_line_said(line) + 1));
     for (long i = 0; i < count && NIL_P(line->over); i++) {
-        if (!await_room(shot->self, shot->limit)) return shot->said = Qfalse;
+        if (!rpc_line_await_room(shot->self, shot->limit)) return shot->said = Qfalse;
         if (!NIL_P(line->over)) break;
-        write_one(shot, first + (uint32_t)i, method, rb_ary_entry(shot->lists, i));
-        if (plait_line_unsent(line) >= GATHERED && !plait_line_flush_soon(line) && !drain(shot->self, shot->limit)) {
+        rpc_line_write_one(shot, first + (uint32_t)i, method, rb_ary_entry(shot->lists, i));
+        if (plait_line_unsent(line) >= GATHERED && !plait_line_flush_soon(line) && !rpc_line_drain(shot->self, shot->limit)) {
             return shot->said = Qnil;
         }
     }
-    if (NIL_P(line->over) && !plait_line_flush_soon(line) && !drain(shot->self, shot->limit)) return shot->said = Qnil;
+    if (NIL_P(line->over) && !plait_line_flush_soon(line) && !rpc_line_drain(shot->self, shot->limit)) return shot->said = Qnil;
     return shot->said = Qtrue;
 }
 
-static VALUE cease(VALUE argument) {
+static VALUE rpc_line_cease(VALUE argument) {
     const struct shot *shot = (const struct shot *)argument;
     struct line *line = plait_line_of(shot->self);
     if (shot->said == Qtrue) return Qnil;
@@ -381,40 +381,42 @@ static VALUE cease(VALUE argument) {
 }
 
 /* fire(volley, codec, lists, limit) => as `call` */
-static VALUE line_fire(VALUE self, VALUE volley, VALUE codec, VALUE lists, VALUE limit) {
-    struct shot shot = {.self = self, .volley = volley, .codec = codec, .lists = lists, .limit = limit_of(limit), .said = Qundef};
-    check_open(plait_line_of(self));
+static VALUE rpc_line_line_fire(VALUE self, VALUE volley, VALUE codec, VALUE lists, VALUE limit) {
+    struct shot shot = {.self = self, .volley = volley, .codec = codec, .lists = lists, .limit = rpc_line_limit_of(limit),
+                        .said = Qundef};
+    rpc_line_check_open(plait_line_of(self));
     Check_Type(lists, T_ARRAY);
     if (RARRAY_LEN(lists) == 0) rb_raise(rb_eArgError, "no calls");
-    look_after_rest(self);
-    VALUE said = rb_ensure(fire, (VALUE)&shot, cease, (VALUE)&shot);
+    rpc_line_look_after_rest(self);
+    VALUE said = rb_ensure(rpc_line_fire, (VALUE)&shot, rpc_line_cease, (VALUE)&shot);
     RB_GC_GUARD(volley);
     return said;
 }
 
 /* send_off(limit): what was said without being flushed */
-static VALUE line_send_off(VALUE self, VALUE limit) {
+static VALUE rpc_line_send_off(VALUE self, VALUE limit) {
     struct line *line = plait_line_of(self);
-    return foreign(line) || plait_line_flush_soon(line) || drain(self, limit_of(limit)) ? Qtrue : Qnil;
+    return rpc_line_foreign(line) || plait_line_flush_soon(line) ||
+        rpc_line_drain(self, rpc_line_limit_of(limit)) ? Qtrue : Qnil;
 }
 
 /* notify(method, params, limit) */
-static VALUE line_notify(VALUE self, VALUE method, VALUE params, VALUE limit) {
+static VALUE rpc_line_notify(VALUE self, VALUE method, VALUE params, VALUE limit) {
     struct line *line = plait_line_of(self);
-    double moment = limit_of(limit);
-    check_open(line);
-    look_after_rest(self);
-    if (!await_room(self, moment)) return Qfalse;
+    double moment = rpc_line_limit_of(limit);
+    rpc_line_check_open(line);
+    rpc_line_look_after_rest(self);
+    if (!rpc_line_await_room(self, moment)) return Qfalse;
 
-    check_open(line);
+    rpc_line_check_open(line);
     plait_messagepack_rpc_write_notification(plait_line_writer(line), method, params);
-    return plait_line_flush_soon(line) || drain(self, moment) ? Qtrue : Qnil;
+    return plait_line_flush_soon(line) || rpc_line_drain(self, moment) ? Qtrue : Qnil;
 }
 
 /* await(future, limit) */
-static VALUE line_await(VALUE self, VALUE future, VALUE limit) {
-    struct member member = plait_line_member(WANT_ANSWER, limit_of(limit));
-    if (foreign(plait_line_of(self))) check_open(plait_line_of(self));
+static VALUE rpc_line_await(VALUE self, VALUE future, VALUE limit) {
+    struct member member = plait_line_member(WANT_ANSWER, rpc_line_limit_of(limit));
+    if (rpc_line_foreign(plait_line_of(self))) rpc_line_check_open(plait_line_of(self));
     member.future = future;
     VALUE done = plait_line_stay(self, &member, NULL, NULL) ? Qtrue : Qfalse;
     RB_GC_GUARD(future);
@@ -422,76 +424,76 @@ static VALUE line_await(VALUE self, VALUE future, VALUE limit) {
 }
 
 /* drop(future, late) */
-static VALUE line_drop(VALUE self, VALUE future, VALUE late) {
-    if (foreign(plait_line_of(self))) return Qfalse;
+static VALUE rpc_line_drop(VALUE self, VALUE future, VALUE late) {
+    if (rpc_line_foreign(plait_line_of(self))) return Qfalse;
     return plait_line_drop(plait_line_of(self), future, RTEST(late) ? "late" : "cancelled") ? Qtrue : Qfalse;
 }
 
 /* follow(future): the connection's `due` is called when it is settled; false: it is, or of the parent of a fork */
-static VALUE line_follow(VALUE self, VALUE future) {
-    return !foreign(plait_line_of(self)) && plait_line_follow(future) ? Qtrue : Qfalse;
+static VALUE rpc_line_follow(VALUE self, VALUE future) {
+    return !rpc_line_foreign(plait_line_of(self)) && plait_line_follow(future) ? Qtrue : Qfalse;
 }
 
 /* look: takes what is there, where nobody reads */
-static VALUE line_look(VALUE self) {
-    if (!foreign(plait_line_of(self))) look(self);
+static VALUE rpc_line_line_look(VALUE self) {
+    if (!rpc_line_foreign(plait_line_of(self))) rpc_line_look(self);
     return Qnil;
 }
 
 /* ---- answers ---- */
 
-static VALUE flush_answer(VALUE self, VALUE flush) {
+static VALUE rpc_line_flush_answer(VALUE self, VALUE flush) {
     struct line *line = plait_line_of(self);
-    bool full = overfull(line);
-    if (full) try_to_send(self);
-    if (full && line->served ? line->unsent : RTEST(flush) && !plait_line_flush_soon(line)) drain(self, INFINITY);
+    bool full = rpc_line_overfull(line);
+    if (full) rpc_line_try_to_send(self);
+    if (full && line->served ? line->unsent : RTEST(flush) && !plait_line_flush_soon(line)) rpc_line_drain(self, INFINITY);
     return Qnil;
 }
 
 void plait_line_make_room(VALUE self) {
-    if (NIL_P(plait_line_of(self)->over)) flush_answer(self, Qfalse);
+    if (NIL_P(plait_line_of(self)->over)) rpc_line_flush_answer(self, Qfalse);
 }
 
 /* answer(id, result, flush) */
-static VALUE line_answer(VALUE self, VALUE id, VALUE result, VALUE flush) {
+static VALUE rpc_line_answer(VALUE self, VALUE id, VALUE result, VALUE flush) {
     struct line *line = plait_line_of(self);
-    if (foreign(line) || !NIL_P(line->over)) return Qnil;
-    if (!line->served && RTEST(flush)) await_room(self, INFINITY);
+    if (rpc_line_foreign(line) || !NIL_P(line->over)) return Qnil;
+    if (!line->served && RTEST(flush)) rpc_line_await_room(self, INFINITY);
     if (!NIL_P(line->over)) return Qnil;
 
     plait_messagepack_rpc_write_result(plait_line_writer(line), id, result);
-    return flush_answer(self, flush);
+    return rpc_line_flush_answer(self, flush);
 }
 
 /* refuse(id, error, data, flush) */
-static VALUE line_refuse(VALUE self, VALUE id, VALUE error, VALUE data, VALUE flush) {
+static VALUE rpc_line_refuse(VALUE self, VALUE id, VALUE error, VALUE data, VALUE flush) {
     struct line *line = plait_line_of(self);
-    if (foreign(line) || !NIL_P(line->over)) return Qnil;
+    if (rpc_line_foreign(line) || !NIL_P(line->over)) return Qnil;
 
     plait_messagepack_rpc_write_error(plait_line_writer(line), id, error, data);
-    return flush_answer(self, flush);
+    return rpc_line_flush_answer(self, flush);
 }
 
 /* flush => whether all is sent */
-static VALUE line_flush(VALUE self) {
+static VALUE rpc_line_flush(VALUE self) {
     struct line *line = plait_line_of(self);
-    return foreign(line) || !NIL_P(line->over) || plait_line_flush(line) ? Qtrue : Qfalse;
+    return rpc_line_foreign(line) || !NIL_P(line->over) || plait_line_flush(line) ? Qtrue : Qfalse;
 }
 
 /* drain: waits until what was said is sent */
-static VALUE line_drain(VALUE self) {
-    return drain(self, INFINITY) ? Qtrue : Qfalse;
+static VALUE rpc_line_line_drain(VALUE self) {
+    return rpc_line_drain(self, INFINITY) ? Qtrue : Qfalse;
 }
 
 /* ---- reading for good ---- */
 
-static VALUE run_intake(VALUE argument) {
+static VALUE rpc_line_run_intake(VALUE argument) {
     struct line *line = (struct line *)argument;
     line->intake = line->taking = true;
     return plait_line_intake(line);
 }
 
-static VALUE end_intake(VALUE argument) {
+static VALUE rpc_line_end_intake(VALUE argument) {
     struct line *line = (struct line *)argument;
     line->intake = line->taking = false;
     plait_line_wake_first(line);
@@ -500,17 +502,17 @@ static VALUE end_intake(VALUE argument) {
 }
 
 /* read_available => :idle, :partial, :full or :closed */
-static VALUE line_read_available(VALUE self) {
+static VALUE rpc_line_read_available(VALUE self) {
     struct line *line = plait_line_of(self);
-    if (foreign(line) || !NIL_P(line->over)) return ID2SYM(rb_intern("closed"));
+    if (rpc_line_foreign(line) || !NIL_P(line->over)) return ID2SYM(rb_intern("closed"));
 
-    VALUE state = rb_ensure(run_intake, (VALUE)line, end_intake, (VALUE)line);
+    VALUE state = rb_ensure(rpc_line_run_intake, (VALUE)line, rpc_line_end_intake, (VALUE)line);
     RB_GC_GUARD(self);
     return NIL_P(line->over) ? state : ID2SYM(rb_intern("closed"));
 }
 
 /* run: stays, so that there is always somebody who reads, until it is over */
-static VALUE line_run(VALUE self) {
+static VALUE rpc_line_run(VALUE self) {
     struct member member = plait_line_member(WANT_END, INFINITY);
     plait_line_stay(self, &member, NULL, NULL);
     return Qnil;
@@ -518,58 +520,58 @@ static VALUE line_run(VALUE self) {
 
 /* ---- state ---- */
 
-static VALUE line_unsent(VALUE self) {
+static VALUE rpc_line_unsent(VALUE self) {
     return ULL2NUM(plait_line_unsent(plait_line_of(self)));
 }
 
-static VALUE line_sending(VALUE self) {
+static VALUE rpc_line_sending(VALUE self) {
     return plait_line_of(self)->sending ? Qtrue : Qfalse;
 }
 
-static VALUE line_sent(VALUE self) {
+static VALUE rpc_line_sent(VALUE self) {
     return ULL2NUM(plait_line_of(self)->sent);
 }
 
-static VALUE line_received(VALUE self) {
+static VALUE rpc_line_received(VALUE self) {
     return ULL2NUM(plait_line_of(self)->received);
 }
 
 /* congested?: who sends just now will say himself that the peer takes no more, should it come to that */
-static VALUE line_congested(VALUE self) {
+static VALUE rpc_line_congested(VALUE self) {
     const struct line *line = plait_line_of(self);
     return line->unsent && !line->sending && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;
 }
 
-static VALUE line_pending(VALUE self) {
+static VALUE rpc_line_pending(VALUE self) {
     return SIZET2NUM(plait_line_pending(plait_line_of(self)));
 }
 
-static VALUE line_idle(VALUE self) {
+static VALUE rpc_line_idle(VALUE self) {
     const struct line *line = plait_line_of(self);
     return plait_line_pending(line) == 0 && !line->unsent && plait_messagepack_rpc_idle(line->parser) ? Qtrue : Qfalse;
 }
 
-static VALUE line_usable(VALUE self) {
+static VALUE rpc_line_usable(VALUE self) {
     const struct line *line = plait_line_of(self);
-    return NIL_P(line->over) && !foreign(line) ? Qtrue : Qfalse;
+    return NIL_P(line->over) && !rpc_line_foreign(line) ? Qtrue : Qfalse;
 }
 
-static VALUE line_over(VALUE self) {
+static VALUE rpc_line_over(VALUE self) {
     return plait_line_of(self)->over;
 }
 
-static VALUE line_foreign(VALUE self) {
-    return foreign(plait_line_of(self)) ? Qtrue : Qfalse;
+static VALUE rpc_line_line_foreign(VALUE self) {
+    return rpc_line_foreign(plait_line_of(self)) ? Qtrue : Qfalse;
 }
 
-static VALUE line_io(VALUE self) {
+static VALUE rpc_line_io(VALUE self) {
     return plait_line_of(self)->io;
 }
 
 /* finish(reason): in a fork, our descriptor of it is closed */
-static VALUE line_finish(VALUE self, VALUE reason) {
+static VALUE rpc_line_finish(VALUE self, VALUE reason) {
     struct line *line = plait_line_of(self);
-    if (!foreign(line)) {
+    if (!rpc_line_foreign(line)) {
         plait_line_finish(line, reason);
     } else if (!line->released) {
         line->released = true;
@@ -580,44 +582,44 @@ static VALUE line_finish(VALUE self, VALUE reason) {
 }
 
 /* transfer: on the thread of the reader's scheduler, see plait_line_rouse_reader */
-static VALUE line_transfer(VALUE self) {
+static VALUE rpc_line_transfer(VALUE self) {
     plait_line_end_waits(plait_line_of(self));
     return Qnil;
 }
 
 void plait_define_rpc_line(VALUE rpc) {
     VALUE line = rb_define_class_under(rpc, "NativeLine", rb_cObject);
-    rb_define_alloc_func(line, line_allocate);
-    rb_define_method(line, "initialize", line_initialize, -1);
-    rb_define_method(line, "exchange", line_exchange, 3);
-    rb_define_method(line, "ask", line_ask, 3);
-    rb_define_method(line, "call", line_call, 4);
-    rb_define_method(line, "fire", line_fire, 4);
-    rb_define_method(line, "send_off", line_send_off, 1);
-    rb_define_method(line, "notify", line_notify, 3);
-    rb_define_method(line, "await", line_await, 2);
-    rb_define_method(line, "drop", line_drop, 2);
-    rb_define_method(line, "follow", line_follow, 1);
-    rb_define_method(line, "look", line_look, 0);
-    rb_define_method(line, "answer", line_answer, 3);
-    rb_define_method(line, "refuse", line_refuse, 4);
-    rb_define_method(line, "flush", line_flush, 0);
-    rb_define_method(line, "drain", line_drain, 0);
-    rb_define_method(line, "read_available", line_read_available, 0);
-    rb_define_method(line, "run", line_run, 0);
-    rb_define_method(line, "finish", line_finish, 1);
-    rb_define_method(line, "unsent", line_unsent, 0);
-    rb_define_method(line, "sending?", line_sending, 0);
-    rb_define_method(line, "sent", line_sent, 0);
-    rb_define_method(line, "received", line_received, 0);
-    rb_define_method(line, "congested?", line_congested, 0);
-    rb_define_method(line, "pending", line_pending, 0);
-    rb_define_method(line, "idle?", line_idle, 0);
-    rb_define_method(line, "usable?", line_usable, 0);
-    rb_define_method(line, "over", line_over, 0);
-    rb_define_method(line, "foreign?", line_foreign, 0);
-    rb_define_method(line, "io", line_io, 0);
-    rb_define_method(line, "transfer", line_transfer, 0);
+    rb_define_alloc_func(line, rpc_line_allocate);
+    rb_define_method(line, "initialize", rpc_line_initialize, -1);
+    rb_define_method(line, "exchange", rpc_line_line_exchange, 3);
+    rb_define_method(line, "ask", rpc_line_ask, 3);
+    rb_define_method(line, "call", rpc_line_call, 4);
+    rb_define_method(line, "fire", rpc_line_line_fire, 4);
+    rb_define_method(line, "send_off", rpc_line_send_off, 1);
+    rb_define_method(line, "notify", rpc_line_notify, 3);
+    rb_define_method(line, "await", rpc_line_await, 2);
+    rb_define_method(line, "drop", rpc_line_drop, 2);
+    rb_define_method(line, "follow", rpc_line_follow, 1);
+    rb_define_method(line, "look", rpc_line_line_look, 0);
+    rb_define_method(line, "answer", rpc_line_answer, 3);
+    rb_define_method(line, "refuse", rpc_line_refuse, 4);
+    rb_define_method(line, "flush", rpc_line_flush, 0);
+    rb_define_method(line, "drain", rpc_line_line_drain, 0);
+    rb_define_method(line, "read_available", rpc_line_read_available, 0);
+    rb_define_method(line, "run", rpc_line_run, 0);
+    rb_define_method(line, "finish", rpc_line_finish, 1);
+    rb_define_method(line, "unsent", rpc_line_unsent, 0);
+    rb_define_method(line, "sending?", rpc_line_sending, 0);
+    rb_define_method(line, "sent", rpc_line_sent, 0);
+    rb_define_method(line, "received", rpc_line_received, 0);
+    rb_define_method(line, "congested?", rpc_line_congested, 0);
+    rb_define_method(line, "pending", rpc_line_pending, 0);
+    rb_define_method(line, "idle?", rpc_line_idle, 0);
+    rb_define_method(line, "usable?", rpc_line_usable, 0);
+    rb_define_method(line, "over", rpc_line_over, 0);
+    rb_define_method(line, "foreign?", rpc_line_line_foreign, 0);
+    rb_define_method(line, "io", rpc_line_io, 0);
+    rb_define_method(line, "transfer", rpc_line_transfer, 0);
 }
 
 void plait_init_rpc_line(void) {

@@ -18,7 +18,7 @@
  *
  * All of it runs with the GVL, which is the only lock: nothing else runs between two points where it may be given away. These
  * are: waiting, sleeping, the moves of much data (marked by `sending` and `receiving`), and every call into Ruby. There, and
- * nowhere else, a thread or fiber can be interrupted; what it held is given back by `leave`.
+ * nowhere else, a thread or fiber can be interrupted; what it held is given back by `rpc_line_roles_leave`.
  * A call into Ruby can be interrupted at its end, too, and who reads makes calls for others: what is taken from a list and not yet
  * given to whom it belongs must not wait for one, see `plait_undisturbed_by` and `left`.
  */

@@ -18,22 +18,23 @@ bool plait_line_drop(struct line *line, VALUE future, const char *state) {
     return true;
 }
 
-static VALUE close_io(VALUE io) {
+static VALUE rpc_line_end_close_io(VALUE io) {
     return rb_funcall(io, id_close, 0);
 }
 
-static VALUE ignore(VALUE unused, VALUE error) {
+static VALUE rpc_line_end_ignore(VALUE unused, VALUE error) {
     (void)unused, (void)error;
     return Qnil;
 }
 
-static VALUE tell_end(VALUE argument) {
+static VALUE rpc_line_end_tell(VALUE argument) {
     const struct line *line = (const struct line *)argument;
     return rb_funcall(line->connection, id_ended, 1, line->over);
 }
 
-static VALUE close_quietly(VALUE argument) {
-    return rb_rescue2(close_io, ((const struct line *)argument)->io, ignore, Qnil, rb_eStandardError, (VALUE)0);
+static VALUE rpc_line_end_close_quietly(VALUE argument) {
+    return rb_rescue2(rpc_line_end_close_io, ((const struct line *)argument)->io, rpc_line_end_ignore, Qnil, rb_eStandardError,
+                      (VALUE)0);
 }
 
 /* The last one who is at the socket closes it; that of a server its reactor has to let go first. */
@@ -42,7 +43,7 @@ void plait_line_release(struct line *line) {
     if (line->reader || line->drainer || line->sending || line->receiving) return;
 
     line->released = true;
-    rb_ensure(tell_end, (VALUE)line, close_quietly, (VALUE)line);
+    rb_ensure(rpc_line_end_tell, (VALUE)line, rpc_line_end_close_quietly, (VALUE)line);
 }
 
 /* ---- the end ---- */
@@ -52,29 +53,29 @@ struct end {
     VALUE reason;
 };
 
-static void fail(const struct end *end, VALUE future) {
+static void rpc_line_end_fail(const struct end *end, VALUE future) {
     bool sent = end->line->sent >= NUM2ULL(rb_attr_get(future, id_frame_end));
     rb_ivar_set(future, id_outcome, end->reason);
     rb_ivar_set(future, id_state, sent ? sym_lost : sym_unsent);
     plait_line_tell_followers(end->line, future);
 }
 
-static int fail_call(VALUE id, VALUE future, VALUE argument) {
+static int rpc_line_end_fail_call(VALUE id, VALUE future, VALUE argument) {
     (void)id;
-    fail((const struct end *)argument, future);
+    rpc_line_end_fail((const struct end *)argument, future);
     return ST_CONTINUE;
 }
 
-static void fail_volleys(const struct end *end) {
+static void rpc_line_end_fail_volleys(const struct end *end) {
     while (end->line->volleys) {
         VALUE volley = plait_volley_self(end->line->volleys);
         plait_volley_unlink(end->line, volley);
-        fail(end, volley);
+        rpc_line_end_fail(end, volley);
         RB_GC_GUARD(volley);
     }
 }
 
-static VALUE finish(VALUE argument) {
+static VALUE rpc_line_end_finish(VALUE argument) {
     const struct end *end = (const struct end *)argument;
     struct line *line = end->line;
     if (!NIL_P(line->over)) return Qnil;
@@ -83,8 +84,8 @@ static VALUE finish(VALUE argument) {
     line->over = end->reason;
     line->calls = line->writer = line->parts = Qnil;
     line->unsent = false;
-    if (!NIL_P(calls)) rb_hash_foreach(calls, fail_call, argument);
-    fail_volleys(end);
+    if (!NIL_P(calls)) rb_hash_foreach(calls, rpc_line_end_fail_call, argument);
+    rpc_line_end_fail_volleys(end);
     plait_line_shut(line);
     plait_line_wake_all(line);
     plait_line_release(line);
@@ -93,7 +94,7 @@ static VALUE finish(VALUE argument) {
 
 void plait_line_finish(struct line *line, VALUE reason) {
     struct end end = {.line = line, .reason = reason};
-    if (NIL_P(line->over)) plait_undisturbed_by(rb_cObject, finish, (VALUE)&end);
+    if (NIL_P(line->over)) plait_undisturbed_by(rb_cObject, rpc_line_end_finish, (VALUE)&end);
 }
 
 void plait_init_rpc_line_end(void) {

@@ -40,7 +40,7 @@ bool plait_line_settled(VALUE future) {
  * before has said that and sleeps again, in the moment in which he gives the GVL away. It costs half of the switches, and all
  * that they say leaves together. The reader sees to it that nobody waits for long for one who does not come back.
  */
-static struct member *take_next_due(struct line *line) {
+static struct member *rpc_line_members_take_next_due(struct line *line) {
     struct member *member = line->due;
     if (!member) return NULL;
 
@@ -52,7 +52,7 @@ static struct member *take_next_due(struct line *line) {
 }
 
 void plait_line_wake_next_due(struct line *line) {
-    struct member *member = take_next_due(line);
+    struct member *member = rpc_line_members_take_next_due(line);
     if (member) plait_line_wake(line, member);
 }
 
@@ -61,7 +61,7 @@ bool plait_line_in_step(const struct line *line) {
 }
 
 /* He is called before, unless that was not worth it lately: after so many times it is tried again. */
-static struct bell *one_after_next(struct line *line) {
+static struct bell *rpc_line_members_one_after_next(struct line *line) {
     if (!line->due || !plait_line_in_step(line)) return NULL;
     if (line->eager >= 0) return line->due->bell;
 
@@ -79,10 +79,10 @@ void plait_line_note_worth(struct line *line, struct bell *bell) {
 
 /* Who is to be woken by who gives the GVL away. */
 struct bells plait_line_next_in_turn(struct line *line) {
-    struct member *next = line->stirring ? NULL : take_next_due(line);
+    struct member *next = line->stirring ? NULL : rpc_line_members_take_next_due(line);
     if (!next) return nobody;
 
-    return (struct bells){.next = next->bell, .after = one_after_next(line)};
+    return (struct bells){.next = next->bell, .after = rpc_line_members_one_after_next(line)};
 }
 
 /* One who was woken does not leave: a finalizer that he has to run takes long, say. Or one who left does not come back. */
@@ -100,7 +100,7 @@ bool plait_line_others_speak(const struct line *line) {
     return plait_line_in_step(line) && (line->due || line->stirring || line->expected);
 }
 
-static void note_return(struct line *line, const struct member *member) {
+static void rpc_line_members_note_return(struct line *line, const struct member *member) {
     if (line->gone == member->thread && plait_now() - line->went < AT_ONCE) {
         if (line->habit < SUREST) line->habit++;
     } else {
@@ -113,7 +113,7 @@ static void note_return(struct line *line, const struct member *member) {
 bool plait_line_return(struct line *line, const struct member *member) {
     if (!NIL_P(member->scheduler) || line->served) return false;
 
-    note_return(line, member);
+    rpc_line_members_note_return(line, member);
     return plait_line_in_step(line) && line->due && !line->stirring;
 }
 
@@ -133,7 +133,7 @@ void plait_line_wake_first(struct line *line) {
     if (!line->stirring) plait_line_wake_next_due(line);
 }
 
-static void wake_in_turn(struct line *line, struct member *member) {
+static void rpc_line_members_wake_in_turn(struct line *line, struct member *member) {
     member->woken = true;
     member->next = NULL;
     member->back = line->due_end;
@@ -144,19 +144,19 @@ static void wake_in_turn(struct line *line, struct member *member) {
 }
 
 /* A fiber goes on when its loop lets it; the main thread may have a signal's handler to run first, which may take any time. */
-static bool leaves_at_once(const struct member *member) {
+static bool rpc_line_members_leaves_at_once(const struct member *member) {
     return NIL_P(member->scheduler) && member->thread != rb_thread_main();
 }
 
 /* Those who sleep for it go on. */
-static void wake_for(struct line *line, VALUE future) {
+static void rpc_line_members_wake_for(struct line *line, VALUE future) {
     st_data_t first;
     while (line->awaited && st_lookup(line->awaited, (st_data_t)future, &first)) {
         struct member *member = (struct member *)first;
         plait_line_detach(line, member);
-        bool in_turn = leaves_at_once(member);
+        bool in_turn = rpc_line_members_leaves_at_once(member);
         if (!in_turn || !plait_line_in_step(line)) line->woken = true;
-        if (in_turn) wake_in_turn(line, member);
+        if (in_turn) rpc_line_members_wake_in_turn(line, member);
         else plait_line_wake(line, member);
     }
 }
@@ -168,7 +168,7 @@ void plait_line_tell_followers(const struct line *line, VALUE future) {
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome) {
     rb_ivar_set(future, id_outcome, outcome);
     rb_ivar_set(future, id_state, state);
-    if (line->sleeping) wake_for(line, future);
+    if (line->sleeping) rpc_line_members_wake_for(line, future);
     plait_line_tell_followers(line, future);
 }
 
@@ -195,7 +195,7 @@ struct member plait_line_member(enum want want, double limit) {
 }
 
 /* A thread looks at its own time. */
-static void watch(struct line *line, const struct member *member) {
+static void rpc_line_members_watch(struct line *line, const struct member *member) {
     if (!NIL_P(member->scheduler) && member->limit < line->earliest) line->earliest = member->limit;
 }
 
@@ -206,7 +206,7 @@ void plait_line_attach(struct line *line, struct member *member) {
     if (member->next) member->next->back = &member->next;
     line->sleeping = member;
     line->crowd++;
-    watch(line, member);
+    rpc_line_members_watch(line, member);
     if (NIL_P(member->future)) return;
 
     st_data_t first = 0;
@@ -216,7 +216,7 @@ void plait_line_attach(struct line *line, struct member *member) {
     st_insert(line->awaited, (st_data_t)member->future, (st_data_t)member);
 }
 
-static void detach_from_future(struct line *line, struct member *member) {
+static void rpc_line_members_detach_from_future(struct line *line, struct member *member) {
     st_data_t future = (st_data_t)member->future, first;
     if (!st_lookup(line->awaited, future, &first)) return;
 
@@ -238,7 +238,7 @@ void plait_line_detach(struct line *line, struct member *member) {
     else if (line->due_end == &member->next) line->due_end = member->back;
     member->back = NULL;
     line->crowd--;
-    if (!NIL_P(member->future)) detach_from_future(line, member);
+    if (!NIL_P(member->future)) rpc_line_members_detach_from_future(line, member);
 }
 
 void plait_line_rouse(struct line *line, struct member *member) {
@@ -271,12 +271,12 @@ void plait_line_wake_late(struct line *line, double now) {
             member = line->sleeping;
             continue;
         }
-        watch(line, member);
+        rpc_line_members_watch(line, member);
         member = member->next;
     }
 }
 
-static void mark_member(const struct member *member) {
+static void rpc_line_members_mark_member(const struct member *member) {
     if (!member) return;
 
     rb_gc_mark(member->fiber);
@@ -287,10 +287,10 @@ static void mark_member(const struct member *member) {
 void plait_line_mark_members(const struct line *line) {
     if (line->generation != plait_generation()) return;
 
-    mark_member(line->reader);
-    mark_member(line->drainer);
-    for (const struct member *member = line->sleeping; member; member = member->next) mark_member(member);
-    for (const struct member *member = line->due; member; member = member->next) mark_member(member);
+    rpc_line_members_mark_member(line->reader);
+    rpc_line_members_mark_member(line->drainer);
+    for (const struct member *member = line->sleeping; member; member = member->next) rpc_line_members_mark_member(member);
+    for (const struct member *member = line->due; member; member = member->next) rpc_line_members_mark_member(member);
 }
 
 void plait_init_rpc_line_members(void) {

@@ -43,16 +43,17 @@ struct receive {
     int error;
 };
 
-static ssize_t receive_both(struct receive *receive) {
+static ssize_t rpc_line_receive_both(struct receive *receive) {
     struct iovec vectors[] = {{.iov_base = receive->to, .iov_len = receive->room},
                               {.iov_base = receive->behind, .iov_len = receive->more}};
     struct msghdr message = {.msg_iov = vectors, .msg_iovlen = 2};
     return recvmsg(receive->descriptor, &message, MSG_DONTWAIT);
 }
 
-static void *receive_now(void *argument) {
+static void *rpc_line_receive_now(void *argument) {
     struct receive *receive = argument;
-    do receive->received = receive->more ? receive_both(receive) : recv(receive->descriptor, receive->to, receive->room, MSG_DONTWAIT);
+    do receive->received = receive->more
+        ? rpc_line_receive_both(receive) : recv(receive->descriptor, receive->to, receive->room, MSG_DONTWAIT);
     while (receive->received < 0 && errno == EINTR);
     receive->error = errno;
     return NULL;
@@ -62,13 +63,13 @@ static void *receive_now(void *argument) {
  * A large one lets other threads run. With an interrupt at hand rb_nogvl does not call it at all; with RB_NOGVL_INTR_FAIL it
  * raises nothing after it either, so that what was received is counted.
  */
-static void receive_without_gvl(struct line *line, struct receive *receive) {
+static void rpc_line_receive_without_gvl(struct line *line, struct receive *receive) {
     receive->received = -2;
     line->habit = 0; /* large ones are asked for as soon as somebody wants them */
     plait_line_wake_first(line);
     line->receiving = true;
-    rb_nogvl(receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);
-    if (receive->received == -2) receive_now(receive);
+    rb_nogvl(rpc_line_receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (receive->received == -2) rpc_line_receive_now(receive);
     line->receiving = false;
 }
 
@@ -76,11 +77,11 @@ static void receive_without_gvl(struct line *line, struct receive *receive) {
  * With its end comes the head of the next message: of a row of large ones each is received by one call, and none of its bytes
  * but the first few are copied twice.
  */
-static void receive_large(struct line *line, struct receive *receive) {
+static void rpc_line_receive_large(struct line *line, struct receive *receive) {
     receive->to = plait_messagepack_rpc_room(line->parser, LARGE, &receive->room);
     if (receive->room == plait_messagepack_rpc_missing(line->parser)) receive->more = sizeof receive->behind;
-    if (receive->room < SLOW) receive_now(receive);
-    else receive_without_gvl(line, receive);
+    if (receive->room < SLOW) rpc_line_receive_now(receive);
+    else rpc_line_receive_without_gvl(line, receive);
     if (receive->received <= 0) return;
 
     size_t received = (size_t)receive->received;
@@ -89,18 +90,18 @@ static void receive_large(struct line *line, struct receive *receive) {
     if (received > inside) plait_messagepack_rpc_feed(line->parser, receive->behind, received - inside);
 }
 
-static void receive_small(struct line *line, struct receive *receive) {
+static void rpc_line_receive_small(struct line *line, struct receive *receive) {
     receive->to = incoming;
     receive->room = sizeof incoming;
-    receive_now(receive);
+    rpc_line_receive_now(receive);
     if (receive->received > 0) plait_messagepack_rpc_feed(line->parser, incoming, (size_t)receive->received);
 }
 
 /* Returns bytes, 0 when there are none now, or -1: it is over. */
-static ssize_t receive(struct line *line) {
+static ssize_t rpc_line_receive_receive(struct line *line) {
     struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
-    if (plait_messagepack_rpc_missing(line->parser) > 0) receive_large(line, &receive);
-    else receive_small(line, &receive);
+    if (plait_messagepack_rpc_missing(line->parser) > 0) rpc_line_receive_large(line, &receive);
+    else rpc_line_receive_small(line, &receive);
     if (receive.received > 0) {
         line->received += (uint64_t)receive.received;
         line->drained = (size_t)receive.received < receive.room + receive.more;
@@ -116,7 +117,7 @@ static ssize_t receive(struct line *line) {
 /* ---- messages ---- */
 
 /* What takes longer is unpacked by who wants it. */
-static void settle_by_result(struct line *line, VALUE future) {
+static void rpc_line_receive_settle_by_result(struct line *line, VALUE future) {
     VALUE plain = plait_line_plain_result(line);
     if (plain == Qundef) {
         plait_line_settle(line, future, sym_answered, plait_messagepack_rpc_result(line->parser));
@@ -126,7 +127,7 @@ static void settle_by_result(struct line *line, VALUE future) {
     plait_line_settle(line, future, sym_result, Qnil);
 }
 
-static void take_answer(struct line *line) {
+static void rpc_line_receive_take_answer(struct line *line) {
     if (line->volleys && plait_volleys_take(line)) return;
     if (NIL_P(line->calls)) return;
 
@@ -134,42 +135,44 @@ static void take_answer(struct line *line) {
     if (NIL_P(future)) return; /* nobody waits for it any more */
 
     VALUE error = plait_messagepack_rpc_error(line->parser);
-    if (NIL_P(error)) settle_by_result(line, future);
+    if (NIL_P(error)) rpc_line_receive_settle_by_result(line, future);
     else plait_line_settle(line, future, sym_refused, rb_assoc_new(error, plait_messagepack_rpc_result(line->parser)));
 }
 
-static bool wanted(const struct line *line) {
+static bool rpc_line_receive_wanted(const struct line *line) {
     if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return true;
     return !NIL_P(line->calls) && !NIL_P(rb_hash_lookup(line->calls, plait_messagepack_rpc_id(line->parser)));
 }
 
-static void look_at_large(struct line *line) {
-    if (plait_messagepack_rpc_answers(line->parser) && !wanted(line)) plait_messagepack_rpc_discard(line->parser);
+static void rpc_line_receive_look_at_large(struct line *line) {
+    if (plait_messagepack_rpc_answers(line->parser) && !rpc_line_receive_wanted(line)) {
+        plait_messagepack_rpc_discard(line->parser);
+    }
 }
 
-static void hand_on(const struct line *line) {
+static void rpc_line_receive_hand_on(const struct line *line) {
     VALUE parser = line->parser;
     rb_funcall(line->connection, id_arrived, 3, plait_messagepack_rpc_id(parser), plait_messagepack_rpc_method_name(parser),
                plait_messagepack_rpc_params(parser));
 }
 
-static VALUE take_messages(VALUE argument) {
+static VALUE rpc_line_receive_take_messages(VALUE argument) {
     struct line *line = (struct line *)argument;
     line->left = true;
     for (;;) {
         switch (plait_messagepack_rpc_next_event(line->parser)) {
         case MESSAGEPACK_RPC_MORE:
         case MESSAGEPACK_RPC_CLOSED: line->left = false; return Qtrue;
-        case MESSAGEPACK_RPC_RESPONSE: take_answer(line); break;
-        case MESSAGEPACK_RPC_LARGE: look_at_large(line); break;
+        case MESSAGEPACK_RPC_RESPONSE: rpc_line_receive_take_answer(line); break;
+        case MESSAGEPACK_RPC_LARGE: rpc_line_receive_look_at_large(line); break;
         case MESSAGEPACK_RPC_REQUEST:
-        case MESSAGEPACK_RPC_NOTIFICATION: hand_on(line); break;
+        case MESSAGEPACK_RPC_NOTIFICATION: rpc_line_receive_hand_on(line); break;
         default: break;
         }
     }
 }
 
-static VALUE end_input(VALUE argument) {
+static VALUE rpc_line_receive_end_input(VALUE argument) {
     struct line *line = (struct line *)argument;
     plait_messagepack_rpc_end(line->parser);
     plait_line_finish(line, end_of_input);
@@ -177,27 +180,27 @@ static VALUE end_input(VALUE argument) {
 }
 
 /* What came before the end is run all the same. */
-static void hand_batch_on(struct line *line) {
+static void rpc_line_receive_hand_batch_on(struct line *line) {
     VALUE batch = line->batch;
     line->batch = Qnil;
     line->places = 0;
     if (!NIL_P(batch)) rb_funcall(line->connection, id_arrived_together, 1, batch);
 }
 
-static bool room(const struct line *line) {
+static bool rpc_line_receive_room(const struct line *line) {
     return RTEST(rb_funcall(line->connection, id_room, 0));
 }
 
 /* A batch has requests, or notifications, which have an order of their own. */
-static bool fits_batch(const struct line *line) {
+static bool rpc_line_receive_fits_batch(const struct line *line) {
     if (NIL_P(line->batch)) return true;
     return (plait_rpc_batch_notifications(line->batch) > 0) == (line->held == MESSAGEPACK_RPC_NOTIFICATION);
 }
 
 /* Returns false where there is no room. */
-static bool open_batch(struct line *line) {
-    if (line->places == 0 || !fits_batch(line)) {
-        hand_batch_on(line);
+static bool rpc_line_receive_open_batch(struct line *line) {
+    if (line->places == 0 || !rpc_line_receive_fits_batch(line)) {
+        rpc_line_receive_hand_batch_on(line);
         long places = NUM2LONG(rb_funcall(line->connection, id_places, 0));
         line->places = places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
         if (line->places == 0) return false;
@@ -206,8 +209,8 @@ static bool open_batch(struct line *line) {
     return true;
 }
 
-static bool add_to_batch(struct line *line) {
-    if (!open_batch(line)) return false;
+static bool rpc_line_receive_add_to_batch(struct line *line) {
+    if (!rpc_line_receive_open_batch(line)) return false;
 
     plait_rpc_batch_add(line->batch, line->parser);
     line->places--;
@@ -220,11 +223,11 @@ struct guard {
     VALUE (*run)(VALUE);
 };
 
-static VALUE hand_all_on(VALUE argument);
-static VALUE take_requests(VALUE argument);
+static VALUE rpc_line_receive_hand_all_on(VALUE argument);
+static VALUE rpc_line_receive_take_requests(VALUE argument);
 
 /* An answer over a limit is lost for its call alone. */
-static bool excuse_answer(struct line *line, VALUE error) {
+static bool rpc_line_receive_excuse_answer(struct line *line, VALUE error) {
     if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return false;
     if (!plait_messagepack_rpc_excuse(line->parser)) return false;
 
@@ -235,24 +238,24 @@ static bool excuse_answer(struct line *line, VALUE error) {
 }
 
 /* Whether there is room for what is over a limit, as for any request. */
-static bool room_for_excess(struct line *line, const struct guard *guard) {
-    if (guard->run == take_requests) return false; /* it is left to read_available, which meets it again */
-    if (guard->run != hand_all_on) return true;
-    if (!line->batches) return room(line);
+static bool rpc_line_receive_room_for_excess(struct line *line, const struct guard *guard) {
+    if (guard->run == rpc_line_receive_take_requests) return false; /* it is left to read_available, which meets it again */
+    if (guard->run != rpc_line_receive_hand_all_on) return true;
+    if (!line->batches) return rpc_line_receive_room(line);
 
     line->held = NIL_P(plait_messagepack_rpc_id(line->parser)) ? MESSAGEPACK_RPC_NOTIFICATION : MESSAGEPACK_RPC_REQUEST;
-    bool open = open_batch(line);
+    bool open = rpc_line_receive_open_batch(line);
     line->held = MESSAGEPACK_RPC_MORE;
     return open;
 }
 
 /* It is handed on with the error in the place of its arguments. */
-static bool excuse_request(struct line *line, const struct guard *guard, VALUE error) {
+static bool rpc_line_receive_excuse_request(struct line *line, const struct guard *guard, VALUE error) {
     VALUE id = plait_messagepack_rpc_id(line->parser);
     VALUE name = plait_messagepack_rpc_method_name(line->parser);
     if (!plait_messagepack_rpc_excuse(line->parser)) return false;
 
-    if (guard->run == hand_all_on && line->batches) {
+    if (guard->run == rpc_line_receive_hand_all_on && line->batches) {
         plait_rpc_batch_add_other(line->batch, id, name, error);
         line->places--;
     } else {
@@ -262,43 +265,46 @@ static bool excuse_request(struct line *line, const struct guard *guard, VALUE e
 }
 
 /* Qundef: it goes on. */
-static VALUE finish_by(VALUE argument, VALUE error) {
+static VALUE rpc_line_receive_finish_by(VALUE argument, VALUE error) {
     const struct guard *guard = (const struct guard *)argument;
     struct line *line = guard->line;
     if (plait_messagepack_rpc_answers(line->parser)) {
-        if (excuse_answer(line, error)) return Qundef;
+        if (rpc_line_receive_excuse_answer(line, error)) return Qundef;
     } else if (plait_messagepack_rpc_excusable(line->parser)) {
-        if (!room_for_excess(line, guard)) return Qfalse;
-        if (excuse_request(line, guard, error)) return Qundef;
+        if (!rpc_line_receive_room_for_excess(line, guard)) return Qfalse;
+        if (rpc_line_receive_excuse_request(line, guard, error)) return Qundef;
     }
-    hand_batch_on(line);
+    rpc_line_receive_hand_batch_on(line);
     plait_line_finish(line, error);
     return Qfalse;
 }
 
-static VALUE run_guarded(VALUE argument) {
+static VALUE rpc_line_receive_run_guarded(VALUE argument) {
     const struct guard *guard = (const struct guard *)argument;
     return guard->run((VALUE)guard->line);
 }
 
 /* What the peer sends may break the protocol: then it is over. */
-static VALUE guarded(struct line *line, VALUE (*run)(VALUE)) {
+static VALUE rpc_line_receive_guarded(struct line *line, VALUE (*run)(VALUE)) {
     if (NIL_P(protocol_error)) protocol_error = rb_path2class("Plait::RemoteProtocolError");
     struct guard guard = {.line = line, .run = run};
     VALUE result;
-    do result = rb_rescue2(run_guarded, (VALUE)&guard, finish_by, (VALUE)&guard, protocol_error, (VALUE)0);
+    do result = rb_rescue2(rpc_line_receive_run_guarded, (VALUE)&guard, rpc_line_receive_finish_by, (VALUE)&guard,
+                           protocol_error, (VALUE)0);
     while (result == Qundef);
     return result;
 }
 
-/* Who reads is the reader: if he is interrupted, `leave` in rb_rpc_line_roles.c sees to the rest. */
+/* Who reads is the reader: if he is interrupted, `rpc_line_roles_leave` sees to the rest. */
 void plait_line_take_in(struct line *line) {
     ssize_t received = 1;
     line->taking = true;
-    if (line->left) guarded(line, take_messages);
+    if (line->left) rpc_line_receive_guarded(line, rpc_line_receive_take_messages);
     for (int turn = 0; turn < TURN && received != 0 && !line->drained && NIL_P(line->over); turn++) {
-        received = receive(line);
-        if (received != 0) guarded(line, received > 0 ? take_messages : end_input);
+        received = rpc_line_receive_receive(line);
+        if (received != 0) {
+            rpc_line_receive_guarded(line, received > 0 ? rpc_line_receive_take_messages : rpc_line_receive_end_input);
+        }
     }
     line->taking = false;
     if (!plait_line_in_step(line)) plait_line_wake_first(line);
@@ -307,43 +313,46 @@ void plait_line_take_in(struct line *line) {
 
 /* ---- messages, for who reads for good ---- */
 
-static bool take(struct line *line) {
+static bool rpc_line_receive_take(struct line *line) {
     switch (line->held) {
     case MESSAGEPACK_RPC_REQUEST:
     case MESSAGEPACK_RPC_NOTIFICATION:
-        if (line->batches) return add_to_batch(line);
-        if (!room(line)) return false;
-        hand_on(line);
+        if (line->batches) return rpc_line_receive_add_to_batch(line);
+        if (!rpc_line_receive_room(line)) return false;
+        rpc_line_receive_hand_on(line);
         return true;
-    case MESSAGEPACK_RPC_RESPONSE: take_answer(line); return true;
-    case MESSAGEPACK_RPC_LARGE: look_at_large(line); return plait_messagepack_rpc_answers(line->parser) || room(line);
+    case MESSAGEPACK_RPC_RESPONSE: rpc_line_receive_take_answer(line); return true;
+    case MESSAGEPACK_RPC_LARGE:
+        rpc_line_receive_look_at_large(line); return plait_messagepack_rpc_answers(line->parser) || rpc_line_receive_room(line);
     default: return true;
     }
 }
 
 /* Returns false where a message has to wait until there is room. */
-static bool take_all(struct line *line) {
+static bool rpc_line_receive_take_all(struct line *line) {
     for (;;) {
         if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
         if (line->held == MESSAGEPACK_RPC_MORE || line->held == MESSAGEPACK_RPC_CLOSED) return true;
-        if (!take(line)) return false;
+        if (!rpc_line_receive_take(line)) return false;
         line->held = MESSAGEPACK_RPC_MORE;
     }
 }
 
-static VALUE hand_all_on(VALUE argument) {
+static VALUE rpc_line_receive_hand_all_on(VALUE argument) {
     struct line *line = (struct line *)argument;
-    bool all = take_all(line);
-    hand_batch_on(line);
+    bool all = rpc_line_receive_take_all(line);
+    rpc_line_receive_hand_batch_on(line);
     return all ? Qtrue : Qfalse;
 }
 
 VALUE plait_line_intake(struct line *line) {
-    if (!RTEST(guarded(line, hand_all_on))) return NIL_P(line->over) ? sym_full : sym_closed;
+    if (!RTEST(rpc_line_receive_guarded(line, rpc_line_receive_hand_all_on))) return NIL_P(line->over) ? sym_full : sym_closed;
 
-    ssize_t received = NIL_P(line->over) ? receive(line) : -1;
-    if (received < 0 && NIL_P(line->over)) guarded(line, end_input);
-    if (received > 0 && !RTEST(guarded(line, hand_all_on)) && NIL_P(line->over)) return sym_full;
+    ssize_t received = NIL_P(line->over) ? rpc_line_receive_receive(line) : -1;
+    if (received < 0 && NIL_P(line->over)) rpc_line_receive_guarded(line, rpc_line_receive_end_input);
+    if (received > 0 && !RTEST(rpc_line_receive_guarded(line, rpc_line_receive_hand_all_on)) && NIL_P(line->over)) {
+        return sym_full;
+    }
     if (!NIL_P(line->over)) {
         plait_line_release(line);
         return sym_closed;
@@ -354,13 +363,13 @@ VALUE plait_line_intake(struct line *line) {
 /* ---- requests, for who visits ---- */
 
 /* What is anything else is held for read_available. */
-static VALUE take_requests(VALUE argument) {
+static VALUE rpc_line_receive_take_requests(VALUE argument) {
     struct line *line = (struct line *)argument;
     for (long taken = 0;; taken++) {
         if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
         if (line->held == MESSAGEPACK_RPC_MORE) return Qtrue;
         if (line->held != MESSAGEPACK_RPC_REQUEST && line->held != MESSAGEPACK_RPC_NOTIFICATION) return Qfalse;
-        if (taken == TOGETHER || !fits_batch(line)) return Qfalse;
+        if (taken == TOGETHER || !rpc_line_receive_fits_batch(line)) return Qfalse;
         if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
         plait_rpc_batch_add(line->batch, line->parser);
         line->held = MESSAGEPACK_RPC_MORE;
@@ -372,11 +381,11 @@ VALUE plait_line_visit(struct line *line, VALUE *batch) {
     if (line->generation != plait_generation()) return sym_closed; /* a method has forked: the bytes are the parent's */
 
     struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
-    receive_small(line, &receive);
+    rpc_line_receive_small(line, &receive);
     if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
 
     line->received += (uint64_t)receive.received;
-    VALUE all = guarded(line, take_requests);
+    VALUE all = rpc_line_receive_guarded(line, rpc_line_receive_take_requests);
     if (!NIL_P(line->over)) {
         plait_line_release(line);
         return sym_closed;

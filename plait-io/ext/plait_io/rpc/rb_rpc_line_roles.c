@@ -23,7 +23,7 @@ static ID id_complaint, id_reads_here, id_find_drainer;
 
 /* ---- roles ---- */
 
-static bool satisfied(const struct line *line, const struct member *member) {
+static bool rpc_line_roles_satisfied(const struct line *line, const struct member *member) {
     switch (member->want) {
     case WANT_ANSWER: return plait_line_settled(member->future);
     case WANT_ROOM: return plait_line_unsent(line) <= line->room;
@@ -34,12 +34,12 @@ static bool satisfied(const struct line *line, const struct member *member) {
 }
 
 /* Who waits for another to be done with sending is called by him, which would not end a wait at the socket. */
-static bool may_read(const struct line *line, const struct member *member) {
+static bool rpc_line_roles_may_read(const struct line *line, const struct member *member) {
     if (line->reader) return line->reader == member;
     return !line->served && member->want != WANT_TURN;
 }
 
-static void lie_down(struct line *line, struct member *member) {
+static void rpc_line_roles_lie_down(struct line *line, struct member *member) {
     plait_line_give_bell(line, member);
     plait_line_attach(line, member);
     if (!NIL_P(member->scheduler)) plait_line_wake_first(line);
@@ -49,14 +49,14 @@ static void lie_down(struct line *line, struct member *member) {
 }
 
 /* Becomes who waits until more can be sent, if nobody is and there is need to. */
-static bool drains(struct line *line, struct member *member) {
+static bool rpc_line_roles_drains(struct line *line, struct member *member) {
     if (!line->drainer && line->unsent && !line->served) line->drainer = member;
     if (line->drainer != member) return false;
     if (!line->unsent) line->drainer = NULL;
     return line->unsent;
 }
 
-static void wait_as_reader(struct line *line, const struct member *member, int events) {
+static void rpc_line_roles_wait_as_reader(struct line *line, const struct member *member, int events) {
     double limit = member->limit < line->earliest ? member->limit : line->earliest;
     line->watched = line->due || plait_line_others_speak(line);
     double soon = line->watched ? plait_now() + LINE_PATIENCE : INFINITY;
@@ -72,8 +72,8 @@ static void wait_as_reader(struct line *line, const struct member *member, int e
 }
 
 /* Does what is his to do until something may have changed. */
-static void work(struct line *line, struct member *member) {
-    if (may_read(line, member)) line->reader = member;
+static void rpc_line_roles_work(struct line *line, struct member *member) {
+    if (rpc_line_roles_may_read(line, member)) line->reader = member;
     bool reads = line->reader == member;
     if (reads && !NIL_P(member->scheduler)) plait_line_wake_first(line);
     if (reads && line->woken) {
@@ -82,15 +82,16 @@ static void work(struct line *line, struct member *member) {
         return;
     }
     if ((reads && !plait_line_others_speak(line)) || line->drainer == member) plait_line_flush(line);
-    if (!NIL_P(line->over) || satisfied(line, member)) return; /* nobody would wake it for what it has done itself */
-    bool writes = drains(line, member);
-    if (reads) wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
+    if (!NIL_P(line->over) ||
+        rpc_line_roles_satisfied(line, member)) return; /* nobody would wake it for what it has done itself */
+    bool writes = rpc_line_roles_drains(line, member);
+    if (reads) rpc_line_roles_wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
     else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, nobody);
-    else lie_down(line, member);
+    else rpc_line_roles_lie_down(line, member);
 }
 
-NORETURN(static void raise_over(const struct line *line));
-static void raise_over(const struct line *line) {
+NORETURN(static void rpc_line_roles_raise_over(const struct line *line));
+static void rpc_line_roles_raise_over(const struct line *line) {
     rb_exc_raise(rb_funcall(line->connection, id_complaint, 1, line->over));
 }
 
@@ -98,7 +99,7 @@ static void raise_over(const struct line *line) {
  * Whether the reader goes on only when this member has left: it is on the same thread, below a signal handler, or in a fiber
  * whose loop this member keeps from running.
  */
-static bool reader_waits_for(const struct line *line, const struct member *member) {
+static bool rpc_line_roles_reader_waits_for(const struct line *line, const struct member *member) {
     const struct member *reader = line->reader;
     if (!reader || reader == member || reader->thread != member->thread) return false;
     return NIL_P(member->scheduler) || reader->fiber == member->fiber;
@@ -114,35 +115,35 @@ struct stay {
     bool done; /* it has what it wanted, or its time is up */
 };
 
-static bool late(const struct member *member) {
+static bool rpc_line_roles_late(const struct member *member) {
     return !isinf(member->limit) && plait_now() >= member->limit;
 }
 
-static VALUE run_stay(VALUE argument) {
+static VALUE rpc_line_roles_run_stay(VALUE argument) {
     struct stay *stay = (struct stay *)argument;
     struct line *line = stay->line;
     struct member *member = stay->member;
-    if (member->want != WANT_LOOK && reader_waits_for(line, member)) {
+    if (member->want != WANT_LOOK && rpc_line_roles_reader_waits_for(line, member)) {
         rb_exc_raise(rb_funcall(line->connection, id_reads_here, 0));
     }
     if (stay->begin) stay->begin(line, stay->argument);
     for (;;) {
-        if (satisfied(line, member)) break;
-        if (NIL_P(line->over) && may_read(line, member)) {
+        if (rpc_line_roles_satisfied(line, member)) break;
+        if (NIL_P(line->over) && rpc_line_roles_may_read(line, member)) {
             line->reader = member;
             plait_line_take_in(line);
-            if (satisfied(line, member)) break;
+            if (rpc_line_roles_satisfied(line, member)) break;
         }
         if (member->want == WANT_LOOK) return Qtrue;
-        if (!NIL_P(line->over)) raise_over(line);
-        if (late(member)) return Qfalse;
-        work(line, member);
+        if (!NIL_P(line->over)) rpc_line_roles_raise_over(line);
+        if (rpc_line_roles_late(member)) return Qfalse;
+        rpc_line_roles_work(line, member);
     }
     return Qtrue;
 }
 
 /* What was promised to be sent has to be, and somebody has to read for those who wait. */
-static void hand_over(struct line *line, const struct member *member) {
+static void rpc_line_roles_hand_over(struct line *line, const struct member *member) {
     if (plait_line_goes_for_a_moment(line, member)) return;
 
     plait_line_wake_next_due(line);
@@ -153,7 +154,7 @@ static void hand_over(struct line *line, const struct member *member) {
     else if (line->unsent && !line->drainer && !line->reader) rb_funcall(line->connection, id_find_drainer, 0);
 }
 
-static VALUE leave(VALUE argument) {
+static VALUE rpc_line_roles_leave(VALUE argument) {
     const struct stay *stay = (const struct stay *)argument;
     struct line *line = stay->line;
     struct member *member = stay->member;
@@ -165,8 +166,8 @@ static VALUE leave(VALUE argument) {
         line->reading = line->watched = line->taking = false;
     }
     plait_line_take_bell(line, member);
-    if (member->sole) plait_line_drop(line, member->future, late(member) ? "late" : "cancelled");
-    if (NIL_P(line->over)) hand_over(line, member);
+    if (member->sole) plait_line_drop(line, member->future, rpc_line_roles_late(member) ? "late" : "cancelled");
+    if (NIL_P(line->over)) rpc_line_roles_hand_over(line, member);
     else plait_line_wake_next_due(line);
     plait_line_release(line);
     return Qnil;
@@ -174,7 +175,7 @@ static VALUE leave(VALUE argument) {
 
 bool plait_line_stay(VALUE self, struct member *member, void (*begin)(struct line *line, void *argument), void *argument) {
     struct stay stay = {.line = plait_line_of(self), .member = member, .begin = begin, .argument = argument};
-    VALUE done = rb_ensure(run_stay, (VALUE)&stay, leave, (VALUE)&stay);
+    VALUE done = rb_ensure(rpc_line_roles_run_stay, (VALUE)&stay, rpc_line_roles_leave, (VALUE)&stay);
     RB_GC_GUARD(self);
     return RTEST(done);
 }

@@ -45,12 +45,12 @@ VALUE plait_line_writer(struct line *line) {
     return line->writer;
 }
 
-static size_t written(const struct line *line) {
+static size_t rpc_line_send_written(const struct line *line) {
     return NIL_P(line->writer) ? 0 : plait_messagepack_rpc_pending(line->writer);
 }
 
 uint64_t plait_line_said(const struct line *line) {
-    return line->pushed + written(line);
+    return line->pushed + rpc_line_send_written(line);
 }
 
 uint64_t plait_line_unsent(const struct line *line) {
@@ -79,7 +79,7 @@ bool plait_line_answer_string(struct line *line, VALUE id, VALUE result) {
 }
 
 /* The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end. */
-static enum progress failed(struct line *line, int error) {
+static enum progress rpc_line_send_failed(struct line *line, int error) {
     line->writer = line->parts = Qnil;
     line->pushed = line->sent;
     if (line->reader) plait_line_shut(line);
@@ -87,35 +87,35 @@ static enum progress failed(struct line *line, int error) {
     return FAILED;
 }
 
-static enum progress judge(struct line *line, ssize_t sent, int error, size_t size) {
+static enum progress rpc_line_send_judge(struct line *line, ssize_t sent, int error, size_t size) {
     if (sent >= 0) return (size_t)sent == size ? SENT : WAITS;
-    return error == EAGAIN || error == EWOULDBLOCK ? WAITS : failed(line, error);
+    return error == EAGAIN || error == EWOULDBLOCK ? WAITS : rpc_line_send_failed(line, error);
 }
 
 /* ---- a few bytes ---- */
 
 /* What is left of the String becomes the first part. */
-static void keep_rest(struct line *line, size_t sent) {
+static void rpc_line_send_keep_rest(struct line *line, size_t sent) {
     line->parts = plait_messagepack_rpc_take(line->writer);
     line->offset = sent;
     line->part = 0;
 }
 
 /* Its writer is empty. */
-static void release_writer(struct line *line) {
+static void rpc_line_send_release_writer(struct line *line) {
     if (!line->served) return;
 
     if (!line->raw && RARRAY_LEN(spares) < SPARES) rb_ary_push(spares, line->writer);
     line->writer = Qnil;
 }
 
-static void clear(struct line *line, bool keep) {
+static void rpc_line_send_clear(struct line *line, bool keep) {
     plait_messagepack_rpc_clear(line->writer, keep);
-    release_writer(line);
+    rpc_line_send_release_writer(line);
 }
 
 /* What is in the writer's own String goes from there. */
-static enum progress send_tail(struct line *line, VALUE tail) {
+static enum progress rpc_line_send_tail(struct line *line, VALUE tail) {
     size_t size = (size_t)RSTRING_LEN(tail);
     int descriptor = plait_descriptor_of(line->io);
     ssize_t sent;
@@ -125,10 +125,10 @@ static enum progress send_tail(struct line *line, VALUE tail) {
     if (sent > 0) {
         line->pushed += size;
         line->sent += (uint64_t)sent;
-        if ((size_t)sent < size) keep_rest(line, (size_t)sent);
-        else clear(line, size <= KEPT);
+        if ((size_t)sent < size) rpc_line_send_keep_rest(line, (size_t)sent);
+        else rpc_line_send_clear(line, size <= KEPT);
     }
-    return judge(line, sent, error, size);
+    return rpc_line_send_judge(line, sent, error, size);
 }
 
 /* ---- many ---- */
@@ -143,7 +143,7 @@ struct sending {
     int error;
 };
 
-static void gather(const struct line *line, struct sending *sending) {
+static void rpc_line_send_gather(const struct line *line, struct sending *sending) {
     size_t count = 0;
     size_t offset = line->offset;
     sending->size = 0;
@@ -157,7 +157,7 @@ static void gather(const struct line *line, struct sending *sending) {
     sending->message = (struct msghdr){.msg_iov = sending->vectors, .msg_iovlen = count};
 }
 
-static void *send_now(void *argument) {
+static void *rpc_line_send_now(void *argument) {
     struct sending *sending = argument;
     do sending->sent = sendmsg(sending->descriptor, &sending->message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sending->sent < 0 && errno == EINTR);
@@ -166,16 +166,16 @@ static void *send_now(void *argument) {
 }
 
 /* As receive_without_gvl in rb_rpc_line_receive.c. */
-static void send_without_gvl(struct line *line, struct sending *sending) {
+static void rpc_line_send_without_gvl(struct line *line, struct sending *sending) {
     sending->sent = -2;
     line->sending = true;
-    rb_nogvl(send_now, sending, NULL, NULL, RB_NOGVL_INTR_FAIL);
-    if (sending->sent == -2) send_now(sending);
+    rb_nogvl(rpc_line_send_now, sending, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (sending->sent == -2) rpc_line_send_now(sending);
     line->sending = false;
 }
 
 /* What is sent is not kept. */
-static void note_sent(struct line *line, size_t sent) {
+static void rpc_line_send_note_sent(struct line *line, size_t sent) {
     line->sent += sent;
     sent += line->offset;
     while (line->part < RARRAY_LEN(line->parts)) {
@@ -191,40 +191,40 @@ static void note_sent(struct line *line, size_t sent) {
     line->part = 0;
 }
 
-static enum progress send_parts(struct line *line) {
+static enum progress rpc_line_send_parts(struct line *line) {
     struct sending sending = {.descriptor = plait_descriptor_of(line->io)};
-    gather(line, &sending);
-    if (sending.size < SLOW) send_now(&sending);
-    else send_without_gvl(line, &sending);
+    rpc_line_send_gather(line, &sending);
+    if (sending.size < SLOW) rpc_line_send_now(&sending);
+    else rpc_line_send_without_gvl(line, &sending);
     if (!NIL_P(line->over)) {
         plait_line_release(line);
         return FAILED;
     }
-    if (sending.sent > 0) note_sent(line, (size_t)sending.sent);
-    return judge(line, sending.sent, sending.error, sending.size);
+    if (sending.sent > 0) rpc_line_send_note_sent(line, (size_t)sending.sent);
+    return rpc_line_send_judge(line, sending.sent, sending.error, sending.size);
 }
 
 /* ---- either ---- */
 
 /* What is written is behind the parts that are being sent. */
-static void push_written(struct line *line) {
-    size_t size = written(line);
+static void rpc_line_send_push_written(struct line *line) {
+    size_t size = rpc_line_send_written(line);
     if (size == 0) return;
 
     VALUE parts = plait_messagepack_rpc_take(line->writer);
     line->pushed += size;
     if (NIL_P(line->parts)) line->parts = parts;
     else rb_ary_concat(line->parts, parts);
-    release_writer(line);
+    rpc_line_send_release_writer(line);
 }
 
-static enum progress send_some(struct line *line) {
+static enum progress rpc_line_send_some(struct line *line) {
     if (NIL_P(line->parts)) {
         VALUE tail = plait_messagepack_rpc_pending_tail(line->writer);
-        if (!NIL_P(tail) && RSTRING_LEN(tail) < SLOW) return send_tail(line, tail);
+        if (!NIL_P(tail) && RSTRING_LEN(tail) < SLOW) return rpc_line_send_tail(line, tail);
     }
-    push_written(line);
-    return send_parts(line);
+    rpc_line_send_push_written(line);
+    return rpc_line_send_parts(line);
 }
 
 /* In a fork there is nothing to be sent: the peer is the parent's. */
@@ -235,7 +235,7 @@ bool plait_line_flush(struct line *line) {
     enum progress progress = SENT;
     bool any = false;
     while (NIL_P(line->over) && plait_line_unsent(line) > 0 && progress == SENT) {
-        progress = send_some(line);
+        progress = rpc_line_send_some(line);
         any = true;
     }
     if (!NIL_P(line->over)) return true;
@@ -246,12 +246,12 @@ bool plait_line_flush(struct line *line) {
 }
 
 /* Others are about to say something too, and the last of them sends it; not who is in the way of them himself. */
-static bool others_follow(const struct line *line) {
+static bool rpc_line_send_others_follow(const struct line *line) {
     return line->due && !line->served && line->stirring && line->stirring->thread != rb_thread_current();
 }
 
 bool plait_line_flush_soon(struct line *line) {
-    if ((line->reader && !line->reading) || line->intake || others_follow(line)) return true;
+    if ((line->reader && !line->reading) || line->intake || rpc_line_send_others_follow(line)) return true;
     return plait_line_flush(line);
 }
 

@@ -18,7 +18,7 @@ static const double LONGEST_POLL = 3600;
 
 /* ---- for the socket ---- */
 
-static void expire(struct deadline *deadline) {
+static void rpc_line_wait_expire(struct deadline *deadline) {
     const struct line_wait *wait = (const struct line_wait *)deadline;
     plait_native_end_wait(wait->native, wait->descriptor, wait->fiber);
 }
@@ -30,40 +30,40 @@ struct native_wait {
     int events;
 };
 
-static VALUE run_wait(VALUE argument) {
+static VALUE rpc_line_wait_run(VALUE argument) {
     const struct native_wait *call = (const struct native_wait *)argument;
     struct line_wait *wait = call->wait;
     struct deadline *deadline = isinf(wait->deadline.at) ? NULL : &wait->deadline;
     return plait_native_wait(wait->native, call->scheduler, call->io, call->events, deadline);
 }
 
-static VALUE end_wait(VALUE argument) {
+static VALUE rpc_line_wait_end(VALUE argument) {
     struct line_wait *wait = ((struct native_wait *)argument)->wait;
     plait_deadline_remove(&wait->deadline);
     wait->fiber = Qnil;
     return Qnil;
 }
 
-static VALUE seconds_until(double limit) {
+static VALUE rpc_line_wait_seconds_until(double limit) {
     if (isinf(limit)) return Qnil;
 
     double left = limit - plait_now();
     return DBL2NUM(left > 0 ? left : 0);
 }
 
-static VALUE wait_on_scheduler(struct line *line, VALUE scheduler, int events, double limit) {
+static VALUE rpc_line_wait_on_scheduler(struct line *line, VALUE scheduler, int events, double limit) {
     struct native *native = plait_native_of(scheduler);
     struct line_wait *wait = &line->waits[events & PLAIT_READABLE ? LINE_READER : LINE_DRAINER];
     if (!native || !plait_native_ends_waits(native) || !NIL_P(wait->fiber)) {
-        return rb_fiber_scheduler_io_wait(scheduler, line->io, INT2FIX(events), seconds_until(limit));
+        return rb_fiber_scheduler_io_wait(scheduler, line->io, INT2FIX(events), rpc_line_wait_seconds_until(limit));
     }
     wait->deadline.at = limit;
-    wait->deadline.expire = expire;
+    wait->deadline.expire = rpc_line_wait_expire;
     wait->native = native;
     wait->fiber = rb_fiber_current();
     wait->descriptor = plait_descriptor_of(line->io);
     struct native_wait call = {.wait = wait, .scheduler = scheduler, .io = line->io, .events = events};
-    return rb_ensure(run_wait, (VALUE)&call, end_wait, (VALUE)&call);
+    return rb_ensure(rpc_line_wait_run, (VALUE)&call, rpc_line_wait_end, (VALUE)&call);
 }
 
 /* ---- on a thread ---- */
@@ -74,25 +74,25 @@ struct thread_wait {
     double limit;
 };
 
-static int milliseconds_until(double limit) {
+static int rpc_line_wait_milliseconds_until(double limit) {
     double left = isinf(limit) ? LONGEST_POLL : limit - plait_now();
     if (left > LONGEST_POLL) left = LONGEST_POLL;
     return left > 0 ? (int)ceil(left * 1e3) : 0;
 }
 
-static void *poll_now(void *argument) {
+static void *rpc_line_wait_poll_now(void *argument) {
     struct thread_wait *wait = argument;
     plait_bells_ring(&wait->others);
-    if (poll(&wait->file, 1, milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
+    if (poll(&wait->file, 1, rpc_line_wait_milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
     return NULL;
 }
 
 /* As plait_poll; but the others are rung in any case. */
-static int poll_beside(int descriptor, int events, double limit, struct bells others) {
+static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct bells others) {
     struct thread_wait wait = {.file = {.fd = descriptor}, .others = others, .limit = limit};
     if (events & PLAIT_READABLE) wait.file.events |= POLLIN;
     if (events & PLAIT_WRITABLE) wait.file.events |= POLLOUT;
-    rb_nogvl(poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    rb_nogvl(rpc_line_wait_poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
     plait_bells_ring(&wait.others);
     rb_thread_check_ints();
     if (wait.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
@@ -103,21 +103,21 @@ void plait_line_wait(struct line *line, int events, double limit, struct bells o
     VALUE scheduler = rb_fiber_scheduler_current();
     int came;
     if (NIL_P(scheduler)) {
-        came = poll_beside(plait_descriptor_of(line->io), events, limit, others);
+        came = rpc_line_wait_poll_beside(plait_descriptor_of(line->io), events, limit, others);
     } else {
-        VALUE told = wait_on_scheduler(line, scheduler, events, limit);
+        VALUE told = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
         came = RTEST(told) ? NUM2INT(told) : 0;
     }
     if (came & PLAIT_READABLE) line->drained = false;
 }
 
-static void end_wait_of(const struct line_wait *wait, VALUE thread) {
+static void rpc_line_wait_end_wait_of(const struct line_wait *wait, VALUE thread) {
     bool here = !NIL_P(wait->fiber) && plait_native_thread(wait->native) == thread;
     if (here) plait_native_end_wait(wait->native, wait->descriptor, wait->fiber);
 }
 
 void plait_line_end_waits(const struct line *line) {
-    for (int i = 0; line->waits && i < LINE_WAITS; i++) end_wait_of(&line->waits[i], rb_thread_current());
+    for (int i = 0; line->waits && i < LINE_WAITS; i++) rpc_line_wait_end_wait_of(&line->waits[i], rb_thread_current());
 }
 
 /* On a scheduler that isn't ours it goes on with the next bytes, or when its time is up. */
@@ -136,7 +136,7 @@ void plait_line_shut(const struct line *line) {
 /* ---- for one another ---- */
 
 /* The reader looks at the time of those who sleep: no timer for each, which costs more than the rest of a call. */
-static bool reader_watches(const struct line *line, const struct member *member) {
+static bool rpc_line_wait_reader_watches(const struct line *line, const struct member *member) {
     return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
 }
 
@@ -168,7 +168,7 @@ void plait_line_sleep(struct line *line, struct member *member, struct bells oth
         return;
     }
     if (member->woken) return;
-    VALUE seconds = reader_watches(line, member) ? Qnil : seconds_until(member->limit);
+    VALUE seconds = rpc_line_wait_reader_watches(line, member) ? Qnil : rpc_line_wait_seconds_until(member->limit);
     rb_fiber_scheduler_block(member->scheduler, line->connection, seconds);
 }
 
@@ -177,7 +177,7 @@ struct undisturbed {
     VALUE argument;
 };
 
-static VALUE run_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
+static VALUE rpc_line_wait_run_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
     const struct undisturbed *call = (const struct undisturbed *)argument;
     return call->run(call->argument);
@@ -187,7 +187,7 @@ VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument) {
     VALUE never = rb_hash_new();
     rb_hash_aset(never, class, ID2SYM(rb_intern("never")));
     struct undisturbed call = {.run = run, .argument = argument};
-    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, run_undisturbed, (VALUE)&call);
+    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, rpc_line_wait_run_undisturbed, (VALUE)&call);
 }
 
 struct word {
@@ -195,7 +195,7 @@ struct word {
     const struct member *member;
 };
 
-static VALUE unblock(VALUE argument) {
+static VALUE rpc_line_wait_unblock(VALUE argument) {
     const struct word *word = (const struct word *)argument;
     return rb_fiber_scheduler_unblock(word->member->scheduler, word->line->connection, word->member->fiber);
 }
@@ -207,7 +207,7 @@ void plait_line_wake(const struct line *line, struct member *member) {
         plait_bell_ring(member->bell);
     } else if (!plait_native_unblock(member->scheduler, line->connection, member->fiber)) {
         struct word word = {.line = line, .member = member};
-        plait_undisturbed_by(rb_cObject, unblock, (VALUE)&word);
+        plait_undisturbed_by(rb_cObject, rpc_line_wait_unblock, (VALUE)&word);
     }
 }
 

@@ -40,7 +40,7 @@ struct visit {
 
 /* ---- the object ---- */
 
-static void visit_mark(void *data) {
+static void rpc_visit_mark(void *data) {
     const struct visit *visit = data;
     rb_gc_mark(visit->reactor);
     rb_gc_mark(visit->handler);
@@ -49,11 +49,11 @@ static void visit_mark(void *data) {
 
 static const rb_data_type_t visit_type = {
     .wrap_struct_name = "Plait::RPC::NativeVisit",
-    .function = {.dmark = visit_mark, .dfree = RUBY_DEFAULT_FREE},
+    .function = {.dmark = rpc_visit_mark, .dfree = RUBY_DEFAULT_FREE},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static VALUE visit_allocate(VALUE class) {
+static VALUE rpc_visit_allocate(VALUE class) {
     struct visit *visit;
     VALUE self = TypedData_Make_Struct(class, struct visit, &visit_type, visit);
     visit->reactor = visit->handler = visit->batch = Qnil;
@@ -62,13 +62,13 @@ static VALUE visit_allocate(VALUE class) {
     return self;
 }
 
-static struct visit *visit_of(VALUE self) {
+static struct visit *rpc_visit_of(VALUE self) {
     return rb_check_typeddata(self, &visit_type);
 }
 
 /* new(reactor, handler) */
-static VALUE visit_initialize(VALUE self, VALUE reactor, VALUE handler) {
-    struct visit *visit = visit_of(self);
+static VALUE rpc_visit_initialize(VALUE self, VALUE reactor, VALUE handler) {
+    struct visit *visit = rpc_visit_of(self);
     visit->reactor = reactor;
     visit->handler = handler;
     return self;
@@ -77,7 +77,7 @@ static VALUE visit_initialize(VALUE self, VALUE reactor, VALUE handler) {
 /* ---- a visit ---- */
 
 /* While it is waited for, its descriptor is not closed. */
-static enum plait_turn wait(const struct visit *visit, struct line *line) {
+static enum plait_turn rpc_visit_wait(const struct visit *visit, struct line *line) {
     line->receiving = true;
     enum plait_turn turn = plait_reactor_wait_beside(visit->reactor, plait_descriptor_of(line->io), SILENCE);
     line->receiving = false;
@@ -86,70 +86,70 @@ static enum plait_turn wait(const struct visit *visit, struct line *line) {
     return turn;
 }
 
-static void see_to_watch(struct visit *visit) {
+static void rpc_visit_see_to_watch(struct visit *visit) {
     if (visit->last - visit->watched < WATCH) return;
 
     visit->watched = visit->last;
     rb_yield(Qnil);
 }
 
-static void begin(struct visit *visit, VALUE batch) {
+static void rpc_visit_begin(struct visit *visit, VALUE batch) {
     visit->since = visit->last = plait_now();
     visit->batch = batch;
     visit->requests += plait_rpc_batch_requests(batch);
     visit->notifications += plait_rpc_batch_notifications(batch);
 }
 
-static void finish(struct visit *visit) {
+static void rpc_visit_finish(struct visit *visit) {
     visit->done += plait_rpc_batch_requests(visit->batch) + plait_rpc_batch_notifications(visit->batch);
     visit->batch = Qnil;
 }
 
 /* Returns whether all is answered and sent. `left` is the request that was taken and not run, or nil. */
-static bool run(struct visit *visit, struct line *line, VALUE batch, VALUE *left) {
-    begin(visit, batch);
-    see_to_watch(visit);
+static bool rpc_visit_run(struct visit *visit, struct line *line, VALUE batch, VALUE *left) {
+    rpc_visit_begin(visit, batch);
+    rpc_visit_see_to_watch(visit);
     if (plait_rpc_batch_waits(batch)) return false;
     *left = plait_rpc_batch_run(batch, visit->handler);
     visit->since = 0;
     if (visit->over || !NIL_P(*left) || !plait_rpc_batch_over(batch)) return false;
 
-    finish(visit);
+    rpc_visit_finish(visit);
     return NIL_P(line->over) && plait_line_flush(line);
 }
 
 /* Takes what is there. Returns whether the visit goes on. */
-static bool take(struct visit *visit, struct line *line, VALUE *left) {
+static bool rpc_visit_take(struct visit *visit, struct line *line, VALUE *left) {
     VALUE batch = Qnil;
     visit->state = plait_line_visit(line, &batch);
     bool idle = visit->state == sym_idle;
     if (NIL_P(batch)) return idle;
 
-    bool done = run(visit, line, batch, left);
+    bool done = rpc_visit_run(visit, line, batch, left);
     return done && idle && visit->last < visit->limit;
 }
 
-static VALUE stay(struct visit *visit, struct line *line) {
+static VALUE rpc_visit_stay(struct visit *visit, struct line *line) {
     VALUE left = Qnil;
     bool on = true;
     while (on) {
-        enum plait_turn turn = wait(visit, line);
+        enum plait_turn turn = rpc_visit_wait(visit, line);
         if (!NIL_P(line->over)) visit->state = sym_closed;
         if (turn == PLAIT_INTERRUPTED && NIL_P(line->over)) continue;
 
-        on = turn == PLAIT_THIS && NIL_P(line->over) && take(visit, line, &left);
+        on = turn == PLAIT_THIS && NIL_P(line->over) && rpc_visit_take(visit, line, &left);
     }
     return left;
 }
 
 /* pay(line, limit) { … } => Incoming or nil */
-static VALUE visit_pay(VALUE self, VALUE line, VALUE limit) {
-    struct visit *visit = visit_of(self);
+static VALUE rpc_visit_pay(VALUE self, VALUE line, VALUE limit) {
+    struct visit *visit = rpc_visit_of(self);
     visit->over = false;
     visit->state = sym_idle;
     visit->watched = plait_now();
     visit->limit = NIL_P(limit) ? INFINITY : NUM2DBL(limit);
-    VALUE outcome = stay(visit, plait_line_of(line));
+    VALUE outcome = rpc_visit_stay(visit, plait_line_of(line));
     RB_GC_GUARD(self);
     RB_GC_GUARD(line);
     return outcome;
@@ -158,20 +158,20 @@ static VALUE visit_pay(VALUE self, VALUE line, VALUE limit) {
 /* ---- what the worker pool asks ---- */
 
 /* since => Float, or nil */
-static VALUE visit_since(VALUE self) {
-    double since = visit_of(self)->since;
+static VALUE rpc_visit_since(VALUE self) {
+    double since = rpc_visit_of(self)->since;
     return since > 0 ? DBL2NUM(since) : Qnil;
 }
 
 /* state => Symbol; or nil: it is over */
-static VALUE visit_state(VALUE self) {
-    const struct visit *visit = visit_of(self);
+static VALUE rpc_visit_state(VALUE self) {
+    const struct visit *visit = rpc_visit_of(self);
     return visit->over ? Qnil : visit->state;
 }
 
 /* end => NativeBatch, or nil */
-static VALUE visit_end(VALUE self) {
-    struct visit *visit = visit_of(self);
+static VALUE rpc_visit_end(VALUE self) {
+    struct visit *visit = rpc_visit_of(self);
     VALUE batch = visit->batch;
     visit->over = true;
     visit->since = 0;
@@ -180,8 +180,8 @@ static VALUE visit_end(VALUE self) {
 }
 
 /* counted => [requests, notifications, done] */
-static VALUE visit_counted(VALUE self) {
-    struct visit *visit = visit_of(self);
+static VALUE rpc_visit_counted(VALUE self) {
+    struct visit *visit = rpc_visit_of(self);
     VALUE counted = rb_ary_new_from_args(3, SIZET2NUM(visit->requests), SIZET2NUM(visit->notifications), SIZET2NUM(visit->done));
     visit->requests = visit->notifications = visit->done = 0;
     return counted;
@@ -191,13 +191,13 @@ void plait_init_rpc_visit(VALUE rpc) {
     sym_idle = ID2SYM(rb_intern("idle"));
     sym_closed = ID2SYM(rb_intern("closed"));
     VALUE visit = rb_define_class_under(rpc, "NativeVisit", rb_cObject);
-    rb_define_alloc_func(visit, visit_allocate);
-    rb_define_method(visit, "initialize", visit_initialize, 2);
-    rb_define_method(visit, "pay", visit_pay, 2);
-    rb_define_method(visit, "since", visit_since, 0);
-    rb_define_method(visit, "state", visit_state, 0);
-    rb_define_method(visit, "end", visit_end, 0);
-    rb_define_method(visit, "counted", visit_counted, 0);
+    rb_define_alloc_func(visit, rpc_visit_allocate);
+    rb_define_method(visit, "initialize", rpc_visit_initialize, 2);
+    rb_define_method(visit, "pay", rpc_visit_pay, 2);
+    rb_define_method(visit, "since", rpc_visit_since, 0);
+    rb_define_method(visit, "state", rpc_visit_state, 0);
+    rb_define_method(visit, "end", rpc_visit_end, 0);
+    rb_define_method(visit, "counted", rpc_visit_counted, 0);
 }
 
 #endif

@@ -26,29 +26,29 @@ static VALUE sym_answered, sym_refused, sym_complete;
 
 /* ---- the object ---- */
 
-static void volley_mark(void *data) {
+static void rpc_volley_mark(void *data) {
     const struct volley *volley = data;
     rb_gc_mark(volley->self); /* so that it does not move */
     rb_gc_mark(volley->results);
 }
 
-static void volley_free(void *data) {
+static void rpc_volley_free(void *data) {
     struct volley *volley = data;
     xfree(volley->here);
     xfree(volley);
 }
 
-static size_t volley_memory(const void *data) {
+static size_t rpc_volley_memory(const void *data) {
     return sizeof(struct volley) + ((const struct volley *)data)->count;
 }
 
 static const rb_data_type_t volley_type = {
     .wrap_struct_name = "Plait::RPC::NativeVolley",
-    .function = {.dmark = volley_mark, .dfree = volley_free, .dsize = volley_memory},
+    .function = {.dmark = rpc_volley_mark, .dfree = rpc_volley_free, .dsize = rpc_volley_memory},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static VALUE volley_allocate(VALUE class) {
+static VALUE rpc_volley_allocate(VALUE class) {
     struct volley *volley;
     VALUE self = TypedData_Make_Struct(class, struct volley, &volley_type, volley);
     volley->self = self;
@@ -56,7 +56,7 @@ static VALUE volley_allocate(VALUE class) {
     return self;
 }
 
-static struct volley *volley_of(VALUE self) {
+static struct volley *rpc_volley_of(VALUE self) {
     return rb_check_typeddata(self, &volley_type);
 }
 
@@ -71,7 +71,7 @@ VALUE plait_volley_self(const struct volley *volley) {
 /* ---- the line's list ---- */
 
 void plait_volley_open(struct line *line, VALUE object, uint32_t first, long count) {
-    struct volley *volley = volley_of(object);
+    struct volley *volley = rpc_volley_of(object);
     volley->results = rb_ary_new_capa(count);
     volley->here = ZALLOC_N(bool, (size_t)count);
     volley->first = first;
@@ -83,7 +83,7 @@ void plait_volley_open(struct line *line, VALUE object, uint32_t first, long cou
     line->volleys = volley;
 }
 
-static void unlink_one(struct volley *volley) {
+static void rpc_volley_unlink_one(struct volley *volley) {
     if (!volley->back) return;
 
     *volley->back = volley->next;
@@ -94,7 +94,7 @@ static void unlink_one(struct volley *volley) {
 
 void plait_volley_unlink(struct line *line, VALUE object) {
     (void)line;
-    if (rb_typeddata_is_kind_of(object, &volley_type)) unlink_one(volley_of(object));
+    if (rb_typeddata_is_kind_of(object, &volley_type)) rpc_volley_unlink_one(rpc_volley_of(object));
 }
 
 /* Ids wrap, and so does the difference. */
@@ -121,7 +121,7 @@ size_t plait_volleys_pending(const struct line *line) {
  * What is large or an error becomes what a call for itself has. (No method of Ruby's makes it: whoever reads could be interrupted
  * at its end, and the answer would be lost.)
  */
-static VALUE future_for(const struct volley *volley, VALUE parser, VALUE error) {
+static VALUE rpc_volley_future_for(const struct volley *volley, VALUE parser, VALUE error) {
     VALUE future = rb_obj_alloc(future_class);
     VALUE result = plait_messagepack_rpc_result(parser);
     for (int i = 0; i < TERMS; i++) rb_ivar_set(future, terms[i], rb_attr_get(volley->self, terms[i]));
@@ -132,12 +132,12 @@ static VALUE future_for(const struct volley *volley, VALUE parser, VALUE error) 
 }
 
 /* One that is refused ends the waiting for the others: its error is what all together come to. */
-static void take(struct line *line, struct volley *volley, uint32_t number) {
+static void rpc_volley_take(struct line *line, struct volley *volley, uint32_t number) {
     VALUE self = volley->self;
     VALUE error = plait_messagepack_rpc_error(line->parser);
     VALUE result = NIL_P(error) ? plait_line_plain_result(line) : Qundef;
     if (result == Qundef) {
-        result = future_for(volley, line->parser, error);
+        result = rpc_volley_future_for(volley, line->parser, error);
         volley->futures++;
         if (!volley->back) return; /* it was given up meanwhile */
     }
@@ -146,7 +146,7 @@ static void take(struct line *line, struct volley *volley, uint32_t number) {
     volley->missing--;
     if (volley->missing > 0 && NIL_P(error)) return;
 
-    unlink_one(volley);
+    rpc_volley_unlink_one(volley);
     plait_line_settle(line, self, sym_complete, Qnil);
     RB_GC_GUARD(self);
 }
@@ -154,20 +154,20 @@ static void take(struct line *line, struct volley *volley, uint32_t number) {
 bool plait_volleys_take(struct line *line) {
     uint64_t id = plait_messagepack_rpc_number(line->parser);
     struct volley *volley = plait_volleys_find(line, id);
-    if (volley) take(line, volley, (uint32_t)id - volley->first);
+    if (volley) rpc_volley_take(line, volley, (uint32_t)id - volley->first);
     return volley != NULL;
 }
 
-static VALUE volley_results(VALUE self) {
-    return volley_of(self)->results;
+static VALUE rpc_volley_results(VALUE self) {
+    return rpc_volley_of(self)->results;
 }
 
-static VALUE volley_futures(VALUE self) {
-    return volley_of(self)->futures > 0 ? Qtrue : Qfalse;
+static VALUE rpc_volley_futures(VALUE self) {
+    return rpc_volley_of(self)->futures > 0 ? Qtrue : Qfalse;
 }
 
-static VALUE volley_size(VALUE self) {
-    return UINT2NUM(volley_of(self)->count);
+static VALUE rpc_volley_size(VALUE self) {
+    return UINT2NUM(rpc_volley_of(self)->count);
 }
 
 void plait_init_rpc_volley(VALUE rpc) {
@@ -182,8 +182,8 @@ void plait_init_rpc_volley(VALUE rpc) {
     sym_complete = ID2SYM(rb_intern("complete"));
     rb_gc_register_mark_object(future_class = rb_const_get(rpc, rb_intern("Future")));
     VALUE volley = rb_define_class_under(rpc, "NativeVolley", future_class);
-    rb_define_alloc_func(volley, volley_allocate);
-    rb_define_method(volley, "results", volley_results, 0);
-    rb_define_method(volley, "futures?", volley_futures, 0);
-    rb_define_method(volley, "size", volley_size, 0);
+    rb_define_alloc_func(volley, rpc_volley_allocate);
+    rb_define_method(volley, "results", rpc_volley_results, 0);
+    rb_define_method(volley, "futures?", rpc_volley_futures, 0);
+    rb_define_method(volley, "size", rpc_volley_size, 0);
 }

@@ -69,7 +69,7 @@ static VALUE server_listen_to(int argc, VALUE *argv, VALUE self) {
     return INT2FIX(index);
 }
 
-static void set_address(struct server_connection *connection, const char *address) {
+static void server_set_address(struct server_connection *connection, const char *address) {
     if (inet_pton(AF_INET, address, connection->address) == 1) connection->family = AF_INET;
     else if (inet_pton(AF_INET6, address, connection->address) == 1) connection->family = AF_INET6;
 }
@@ -87,7 +87,7 @@ static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE a
         close(number);
         rb_syserr_fail(error ? error : ENOMEM, "epoll_ctl");
     }
-    set_address(connection, text);
+    server_set_address(connection, text);
     return rb_assoc_new(INT2NUM(number), UINT2NUM(connection->generation));
 }
 
@@ -158,7 +158,7 @@ static VALUE server_requests_unfinished(VALUE self) {
     return LONG2NUM((long)connections + server->running - (long)busy);
 }
 
-static void count(VALUE hash, const char *name, uint64_t number) {
+static void server_count(VALUE hash, const char *name, uint64_t number) {
     rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM(number));
 }
 
@@ -166,24 +166,24 @@ static VALUE server_statistics(VALUE self) {
     const struct rb_server *server = plait_server_of(self);
     const struct server_counts *counts = &server->engine.counts;
     VALUE hash = rb_hash_new();
-    count(hash, "connections", server->engine.count);
-    count(hash, "idle", server->engine.idle);
-    count(hash, "accepted", counts->accepted);
-    count(hash, "requests", counts->requests);
-    count(hash, "running", (uint64_t)server->running);
-    count(hash, "waiting", server->engine.held);
-    count(hash, "workers", (uint64_t)server->workers);
-    count(hash, "malformed", counts->malformed);
-    count(hash, "expired", counts->expired);
-    count(hash, "refused", counts->refused);
-    count(hash, "exhausted", counts->exhausted);
+    server_count(hash, "connections", server->engine.count);
+    server_count(hash, "idle", server->engine.idle);
+    server_count(hash, "accepted", counts->accepted);
+    server_count(hash, "requests", counts->requests);
+    server_count(hash, "running", (uint64_t)server->running);
+    server_count(hash, "waiting", server->engine.held);
+    server_count(hash, "workers", (uint64_t)server->workers);
+    server_count(hash, "malformed", counts->malformed);
+    server_count(hash, "expired", counts->expired);
+    server_count(hash, "refused", counts->refused);
+    server_count(hash, "exhausted", counts->exhausted);
     return hash;
 }
 
 /* ---- wiring ---- */
 
 /* NativeServer.define_core(server): once its classes in Ruby are there */
-static VALUE define_core(VALUE self, VALUE server_class) {
+static VALUE server_define_core(VALUE self, VALUE server_class) {
     plait_server_define_env(server_class);
     plait_server_define_exchange(server_class);
     plait_server_define_hybrid(server_class);
@@ -209,7 +209,7 @@ static VALUE define_core(VALUE self, VALUE server_class) {
 }
 
 /* NativeServer.reason(status) */
-static VALUE reason_of(VALUE self, VALUE status) {
+static VALUE server_reason_of(VALUE self, VALUE status) {
     (void)self;
     return rb_str_new_cstr(server_reason(NUM2INT(status)));
 }
@@ -218,7 +218,7 @@ static VALUE reason_of(VALUE self, VALUE status) {
  * NativeServer.redirect(descriptor, to): from one moment to the next. IO#reopen, which does this too, raises in the threads that
  * are about to print, and forgets for a moment that the stream is not to be buffered.
  */
-static VALUE redirect(VALUE self, VALUE descriptor, VALUE to) {
+static VALUE server_redirect(VALUE self, VALUE descriptor, VALUE to) {
     (void)self;
     while (dup2(NUM2INT(to), NUM2INT(descriptor)) == -1) {
         if (errno != EINTR && errno != EBUSY) rb_sys_fail("dup2(2)");
@@ -235,9 +235,9 @@ void plait_init_server(VALUE plait) {
     plait_server_init_env();
     plait_server_init_respond();
     VALUE native = rb_define_module_under(plait, "NativeServer");
-    rb_define_singleton_method(native, "define_core", define_core, 1);
-    rb_define_singleton_method(native, "reason", reason_of, 1);
-    rb_define_singleton_method(native, "redirect", redirect, 2);
+    rb_define_singleton_method(native, "define_core", server_define_core, 1);
+    rb_define_singleton_method(native, "reason", server_reason_of, 1);
+    rb_define_singleton_method(native, "redirect", server_redirect, 2);
     plait_server_init_exchange(native);
 }
 

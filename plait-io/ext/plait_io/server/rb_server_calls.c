@@ -13,16 +13,16 @@ enum { CALLS = 16 };
 
 static ID id_call;
 
-static VALUE spawn(VALUE server) {
+static VALUE server_calls_spawn(VALUE server) {
     return rb_funcall(((struct rb_server *)server)->spawner, id_call, 0);
 }
 
 /* Where the system gives no further thread, those that are there do the work. Returns the state to go on with, or 0. */
-static int try_to_spawn(struct rb_server *server) {
+static int server_calls_try_to_spawn(struct rb_server *server) {
     int state = 0;
     server->awake = true;
     server->workers++;
-    rb_protect(spawn, (VALUE)server, &state);
+    rb_protect(server_calls_spawn, (VALUE)server, &state);
     if (state == 0) return 0;
 
     server->awake = false;
@@ -38,19 +38,19 @@ static int try_to_spawn(struct rb_server *server) {
  * `awake` until he has come; so of `polling` and `awake` one is true while anybody has nothing to do.
  */
 int plait_server_call_now(struct rb_server *server) {
-    if (server->parked == 0) return server->workers <= server->limit ? try_to_spawn(server) : 0;
+    if (server->parked == 0) return server->workers <= server->limit ? server_calls_try_to_spawn(server) : 0;
 
     plait_server_wake_one(server);
     return 0;
 }
 
 /* Of threads one may be between two requests, without the GVL: it takes over as soon as it has it. */
-static bool somebody_stands_by(const struct rb_server *server) {
+static bool server_calls_somebody_stands_by(const struct rb_server *server) {
     return NIL_P(server->scheduler) && server->workers > server->running + server->parked;
 }
 
 int plait_server_call_somebody(struct rb_server *server) {
-    if (server->polling || server->awake || server->stopped || somebody_stands_by(server)) return 0;
+    if (server->polling || server->awake || server->stopped || server_calls_somebody_stands_by(server)) return 0;
 
     if (!server->native || !plait_native_ends_waits(server->native)) return plait_server_call_now(server);
     server->wanted = true;
@@ -60,7 +60,7 @@ int plait_server_call_somebody(struct rb_server *server) {
 }
 
 /* Each serves until he waits; by then he has noted, most often, that one more is wanted. */
-static VALUE call_one_after_another(VALUE argument) {
+static VALUE server_calls_call_one_after_another(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     double until = plait_server_now() + RB_SERVER_SLICE;
     int state = 0;
@@ -74,7 +74,7 @@ static VALUE call_one_after_another(VALUE argument) {
     return Qnil;
 }
 
-static VALUE end_calls(VALUE argument) {
+static VALUE server_calls_end(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->noted = server->wanted && !server->stopped;
     if (server->noted) plait_native_push(server->native, server->self);
@@ -85,25 +85,25 @@ static VALUE end_calls(VALUE argument) {
  * transfer: called by the loop of fibers, between two of them, after plait_server_call_somebody. If the app has not waited, the worker
  * waits for connections himself by now, and nobody has to be called: that saves two switches each time.
  */
-static VALUE server_look(VALUE self) {
+static VALUE server_calls_look(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     while (server->stopped && server->direct && server->parked > 0) plait_server_wake_one(server);
-    return rb_ensure(call_one_after_another, (VALUE)server, end_calls, (VALUE)server);
+    return rb_ensure(server_calls_call_one_after_another, (VALUE)server, server_calls_end, (VALUE)server);
 }
 
 /* begin: the first worker */
-static VALUE server_begin_work(VALUE self) {
+static VALUE server_calls_begin_work(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server->awake = true;
     server->workers++;
-    spawn((VALUE)server);
+    server_calls_spawn((VALUE)server);
     return self;
 }
 
 void plait_server_define_calls(VALUE core) {
     id_call = rb_intern("call");
-    rb_define_method(core, "begin", server_begin_work, 0);
-    rb_define_method(core, "transfer", server_look, 0);
+    rb_define_method(core, "begin", server_calls_begin_work, 0);
+    rb_define_method(core, "transfer", server_calls_look, 0);
 }
 
 #endif

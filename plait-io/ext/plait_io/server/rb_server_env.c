@@ -47,21 +47,21 @@ static VALUE known_keys[HTTP1_FIELD_COUNT];
 static VALUE get, post, http10, empty, no_input, string_io;
 static ID id_new, id_for_fd, id_rehash;
 
-static void set_in_templates(const struct rb_server_listener *listener, VALUE key, VALUE value) {
+static void server_env_set_in_templates(const struct rb_server_listener *listener, VALUE key, VALUE value) {
     for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_hash_aset(listener->templates[size], key, value);
 }
 
-static VALUE text(const char *data, size_t size) {
+static VALUE server_env_text(const char *data, size_t size) {
     return rb_str_new(data, (long)size);
 }
 
-static VALUE frozen(const char *data, size_t size) {
-    return rb_obj_freeze(text(data, size));
+static VALUE server_env_frozen(const char *data, size_t size) {
+    return rb_obj_freeze(server_env_text(data, size));
 }
 
 /* ---- fields ---- */
 
-static void join(VALUE env, VALUE key, VALUE value, const char *separator) {
+static void server_env_join(VALUE env, VALUE key, VALUE value, const char *separator) {
     VALUE before = rb_hash_lookup(env, key);
     if (!NIL_P(before)) {
         value = rb_str_append(rb_str_cat_cstr(rb_str_dup(before), separator), value);
@@ -69,7 +69,7 @@ static void join(VALUE env, VALUE key, VALUE value, const char *separator) {
     rb_hash_aset(env, key, value);
 }
 
-static bool skipped(const struct http1_header *header) {
+static bool server_env_skipped(const struct http1_header *header) {
     switch (header->known) {
     case HTTP1_FIELD_HOST: /* in the template, or set beside it */
     case HTTP1_FIELD_CONTENT_LENGTH:
@@ -83,18 +83,18 @@ struct seen {
     uint64_t known, others;
 };
 
-static bool is_first(uint64_t *seen, unsigned place) {
+static bool server_env_is_first(uint64_t *seen, unsigned place) {
     uint64_t bit = place < RB_SERVER_PLACES ? UINT64_C(1) << place : 0;
     bool first = bit && !(*seen & bit);
     *seen |= bit;
     return first;
 }
 
-static void set_fields(VALUE env, const struct server_request *request) {
+static void server_env_set_fields(VALUE env, const struct server_request *request) {
     struct seen seen = {0};
     for (uint32_t index = 0; index < request->head->count; index++) {
         const struct http1_header *header = &request->head->table[index];
-        if (skipped(header)) continue;
+        if (server_env_skipped(header)) continue;
 
         unsigned place = header->known;
         VALUE key = known_keys[place];
@@ -102,9 +102,9 @@ static void set_fields(VALUE env, const struct server_request *request) {
         if (other) key = plait_server_key(request->data + header->name_at, header->name_size, &place);
         if (NIL_P(key)) continue;
 
-        VALUE value = text(request->data + header->value_at, header->value_size);
-        if (is_first(other ? &seen.others : &seen.known, place)) rb_hash_aset(env, key, value);
-        else join(env, key, value, header->known == HTTP1_FIELD_COOKIE ? "; " : ", ");
+        VALUE value = server_env_text(request->data + header->value_at, header->value_size);
+        if (server_env_is_first(other ? &seen.others : &seen.known, place)) rb_hash_aset(env, key, value);
+        else server_env_join(env, key, value, header->known == HTTP1_FIELD_COOKIE ? "; " : ", ");
     }
 }
 
@@ -116,32 +116,32 @@ struct host {
 };
 
 /* Its port begins behind the last colon that is not within brackets. */
-static size_t name_size(struct host host) {
+static size_t server_env_name_size(struct host host) {
     for (size_t at = host.size; at > 0 && host.data[at - 1] != ']'; at--) {
         if (host.data[at - 1] == ':') return at - 1;
     }
     return host.size;
 }
 
-static void set_host(VALUE env, const struct rb_server_listener *listener, struct host host) {
-    size_t size = name_size(host);
+static void server_env_set_host(VALUE env, const struct rb_server_listener *listener, struct host host) {
+    size_t size = server_env_name_size(host);
     bool port = size + 1 < host.size;
-    rb_hash_aset(env, key_http_host, frozen(host.data, host.size));
-    rb_hash_aset(env, key_server_name, size > 0 ? frozen(host.data, size) : listener->name);
-    rb_hash_aset(env, key_server_port, port ? frozen(host.data + size + 1, host.size - size - 1)
-                                            : frozen(listener->port_of_scheme, strlen(listener->port_of_scheme)));
+    rb_hash_aset(env, key_http_host, server_env_frozen(host.data, host.size));
+    rb_hash_aset(env, key_server_name, size > 0 ? server_env_frozen(host.data, size) : listener->name);
+    rb_hash_aset(env, key_server_port, port ? server_env_frozen(host.data + size + 1, host.size - size - 1)
+                                            : server_env_frozen(listener->port_of_scheme, strlen(listener->port_of_scheme)));
 }
 
 /* Most requests have the same. */
-static void remember_host(struct rb_server_listener *listener, struct host host) {
+static void server_env_remember_host(struct rb_server_listener *listener, struct host host) {
     if (host.size > sizeof listener->host) return;
 
     memcpy(listener->host, host.data, host.size);
     listener->host_size = host.size;
-    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) set_host(listener->templates[size], listener, host);
+    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) server_env_set_host(listener->templates[size], listener, host);
 }
 
-static bool remembered(const struct rb_server_listener *listener, struct host host) {
+static bool server_env_remembered(const struct rb_server_listener *listener, struct host host) {
     return host.size > 0 && listener->host_size == host.size && memcmp(listener->host, host.data, host.size) == 0;
 }
 
@@ -151,7 +151,7 @@ struct target {
     struct host path, query, authority;
 };
 
-static struct target target_of(const struct server_request *request) {
+static struct target server_env_target_of(const struct server_request *request) {
     const char *data = request->data + request->head->target.at;
     size_t size = request->head->target.size;
     struct target target = {.path = {"/", 1}};
@@ -171,7 +171,7 @@ static struct target target_of(const struct server_request *request) {
 }
 
 /* What follows a CONNECT may be meant for a tunnel, whatever the answer is: it must not be taken for requests. */
-static void set_method(struct exchange *exchange, const struct server_request *request) {
+static void server_env_set_method(struct exchange *exchange, const struct server_request *request) {
     const char *method = request->data + request->head->method.at;
     size_t size = request->head->method.size;
     if (size == 3 && memcmp(method, "GET", 3) == 0) return;
@@ -180,12 +180,12 @@ static void set_method(struct exchange *exchange, const struct server_request *r
     exchange->to_connect = size == 7 && memcmp(method, "CONNECT", 7) == 0;
     if (exchange->to_connect) exchange->persistent = false;
     bool is_post = size == 4 && memcmp(method, "POST", 4) == 0;
-    rb_hash_aset(exchange->env, key_request_method, is_post ? post : frozen(method, size));
+    rb_hash_aset(exchange->env, key_request_method, is_post ? post : server_env_frozen(method, size));
 }
 
 /* ---- peer ---- */
 
-static VALUE address_of(const struct server_connection *connection) {
+static VALUE server_env_address_of(const struct server_connection *connection) {
     char name[INET6_ADDRSTRLEN] = "127.0.0.1"; /* for UNIX sockets: what reads it wants an IP address */
     if (connection->family == AF_INET || connection->family == AF_INET6) {
         inet_ntop(connection->family, connection->address, name, sizeof name);
@@ -193,54 +193,54 @@ static VALUE address_of(const struct server_connection *connection) {
     return rb_obj_freeze(rb_str_new_cstr(name));
 }
 
-static bool same_peer(const struct rb_server_listener *listener, const struct server_connection *connection) {
+static bool server_env_same_peer(const struct rb_server_listener *listener, const struct server_connection *connection) {
     return listener->peer.family == connection->family &&
            memcmp(listener->peer.bytes, connection->address, sizeof connection->address) == 0;
 }
 
-static void set_peer(struct rb_server_listener *listener, const struct server_connection *connection) {
-    if (same_peer(listener, connection)) return;
+static void server_env_set_peer(struct rb_server_listener *listener, const struct server_connection *connection) {
+    if (server_env_same_peer(listener, connection)) return;
 
-    set_in_templates(listener, key_remote_addr, address_of(connection));
+    server_env_set_in_templates(listener, key_remote_addr, server_env_address_of(connection));
     listener->peer.family = connection->family;
     memcpy(listener->peer.bytes, connection->address, sizeof connection->address);
 }
 
 /* Programs set $stderr anew, as tests and daemons do. */
-static void set_errors(struct rb_server_listener *listener) {
+static void server_env_set_errors(struct rb_server_listener *listener) {
     if (listener->errors == rb_stderr) return;
 
     listener->errors = rb_stderr;
-    set_in_templates(listener, key_errors, rb_stderr);
+    server_env_set_in_templates(listener, key_errors, rb_stderr);
 }
 
 /* ---- body ---- */
 
-static VALUE file_of(int file) {
+static VALUE server_env_file_of(int file) {
     lseek(file, 0, SEEK_SET);
     rb_update_max_fd(file);
     return rb_funcall(rb_cFile, id_for_fd, 2, INT2NUM(file), rb_str_new_cstr("r+b"));
 }
 
-static void set_length(VALUE env, size_t size) {
+static void server_env_set_length(VALUE env, size_t size) {
     char digits[24];
     rb_hash_aset(env, key_content_length, rb_str_new(digits, snprintf(digits, sizeof digits, "%zu", size)));
 }
 
-static void take_body(struct exchange *exchange, const struct server_request *request) {
+static void server_env_take_body(struct exchange *exchange, const struct server_request *request) {
     const struct http1_head *head = request->head;
     exchange->file = request->file;
     exchange->body = exchange->input = Qnil;
     bool length = head->seen & (UINT64_C(1) << HTTP1_FIELD_CONTENT_LENGTH);
-    if (head->framing != HTTP1_NO_BODY || length) set_length(exchange->env, request->body_size);
+    if (head->framing != HTTP1_NO_BODY || length) server_env_set_length(exchange->env, request->body_size);
     if (request->body_size == 0 || request->file != -1) return;
 
-    exchange->body = text(request->body, request->body_size);
+    exchange->body = server_env_text(request->body, request->body_size);
 }
 
 void plait_server_input(struct exchange *exchange) {
     VALUE input;
-    if (exchange->file != -1) input = exchange->input = file_of(exchange->file);
+    if (exchange->file != -1) input = exchange->input = server_env_file_of(exchange->file);
     else if (!NIL_P(exchange->body)) input = rb_funcall(string_io, id_new, 1, exchange->body);
     else return;
 
@@ -250,7 +250,7 @@ void plait_server_input(struct exchange *exchange) {
 
 /* ---- the whole ---- */
 
-static struct host host_of(const struct server_request *request, const struct target *target) {
+static struct host server_env_host_of(const struct server_request *request, const struct target *target) {
     if (target->authority.size > 0) return target->authority;
 
     const struct http1_header *header = http1_head_find(request->head, HTTP1_FIELD_HOST);
@@ -258,50 +258,50 @@ static struct host host_of(const struct server_request *request, const struct ta
     return (struct host){request->data + header->value_at, header->value_size};
 }
 
-static void set_place(struct exchange *exchange, struct rb_server_listener *listener, struct host host) {
-    if (remembered(listener, host)) return;
-    if (host.size > 0) return set_host(exchange->env, listener, host);
+static void server_env_set_place(struct exchange *exchange, struct rb_server_listener *listener, struct host host) {
+    if (server_env_remembered(listener, host)) return;
+    if (host.size > 0) return server_env_set_host(exchange->env, listener, host);
 
     rb_hash_delete(exchange->env, key_http_host);
     rb_hash_aset(exchange->env, key_server_name, listener->name);
     rb_hash_aset(exchange->env, key_server_port, listener->port);
 }
 
-static enum rb_server_template size_for(uint32_t fields) {
+static enum rb_server_template server_env_size_for(uint32_t fields) {
     return fields <= FEW ? RB_SERVER_SMALL : fields <= SOME ? RB_SERVER_MEDIUM : RB_SERVER_LARGE;
 }
 
 void plait_server_env(struct exchange *exchange, const struct server_connection *connection,
                       const struct server_request *request) {
     struct rb_server_listener *listener = &exchange->server->listeners[connection->listener];
-    struct target target = target_of(request);
-    struct host host = host_of(request, &target);
-    if (host.size > 0 && !remembered(listener, host)) remember_host(listener, host);
-    set_peer(listener, connection);
-    set_errors(listener);
-    VALUE env = exchange->env = rb_hash_dup(listener->templates[size_for(request->head->count)]);
-    set_place(exchange, listener, host);
-    set_method(exchange, request);
+    struct target target = server_env_target_of(request);
+    struct host host = server_env_host_of(request, &target);
+    if (host.size > 0 && !server_env_remembered(listener, host)) server_env_remember_host(listener, host);
+    server_env_set_peer(listener, connection);
+    server_env_set_errors(listener);
+    VALUE env = exchange->env = rb_hash_dup(listener->templates[server_env_size_for(request->head->count)]);
+    server_env_set_place(exchange, listener, host);
+    server_env_set_method(exchange, request);
     if (request->head->minor == 0) rb_hash_aset(env, key_server_protocol, http10);
-    rb_hash_aset(env, key_path_info, text(target.path.data, target.path.size));
-    if (target.query.size > 0) rb_hash_aset(env, key_query_string, text(target.query.data, target.query.size));
+    rb_hash_aset(env, key_path_info, server_env_text(target.path.data, target.path.size));
+    if (target.query.size > 0) rb_hash_aset(env, key_query_string, server_env_text(target.query.data, target.query.size));
     exchange->handle = plait_server_handle(exchange);
     rb_hash_aset(env, key_hijack, exchange->handle);
     rb_hash_aset(env, key_response_finished, rb_ary_new());
     rb_hash_aset(env, key_after_reply, rb_ary_new());
-    set_fields(env, request);
-    take_body(exchange, request);
+    server_env_set_fields(env, request);
+    server_env_take_body(exchange, request);
 }
 
 /* A Hash keeps its room when it is emptied, and when it is copied. */
-static VALUE hash_with_room(int room) {
+static VALUE server_env_hash_with_room(int room) {
     VALUE hash = rb_hash_new();
     for (int index = 0; index < room; index++) rb_hash_aset(hash, INT2FIX(index), Qnil);
     return rb_hash_clear(hash);
 }
 
-static VALUE template(const struct rb_server_listener *listener, VALUE scheme, VALUE protocol, int room) {
-    VALUE env = hash_with_room(room);
+static VALUE server_env_template(const struct rb_server_listener *listener, VALUE scheme, VALUE protocol, int room) {
+    VALUE env = server_env_hash_with_room(room);
     rb_hash_aset(env, key_request_method, get);
     rb_hash_aset(env, key_script_name, empty);
     rb_hash_aset(env, key_path_info, Qnil);
@@ -322,47 +322,47 @@ static VALUE template(const struct rb_server_listener *listener, VALUE scheme, V
 
 void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VALUE protocol) {
     listener->port_of_scheme = strcmp(StringValueCStr(scheme), "https") == 0 ? "443" : "80";
-    listener->templates[RB_SERVER_SMALL] = template(listener, scheme, protocol, 0);
-    listener->templates[RB_SERVER_MEDIUM] = template(listener, scheme, protocol, ROOM_FOR_SOME);
-    listener->templates[RB_SERVER_LARGE] = template(listener, scheme, protocol, ROOM_FOR_MANY);
+    listener->templates[RB_SERVER_SMALL] = server_env_template(listener, scheme, protocol, 0);
+    listener->templates[RB_SERVER_MEDIUM] = server_env_template(listener, scheme, protocol, ROOM_FOR_SOME);
+    listener->templates[RB_SERVER_LARGE] = server_env_template(listener, scheme, protocol, ROOM_FOR_MANY);
     listener->errors = rb_stderr;
     listener->host_size = 0;
     listener->peer.family = UINT8_MAX;
 }
 
-static VALUE constant(VALUE value) {
+static VALUE server_env_constant(VALUE value) {
     rb_gc_register_mark_object(value);
     return value;
 }
 
-static void init_known_keys(void) {
+static void server_env_init_known_keys(void) {
     unsigned place;
 #define SET(name, field, first, last, length)                                                                             \
-    known_keys[HTTP1_FIELD_##name] = constant(plait_server_key(field, length, &place));
+    known_keys[HTTP1_FIELD_##name] = server_env_constant(plait_server_key(field, length, &place));
     HTTP1_KNOWN_FIELDS(SET)
 #undef SET
-    known_keys[HTTP1_FIELD_CONTENT_TYPE] = constant(rb_interned_str_cstr("CONTENT_TYPE"));
+    known_keys[HTTP1_FIELD_CONTENT_TYPE] = server_env_constant(rb_interned_str_cstr("CONTENT_TYPE"));
 }
 
 void plait_server_init_env(void) {
     id_new = rb_intern("new");
     id_for_fd = rb_intern("for_fd");
     id_rehash = rb_intern("rehash");
-#define SET(variable, key) key_##variable = constant(rb_interned_str_cstr(key));
+#define SET(variable, key) key_##variable = server_env_constant(rb_interned_str_cstr(key));
     KEYS(SET)
 #undef SET
     plait_server_init_names();
-    init_known_keys();
-    get = constant(rb_interned_str_cstr("GET"));
-    post = constant(rb_interned_str_cstr("POST"));
-    http10 = constant(rb_interned_str_cstr("HTTP/1.0"));
-    empty = constant(rb_interned_str_cstr(""));
+    server_env_init_known_keys();
+    get = server_env_constant(rb_interned_str_cstr("GET"));
+    post = server_env_constant(rb_interned_str_cstr("POST"));
+    http10 = server_env_constant(rb_interned_str_cstr("HTTP/1.0"));
+    empty = server_env_constant(rb_interned_str_cstr(""));
 }
 
 void plait_server_define_env(VALUE server_class) {
     rb_require("stringio");
-    string_io = constant(rb_path2class("StringIO"));
-    no_input = constant(rb_funcall(rb_const_get(server_class, rb_intern("NoInput")), id_new, 0));
+    string_io = server_env_constant(rb_path2class("StringIO"));
+    no_input = server_env_constant(rb_funcall(rb_const_get(server_class, rb_intern("NoInput")), id_new, 0));
 }
 
 #endif

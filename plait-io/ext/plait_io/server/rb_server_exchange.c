@@ -36,7 +36,7 @@ VALUE plait_server_handle(const struct exchange *exchange) {
     return handle;
 }
 
-static struct server_connection *connection_of(VALUE self, struct rb_server **server) {
+static struct server_connection *server_exchange_connection_of(VALUE self, struct rb_server **server) {
     *server = plait_server_of(RSTRUCT_GET(self, 0));
     uint64_t ticket = NUM2ULL(RSTRUCT_GET(self, 1));
     struct exchange exchange = {.server = *server, .serial = NUM2UINT(RSTRUCT_GET(self, 2))};
@@ -48,9 +48,9 @@ static struct server_connection *connection_of(VALUE self, struct rb_server **se
 }
 
 /* write(parts): an Array of Strings. Returns the bytes that the peer has not taken, or nil when it is gone. */
-static VALUE exchange_write(VALUE self, VALUE array) {
+static VALUE server_exchange_write(VALUE self, VALUE array) {
     struct rb_server *server;
-    struct server_connection *connection = connection_of(self, &server);
+    struct server_connection *connection = server_exchange_connection_of(self, &server);
     if (!connection) return Qnil;
 
     int count = (int)RARRAY_LEN(array);
@@ -68,20 +68,20 @@ static VALUE exchange_write(VALUE self, VALUE array) {
 }
 
 /* interim(parts): as write, but the answer itself has not begun by it; once it has, nothing is sent. */
-static VALUE exchange_interim(VALUE self, VALUE array) {
+static VALUE server_exchange_interim(VALUE self, VALUE array) {
     struct rb_server *server;
-    struct server_connection *connection = connection_of(self, &server);
+    struct server_connection *connection = server_exchange_connection_of(self, &server);
     if (!connection || connection->begun) return Qnil;
 
-    VALUE kept = exchange_write(self, array);
+    VALUE kept = server_exchange_write(self, array);
     connection->begun = false;
     return kept;
 }
 
 /* open_ended: the end of the connection will be the end of the answer. One that is cut then ends by a reset. */
-static VALUE exchange_open_ended(VALUE self) {
+static VALUE server_exchange_open_ended(VALUE self) {
     struct rb_server *server;
-    struct server_connection *connection = connection_of(self, &server);
+    struct server_connection *connection = server_exchange_connection_of(self, &server);
     if (connection) connection->open_ended = true;
     return self;
 }
@@ -95,7 +95,7 @@ struct file_part {
     int error;
 };
 
-static void *send_part(void *argument) {
+static void *server_exchange_send_part(void *argument) {
     struct file_part *part = argument;
     part->sent = sendfile(part->to, part->from, &part->offset, part->count);
     part->error = errno;
@@ -103,16 +103,16 @@ static void *send_part(void *argument) {
 }
 
 /* send_file(descriptor, offset, count): sendfile(2). Returns the bytes sent, 0 when it would wait, nil when it is gone. */
-static VALUE exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
+static VALUE server_exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     struct rb_server *server;
-    struct server_connection *connection = connection_of(self, &server);
+    struct server_connection *connection = server_exchange_connection_of(self, &server);
     if (!connection) return Qnil;
 
     struct file_part part = {.to = connection->number, .from = NUM2INT(descriptor), .offset = NUM2OFFT(offset)};
     part.count = NUM2SIZET(count);
     part.sent = -1;
     part.error = EINTR;
-    rb_nogvl(send_part, &part, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+    rb_nogvl(server_exchange_send_part, &part, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
     if (part.sent == 0) return Qfalse; /* the file is shorter */
     if (part.sent > 0) return SSIZET2NUM(part.sent);
     if (part.error == EINTR) rb_thread_check_ints();
@@ -123,7 +123,7 @@ static VALUE exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALU
 enum { STRIDE = 64 * 1024, PAGES = 512 };
 
 /* By the pages of a mapping; Linux says of files which this user neither owns nor may write that all is there. */
-static bool is_mapped_present(int file, off_t offset, size_t count) {
+static bool server_exchange_is_mapped_present(int file, off_t offset, size_t count) {
     unsigned char pages[PAGES] = {0};
     size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)offset % page, size = before + count;
     size_t used = (size + page - 1) / page;
@@ -137,7 +137,7 @@ static bool is_mapped_present(int file, off_t offset, size_t count) {
 }
 
 /* By reading a byte, where that may not wait. Overlayfs and file systems over a network don't know how (EOPNOTSUPP). */
-static bool is_present(int file, off_t offset, bool *answered) {
+static bool server_exchange_is_present(int file, off_t offset, bool *answered) {
     char byte;
     struct iovec part = {.iov_base = &byte, .iov_len = 1};
     bool present = preadv2(file, &part, 1, offset, RWF_NOWAIT) >= 0;
@@ -146,28 +146,28 @@ static bool is_present(int file, off_t offset, bool *answered) {
 }
 
 /* NativeServer.present?(descriptor, offset, count): whether that of a file, by samples, is read without a wait for the disk */
-static VALUE is_file_present(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
+static VALUE server_exchange_is_file_present(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     (void)self;
     int file = NUM2INT(descriptor);
     off_t at = NUM2OFFT(offset), end = at + NUM2OFFT(count);
     bool present = true, answered = true;
-    for (; present && at < end; at += STRIDE) present = is_present(file, at, &answered);
-    if (!answered) return is_mapped_present(file, NUM2OFFT(offset), (size_t)NUM2OFFT(count)) ? Qtrue : Qfalse;
-    if (present && end > NUM2OFFT(offset)) present = is_present(file, end - 1, &answered);
+    for (; present && at < end; at += STRIDE) present = server_exchange_is_present(file, at, &answered);
+    if (!answered) return server_exchange_is_mapped_present(file, NUM2OFFT(offset), (size_t)NUM2OFFT(count)) ? Qtrue : Qfalse;
+    if (present && end > NUM2OFFT(offset)) present = server_exchange_is_present(file, end - 1, &answered);
     return present ? Qtrue : Qfalse;
 }
 
 #ifdef SYS_openat2
 /* Waits for nothing: neither for a disk (EAGAIN), nor at a lease of somebody's. Linux before 5.12 does not know it. */
-static int open_cached(const char *path, uint64_t flags) {
+static int server_exchange_open_cached(const char *path, uint64_t flags) {
     struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
 /* To open a pipe would tell whoever writes to it, so it is looked at before. */
-static bool is_known_file(const char *path) {
+static bool server_exchange_is_known_file(const char *path) {
     struct statx status = {.stx_mask = 0};
-    int place = open_cached(path, O_PATH);
+    int place = server_exchange_open_cached(path, O_PATH);
     if (place == -1) return false;
 
     int result = statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status);
@@ -175,21 +175,21 @@ static bool is_known_file(const char *path) {
     return result == 0 && S_ISREG(status.stx_mode);
 }
 
-static int open_known_file(const char *path) {
-    return is_known_file(path) ? open_cached(path, O_RDONLY | O_NONBLOCK) : -1;
+static int server_exchange_open_known_file(const char *path) {
+    return server_exchange_is_known_file(path) ? server_exchange_open_cached(path, O_RDONLY | O_NONBLOCK) : -1;
 }
 #else
-static int open_known_file(const char *path) {
+static int server_exchange_open_known_file(const char *path) {
     (void)path;
     return -1;
 }
 #endif
 
 /* NativeServer.open_known(path): its descriptor; nil: it is no file, can't be opened, or that may take a wait for the disk */
-static VALUE open_known(VALUE self, VALUE path) {
+static VALUE server_exchange_open_known(VALUE self, VALUE path) {
     (void)self;
     path = rb_get_path(path);
-    int number = open_known_file(StringValueCStr(path));
+    int number = server_exchange_open_known_file(StringValueCStr(path));
     if (number == -1) return Qnil;
 
     rb_update_max_fd(number);
@@ -197,21 +197,21 @@ static VALUE open_known(VALUE self, VALUE path) {
 }
 
 void plait_server_init_exchange(VALUE native) {
-    rb_define_singleton_method(native, "open_known", open_known, 1);
-    rb_define_singleton_method(native, "present?", is_file_present, 3);
+    rb_define_singleton_method(native, "open_known", server_exchange_open_known, 1);
+    rb_define_singleton_method(native, "present?", server_exchange_is_file_present, 3);
 }
 
 /* number: the descriptor, or nil when it is gone. */
-static VALUE exchange_number(VALUE self) {
+static VALUE server_exchange_number(VALUE self) {
     struct rb_server *server;
-    struct server_connection *connection = connection_of(self, &server);
+    struct server_connection *connection = server_exchange_connection_of(self, &server);
     return connection ? INT2NUM(connection->number) : Qnil;
 }
 
 /* detach: [descriptor, bytes that were received behind the request], the caller's from now on; nil when it is gone. */
-static VALUE exchange_detach(VALUE self) {
+static VALUE server_exchange_detach(VALUE self) {
     struct rb_server *server;
-    struct server_connection *connection = connection_of(self, &server);
+    struct server_connection *connection = server_exchange_connection_of(self, &server);
     if (!connection) return Qnil;
 
     const struct server_intake *intake = connection->intake;
@@ -223,38 +223,38 @@ static VALUE exchange_detach(VALUE self) {
 }
 
 /* env: of the request, while its app runs; else nil */
-static VALUE exchange_env(VALUE self) {
+static VALUE server_exchange_env(VALUE self) {
     const struct exchange *exchange = plait_server_of(RSTRUCT_GET(self, 0))->performing;
     while (exchange && exchange->handle != self) exchange = exchange->next;
     return exchange ? exchange->env : Qnil;
 }
 
 /* begun?: whether something of an answer was sent */
-static VALUE exchange_begun(VALUE self) {
+static VALUE server_exchange_begun(VALUE self) {
     struct rb_server *server;
-    const struct server_connection *connection = connection_of(self, &server);
+    const struct server_connection *connection = server_exchange_connection_of(self, &server);
     return !connection || connection->begun ? Qtrue : Qfalse;
 }
 
 /* version_minor: 0 or 1 */
-static VALUE exchange_minor(VALUE self) {
+static VALUE server_exchange_minor(VALUE self) {
     struct rb_server *server;
-    const struct server_connection *connection = connection_of(self, &server);
+    const struct server_connection *connection = server_exchange_connection_of(self, &server);
     return INT2FIX(connection ? connection->minor : 1);
 }
 
 void plait_server_define_exchange(VALUE server_class) {
     exchange_class = rb_const_get(server_class, rb_intern("Exchange"));
     rb_gc_register_mark_object(exchange_class);
-    rb_define_method(exchange_class, "write", exchange_write, 1);
-    rb_define_method(exchange_class, "interim", exchange_interim, 1);
-    rb_define_method(exchange_class, "send_file", exchange_send_file, 3);
-    rb_define_method(exchange_class, "number", exchange_number, 0);
-    rb_define_method(exchange_class, "detach", exchange_detach, 0);
-    rb_define_method(exchange_class, "open_ended", exchange_open_ended, 0);
-    rb_define_method(exchange_class, "env", exchange_env, 0);
-    rb_define_method(exchange_class, "begun?", exchange_begun, 0);
-    rb_define_method(exchange_class, "minor", exchange_minor, 0);
+    rb_define_method(exchange_class, "write", server_exchange_write, 1);
+    rb_define_method(exchange_class, "interim", server_exchange_interim, 1);
+    rb_define_method(exchange_class, "send_file", server_exchange_send_file, 3);
+    rb_define_method(exchange_class, "number", server_exchange_number, 0);
+    rb_define_method(exchange_class, "detach", server_exchange_detach, 0);
+    rb_define_method(exchange_class, "open_ended", server_exchange_open_ended, 0);
+    rb_define_method(exchange_class, "env", server_exchange_env, 0);
+    rb_define_method(exchange_class, "begun?", server_exchange_begun, 0);
+    rb_define_method(exchange_class, "minor", server_exchange_minor, 0);
 }
 
 #endif

@@ -22,7 +22,7 @@ struct aside {
     bool begun;
 };
 
-static void aside_mark(void *data) {
+static void server_hybrid_aside_mark(void *data) {
     const struct exchange *exchange = &((const struct aside *)data)->exchange;
     if (!exchange->server) return;
     rb_gc_mark(exchange->server->self);
@@ -36,12 +36,12 @@ static void aside_mark(void *data) {
 
 static const rb_data_type_t aside_type = {
     .wrap_struct_name = "Plait::Server::Aside",
-    .function = {.dmark = aside_mark, .dfree = RUBY_DEFAULT_FREE},
+    .function = {.dmark = server_hybrid_aside_mark, .dfree = RUBY_DEFAULT_FREE},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
 /* call: on a thread of the pool */
-static VALUE aside_call(VALUE self) {
+static VALUE server_hybrid_aside_call(VALUE self) {
     struct aside *aside = rb_check_typeddata(self, &aside_type);
     aside->begun = true;
     int state = plait_server_perform(&aside->exchange);
@@ -55,7 +55,7 @@ struct call {
     VALUE argument;
 };
 
-static VALUE ask(VALUE argument) {
+static VALUE server_hybrid_ask(VALUE argument) {
     const struct call *call = (const struct call *)argument;
     struct rb_server *server = call->exchange->server;
     server->moving = RTEST(rb_funcall(server->hybrid, call->method, 2, call->exchange->env, call->argument));
@@ -63,13 +63,13 @@ static VALUE ask(VALUE argument) {
 }
 
 /* What ends the wait for the thread is this fiber's, unless the thread has seen to it. Returns the state to go on with. */
-static int run_aside(struct exchange *exchange) {
+static int server_hybrid_run_aside(struct exchange *exchange) {
     struct aside *aside;
     struct call call = {.exchange = exchange, .method = id_aside};
     call.argument = TypedData_Make_Struct(aside_class, struct aside, &aside_type, aside);
     aside->exchange = *exchange;
     int state = 0;
-    rb_protect(ask, (VALUE)&call, &state);
+    rb_protect(server_hybrid_ask, (VALUE)&call, &state);
     if (state != 0 && plait_server_is_error(rb_errinfo())) {
         rb_set_errinfo(Qnil);
         state = aside->begun ? 0 : plait_server_perform(exchange); /* there is no thread for it */
@@ -80,47 +80,49 @@ static int run_aside(struct exchange *exchange) {
     return state;
 }
 
-static double seconds(struct timeval time) {
+static double server_hybrid_seconds(struct timeval time) {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static struct rusage usage_now(void) {
+static struct rusage server_hybrid_usage_now(void) {
     struct rusage usage;
     getrusage(RUSAGE_THREAD, &usage);
     return usage;
 }
 
 /* It has neither computed for long nor stood still by itself since: the machine had others to do first. */
-static bool was_held_up(const struct rusage *before) {
-    struct rusage now = usage_now();
-    double computed = seconds(now.ru_utime) + seconds(now.ru_stime) - seconds(before->ru_utime) - seconds(before->ru_stime);
+static bool server_hybrid_was_held_up(const struct rusage *before) {
+    struct rusage now = server_hybrid_usage_now();
+    double computed = server_hybrid_seconds(now.ru_utime) + server_hybrid_seconds(now.ru_stime) -
+                      server_hybrid_seconds(before->ru_utime) - server_hybrid_seconds(before->ru_stime);
     return computed < BLOCKING && now.ru_nvcsw == before->ru_nvcsw;
 }
 
 /* Looked at closely only while something is under suspicion: that takes a system call. */
-static int run_here(struct exchange *exchange, const struct native *native) {
+static int server_hybrid_run_here(struct exchange *exchange, const struct native *native) {
     struct rb_server *server = exchange->server;
     unsigned long before = plait_native_ticks(native, server->scheduler);
     bool closely = server->moving;
     struct rusage usage;
-    if (closely) usage = usage_now();
+    if (closely) usage = server_hybrid_usage_now();
     double began = plait_server_now();
     int state = plait_server_perform(exchange);
     if (state != 0 || plait_server_now() - began <= BLOCKING) return state;
 
-    bool waited = plait_native_ticks(native, server->scheduler) != before || (closely && was_held_up(&usage));
+    bool waited = plait_native_ticks(native, server->scheduler) != before || (closely && server_hybrid_was_held_up(&usage));
     struct call call = {.exchange = exchange, .method = id_judge, .argument = waited ? Qtrue : Qfalse};
-    rb_protect(ask, (VALUE)&call, &state);
+    rb_protect(server_hybrid_ask, (VALUE)&call, &state);
     return state;
 }
 
 int plait_server_run_hybrid(struct exchange *exchange) {
     struct rb_server *server = exchange->server;
     if (!server->native) return plait_server_perform(exchange);
-    if (!server->moving) return run_here(exchange, server->native); /* nothing is moved, as with most apps for ever */
+    if (!server->moving) return server_hybrid_run_here(exchange,
+                                                       server->native); /* nothing is moved, as with most apps for ever */
 
     bool blocking = RTEST(rb_funcall(server->hybrid, id_blocking, 1, exchange->env));
-    return blocking ? run_aside(exchange) : run_here(exchange, server->native);
+    return blocking ? server_hybrid_run_aside(exchange) : server_hybrid_run_here(exchange, server->native);
 }
 
 void plait_server_define_hybrid(VALUE server_class) {
@@ -130,7 +132,7 @@ void plait_server_define_hybrid(VALUE server_class) {
     aside_class = rb_define_class_under(server_class, "Aside", rb_cObject);
     rb_gc_register_mark_object(aside_class);
     rb_undef_alloc_func(aside_class);
-    rb_define_method(aside_class, "call", aside_call, 0);
+    rb_define_method(aside_class, "call", server_hybrid_aside_call, 0);
 }
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "../plait_io.h"
 
-static void server_mark(void *data) {
+static void server_object_mark(void *data) {
     const struct rb_server *server = data;
     rb_gc_mark(server->self); /* so that it does not move */
     rb_gc_mark(server->app);
@@ -25,19 +25,19 @@ static void server_mark(void *data) {
     }
 }
 
-static void server_free(void *data) {
+static void server_object_free(void *data) {
     struct rb_server *server = data;
     if (server->generation == plait_generation()) server_close(&server->engine);
     xfree(server);
 }
 
-static size_t server_size(const void *data) {
+static size_t server_object_size(const void *data) {
     return sizeof(struct rb_server) + server_bytes(&((const struct rb_server *)data)->engine);
 }
 
 const rb_data_type_t plait_server_type = {
     .wrap_struct_name = "Plait::Server::NativeCore",
-    .function = {.dmark = server_mark, .dfree = server_free, .dsize = server_size},
+    .function = {.dmark = server_object_mark, .dfree = server_object_free, .dsize = server_object_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 

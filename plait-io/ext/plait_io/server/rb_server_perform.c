@@ -9,29 +9,29 @@ static ID id_call, id_fail, id_finished, id_close, id_end, id_ended, id_forget;
 static ID id_bind_call, id_replied, id_abandon;
 static VALUE response_finished_key, after_reply_key, thread_raise;
 
-static VALUE end_process(VALUE error) {
-    return rb_funcall(rb_path2class("Plait::Server::OrphanedFork"), id_end, 1, error);
+static VALUE server_perform_end_process(VALUE error) {
+    return rb_funcall(rb_path2class("Plait::Server::Stray"), id_end, 1, error);
 }
 
 /* In a fork that came back from the app: connections, epoll and answer are its parent's. */
-static void end_stray(const struct rb_server *server, VALUE error) {
+static void server_perform_end_stray(const struct rb_server *server, VALUE error) {
     if (server->generation == plait_generation()) return;
 
     int failed = 0;
-    rb_protect(end_process, RB_TYPE_P(error, T_OBJECT) ? error : Qnil, &failed);
+    rb_protect(server_perform_end_process, RB_TYPE_P(error, T_OBJECT) ? error : Qnil, &failed);
     _exit(1);
 }
 
-static VALUE run_app(VALUE argument) {
+static VALUE server_perform_run_app(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     plait_server_input(exchange);
     VALUE response = rb_funcallv(exchange->server->app, id_call, 1, &exchange->env);
-    end_stray(exchange->server, Qnil);
+    server_perform_end_stray(exchange->server, Qnil);
     plait_server_respond(exchange, response);
     return Qnil;
 }
 
-static VALUE report(VALUE argument) {
+static VALUE server_perform_report(VALUE argument) {
     const struct exchange *exchange = (const struct exchange *)argument;
     rb_funcall(exchange->server->reply, id_fail, 2, exchange->env, rb_errinfo());
     if (!plait_server_connection(exchange)) rb_funcall(exchange->handle, id_abandon, 0); /* the app may have taken it over */
@@ -49,43 +49,43 @@ struct leaving {
     VALUE argument;
 };
 
-static VALUE go_on(VALUE state) {
+static VALUE server_perform_go_on(VALUE state) {
     rb_jump_tag((int)state);
     return Qnil;
 }
 
-static VALUE leave(VALUE argument) {
+static VALUE server_perform_leave(VALUE argument) {
     const struct leaving *leaving = (const struct leaving *)argument;
-    return rb_ensure(go_on, (VALUE)leaving->state, leaving->act, leaving->argument);
+    return rb_ensure(server_perform_go_on, (VALUE)leaving->state, leaving->act, leaving->argument);
 }
 
 /*
  * Calls it in the middle of a jump. Ruby keeps what it jumps with aside only during an ensure: with any other call it would be
  * gone, and to go on then ends the process by a SEGV.
  */
-static void act_while_leaving(int state, VALUE (*act)(VALUE), VALUE argument) {
+static void server_perform_act_while_leaving(int state, VALUE (*act)(VALUE), VALUE argument) {
     struct leaving leaving = {.state = state, .act = act, .argument = argument};
-    rb_protect(leave, (VALUE)&leaving, &state);
+    rb_protect(server_perform_leave, (VALUE)&leaving, &state);
 }
 
-static VALUE tell_of_end(VALUE argument) {
+static VALUE server_perform_tell_of_end(VALUE argument) {
     const struct exchange *exchange = (const struct exchange *)argument;
     return rb_funcall(exchange->server->reply, id_ended, 1, exchange->env);
 }
 
-static VALUE try_to_tell_of_end(VALUE argument) {
+static VALUE server_perform_try_to_tell_of_end(VALUE argument) {
     int failed = 0;
-    return rb_protect(tell_of_end, argument, &failed);
+    return rb_protect(server_perform_tell_of_end, argument, &failed);
 }
 
-static void answer_failed(const struct exchange *exchange) {
+static void server_perform_answer_failed(const struct exchange *exchange) {
     struct server_connection *connection = plait_server_connection(exchange);
     if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
     else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
 }
 
 /* The answer was given to the kernel, or is left to the peer's pace. */
-static void conclude(const struct exchange *exchange) {
+static void server_perform_conclude(const struct exchange *exchange) {
     struct server_connection *connection = plait_server_connection(exchange);
     struct server *engine = &exchange->server->engine;
     if (connection && connection->remainder) server_leave_to_peer(engine, connection, !exchange->close, plait_server_now());
@@ -93,30 +93,30 @@ static void conclude(const struct exchange *exchange) {
 }
 
 /* By Thread#kill, which Ruby tells by a number. */
-static bool is_end_of_thread(VALUE error) {
+static bool server_perform_is_end_of_thread(VALUE error) {
     return FIXNUM_P(error);
 }
 
 /* Returns the state to go on with, or 0. */
-static int handle_failure(struct exchange *exchange, int state, VALUE *error) {
+static int server_perform_handle_failure(struct exchange *exchange, int state, VALUE *error) {
     *error = rb_errinfo();
     if (!plait_server_is_error(*error)) {
-        bool ended = is_end_of_thread(*error);
+        bool ended = server_perform_is_end_of_thread(*error);
         if (!RB_TYPE_P(*error, T_OBJECT)) *error = Qnil;
         if (!ended) return plait_server_abandon(exchange), state;
 
-        act_while_leaving(state, try_to_tell_of_end, (VALUE)exchange);
-        return answer_failed(exchange), state;
+        server_perform_act_while_leaving(state, server_perform_try_to_tell_of_end, (VALUE)exchange);
+        return server_perform_answer_failed(exchange), state;
     }
     int failed = 0;
-    rb_protect(report, (VALUE)exchange, &failed);
+    rb_protect(server_perform_report, (VALUE)exchange, &failed);
     if (failed != 0 && plait_server_is_error(rb_errinfo())) failed = 0;
     if (failed == 0) rb_set_errinfo(Qnil);
     if (exchange->answered) {
         *error = Qnil;
-        conclude(exchange);
+        server_perform_conclude(exchange);
     } else {
-        answer_failed(exchange);
+        server_perform_answer_failed(exchange);
     }
     return failed;
 }
@@ -126,7 +126,7 @@ struct ending {
     VALUE callables, replied, error;
 };
 
-static VALUE call_finished(VALUE argument) {
+static VALUE server_perform_call_finished(VALUE argument) {
     const struct ending *ending = (const struct ending *)argument;
     const struct exchange *exchange = ending->exchange;
     if (!NIL_P(exchange->input)) rb_funcall(exchange->input, id_close, 0);
@@ -138,41 +138,41 @@ static VALUE call_finished(VALUE argument) {
     return Qnil;
 }
 
-static VALUE try_to_call_finished(VALUE argument) {
+static VALUE server_perform_try_to_call_finished(VALUE argument) {
     int failed = 0;
-    rb_protect(call_finished, argument, &failed);
+    rb_protect(server_perform_call_finished, argument, &failed);
     if (failed != 0) rb_set_errinfo(Qnil);
     return Qnil;
 }
 
 /* An Array in which there is something; else nil. */
-static VALUE callables_in(VALUE env, VALUE key) {
+static VALUE server_perform_callables_in(VALUE env, VALUE key) {
     VALUE array = rb_hash_lookup(env, key);
     return RB_TYPE_P(array, T_ARRAY) && RARRAY_LEN(array) > 0 ? array : Qnil;
 }
 
-static void end_request(struct exchange *exchange, int state, VALUE error) {
+static void server_perform_end_request(struct exchange *exchange, int state, VALUE error) {
     struct ending ending = {.exchange = exchange, .error = error};
-    ending.callables = callables_in(exchange->env, response_finished_key);
-    ending.replied = callables_in(exchange->env, after_reply_key);
+    ending.callables = server_perform_callables_in(exchange->env, response_finished_key);
+    ending.replied = server_perform_callables_in(exchange->env, after_reply_key);
     if (NIL_P(ending.callables) && NIL_P(ending.replied) && NIL_P(exchange->input)) return; /* as mostly */
 
-    if (state == 0) try_to_call_finished((VALUE)&ending);
-    else act_while_leaving(state, try_to_call_finished, (VALUE)&ending);
+    if (state == 0) server_perform_try_to_call_finished((VALUE)&ending);
+    else server_perform_act_while_leaving(state, server_perform_try_to_call_finished, (VALUE)&ending);
 }
 
-static VALUE forget(VALUE server) {
+static VALUE server_perform_forget(VALUE server) {
     return rb_funcall(((const struct rb_server *)server)->reply, id_forget, 0);
 }
 
 /* The next request here sees nothing of what this one has left at the fiber and the thread. Returns the state to go on with. */
-static int forget_request(struct rb_server *server, int state) {
+static int server_perform_forget_request(struct rb_server *server, int state) {
     if (state != 0 || !(server->inheriting || plait_state_left(plait_state_own()))) return state;
-    rb_protect(forget, (VALUE)server, &state);
+    rb_protect(server_perform_forget, (VALUE)server, &state);
     return state;
 }
 
-static void enter_app(struct exchange *exchange) {
+static void server_perform_enter_app(struct exchange *exchange) {
     struct exchange **first = &exchange->server->performing;
     exchange->thread = rb_thread_current();
     exchange->fiber = rb_fiber_current();
@@ -182,24 +182,24 @@ static void enter_app(struct exchange *exchange) {
     *first = exchange;
 }
 
-static void leave_app(struct exchange *exchange) {
+static void server_perform_leave_app(struct exchange *exchange) {
     *exchange->place = exchange->next;
     if (exchange->next) exchange->next->place = exchange->place;
 }
 
-static VALUE check_interrupts(VALUE argument) {
+static VALUE server_perform_check_interrupts(VALUE argument) {
     rb_thread_check_ints();
     return argument;
 }
 
 /* What was raised into the thread for this request must not reach the next one. Returns the state to go on with. */
-static int take_late_exceptions(int state) {
+static int server_perform_take_late_exceptions(int state) {
     VALUE error = rb_errinfo();
     if (state != 0 && !plait_server_is_error(error)) return state;
 
     for (;;) {
         int late = 0;
-        rb_protect(check_interrupts, Qnil, &late);
+        rb_protect(server_perform_check_interrupts, Qnil, &late);
         if (late == 0) return state;
         if (!plait_server_is_error(rb_errinfo())) return late;
         if (state != 0) rb_set_errinfo(error);
@@ -209,8 +209,8 @@ static int take_late_exceptions(int state) {
 }
 
 /* The same for what calls behind the answer were to get, which have ended. */
-static int drop_late_exceptions(int state) {
-    int late = take_late_exceptions(state);
+static int server_perform_drop_late_exceptions(int state) {
+    int late = server_perform_take_late_exceptions(state);
     if (late == state || !plait_server_is_error(rb_errinfo())) return late;
 
     rb_set_errinfo(Qnil);
@@ -220,24 +220,24 @@ static int drop_late_exceptions(int state) {
 int plait_server_perform(struct exchange *exchange) {
     int state = 0;
     VALUE error = Qnil;
-    enter_app(exchange);
-    rb_protect(run_app, (VALUE)exchange, &state);
-    end_stray(exchange->server, rb_errinfo());
-    state = take_late_exceptions(state);
-    if (state != 0) state = handle_failure(exchange, state, &error);
-    else conclude(exchange);
-    end_request(exchange, state, error);
-    leave_app(exchange);
-    state = drop_late_exceptions(state);
-    end_stray(exchange->server, Qnil);
-    return forget_request(exchange->server, state);
+    server_perform_enter_app(exchange);
+    rb_protect(server_perform_run_app, (VALUE)exchange, &state);
+    server_perform_end_stray(exchange->server, rb_errinfo());
+    state = server_perform_take_late_exceptions(state);
+    if (state != 0) state = server_perform_handle_failure(exchange, state, &error);
+    else server_perform_conclude(exchange);
+    server_perform_end_request(exchange, state, error);
+    server_perform_leave_app(exchange);
+    state = server_perform_drop_late_exceptions(state);
+    server_perform_end_stray(exchange->server, Qnil);
+    return server_perform_forget_request(exchange->server, state);
 }
 
 /*
  * raise_into(thread, exception): as Thread#raise, if a request runs its app there; whether it does. No other thread runs in
  * between, so that the exception meets that request.
  */
-static VALUE server_raise_into(VALUE self, VALUE thread, VALUE exception) {
+static VALUE server_perform_raise_into(VALUE self, VALUE thread, VALUE exception) {
     const struct exchange *exchange = plait_server_of(self)->performing;
     while (exchange && exchange->thread != thread) exchange = exchange->next;
     if (!exchange) return Qfalse;
@@ -247,7 +247,7 @@ static VALUE server_raise_into(VALUE self, VALUE thread, VALUE exception) {
 }
 
 /* current_on(thread): [fiber, env] of each request that runs its app there */
-static VALUE server_current_on(VALUE self, VALUE thread) {
+static VALUE server_perform_current_on(VALUE self, VALUE thread) {
     VALUE pairs = rb_ary_new();
     for (const struct exchange *exchange = plait_server_of(self)->performing; exchange; exchange = exchange->next) {
         if (exchange->thread == thread) rb_ary_push(pairs, rb_assoc_new(exchange->fiber, exchange->env));
@@ -256,8 +256,8 @@ static VALUE server_current_on(VALUE self, VALUE thread) {
 }
 
 void plait_server_define_perform(VALUE core) {
-    rb_define_method(core, "current_on", server_current_on, 1);
-    rb_define_method(core, "raise_into", server_raise_into, 2);
+    rb_define_method(core, "current_on", server_perform_current_on, 1);
+    rb_define_method(core, "raise_into", server_perform_raise_into, 2);
 }
 
 void plait_server_init_perform(void) {

@@ -21,7 +21,7 @@ struct poll {
     int error;
 };
 
-static void *sleep_without_gvl(void *argument) {
+static void *server_poll_sleep_without_gvl(void *argument) {
     struct poll *poll = argument;
     poll->count = server_sleep(&poll->server->engine, poll->events, -1);
     poll->error = errno;
@@ -29,11 +29,11 @@ static void *sleep_without_gvl(void *argument) {
 }
 
 /* It does not sleep while anything is pending, be it a turn that others are to have: so that is seen to each time. */
-static void sleep_on_thread(struct poll *poll) {
-    rb_nogvl(sleep_without_gvl, poll, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
+static void server_poll_sleep_on_thread(struct poll *poll) {
+    rb_nogvl(server_poll_sleep_without_gvl, poll, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
 }
 
-static VALUE epoll_as_io(struct rb_server *server) {
+static VALUE server_poll_epoll_as_io(struct rb_server *server) {
     if (!NIL_P(server->io)) return server->io;
 
     VALUE io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(server->engine.epoll));
@@ -41,50 +41,50 @@ static VALUE epoll_as_io(struct rb_server *server) {
     return server->io = io;
 }
 
-static void wait_in_fiber(struct rb_server *server) {
-    VALUE io = epoll_as_io(server);
+static void server_poll_wait_in_fiber(struct rb_server *server) {
+    VALUE io = server_poll_epoll_as_io(server);
     if (server->native) plait_native_wait(server->native, server->scheduler, io, PLAIT_READABLE, NULL);
     else rb_fiber_scheduler_io_wait(server->scheduler, io, INT2FIX(PLAIT_READABLE), Qnil);
 }
 
-static VALUE wait_for_connections(VALUE argument) {
+static VALUE server_poll_wait_for_connections(VALUE argument) {
     struct poll *poll = (struct poll *)argument;
     if (NIL_P(poll->server->scheduler)) {
-        sleep_on_thread(poll);
+        server_poll_sleep_on_thread(poll);
     } else {
-        wait_in_fiber(poll->server);
+        server_poll_wait_in_fiber(poll->server);
         poll->server->yielded = plait_server_now();
     }
     return Qnil;
 }
 
-static VALUE end_wait(VALUE argument) {
+static VALUE server_poll_end_wait(VALUE argument) {
     ((const struct poll *)argument)->server->polling = false;
     return Qnil;
 }
 
-static void take(struct poll *poll) {
+static void server_poll_take(struct poll *poll) {
     if (poll->count > 0) server_take(&poll->server->engine, poll->events, poll->count, plait_server_now());
     if (poll->count == -1 && poll->error != EINTR) rb_syserr_fail(poll->error, "epoll_wait");
     poll->count = 0;
 }
 
 /* While others run the app in their fibers, these have to be let go on too. */
-static bool others_wait(const struct rb_server *server) {
+static bool server_poll_others_wait(const struct rb_server *server) {
     return server->running > 0 || plait_server_now() - server->yielded > RB_SERVER_SLICE;
 }
 
 void plait_server_poll(struct rb_server *server) {
     struct poll poll = {.server = server, .error = EINTR};
     bool fibers = !NIL_P(server->scheduler);
-    if (!fibers || !others_wait(server)) poll.count = server_sleep(&server->engine, poll.events, 0);
+    if (!fibers || !server_poll_others_wait(server)) poll.count = server_sleep(&server->engine, poll.events, 0);
     if (poll.count <= 0) {
         poll.count = -1;
         server->polling = true;
-        rb_ensure(wait_for_connections, (VALUE)&poll, end_wait, (VALUE)&poll);
+        rb_ensure(server_poll_wait_for_connections, (VALUE)&poll, server_poll_end_wait, (VALUE)&poll);
         if (fibers && server->engine.epoll != -1) poll.count = server_sleep(&server->engine, poll.events, 0);
     }
-    take(&poll);
+    server_poll_take(&poll);
     rb_thread_check_ints();
 }
 
@@ -92,7 +92,7 @@ void plait_server_look(struct rb_server *server) {
     struct poll poll = {.server = server};
     poll.count = server_sleep(&server->engine, poll.events, 0);
     poll.error = errno;
-    take(&poll);
+    server_poll_take(&poll);
 }
 
 void plait_server_nap(struct rb_server *server) {

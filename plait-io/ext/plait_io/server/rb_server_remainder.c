@@ -6,17 +6,17 @@
 
 #ifdef __linux__
 
-static size_t min(size_t one, size_t other) {
+static size_t server_remainder_min(size_t one, size_t other) {
     return one < other ? one : other;
 }
 
-static int next(struct server_remainder *engine, struct iovec *parts) {
+static int server_remainder_next(struct server_remainder *engine, struct iovec *parts) {
     struct rb_server_remainder *remainder = (struct rb_server_remainder *)engine;
     size_t room = SERVER_PIECE;
     int count = 0;
     while (count < SERVER_PARTS && room > 0 && remainder->index < RARRAY_LEN(remainder->body)) {
         VALUE string = RARRAY_AREF(remainder->body, remainder->index);
-        size_t left = (size_t)RSTRING_LEN(string) - remainder->at, size = min(left, room);
+        size_t left = (size_t)RSTRING_LEN(string) - remainder->at, size = server_remainder_min(left, room);
         if (size > 0) parts[count++] = (struct iovec){.iov_base = RSTRING_PTR(string) + remainder->at, .iov_len = size};
         room -= size;
         remainder->at += size;
@@ -28,7 +28,7 @@ static int next(struct server_remainder *engine, struct iovec *parts) {
 }
 
 /* Also while the server is collected itself. */
-static void release(struct server_remainder *engine) {
+static void server_remainder_release(struct server_remainder *engine) {
     struct rb_server_remainder *remainder = (struct rb_server_remainder *)engine;
     *remainder->place = remainder->next;
     if (remainder->next) remainder->next->place = remainder->place;
@@ -42,7 +42,7 @@ struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE 
     for (long index = 0; index < count; index++) rb_ary_push(kept, rb_str_new_frozen(RARRAY_AREF(body, index)));
 
     struct rb_server_remainder *remainder = ALLOC(struct rb_server_remainder);
-    *remainder = (struct rb_server_remainder){.engine = {next, release}, .body = kept};
+    *remainder = (struct rb_server_remainder){.engine = {server_remainder_next, server_remainder_release}, .body = kept};
     remainder->place = &server->remainders;
     remainder->next = server->remainders;
     if (remainder->next) remainder->next->place = &remainder->next;

@@ -7,14 +7,16 @@
 
 static VALUE queued_key;
 
-static bool is_last(const struct rb_server *server, const struct server_connection *connection) {
+static bool server_request_is_last(const struct rb_server *server, const struct server_connection *connection) {
     return connection->requests + 1 >= server->engine.settings.requests;
 }
 
-static void run(struct rb_server *server, struct server_connection *connection, const struct server_request *request) {
+static void server_request_run(struct rb_server *server, struct server_connection *connection,
+                               const struct server_request *request) {
     struct exchange exchange = {.server = server, .number = connection->number, .generation = connection->generation,
                                 .minor = connection->minor, .serial = connection->requests + 1, .status = Qnil,
-                                .headers = Qnil, .persistent = request->head->persistent && !is_last(server, connection)};
+                                .headers = Qnil, .persistent = request->head->persistent &&
+                                    !server_request_is_last(server, connection)};
     plait_server_env(&exchange, connection, request);
     if (server->waited >= 0) rb_hash_aset(exchange.env, queued_key, DBL2NUM(server->waited));
     if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
@@ -28,7 +30,7 @@ static void run(struct rb_server *server, struct server_connection *connection, 
     RB_GC_GUARD(exchange.env);
 }
 
-static void refuse(struct rb_server *server, struct server_connection *connection) {
+static void server_request_refuse(struct rb_server *server, struct server_connection *connection) {
     server->engine.counts.refused++;
     server_refuse(&server->engine, connection, 503, "the server is busy", "retry-after: 1\r\n", plait_server_now());
 }
@@ -39,7 +41,7 @@ struct spooling {
     bool done;
 };
 
-static void *spool_without_gvl(void *argument) {
+static void *server_request_spool_without_gvl(void *argument) {
     struct spooling *spooling = argument;
     server_spool(&spooling->server->engine, spooling->connection);
     spooling->done = true;
@@ -47,30 +49,30 @@ static void *spool_without_gvl(void *argument) {
 }
 
 /* Other threads go on, as if the app ran. With an interrupt at hand it is done all the same. */
-static void spool_here(struct rb_server *server, struct server_connection *connection) {
+static void server_request_spool_here(struct rb_server *server, struct server_connection *connection) {
     struct spooling spooling = {.server = server, .connection = connection};
     server->running++;
     int state = NIL_P(server->scheduler) ? plait_server_call_somebody(server) : 0;
-    rb_nogvl(spool_without_gvl, &spooling, NULL, NULL, RB_NOGVL_INTR_FAIL);
-    if (!spooling.done) spool_without_gvl(&spooling);
+    rb_nogvl(server_request_spool_without_gvl, &spooling, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (!spooling.done) server_request_spool_without_gvl(&spooling);
     server->running--;
     server_give_back(&server->engine, connection);
     if (state != 0) rb_jump_tag(state);
 }
 
 /* The disk may be slow, and must not hold up a loop of fibers: whoever is here goes on with others at once. */
-static void spool(struct rb_server *server, struct server_connection *connection) {
+static void server_request_spool(struct rb_server *server, struct server_connection *connection) {
     if (!NIL_P(server->scheduler) && server_spool_aside(&server->engine, connection) == 0) return;
-    spool_here(server, connection);
+    server_request_spool_here(server, connection);
 }
 
 void plait_server_serve(struct rb_server *server, struct server_connection *connection) {
     struct server_request request;
     int result = server_receive(&server->engine, connection, &request, plait_server_now());
-    if (result == SERVER_SPOOL) spool(server, connection);
+    if (result == SERVER_SPOOL) server_request_spool(server, connection);
     if (result != SERVER_REQUEST) return;
-    if (server->running < server->limit) return run(server, connection, &request);
-    if ((long)server->engine.held >= server->queue) return refuse(server, connection);
+    if (server->running < server->limit) return server_request_run(server, connection, &request);
+    if ((long)server->engine.held >= server->queue) return server_request_refuse(server, connection);
     if (server_hold(&server->engine, connection, &request, plait_server_now()) != 0) server_drop(&server->engine, connection);
 }
 

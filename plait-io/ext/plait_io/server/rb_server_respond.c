@@ -37,7 +37,7 @@ struct answer {
 
 /* ---- the head ---- */
 
-static void make_room(struct answer *answer, size_t more) {
+static void server_respond_make_room(struct answer *answer, size_t more) {
     if (answer->size + more <= answer->capacity) return;
 
     size_t capacity = (answer->size + more) * 2;
@@ -48,61 +48,63 @@ static void make_room(struct answer *answer, size_t more) {
     answer->capacity = capacity;
 }
 
-static void add(struct answer *answer, const char *data, size_t size) {
-    make_room(answer, size);
+static void server_respond_add(struct answer *answer, const char *data, size_t size) {
+    server_respond_make_room(answer, size);
     memcpy(answer->data + answer->size, data, size);
     answer->size += size;
 }
 
-static void add_text(struct answer *answer, const char *data) {
-    add(answer, data, strlen(data));
+static void server_respond_add_text(struct answer *answer, const char *data) {
+    server_respond_add(answer, data, strlen(data));
 }
 
-static void reject(int rule, VALUE name) {
+static void server_respond_reject(int rule, VALUE name) {
     VALUE error = rb_path2class("Plait::LocalProtocolError");
     rb_raise(error, "the app's header %" PRIsVALUE " has %s", rb_inspect(name), http1_rule(rule)->text);
 }
 
-static bool is_space(char byte) {
+static bool server_respond_is_space(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
 /* White space around a value means nothing. */
-static void add_line(struct answer *answer, VALUE name, const char *value, size_t size) {
-    while (size > 0 && is_space(value[size - 1])) size--;
-    for (; size > 0 && is_space(*value); value++) size--;
+static void server_respond_add_line(struct answer *answer, VALUE name, const char *value, size_t size) {
+    while (size > 0 && server_respond_is_space(value[size - 1])) size--;
+    for (; size > 0 && server_respond_is_space(*value); value++) size--;
     int rule = http1_check_value(value, size);
-    if (rule < 0) reject(rule, name);
+    if (rule < 0) server_respond_reject(rule, name);
 
-    add(answer, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    add(answer, ": ", 2);
-    add(answer, value, size);
-    add(answer, "\r\n", 2);
+    server_respond_add(answer, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    server_respond_add(answer, ": ", 2);
+    server_respond_add(answer, value, size);
+    server_respond_add(answer, "\r\n", 2);
 }
 
 /* Before Rack 3 several values of one field were lines of one String. */
-static void add_lines(struct answer *answer, VALUE name, VALUE text) {
+static void server_respond_add_lines(struct answer *answer, VALUE name, VALUE text) {
     const char *at = RSTRING_PTR(text), *end = at + RSTRING_LEN(text), *line;
     bool empty = at == end;
     while ((line = memchr(at, '\n', (size_t)(end - at)))) {
-        if (line > at) add_line(answer, name, at, (size_t)(line - at));
+        if (line > at) server_respond_add_line(answer, name, at, (size_t)(line - at));
         at = line + 1;
     }
-    if (at < end || empty) add_line(answer, name, at, (size_t)(end - at));
+    if (at < end || empty) server_respond_add_line(answer, name, at, (size_t)(end - at));
     RB_GC_GUARD(text);
 }
 
-static void add_field(struct answer *answer, VALUE name, VALUE value) {
+static void server_respond_add_field(struct answer *answer, VALUE name, VALUE value) {
     if (NIL_P(value)) return;
     if (RB_TYPE_P(value, T_ARRAY)) {
-        for (long index = 0; index < RARRAY_LEN(value); index++) add_lines(answer, name, rb_String(RARRAY_AREF(value, index)));
+        for (long index = 0; index < RARRAY_LEN(value); index++) {
+            server_respond_add_lines(answer, name, rb_String(RARRAY_AREF(value, index)));
+        }
     } else {
-        add_lines(answer, name, rb_String(value));
+        server_respond_add_lines(answer, name, rb_String(value));
     }
 }
 
 /* Whether "close" is one of the words of a Connection field. */
-static bool says_close(VALUE value) {
+static bool server_respond_says_close(VALUE value) {
     if (RB_TYPE_P(value, T_ARRAY)) value = rb_ary_join(value, rb_str_new_cstr(","));
     if (!RB_TYPE_P(value, T_STRING)) return false;
 
@@ -117,20 +119,20 @@ static bool says_close(VALUE value) {
     return false;
 }
 
-static long length_of(VALUE name, VALUE value) {
+static long server_respond_length_of(VALUE name, VALUE value) {
     VALUE digits = rb_String(value);
     const char *data = RSTRING_PTR(digits);
     long size = RSTRING_LEN(digits), length = 0;
-    if (size == 0 || size > 18) reject(-HTTP1_E_CONTENT_LENGTH, name); /* more overflow */
+    if (size == 0 || size > 18) server_respond_reject(-HTTP1_E_CONTENT_LENGTH, name); /* more overflow */
     for (long index = 0; index < size; index++) {
-        if (data[index] < '0' || data[index] > '9') reject(-HTTP1_E_CONTENT_LENGTH, name);
+        if (data[index] < '0' || data[index] > '9') server_respond_reject(-HTTP1_E_CONTENT_LENGTH, name);
         length = length * 10 + (data[index] - '0');
     }
     RB_GC_GUARD(digits);
     return length;
 }
 
-static int take_field(VALUE name, VALUE value, VALUE argument) {
+static int server_respond_take_field(VALUE name, VALUE value, VALUE argument) {
     struct answer *answer = (struct answer *)argument;
     name = rb_String(name);
     const char *data = RSTRING_PTR(name);
@@ -140,66 +142,68 @@ static int take_field(VALUE name, VALUE value, VALUE argument) {
         return ST_CONTINUE;
     }
     int rule = http1_check_name(data, size);
-    if (rule < 0) reject(rule, name);
+    if (rule < 0) server_respond_reject(rule, name);
     switch (http1_known_field(data, size)) {
-    case HTTP1_FIELD_CONTENT_LENGTH: if (!NIL_P(value)) answer->length = length_of(name, value); return ST_CONTINUE;
+    case HTTP1_FIELD_CONTENT_LENGTH:
+        if (!NIL_P(value)) answer->length = server_respond_length_of(name, value);
+        return ST_CONTINUE;
     case HTTP1_FIELD_TRANSFER_ENCODING: answer->special |= !NIL_P(value); return ST_CONTINUE;
-    case HTTP1_FIELD_CONNECTION: answer->exchange->close |= says_close(value); return ST_CONTINUE;
+    case HTTP1_FIELD_CONNECTION: answer->exchange->close |= server_respond_says_close(value); return ST_CONTINUE;
     case HTTP1_FIELD_UPGRADE: answer->upgrade |= !NIL_P(value); break;
     case HTTP1_FIELD_DATE: answer->date = true; break;
     default: break;
     }
-    add_field(answer, name, value);
+    server_respond_add_field(answer, name, value);
     RB_GC_GUARD(name);
     return ST_CONTINUE;
 }
 
 /* snprintf is Ruby's own in an extension, and slow: it was a twentieth of what a small answer costs outside of the kernel. */
-static void add_number(struct answer *answer, long number) {
+static void server_respond_add_number(struct answer *answer, long number) {
     char digits[24];
     size_t at = sizeof digits;
     do digits[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    add(answer, digits + at, sizeof digits - at);
+    server_respond_add(answer, digits + at, sizeof digits - at);
 }
 
-static void begin_head(struct answer *answer) {
-    if (answer->status == 200) return add(answer, "HTTP/1.1 200 OK\r\n", 17);
+static void server_respond_begin_head(struct answer *answer) {
+    if (answer->status == 200) return server_respond_add(answer, "HTTP/1.1 200 OK\r\n", 17);
 
-    add(answer, "HTTP/1.1 ", 9);
-    add_number(answer, answer->status);
-    add(answer, " ", 1);
-    add_text(answer, server_reason(answer->status));
-    add(answer, "\r\n", 2);
+    server_respond_add(answer, "HTTP/1.1 ", 9);
+    server_respond_add_number(answer, answer->status);
+    server_respond_add(answer, " ", 1);
+    server_respond_add_text(answer, server_reason(answer->status));
+    server_respond_add(answer, "\r\n", 2);
 }
 
-static void end_head(struct answer *answer, long length) {
+static void server_respond_end_head(struct answer *answer, long length) {
     struct exchange *exchange = answer->exchange;
     if (!answer->date) {
-        add(answer, "date: ", 6);
-        add(answer, server_date(), SERVER_DATE);
-        add(answer, "\r\n", 2);
+        server_respond_add(answer, "date: ", 6);
+        server_respond_add(answer, server_date(), SERVER_DATE);
+        server_respond_add(answer, "\r\n", 2);
     }
     if (length >= 0) {
-        add(answer, "content-length: ", 16);
-        add_number(answer, length);
-        add(answer, "\r\n", 2);
+        server_respond_add(answer, "content-length: ", 16);
+        server_respond_add_number(answer, length);
+        server_respond_add(answer, "\r\n", 2);
     }
     bool closes = exchange->close || !exchange->persistent || exchange->server->engine.retiring;
-    if (closes) add_text(answer, answer->upgrade ? "connection: close, upgrade\r\n" : "connection: close\r\n");
-    else if (exchange->minor == 0) add_text(answer, "connection: keep-alive\r\n");
-    else if (answer->upgrade) add_text(answer, "connection: upgrade\r\n");
-    add(answer, "\r\n", 2);
+    if (closes) server_respond_add_text(answer, answer->upgrade ? "connection: close, upgrade\r\n" : "connection: close\r\n");
+    else if (exchange->minor == 0) server_respond_add_text(answer, "connection: keep-alive\r\n");
+    else if (answer->upgrade) server_respond_add_text(answer, "connection: upgrade\r\n");
+    server_respond_add(answer, "\r\n", 2);
     exchange->close = closes;
 }
 
 /* ---- the body ---- */
 
-static bool bodiless(int status) {
+static bool server_respond_bodiless(int status) {
     return status < 200 || status == 204 || status == 304;
 }
 
-static long size_of(VALUE body) {
+static long server_respond_size_of(VALUE body) {
     long size = 0;
     for (long index = 0; index < RARRAY_LEN(body); index++) {
         VALUE part = RARRAY_AREF(body, index);
@@ -210,13 +214,13 @@ static long size_of(VALUE body) {
 }
 
 /* 2xx to CONNECT: nothing may be said of lengths (RFC 9110 §9.3.6). */
-static bool opens_tunnel(const struct answer *answer) {
+static bool server_respond_opens_tunnel(const struct answer *answer) {
     return answer->exchange->to_connect && answer->status / 100 == 2;
 }
 
 /* -1: none is sent. Of the answer to HEAD an empty body says nothing. */
-static long length_to_send(const struct answer *answer, long size) {
-    if (answer->status < 200 || answer->status == 204 || opens_tunnel(answer)) return -1;
+static long server_respond_length_to_send(const struct answer *answer, long size) {
+    if (answer->status < 200 || answer->status == 204 || server_respond_opens_tunnel(answer)) return -1;
     bool without = answer->exchange->to_head || answer->status == 304;
     if (without) return answer->length >= 0 ? answer->length : size > 0 ? size : -1;
     if (answer->length >= 0 && answer->length != size) {
@@ -226,7 +230,7 @@ static long length_to_send(const struct answer *answer, long size) {
     return size;
 }
 
-static void transmit(const struct answer *answer, VALUE body, bool with_body) {
+static void server_respond_transmit(const struct answer *answer, VALUE body, bool with_body) {
     struct exchange *exchange = answer->exchange;
     struct server_connection *connection = plait_server_connection(exchange);
     if (!connection) return;
@@ -246,7 +250,7 @@ static void transmit(const struct answer *answer, VALUE body, bool with_body) {
 }
 
 /* The head with the first piece, and the others as the peer takes them. */
-static void transmit_large(const struct answer *answer, VALUE body) {
+static void server_respond_transmit_large(const struct answer *answer, VALUE body) {
     struct exchange *exchange = answer->exchange;
     if (!plait_server_connection(exchange)) return;
 
@@ -259,27 +263,27 @@ static void transmit_large(const struct answer *answer, VALUE body) {
 }
 
 /* Small parts cost less to copy than to name to the kernel. */
-static bool append(struct answer *answer, VALUE body, long size) {
+static bool server_respond_append(struct answer *answer, VALUE body, long size) {
     if (answer->size + (size_t)size > answer->capacity) return false;
 
     for (long index = 0; index < RARRAY_LEN(body); index++) {
         VALUE part = RARRAY_AREF(body, index);
-        add(answer, RSTRING_PTR(part), (size_t)RSTRING_LEN(part));
+        server_respond_add(answer, RSTRING_PTR(part), (size_t)RSTRING_LEN(part));
     }
     return true;
 }
 
-static void send_array(struct answer *answer, VALUE body) {
-    long size = size_of(body);
-    end_head(answer, length_to_send(answer, size));
-    bool with_body = !answer->exchange->to_head && !bodiless(answer->status);
-    if (with_body && append(answer, body, size)) with_body = false;
-    if (with_body && size > LARGE) transmit_large(answer, body);
-    else transmit(answer, body, with_body);
+static void server_respond_send_array(struct answer *answer, VALUE body) {
+    long size = server_respond_size_of(body);
+    server_respond_end_head(answer, server_respond_length_to_send(answer, size));
+    bool with_body = !answer->exchange->to_head && !server_respond_bodiless(answer->status);
+    if (with_body && server_respond_append(answer, body, size)) with_body = false;
+    if (with_body && size > LARGE) server_respond_transmit_large(answer, body);
+    else server_respond_transmit(answer, body, with_body);
     RB_GC_GUARD(body);
 }
 
-static void stream(const struct answer *answer, VALUE response) {
+static void server_respond_stream(const struct answer *answer, VALUE response) {
     struct exchange *exchange = answer->exchange;
     VALUE persistent = exchange->persistent && !exchange->server->engine.retiring ? Qtrue : Qfalse;
     VALUE keep = rb_funcall(exchange->server->reply, id_stream, 4, exchange->handle, exchange->env, response, persistent);
@@ -290,7 +294,7 @@ static void stream(const struct answer *answer, VALUE response) {
 
 /* ---- the whole ---- */
 
-static VALUE triplet(VALUE response) {
+static VALUE server_respond_triplet(VALUE response) {
     VALUE array = rb_check_array_type(response);
     if (!NIL_P(array) && RARRAY_LEN(array) == 3) return array;
 
@@ -298,15 +302,15 @@ static VALUE triplet(VALUE response) {
 }
 
 /* Integer(value, exception: false): before Rack 3 a status was what has to_i. */
-static VALUE as_integer(VALUE value) {
+static VALUE server_respond_as_integer(VALUE value) {
     VALUE options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("exception")), Qfalse);
     VALUE arguments[] = {value, options};
     return rb_funcallv_kw(rb_mKernel, rb_intern("Integer"), 2, arguments, RB_PASS_KEYWORDS);
 }
 
-static int status_of(VALUE value) {
-    VALUE number = RB_INTEGER_TYPE_P(value) ? value : as_integer(value);
+static int server_respond_status_of(VALUE value) {
+    VALUE number = RB_INTEGER_TYPE_P(value) ? value : server_respond_as_integer(value);
     long status = FIXNUM_P(number) ? FIX2LONG(number) : -1;
     if (status == 101 || (status >= 200 && status <= 999)) return (int)status;
 
@@ -314,12 +318,12 @@ static int status_of(VALUE value) {
 }
 
 /* A plain Array has nothing to close. */
-static bool is_plain(VALUE body) {
+static bool server_respond_is_plain(VALUE body) {
     return RB_TYPE_P(body, T_ARRAY) && RBASIC_CLASS(body) == rb_cArray;
 }
 
-static void close_body(VALUE body) {
-    if (!is_plain(body) && rb_respond_to(body, id_close)) rb_funcall(body, id_close, 0);
+static void server_respond_close_body(VALUE body) {
+    if (!server_respond_is_plain(body) && rb_respond_to(body, id_close)) rb_funcall(body, id_close, 0);
 }
 
 struct sending {
@@ -329,30 +333,30 @@ struct sending {
     bool streamed; /* Reply closes it */
 };
 
-static VALUE send_answer(VALUE argument) {
+static VALUE server_respond_send_answer(VALUE argument) {
     struct sending *sending = (struct sending *)argument;
     struct answer *answer = sending->answer;
     VALUE headers = answer->exchange->headers;
-    answer->status = status_of(answer->exchange->status);
-    begin_head(answer);
+    answer->status = server_respond_status_of(answer->exchange->status);
+    server_respond_begin_head(answer);
     answer->special = !RB_TYPE_P(headers, T_HASH) || answer->status == 101;
-    if (!answer->special) rb_hash_foreach(headers, take_field, (VALUE)answer);
+    if (!answer->special) rb_hash_foreach(headers, server_respond_take_field, (VALUE)answer);
     VALUE array = answer->special ? Qnil : rb_check_array_type(sending->body);
     sending->streamed = NIL_P(array);
-    if (sending->streamed) stream(answer, sending->response);
-    else send_array(answer, array);
+    if (sending->streamed) server_respond_stream(answer, sending->response);
+    else server_respond_send_array(answer, array);
     answer->exchange->answered = true;
     return Qnil;
 }
 
-static VALUE end_answer(VALUE argument) {
+static VALUE server_respond_end_answer(VALUE argument) {
     const struct sending *sending = (const struct sending *)argument;
-    if (!sending->streamed) close_body(sending->body);
+    if (!sending->streamed) server_respond_close_body(sending->body);
     return Qnil;
 }
 
 void plait_server_respond(struct exchange *exchange, VALUE response) {
-    VALUE array = triplet(response);
+    VALUE array = server_respond_triplet(response);
     VALUE body = RARRAY_AREF(array, 2);
     struct answer answer;
     answer = (struct answer){.exchange = exchange, .length = -1, .capacity = HEAD};
@@ -360,10 +364,10 @@ void plait_server_respond(struct exchange *exchange, VALUE response) {
     struct sending sending = {.answer = &answer, .response = array, .body = body};
     exchange->status = RARRAY_AREF(array, 0);
     exchange->headers = RARRAY_AREF(array, 1);
-    if (!plait_server_connection(exchange)) return close_body(body); /* hijacked, or lost */
+    if (!plait_server_connection(exchange)) return server_respond_close_body(body); /* hijacked, or lost */
 
-    if (is_plain(body)) send_answer((VALUE)&sending);
-    else rb_ensure(send_answer, (VALUE)&sending, end_answer, (VALUE)&sending);
+    if (server_respond_is_plain(body)) server_respond_send_answer((VALUE)&sending);
+    else rb_ensure(server_respond_send_answer, (VALUE)&sending, server_respond_end_answer, (VALUE)&sending);
     RB_GC_GUARD(array);
 }
 

@@ -10,13 +10,13 @@
 
 static ID id_push, id_pop;
 
-static VALUE leave(VALUE argument) {
+static VALUE server_rest_leave(VALUE argument) {
     plait_native_leave(((const struct rb_server *)argument)->native);
     return Qnil;
 }
 
 /* Who was called is no longer in there; who is ended while he rests still is. Hundreds may rest: they are searched only then. */
-static VALUE stop_resting(VALUE argument) {
+static VALUE server_rest_stop_resting(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     VALUE fiber = rb_fiber_current();
     bool called = server->called == fiber;
@@ -31,14 +31,14 @@ struct parking {
     struct rb_server_worker *worker;
 };
 
-static VALUE park(VALUE argument) {
+static VALUE server_rest_park(VALUE argument) {
     const struct rb_server_worker *worker = ((const struct parking *)argument)->worker;
     while (!worker->called) rb_funcall(worker->queue, id_pop, 0);
     return Qnil;
 }
 
 /* Who is ended while he is parked was called, or is still in the list: nobody else runs between a look and what follows it. */
-static VALUE stop_parking(VALUE argument) {
+static VALUE server_rest_stop_parking(VALUE argument) {
     const struct parking *parking = (const struct parking *)argument;
     struct rb_server *server = parking->server;
     if (parking->worker->called) {
@@ -52,24 +52,24 @@ static VALUE stop_parking(VALUE argument) {
     return Qnil;
 }
 
-static void rest_at_queue(struct rb_server *server, struct rb_server_worker *worker) {
+static void server_rest_at_queue(struct rb_server *server, struct rb_server_worker *worker) {
     worker->called = false;
     worker->next = server->idle;
     server->idle = worker;
     server->parked++;
     struct parking parking = {.server = server, .worker = worker};
-    rb_ensure(park, (VALUE)&parking, stop_parking, (VALUE)&parking);
+    rb_ensure(server_rest_park, (VALUE)&parking, server_rest_stop_parking, (VALUE)&parking);
 }
 
 void plait_server_rest(struct rb_server *server, struct rb_server_worker *worker) {
-    if (!server->direct) return rest_at_queue(server, worker);
+    if (!server->direct) return server_rest_at_queue(server, worker);
 
     server->parked++;
     rb_ary_push(server->resting, rb_fiber_current());
-    rb_ensure(leave, (VALUE)server, stop_resting, (VALUE)server);
+    rb_ensure(server_rest_leave, (VALUE)server, server_rest_stop_resting, (VALUE)server);
 }
 
-static void call_at_queue(struct rb_server *server) {
+static void server_rest_call_at_queue(struct rb_server *server) {
     struct rb_server_worker *worker = server->idle;
     server->idle = worker->next;
     worker->called = true;
@@ -79,7 +79,7 @@ static void call_at_queue(struct rb_server *server) {
 void plait_server_wake_one(struct rb_server *server) {
     server->parked--;
     server->awake = true;
-    if (!server->direct) return call_at_queue(server);
+    if (!server->direct) return server_rest_call_at_queue(server);
 
     server->called = rb_ary_pop(server->resting);
     rb_fiber_transfer(server->called, 0, NULL);

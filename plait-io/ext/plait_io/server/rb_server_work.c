@@ -27,7 +27,7 @@ static const double PATIENCE = 0.25;
  * of a request would wait for it as long as Ruby's time slice is, 0.1 s, while requests that came after it are answered. And
  * those who have sent something meanwhile: one that has sent thousands of requests at once is ready until the last of them.
  */
-static void see_to_others(struct rb_server *server) {
+static void server_work_see_to_others(struct rb_server *server) {
     bool threads = NIL_P(server->scheduler);
     if (++server->served % CHECK_EVERY == 0) rb_thread_check_ints();
     if (plait_server_now() - server->yielded < RB_SERVER_SLICE) return;
@@ -39,36 +39,36 @@ static void see_to_others(struct rb_server *server) {
     else rb_fiber_scheduler_kernel_sleep(server->scheduler, INT2FIX(0));
 }
 
-static bool is_full(const struct rb_server *server) {
+static bool server_work_is_full(const struct rb_server *server) {
     const struct server *engine = &server->engine;
     if (server->running < server->limit || (long)engine->held < server->queue || engine->held == 0) return false;
     return server_at(engine, engine->waiting.first)->since + PATIENCE > plait_server_now();
 }
 
-static void begin_to_work(struct rb_server *server) {
+static void server_work_begin_to_work(struct rb_server *server) {
     server->awake = false;
     server->scheduler = rb_fiber_scheduler_current();
     server->native = NIL_P(server->scheduler) ? NULL : plait_native_of(server->scheduler);
     server->direct = server->native && plait_native_leaves(server->native, server->scheduler);
 }
 
-static VALUE work(VALUE argument) {
+static VALUE server_work_work(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
-    begin_to_work(server);
+    server_work_begin_to_work(server);
     struct rb_server_worker worker = {.queue = Qnil};
     if (!server->direct) worker.queue = rb_funcall(rb_path2class("Thread::Queue"), rb_intern("new"), 0);
     while (!server->stopped) {
         struct server_connection *connection = NULL;
         if (server->running < server->limit) connection = server_next_waiting(&server->engine);
         server->waited = connection ? plait_server_now() - connection->since : -1;
-        if (!connection && is_full(server)) {
+        if (!connection && server_work_is_full(server)) {
             plait_server_nap(server);
             continue;
         }
         if (!connection) connection = server_next(&server->engine);
         if (connection) {
             plait_server_serve(server, connection);
-            see_to_others(server);
+            server_work_see_to_others(server);
         } else if (server->polling) {
             plait_server_rest(server, &worker);
         } else {
@@ -78,7 +78,7 @@ static VALUE work(VALUE argument) {
     return Qnil;
 }
 
-static VALUE leave(VALUE argument) {
+static VALUE server_work_leave(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->workers--;
     int state = plait_server_call_somebody(server);
@@ -87,13 +87,13 @@ static VALUE leave(VALUE argument) {
 }
 
 /* work: the first worker is begun by `begin`, the others by the spawner */
-static VALUE server_work(VALUE self) {
+static VALUE server_work_server_work(VALUE self) {
     struct rb_server *server = plait_server_of(self);
-    return rb_ensure(work, (VALUE)server, leave, (VALUE)server);
+    return rb_ensure(server_work_work, (VALUE)server, server_work_leave, (VALUE)server);
 }
 
 void plait_server_define_work(VALUE core) {
-    rb_define_method(core, "work", server_work, 0);
+    rb_define_method(core, "work", server_work_server_work, 0);
 }
 
 #endif

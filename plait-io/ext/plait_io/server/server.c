@@ -19,14 +19,14 @@ static const uint64_t BELL = UINT64_MAX;
 
 static const struct server_list EMPTY = {SERVER_NONE, SERVER_NONE};
 
-static void expire(struct server *server, struct server_connection *connection, double now) {
+static void server_expire(struct server *server, struct server_connection *connection, double now) {
     server->counts.expired++;
     bool begun = connection->queue == SERVER_HEAD || connection->queue == SERVER_BODY;
     if (begun) server_refuse(server, connection, 408, "the request did not arrive in time", "", now);
     else server_drop(server, connection);
 }
 
-static void expire_waiting(struct server *server, double now) {
+static void server_expire_waiting(struct server *server, double now) {
     while (server->waiting.first != SERVER_NONE) {
         if (server_at(server, server->waiting.first)->since + server->settings.waiting > now) return;
         struct server_connection *connection = server_shift_waiting(server);
@@ -43,15 +43,15 @@ void server_sweep(struct server *server, double now) {
             struct server_connection *connection = server_at(server, number);
             if (connection->since + server->settings.seconds[queue] > now) break;
             number = connection->after;
-            if (!connection->listed && !connection->busy) expire(server, connection, now);
+            if (!connection->listed && !connection->busy) server_expire(server, connection, now);
         }
     }
-    expire_waiting(server, now);
+    server_expire_waiting(server, now);
     server_free_spare(server);
     if (server->paused && server->count < server->settings.connections) server_pause(server, false);
 }
 
-static void see_off(struct server *server, struct server_connection *connection) {
+static void server_see_off(struct server *server, struct server_connection *connection) {
     if (!server_has_come(connection)) return server_drop(server, connection);
 
     connection->readable = true;
@@ -66,7 +66,7 @@ void server_drain(struct server *server, double now) {
     while (number != SERVER_NONE) {
         struct server_connection *connection = server_at(server, number);
         number = connection->after;
-        if (!connection->busy) see_off(server, connection); /* or a worker is about to write its body to a file */
+        if (!connection->busy) server_see_off(server, connection); /* or a worker is about to write its body to a file */
     }
 }
 
@@ -84,7 +84,7 @@ uint32_t server_unfinished(const struct server *server, uint32_t *busy) {
 
 /* ---- epoll ---- */
 
-static int register_bell(struct server *server) {
+static int server_register_bell(struct server *server) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = BELL};
     return epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->bell, &event);
 }
@@ -99,7 +99,7 @@ int server_open(struct server *server, const struct server_settings *settings) {
     server->table_of_head = malloc(fields * sizeof(struct http1_header));
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     server->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->table_of_head && server->epoll != -1 && server->bell != -1 && register_bell(server) == 0) {
+    if (server->table_of_head && server->epoll != -1 && server->bell != -1 && server_register_bell(server) == 0) {
         http1_head_init(&server->head, HTTP1_REQUEST, &server->settings.limits, server->table_of_head, fields);
         return 0;
     }
@@ -108,7 +108,7 @@ int server_open(struct server *server, const struct server_settings *settings) {
     return error;
 }
 
-static void drop_all(struct server *server) {
+static void server_drop_all(struct server *server) {
     for (int chunk = 0; chunk < server->chunks; chunk++) {
         struct server_connection *connections = server->table[chunk];
         for (int index = 0; connections && index < SERVER_CHUNK; index++) {
@@ -122,7 +122,7 @@ void server_close(struct server *server) {
     server->listening = 0;
     server_close_spooler(server);
     while (server->spare > 0) server_free_spare(server);
-    drop_all(server);
+    server_drop_all(server);
     free(server->table);
     free(server->table_of_head);
     if (server->epoll != -1) close(server->epoll);
@@ -158,13 +158,13 @@ void server_wake(const struct server *server) {
     (void)unused;
 }
 
-static void hush(const struct server *server) {
+static void server_hush(const struct server *server) {
     uint64_t count;
     ssize_t unused = read(server->bell, &count, sizeof count);
     (void)unused;
 }
 
-static void take_connection(struct server *server, const struct epoll_event *event) {
+static void server_take_connection(struct server *server, const struct epoll_event *event) {
     int number = (int)(uint32_t)event->data.u64;
     struct server_connection *connection = server_find(server, number, (uint32_t)(event->data.u64 >> SERVER_GENERATION_SHIFT));
     if (!connection) return;
@@ -185,10 +185,10 @@ bool server_take(struct server *server, const struct epoll_event *events, int co
         uint64_t token = events[index].data.u64;
         if (token == BELL) woken = true;
         else if (token >= SERVER_LISTENER) server_accept(server, (int)(uint32_t)token, now);
-        else take_connection(server, &events[index]);
+        else server_take_connection(server, &events[index]);
     }
     if (woken) {
-        hush(server);
+        server_hush(server);
         server_take_spooled(server);
     }
     return woken;

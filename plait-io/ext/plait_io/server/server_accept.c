@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void keep_address(struct server_connection *connection, const struct sockaddr_storage *address) {
+static void server_accept_keep_address(struct server_connection *connection, const struct sockaddr_storage *address) {
     connection->family = (uint8_t)address->ss_family;
     if (address->ss_family == AF_INET) {
         const struct sockaddr_in *ip4 = (const struct sockaddr_in *)address;
@@ -25,7 +25,7 @@ static void keep_address(struct server_connection *connection, const struct sock
 }
 
 /* Returns false when there is nobody to accept, or no room. */
-static bool accept_one(struct server *server, int index, double now) {
+static bool server_accept_one(struct server *server, int index, double now) {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof address;
     int number = accept4(server->listeners[index], (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -41,7 +41,7 @@ static bool accept_one(struct server *server, int index, double now) {
         return true;
     }
     connection->listener = (uint8_t)index;
-    keep_address(connection, &address);
+    server_accept_keep_address(connection, &address);
     server->counts.accepted++;
     server_enqueue(server, connection, SERVER_IDLE, now);
     return true;
@@ -71,7 +71,7 @@ void server_hold_descriptors(struct server *server, int count) {
 void server_accept(struct server *server, int index, double now) {
     while (index < server->listening && server->listeners[index] != SERVER_NONE) {
         if (server->count >= server->settings.connections || !server_has_room(server, 1)) return server_pause(server, true);
-        if (!accept_one(server, index, now)) return;
+        if (!server_accept_one(server, index, now)) return;
     }
 }
 

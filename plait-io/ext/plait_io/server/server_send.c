@@ -31,14 +31,14 @@ const char *server_date(void) {
     return date;
 }
 
-static size_t total(const struct iovec *parts, int count) {
+static size_t server_send_total(const struct iovec *parts, int count) {
     size_t size = 0;
     for (int index = 0; index < count; index++) size += parts[index].iov_len;
     return size;
 }
 
 /* Advances the parts by what was sent; returns how many are done. */
-static int advance(struct iovec *parts, int count, size_t sent) {
+static int server_send_advance(struct iovec *parts, int count, size_t sent) {
     int done = 0;
     while (done < count && sent >= parts[done].iov_len) sent -= parts[done++].iov_len;
     if (done < count) {
@@ -48,7 +48,7 @@ static int advance(struct iovec *parts, int count, size_t sent) {
     return done;
 }
 
-static ssize_t transmit_once(int number, struct iovec *parts, int count) {
+static ssize_t server_send_transmit_once(int number, struct iovec *parts, int count) {
     int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     if (count == 1) return send(number, parts->iov_base, parts->iov_len, flags);
 
@@ -56,15 +56,15 @@ static ssize_t transmit_once(int number, struct iovec *parts, int count) {
     return sendmsg(number, &message, flags);
 }
 
-static ssize_t transmit(int number, struct iovec *parts, int count) {
+static ssize_t server_send_transmit(int number, struct iovec *parts, int count) {
     ssize_t sent;
     do {
-        sent = transmit_once(number, parts, count);
+        sent = server_send_transmit_once(number, parts, count);
     } while (sent == -1 && errno == EINTR);
     return sent;
 }
 
-static struct server_outbox *room_for(struct server_connection *connection, size_t size) {
+static struct server_outbox *server_send_room_for(struct server_connection *connection, size_t size) {
     struct server_outbox *outbox = connection->outbox;
     if (outbox && outbox->at > outbox->size / 2) {
         memmove(outbox->data, outbox->data + outbox->at, outbox->size - outbox->at);
@@ -81,11 +81,11 @@ static struct server_outbox *room_for(struct server_connection *connection, size
     return connection->outbox = larger;
 }
 
-static ssize_t keep(struct server_connection *connection, const struct iovec *parts, int count) {
-    size_t size = total(parts, count);
+static ssize_t server_send_keep(struct server_connection *connection, const struct iovec *parts, int count) {
+    size_t size = server_send_total(parts, count);
     if (size == 0 && !connection->outbox) return 0;
 
-    struct server_outbox *outbox = room_for(connection, size);
+    struct server_outbox *outbox = server_send_room_for(connection, size);
     if (!outbox) return -ENOMEM;
     for (int index = 0; index < count; index++) {
         memcpy(outbox->data + outbox->size, parts[index].iov_base, parts[index].iov_len);
@@ -98,7 +98,7 @@ int server_flush(struct server_connection *connection) {
     struct server_outbox *outbox = connection->outbox;
     while (outbox && outbox->at < outbox->size) {
         struct iovec part = {.iov_base = outbox->data + outbox->at, .iov_len = outbox->size - outbox->at};
-        ssize_t sent = transmit(connection->number, &part, 1);
+        ssize_t sent = server_send_transmit(connection->number, &part, 1);
         if (sent == -1) return errno == EAGAIN ? 0 : errno;
         outbox->at += (size_t)sent;
         outbox->taken += (size_t)sent;
@@ -115,18 +115,18 @@ ssize_t server_send(struct server_connection *connection, struct iovec *parts, i
         if (error != 0) return -error;
     }
     while (count > 0 && !connection->outbox) {
-        ssize_t sent = transmit(connection->number, parts, count);
+        ssize_t sent = server_send_transmit(connection->number, parts, count);
         if (sent == -1 && errno != EAGAIN) return -errno;
         if (sent == -1) break;
-        int done = advance(parts, count, (size_t)sent);
+        int done = server_send_advance(parts, count, (size_t)sent);
         parts += done;
         count -= done;
     }
-    return keep(connection, parts, count);
+    return server_send_keep(connection, parts, count);
 }
 
 /* A reset would overtake what was said if the peer has sent what nobody has read. */
-static void close_gently(struct server *server, struct server_connection *connection, double now) {
+static void server_send_close_gently(struct server *server, struct server_connection *connection, double now) {
     bool unread = connection->readable || connection->intake || server_has_come(connection);
     connection->open_ended = false; /* it is whole */
     if (!unread || connection->ended || shutdown(connection->number, SHUT_WR) != 0) return server_drop(server, connection);
@@ -144,7 +144,7 @@ void server_finish(struct server *server, struct server_connection *connection, 
     /* There may be room by now, and the kernel has told so while the worker had it: it does not tell twice. */
     if (connection->outbox && server_flush(connection) != 0) return server_drop(server, connection);
     if (connection->outbox) return server_enqueue(server, connection, SERVER_STALLED, now);
-    if (connection->closing) return close_gently(server, connection, now);
+    if (connection->closing) return server_send_close_gently(server, connection, now);
 
     bool more = connection->intake != NULL;
     server_enqueue(server, connection, more ? SERVER_HEAD : SERVER_IDLE, now);

@@ -35,7 +35,7 @@ enum { IDLE = 5 };
 
 /* ---- writing ---- */
 
-static int open_file(const char *folder) {
+static int server_spool_open_file(const char *folder) {
     int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file != -1 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
 
@@ -46,7 +46,7 @@ static int open_file(const char *folder) {
     return file;
 }
 
-static int write_all(int file, const char *data, size_t size) {
+static int server_spool_write_all(int file, const char *data, size_t size) {
     while (size > 0) {
         ssize_t written = write(file, data, size);
         if (written == -1 && errno == EINTR) continue;
@@ -57,9 +57,9 @@ static int write_all(int file, const char *data, size_t size) {
     return 0;
 }
 
-static void write_body(struct server_body *body, const char *folder) {
-    if (body->file == -1) body->file = open_file(folder);
-    body->error = body->file == -1 ? errno : write_all(body->file, body->data, body->kept);
+static void server_spool_write_body(struct server_body *body, const char *folder) {
+    if (body->file == -1) body->file = server_spool_open_file(folder);
+    body->error = body->file == -1 ? errno : server_spool_write_all(body->file, body->data, body->kept);
     body->kept = 0;
 }
 
@@ -77,7 +77,7 @@ void server_free_spare(struct server *server) {
 }
 
 void server_spool(const struct server *server, struct server_connection *connection) {
-    write_body(&connection->intake->body, server->settings.folder);
+    server_spool_write_body(&connection->intake->body, server->settings.folder);
 }
 
 /* ---- jobs ---- */
@@ -103,7 +103,7 @@ struct server_spooler {
     char folder[];
 };
 
-static void free_jobs(struct job *job) {
+static void server_spool_free_jobs(struct job *job) {
     while (job) {
         struct job *next = job->next;
         server_free_body(&job->body);
@@ -112,19 +112,19 @@ static void free_jobs(struct job *job) {
     }
 }
 
-static void free_spooler(struct server_spooler *spooler) {
+static void server_spool_free_spooler(struct server_spooler *spooler) {
     close(spooler->bell);
     pthread_cond_destroy(&spooler->arrived);
     pthread_mutex_destroy(&spooler->lock);
     free(spooler);
 }
 
-static bool is_in_memory(const char *folder) {
+static bool server_spool_is_in_memory(const char *folder) {
     struct statfs system;
     return statfs(folder, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
-static struct server_spooler *open_spooler(const char *folder, int bell) {
+static struct server_spooler *server_spool_open_spooler(const char *folder, int bell) {
     size_t size = strlen(folder) + 1;
     struct server_spooler *spooler = calloc(1, sizeof *spooler + size);
     if (!spooler) return NULL;
@@ -141,19 +141,19 @@ static struct server_spooler *open_spooler(const char *folder, int bell) {
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&spooler->lock, NULL);
     spooler->process = getpid();
-    spooler->in_memory = is_in_memory(folder);
+    spooler->in_memory = server_spool_is_in_memory(folder);
     memcpy(spooler->folder, folder, size);
     return spooler;
 }
 
-static void put_last(struct server_spooler *spooler, struct job *job) {
+static void server_spool_put_last(struct server_spooler *spooler, struct job *job) {
     job->next = NULL;
     if (spooler->first) spooler->last->next = job;
     else spooler->first = job;
     spooler->last = job;
 }
 
-static struct job *take_first(struct server_spooler *spooler) {
+static struct job *server_spool_take_first(struct server_spooler *spooler) {
     struct job *job = spooler->first;
     if (job) spooler->first = job->next;
     return job;
@@ -162,7 +162,7 @@ static struct job *take_first(struct server_spooler *spooler) {
 /* ---- threads ---- */
 
 /* NULL: there was none for long, or there will be none. */
-static struct job *await_job(struct server_spooler *spooler) {
+static struct job *server_spool_await_job(struct server_spooler *spooler) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += IDLE;
@@ -172,103 +172,103 @@ static struct job *await_job(struct server_spooler *spooler) {
         error = pthread_cond_timedwait(&spooler->arrived, &spooler->lock, &until);
     }
     spooler->idle--;
-    return take_first(spooler);
+    return server_spool_take_first(spooler);
 }
 
 /* Who takes these takes all at once: the bell is rung for the first one. */
-static bool hand_in(struct server_spooler *spooler, struct job *job) {
+static bool server_spool_hand_in(struct server_spooler *spooler, struct job *job) {
     bool first = !spooler->done;
     job->next = spooler->done;
     spooler->done = job;
     return first;
 }
 
-static void ring(const struct server_spooler *spooler) {
+static void server_spool_ring(const struct server_spooler *spooler) {
     uint64_t one = 1;
     ssize_t unused = write(spooler->bell, &one, sizeof one);
     (void)unused;
 }
 
 /* With the lock, which it gives up meanwhile. */
-static void perform(struct server_spooler *spooler, struct job *job) {
+static void server_spool_perform(struct server_spooler *spooler, struct job *job) {
     pthread_mutex_unlock(&spooler->lock);
-    write_body(&job->body, spooler->folder);
+    server_spool_write_body(&job->body, spooler->folder);
     pthread_mutex_lock(&spooler->lock);
-    if (!hand_in(spooler, job)) return;
+    if (!server_spool_hand_in(spooler, job)) return;
 
     pthread_mutex_unlock(&spooler->lock);
-    ring(spooler);
+    server_spool_ring(spooler);
     pthread_mutex_lock(&spooler->lock);
 }
 
-static void *work(void *argument) {
+static void *server_spool_work(void *argument) {
     struct server_spooler *spooler = argument;
     struct job *job;
     pthread_mutex_lock(&spooler->lock);
-    while ((job = await_job(spooler))) perform(spooler, job);
+    while ((job = server_spool_await_job(spooler))) server_spool_perform(spooler, job);
     bool last = --spooler->threads == 0 && spooler->closed;
     struct job *left = last ? spooler->done : NULL;
     pthread_mutex_unlock(&spooler->lock);
-    free_jobs(left);
-    if (last) free_spooler(spooler);
+    server_spool_free_jobs(left);
+    if (last) server_spool_free_spooler(spooler);
     return NULL;
 }
 
 /* Signals are for the threads of Ruby. */
-static int start_thread(struct server_spooler *spooler) {
+static int server_spool_start_thread(struct server_spooler *spooler) {
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, NULL, work, spooler);
+    int error = pthread_create(&thread, NULL, server_spool_work, spooler);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0) pthread_detach(thread);
     return error;
 }
 
-static double seconds(void) {
+static double server_spool_seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 /* Where the system gives no further thread, those that are there do the work. */
-static int see_to_threads(struct server_spooler *spooler, bool late) {
+static int server_spool_see_to_threads(struct server_spooler *spooler, bool late) {
     bool enough = spooler->idle > 0 || spooler->threads == THREADS || !late;
     if (enough && spooler->threads > 0) return 0;
 
-    int error = start_thread(spooler);
+    int error = server_spool_start_thread(spooler);
     if (error == 0) spooler->threads++;
     return spooler->threads > 0 ? 0 : error;
 }
 
 /* Whether somebody has to be called: those who are at work come by themselves. */
-static bool put(struct server_spooler *spooler, struct job *job, int *error) {
+static bool server_spool_put(struct server_spooler *spooler, struct job *job, int *error) {
     bool late = spooler->first && spooler->first->since + PATIENCE < job->since;
-    *error = see_to_threads(spooler, late);
-    if (*error == 0) put_last(spooler, job);
+    *error = server_spool_see_to_threads(spooler, late);
+    if (*error == 0) server_spool_put_last(spooler, job);
     return *error == 0 && (late || spooler->idle == spooler->threads);
 }
 
 /* ---- for the server ---- */
 
 /* No thread comes along to a fork. */
-static bool is_usable(struct server *server) {
-    if (!server->spooler) server->spooler = open_spooler(server->settings.folder, server->bell);
+static bool server_spool_is_usable(struct server *server) {
+    if (!server->spooler) server->spooler = server_spool_open_spooler(server->settings.folder, server->bell);
     return server->spooler && !server->spooler->in_memory && server->spooler->process == getpid();
 }
 
 int server_spool_aside(struct server *server, struct server_connection *connection) {
-    struct job *job = is_usable(server) ? malloc(sizeof *job) : NULL;
+    struct job *job = server_spool_is_usable(server) ? malloc(sizeof *job) : NULL;
     if (!job) return ENOMEM;
 
     struct server_spooler *spooler = server->spooler;
     struct server_body *body = &connection->intake->body;
     *job = (struct job){
-        .body = *body, .since = seconds(), .number = connection->number, .generation = connection->generation};
+        .body = *body, .since = server_spool_seconds(), .number = connection->number, .generation = connection->generation};
     int error;
     pthread_mutex_lock(&spooler->lock);
-    bool call = put(spooler, job, &error);
+    bool call = server_spool_put(spooler, job, &error);
     pthread_mutex_unlock(&spooler->lock);
     if (call) pthread_cond_signal(&spooler->arrived);
     if (error == 0) *body = (struct server_body){.file = -1};
@@ -282,7 +282,7 @@ void server_give_back(struct server *server, struct server_connection *connectio
     server_make_ready(server, connection);
 }
 
-static void come_back(struct server *server, struct job *job) {
+static void server_spool_come_back(struct server *server, struct job *job) {
     struct server_connection *connection = server_find(server, job->number, job->generation);
     if (!connection) return server_spare(server, &job->body);
 
@@ -299,8 +299,8 @@ void server_take_spooled(struct server *server) {
     struct job *done = spooler->done;
     spooler->done = NULL;
     pthread_mutex_unlock(&spooler->lock);
-    for (struct job *job = done; job; job = job->next) come_back(server, job);
-    free_jobs(done);
+    for (struct job *job = done; job; job = job->next) server_spool_come_back(server, job);
+    server_spool_free_jobs(done);
 }
 
 /* In a fork the lock may be held for ever, by a thread that did not come along. */
@@ -316,9 +316,9 @@ void server_close_spooler(struct server *server) {
     bool last = spooler->threads == 0;
     pthread_cond_broadcast(&spooler->arrived);
     pthread_mutex_unlock(&spooler->lock);
-    free_jobs(waiting);
-    free_jobs(done);
-    if (last) free_spooler(spooler);
+    server_spool_free_jobs(waiting);
+    server_spool_free_jobs(done);
+    if (last) server_spool_free_spooler(spooler);
 }
 
 #endif

@@ -14,17 +14,17 @@
 /* Of this process so far: each has a copy of all descriptors. */
 static unsigned forks;
 
-static void count_fork(void) {
+static void server_table_count_fork(void) {
     forks++;
 }
 
-static void watch_forks(void) {
-    pthread_atfork(NULL, count_fork, NULL);
+static void server_table_watch_forks(void) {
+    pthread_atfork(NULL, server_table_count_fork, NULL);
 }
 
 unsigned server_forks(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, server_table_watch_forks);
     return forks;
 }
 
@@ -68,13 +68,13 @@ void server_pause(struct server *server, bool paused) {
 
 /* ---- the table ---- */
 
-static struct server_connection *new_chunk(void) {
+static struct server_connection *server_table_new_chunk(void) {
     struct server_connection *chunk = calloc(SERVER_CHUNK, sizeof(struct server_connection));
     for (int index = 0; chunk && index < SERVER_CHUNK; index++) chunk[index].number = SERVER_NONE;
     return chunk;
 }
 
-static int make_room(struct server *server, int number) {
+static int server_table_make_room(struct server *server, int number) {
     int chunk = number / SERVER_CHUNK;
     if (chunk >= server->chunks) {
         struct server_connection **table = realloc(server->table, (size_t)(chunk + 1) * sizeof(*table));
@@ -83,27 +83,27 @@ static int make_room(struct server *server, int number) {
         server->table = table;
         while (server->chunks <= chunk) table[server->chunks++] = NULL;
     }
-    if (!server->table[chunk]) server->table[chunk] = new_chunk();
+    if (!server->table[chunk]) server->table[chunk] = server_table_new_chunk();
     return server->table[chunk] ? 0 : ENOMEM;
 }
 
 /* Generation 0xffffffff is the listeners'. */
-static uint32_t next_generation(uint32_t generation) {
+static uint32_t server_table_next_generation(uint32_t generation) {
     return generation >= UINT32_MAX - 1 ? 0 : generation + 1;
 }
 
-static uint64_t ticket_of(int number, uint32_t generation) {
+static uint64_t server_table_ticket_of(int number, uint32_t generation) {
     return (uint64_t)generation << SERVER_GENERATION_SHIFT | (uint32_t)number;
 }
 
 struct server_connection *server_admit(struct server *server, int number) {
-    if (make_room(server, number) != 0) return NULL;
+    if (server_table_make_room(server, number) != 0) return NULL;
 
     struct server_connection *connection = server_at(server, number);
-    uint32_t generation = next_generation(connection->generation);
+    uint32_t generation = server_table_next_generation(connection->generation);
     *connection = (struct server_connection){
         .number = number, .generation = generation, .queue = SERVER_UNQUEUED, .next_ready = SERVER_NONE};
-    uint64_t token = ticket_of(number, generation);
+    uint64_t token = server_table_ticket_of(number, generation);
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u64 = token};
     if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, number, &event) != 0) {
         connection->number = SERVER_NONE;
@@ -113,7 +113,7 @@ struct server_connection *server_admit(struct server *server, int number) {
     return connection;
 }
 
-static void leave_table(struct server *server, struct server_connection *connection) {
+static void server_table_leave(struct server *server, struct server_connection *connection) {
     server_dequeue(server, connection);
     connection->number = SERVER_NONE;
     server->count--;
@@ -124,14 +124,14 @@ static void leave_table(struct server *server, struct server_connection *connect
  * What is cut must not look like a whole. Between UNIX sockets there are no resets: whoever has brought it can ask. To
  * disconnect resets a connection whoever else has a descriptor of it.
  */
-static void end_by_reset(struct server *server, const struct server_connection *connection, int number) {
+static void server_table_end_by_reset(struct server *server, const struct server_connection *connection, int number) {
     struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     connect(number, &nobody, sizeof nobody);
-    server->cut[server->cuts++ % SERVER_CUTS] = ticket_of(number, connection->generation);
+    server->cut[server->cuts++ % SERVER_CUTS] = server_table_ticket_of(number, connection->generation);
 }
 
 bool server_was_cut(const struct server *server, int number, uint32_t generation) {
-    uint64_t ticket = ticket_of(number, generation);
+    uint64_t ticket = server_table_ticket_of(number, generation);
     for (unsigned index = 0; index < server->cuts && index < SERVER_CUTS; index++) {
         if (server->cut[index] == ticket) return true;
     }
@@ -140,8 +140,8 @@ bool server_was_cut(const struct server *server, int number, uint32_t generation
 
 void server_drop(struct server *server, struct server_connection *connection) {
     int number = connection->number;
-    leave_table(server, connection);
-    if (connection->open_ended) end_by_reset(server, connection, number);
+    server_table_leave(server, connection);
+    if (connection->open_ended) server_table_end_by_reset(server, connection, number);
     server_forget(connection);
     if (server->forks != forks) shutdown(number, SHUT_RDWR); /* or it would last as long as the fork */
     close(number);
@@ -158,7 +158,7 @@ void server_forget(struct server_connection *connection) {
 int server_detach(struct server *server, struct server_connection *connection) {
     int number = connection->number;
     epoll_ctl(server->epoll, EPOLL_CTL_DEL, number, NULL);
-    leave_table(server, connection);
+    server_table_leave(server, connection);
     return number;
 }
 
@@ -182,7 +182,7 @@ void server_push(struct server *server, struct server_list *list, struct server_
     list->last = number;
 }
 
-static struct server_connection *server_shift(struct server *server, struct server_list *list) {
+static struct server_connection *server_table_shift(struct server *server, struct server_list *list) {
     if (list->first == SERVER_NONE) return NULL;
 
     struct server_connection *connection = server_at(server, list->first);
@@ -197,13 +197,13 @@ void server_make_ready(struct server *server, struct server_connection *connecti
 }
 
 struct server_connection *server_next(struct server *server) {
-    struct server_connection *connection = server_shift(server, &server->ready);
+    struct server_connection *connection = server_table_shift(server, &server->ready);
     if (connection) connection->busy = true;
     return connection;
 }
 
 struct server_connection *server_shift_waiting(struct server *server) {
-    struct server_connection *connection = server_shift(server, &server->waiting);
+    struct server_connection *connection = server_table_shift(server, &server->waiting);
     if (connection) server->held--;
     return connection;
 }

@@ -59,7 +59,7 @@ void plait_head_bytes_release(struct head_bytes *head) {
 }
 
 /* One more hold of the last one, if it is the same, or the first two of a new one. */
-static struct head_bytes *hold(const char *bytes, size_t size, struct head_bytes **last) {
+static struct head_bytes *response_hold(const char *bytes, size_t size, struct head_bytes **last) {
     struct head_bytes *head = *last;
     if (head && head->size == size && memcmp(head->bytes, bytes, size) == 0) {
         head->holders++;
@@ -74,29 +74,29 @@ static struct head_bytes *hold(const char *bytes, size_t size, struct head_bytes
 }
 
 /* Of a String that may change. */
-static size_t size_to_copy(VALUE url) {
+static size_t response_size_to_copy(VALUE url) {
     bool may_change = !NIL_P(url) && !OBJ_FROZEN(url);
     return may_change && RSTRING_LEN(url) <= UINT32_MAX ? (size_t)RSTRING_LEN(url) : 0;
 }
 
-static void copy_url(struct response *response, VALUE url, size_t size) {
+static void response_copy_url(struct response *response, VALUE url, size_t size) {
     memcpy(response->url, RSTRING_PTR(url), size);
     response->url_size = (uint32_t)size;
     response->url_encoding = rb_enc_get_index(url);
 }
 
 VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, VALUE url, struct head_bytes **last) {
-    size_t url_size = size_to_copy(url);
+    size_t url_size = response_size_to_copy(url);
     struct response *response = xmalloc(sizeof *response + url_size);
     *response = (struct response){
         .reason = head->reason,
         .status = head->status,
         .minor = head->minor,
         .encoded = head->seen >> HTTP1_FIELD_CONTENT_ENCODING & 1,
-        .head = hold(bytes, size, last),
+        .head = response_hold(bytes, size, last),
     };
     for (int member = 0; member < RESPONSE_MEMBERS; member++) response->members[member] = Qnil;
-    if (url_size > 0) copy_url(response, url, url_size);
+    if (url_size > 0) response_copy_url(response, url, url_size);
     VALUE self = TypedData_Wrap_Struct(response_class, &response_type, response);
     if (url_size == 0) plait_response_set(self, RESPONSE_URL, url);
     return self;

@@ -27,7 +27,7 @@ static VALUE volley_allocate(VALUE class) {
     return self;
 }
 
-static VALUE io_for(int descriptor) {
+static VALUE volley_io_for(int descriptor) {
     VALUE arguments[] = {INT2FIX(descriptor), rb_hash_new()};
     rb_hash_aset(arguments[1], ID2SYM(rb_intern("autoclose")), Qtrue);
     return rb_funcallv_kw(rb_cIO, id_for_fd, 2, arguments, RB_PASS_KEYWORDS);
@@ -42,14 +42,14 @@ static VALUE volley_initialize(VALUE self) {
     volley->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (volley->epoll == -1) rb_sys_fail("epoll_create1");
     rb_update_max_fd(volley->epoll);
-    volley->io = io_for(volley->epoll);
+    volley->io = volley_io_for(volley->epoll);
     volley->scheduler = scheduler;
     return self;
 }
 
 /* ---- answers ---- */
 
-static void await(struct volley *volley) {
+static void volley_await(struct volley *volley) {
     struct native *native = plait_native_of(volley->scheduler);
     plait_native_wait(native, volley->scheduler, volley->io, PLAIT_READABLE, NULL);
     if (NIL_P(volley->scheduler)) return;
@@ -61,7 +61,7 @@ static void await(struct volley *volley) {
 }
 
 /* Whom it concerns; NULL when he has left. */
-static const struct place *concerned(const struct volley *volley, const struct epoll_event *event) {
+static const struct place *volley_concerned(const struct volley *volley, const struct epoll_event *event) {
     struct place *place = &volley->places[(uint32_t)event->data.u64];
     if (place->generation != (uint32_t)(event->data.u64 >> VOLLEY_UPPER_HALF)) return NULL;
     if (place->wire) return place;
@@ -70,17 +70,17 @@ static const struct place *concerned(const struct volley *volley, const struct e
     return NULL;
 }
 
-static enum wire_news news_of(const struct epoll_event *event) {
+static enum wire_news volley_news_of(const struct epoll_event *event) {
     if (event->events & (EPOLLERR | EPOLLHUP)) return NEWS_BREAK;
     return event->events & EPOLLRDHUP ? NEWS_END : NEWS_BYTES;
 }
 
-static void land(const struct volley *volley, const struct epoll_event *event) {
-    const struct place *place = concerned(volley, event);
+static void volley_land(const struct volley *volley, const struct epoll_event *event) {
+    const struct place *place = volley_concerned(volley, event);
     if (!place) return;
 
     VALUE passenger = place->passenger;
-    VALUE response = plait_wire_land(place->self, news_of(event));
+    VALUE response = plait_wire_land(place->self, volley_news_of(event));
     if (response != Qundef) rb_yield_values(2, passenger, response);
 }
 
@@ -90,8 +90,8 @@ static void land(const struct volley *volley, const struct epoll_event *event) {
  */
 static VALUE volley_each_landed(VALUE self) {
     struct volley *volley = plait_volley_of(self);
-    if (volley->at == volley->count && !NIL_P(volley->scheduler)) await(volley);
-    while (volley->at < volley->count) land(volley, &volley->events[volley->at++]);
+    if (volley->at == volley->count && !NIL_P(volley->scheduler)) volley_await(volley);
+    while (volley->at < volley->count) volley_land(volley, &volley->events[volley->at++]);
     RB_GC_GUARD(self);
     return self;
 }

@@ -10,7 +10,7 @@
 
 enum { FEWEST_PLACES = 64 };
 
-static void volley_mark(void *data) {
+static void volley_places_mark(void *data) {
     const struct volley *volley = data;
     rb_gc_mark(volley->scheduler);
     rb_gc_mark(volley->io);
@@ -21,7 +21,7 @@ static void volley_mark(void *data) {
 }
 
 /* Wires that go with it have left, if they went first; else they are told. */
-static void volley_free(void *data) {
+static void volley_places_free(void *data) {
     struct volley *volley = data;
     for (int number = 0; number < volley->room; number++) {
         if (volley->places[number].wire) volley->places[number].wire->volley = NULL;
@@ -30,18 +30,18 @@ static void volley_free(void *data) {
     xfree(volley);
 }
 
-static size_t volley_size_in_memory(const void *data) {
+static size_t volley_places_size_in_memory(const void *data) {
     const struct volley *volley = data;
     return sizeof *volley + (size_t)volley->room * sizeof *volley->places;
 }
 
 const rb_data_type_t plait_volley_type = {
     .wrap_struct_name = "Plait::HTTP::NativeVolley",
-    .function = {.dmark = volley_mark, .dfree = volley_free, .dsize = volley_size_in_memory},
+    .function = {.dmark = volley_places_mark, .dfree = volley_places_free, .dsize = volley_places_size_in_memory},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static void make_room(struct volley *volley, int number) {
+static void volley_places_make_room(struct volley *volley, int number) {
     int room = volley->room ? volley->room : FEWEST_PLACES;
     while (room <= number) room *= 2;
     if (room == volley->room) return;
@@ -52,27 +52,27 @@ static void make_room(struct volley *volley, int number) {
     }
 }
 
-static uint64_t ticket_for(const struct volley *volley, const struct place *place) {
+static uint64_t volley_places_ticket_for(const struct volley *volley, const struct place *place) {
     return (uint64_t)volley->serial << VOLLEY_UPPER_HALF | place->generation;
 }
 
 /* Unless it has been aboard before. Returns whether the kernel will tell of it. */
-static bool enlist(const struct volley *volley, struct place *place, int number, struct wire *wire) {
-    if (wire->ticket == ticket_for(volley, place)) return true;
+static bool volley_places_enlist(const struct volley *volley, struct place *place, int number, struct wire *wire) {
+    if (wire->ticket == volley_places_ticket_for(volley, place)) return true;
 
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
     event.data.u64 = (uint64_t)++place->generation << VOLLEY_UPPER_HALF | (uint32_t)number;
     int failed = epoll_ctl(volley->epoll, EPOLL_CTL_ADD, number, &event);
     if (failed && errno == EEXIST) failed = epoll_ctl(volley->epoll, EPOLL_CTL_MOD, number, &event);
     place->stirred = false;
-    if (!failed) wire->ticket = ticket_for(volley, place);
+    if (!failed) wire->ticket = volley_places_ticket_for(volley, place);
     return !failed;
 }
 
 bool plait_volley_stirred(VALUE self, const struct wire *wire, int number) {
     const struct volley *volley = plait_volley_of(self);
     struct place *place = number < volley->room ? &volley->places[number] : NULL;
-    if (!place || !place->stirred || wire->ticket != ticket_for(volley, place)) return false;
+    if (!place || !place->stirred || wire->ticket != volley_places_ticket_for(volley, place)) return false;
 
     place->stirred = false;
     return true;
@@ -84,9 +84,9 @@ bool plait_volley_board(VALUE self, VALUE wire_self, VALUE passenger) {
     if (NIL_P(volley->scheduler) || volley->scheduler != rb_fiber_scheduler_current()) return false;
 
     int number = plait_descriptor_of(wire->raw);
-    make_room(volley, number);
+    volley_places_make_room(volley, number);
     struct place *place = &volley->places[number];
-    if (place->wire || !enlist(volley, place, number, wire)) return false;
+    if (place->wire || !volley_places_enlist(volley, place, number, wire)) return false;
 
     place->wire = wire;
     place->self = wire_self;

@@ -64,17 +64,17 @@ static VALUE wire_initialize(int argc, VALUE *argv, VALUE self) {
 }
 
 /* The same, of the arguments in `exchange`. */
-static void begin(const struct exchange *exchange) {
+static void wire_begin(const struct exchange *exchange) {
     plait_wire_take_timeouts(exchange->self, exchange->timeouts);
     plait_wire_begin(exchange->wire, NIL_P(exchange->deadline) ? INFINITY : NUM2DBL(exchange->deadline));
 }
 
-static VALUE finished(struct exchange *exchange, VALUE value) {
+static VALUE wire_finished(struct exchange *exchange, VALUE value) {
     exchange->finished = true;
     return value;
 }
 
-static void send_by(struct exchange *exchange, void (*send)(struct exchange *)) {
+static void wire_send_by(struct exchange *exchange, void (*send)(struct exchange *)) {
     plait_wire_check_time(exchange, WAIT_TO_SEND);
     plait_wire_expect_head(exchange);
     send(exchange);
@@ -82,60 +82,60 @@ static void send_by(struct exchange *exchange, void (*send)(struct exchange *)) 
 }
 
 /* After what may call into Ruby, and let the URL change. What is wrong with it is nothing to the connection. */
-static void check_get(struct exchange *exchange) {
+static void wire_check_get(struct exchange *exchange) {
     exchange->finished = true;
     if (exchange->offset > (size_t)RSTRING_LEN(exchange->first)) rb_raise(rb_eArgError, "the target can't begin behind the URL");
     plait_wire_check_target(exchange->self, exchange->first, exchange->offset);
     exchange->finished = false;
 }
 
-static VALUE run_get(VALUE argument) {
+static VALUE wire_run_get(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
-    begin(exchange);
-    check_get(exchange);
-    send_by(exchange, plait_wire_send_get);
-    return finished(exchange, plait_wire_receive_whole(exchange));
+    wire_begin(exchange);
+    wire_check_get(exchange);
+    wire_send_by(exchange, plait_wire_send_get);
+    return wire_finished(exchange, plait_wire_receive_whole(exchange));
 }
 
-static VALUE run_call(VALUE argument) {
+static VALUE wire_run_call(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     exchange->whole = true;
-    begin(exchange);
-    send_by(exchange, plait_wire_send);
-    return finished(exchange, plait_wire_receive_whole(exchange));
+    wire_begin(exchange);
+    wire_send_by(exchange, plait_wire_send);
+    return wire_finished(exchange, plait_wire_receive_whole(exchange));
 }
 
-static VALUE run_open(VALUE argument) {
+static VALUE wire_run_open(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
-    begin(exchange);
-    send_by(exchange, plait_wire_send);
-    return finished(exchange, plait_wire_receive_head(exchange));
+    wire_begin(exchange);
+    wire_send_by(exchange, plait_wire_send);
+    return wire_finished(exchange, plait_wire_receive_head(exchange));
 }
 
-static VALUE run_read_piece(VALUE argument) {
+static VALUE wire_run_read_piece(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
-    return finished(exchange, plait_wire_receive_piece(exchange));
+    return wire_finished(exchange, plait_wire_receive_piece(exchange));
 }
 
 /* The body is not sent any more when the answer is there: the peer may still wait for it. */
-static VALUE run_expect_continue(VALUE argument) {
+static VALUE wire_run_expect_continue(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
-    begin(exchange);
-    send_by(exchange, plait_wire_send);
+    wire_begin(exchange);
+    wire_send_by(exchange, plait_wire_send);
     if (!plait_wire_await_continue(exchange)) {
         exchange->wire->state = WIRE_EXPECTING;
-        return finished(exchange, Qnil);
+        return wire_finished(exchange, Qnil);
     }
     exchange->stopped = true;
-    return finished(exchange, plait_wire_receive_whole(exchange));
+    return wire_finished(exchange, plait_wire_receive_whole(exchange));
 }
 
-static VALUE run_resume(VALUE argument) {
+static VALUE wire_run_resume(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     exchange->whole = true;
     exchange->wire->state = WIRE_IDLE;
-    send_by(exchange, plait_wire_send);
-    return finished(exchange, plait_wire_receive_whole(exchange));
+    wire_send_by(exchange, plait_wire_send);
+    return wire_finished(exchange, plait_wire_receive_whole(exchange));
 }
 
 /* ---- in Ruby ---- */
@@ -153,7 +153,7 @@ static VALUE wire_get(VALUE self, VALUE url, VALUE offset, VALUE block, VALUE ti
     exchange.offset = at;
     exchange.timeouts = timeouts;
     exchange.deadline = deadline;
-    return plait_wire_guarded(&exchange, run_get);
+    return plait_wire_guarded(&exchange, wire_run_get);
 }
 
 /* The last arguments of the methods below. */
@@ -163,7 +163,7 @@ struct terms {
     VALUE deadline;
 };
 
-static VALUE request(VALUE self, VALUE head, VALUE body, struct terms terms, VALUE (*run)(VALUE)) {
+static VALUE wire_request(VALUE self, VALUE head, VALUE body, struct terms terms, VALUE (*run)(VALUE)) {
     Check_Type(head, T_STRING);
     unsigned kind = NUM2UINT(terms.kind);
     struct exchange exchange;
@@ -178,17 +178,17 @@ static VALUE request(VALUE self, VALUE head, VALUE body, struct terms terms, VAL
 
 /* call(head, body, kind, timeouts, deadline) */
 static VALUE wire_call(VALUE self, VALUE head, VALUE body, VALUE kind, VALUE timeouts, VALUE deadline) {
-    return request(self, head, body, (struct terms){kind, timeouts, deadline}, run_call);
+    return wire_request(self, head, body, (struct terms){kind, timeouts, deadline}, wire_run_call);
 }
 
 /* open(head, body, kind, timeouts, deadline) */
 static VALUE wire_open(VALUE self, VALUE head, VALUE body, VALUE kind, VALUE timeouts, VALUE deadline) {
-    return request(self, head, body, (struct terms){kind, timeouts, deadline}, run_open);
+    return wire_request(self, head, body, (struct terms){kind, timeouts, deadline}, wire_run_open);
 }
 
 /* expect_continue(head, kind, timeouts, deadline) */
 static VALUE wire_expect_continue(VALUE self, VALUE head, VALUE kind, VALUE timeouts, VALUE deadline) {
-    return request(self, head, Qnil, (struct terms){kind, timeouts, deadline}, run_expect_continue);
+    return wire_request(self, head, Qnil, (struct terms){kind, timeouts, deadline}, wire_run_expect_continue);
 }
 
 /* resume(body) */
@@ -197,7 +197,7 @@ static VALUE wire_resume(VALUE self, VALUE body) {
     plait_wire_enter(&exchange, self, WIRE_EXPECTING);
     exchange.drained = false;
     exchange.second = body;
-    return plait_wire_guarded(&exchange, run_resume);
+    return plait_wire_guarded(&exchange, wire_run_resume);
 }
 
 static VALUE wire_read_piece(VALUE self) {
@@ -208,18 +208,18 @@ static VALUE wire_read_piece(VALUE self) {
     struct exchange exchange;
     plait_wire_enter(&exchange, self, WIRE_STREAMING);
     exchange.drained = false;
-    return plait_wire_guarded(&exchange, run_read_piece);
+    return plait_wire_guarded(&exchange, wire_run_read_piece);
 }
 
 static VALUE wire_reusable(VALUE self) {
     return plait_wire_reusable(plait_wire_of(self)) ? Qtrue : Qfalse;
 }
 
-static VALUE look(VALUE self) {
+static VALUE wire_look(VALUE self) {
     return plait_wire_unasked(plait_wire_of(self)) ? Qtrue : Qfalse;
 }
 
-static VALUE is_stale(VALUE unused, VALUE error) {
+static VALUE wire_is_stale(VALUE unused, VALUE error) {
     (void)unused, (void)error;
     return Qtrue;
 }
@@ -229,7 +229,7 @@ static VALUE wire_stale(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire_reusable(self) == Qfalse) return Qtrue;
 
-    VALUE stale = plait_wire_quietly(wire, look, self, is_stale);
+    VALUE stale = plait_wire_quietly(wire, wire_look, self, wire_is_stale);
     if (stale == Qtrue && !wire->busy) plait_wire_release(wire);
     return stale;
 }
@@ -302,7 +302,7 @@ static VALUE wire_timeouts(VALUE self) {
     return plait_wire_of(self)->timeouts;
 }
 
-static void define_wire(VALUE http) {
+static void wire_define(VALUE http) {
     VALUE wire = rb_define_class_under(http, "NativeWire", rb_cObject);
     rb_define_alloc_func(wire, wire_allocate);
     rb_define_method(wire, "initialize", wire_initialize, -1);
@@ -330,7 +330,7 @@ static void define_wire(VALUE http) {
 }
 
 /* Methods that are defined while no extension is loaded count as safe for ractors; these are for the main one. */
-static VALUE define_for_main_ractor(VALUE self, VALUE http, void (*define)(VALUE http)) {
+static VALUE wire_define_for_main_ractor(VALUE self, VALUE http, void (*define)(VALUE http)) {
     rb_ext_ractor_safe(false);
     define(http);
     rb_ext_ractor_safe(true);
@@ -341,12 +341,12 @@ static VALUE define_for_main_ractor(VALUE self, VALUE http, void (*define)(VALUE
  * define_wire(http), define_response(http): the class, in that module. Init_plait can't: Plait::HTTP is loaded by its name, and
  * all of it.
  */
-static VALUE native_http_define_wire(VALUE self, VALUE http) {
-    return define_for_main_ractor(self, http, define_wire);
+static VALUE wire_native_http_define(VALUE self, VALUE http) {
+    return wire_define_for_main_ractor(self, http, wire_define);
 }
 
-static VALUE native_http_define_response(VALUE self, VALUE http) {
-    return define_for_main_ractor(self, http, plait_define_response);
+static VALUE wire_native_http_define_response(VALUE self, VALUE http) {
+    return wire_define_for_main_ractor(self, http, plait_define_response);
 }
 
 void plait_init_wire(VALUE plait) {
@@ -356,6 +356,6 @@ void plait_init_wire(VALUE plait) {
     plait_init_wire_send();
     plait_init_wire_receive();
     VALUE native = rb_define_module_under(plait, "NativeHTTP");
-    rb_define_singleton_method(native, "define_wire", native_http_define_wire, 1);
-    rb_define_singleton_method(native, "define_response", native_http_define_response, 1);
+    rb_define_singleton_method(native, "define_wire", wire_native_http_define, 1);
+    rb_define_singleton_method(native, "define_response", wire_native_http_define_response, 1);
 }

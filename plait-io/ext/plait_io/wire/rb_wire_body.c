@@ -24,7 +24,7 @@ enum { MOVES = 16 };
 
 /* ---- the end ---- */
 
-static VALUE trailers_of(const struct wire *wire) {
+static VALUE wire_body_trailers_of(const struct wire *wire) {
     VALUE text = wire->trailer;
     VALUE trailers = rb_ary_new();
     struct http1_header *fields = plait_wire_fields(wire);
@@ -34,15 +34,15 @@ static VALUE trailers_of(const struct wire *wire) {
 }
 
 /* Whether more has come than the answer: nobody asked for it, so that no later answer were to be trusted. */
-static bool has_rest(const struct exchange *exchange) {
+static bool wire_body_has_rest(const struct exchange *exchange) {
     if (exchange->size > 0 || exchange->surplus) return true;
     if (exchange->wire->tls) return plait_wire_tls_pending(exchange->wire);
     return !exchange->drained && plait_wire_unasked(exchange->wire);
 }
 
-static void end_answer(struct exchange *exchange, VALUE response) {
+static void wire_body_end_answer(struct exchange *exchange, VALUE response) {
     struct wire *wire = exchange->wire;
-    if (!NIL_P(wire->trailer)) plait_response_set(response, RESPONSE_TRAILERS, trailers_of(wire));
+    if (!NIL_P(wire->trailer)) plait_response_set(response, RESPONSE_TRAILERS, wire_body_trailers_of(wire));
     wire->trailer = Qnil;
     if (exchange->head.framing == HTTP1_TUNNEL) {
         wire->state = WIRE_TUNNEL;
@@ -50,18 +50,19 @@ static void end_answer(struct exchange *exchange, VALUE response) {
         return;
     }
     bool usable = wire->persistent && !exchange->stopped && wire->state != WIRE_CLOSED;
-    wire->persistent = usable && !has_rest(exchange);
+    wire->persistent = usable && !wire_body_has_rest(exchange);
     wire->pending = Qnil;
     wire->state = wire->persistent ? WIRE_IDLE : WIRE_CLOSED;
     if (!isinf(wire->kept_for)) wire->kept_until = plait_now() + wire->kept_for;
 }
 
-static double positive(double seconds) {
+static double wire_body_positive(double seconds) {
     return seconds > 0 ? seconds : 0;
 }
 
-static void note_times(const struct exchange *exchange, VALUE response) {
-    plait_response_time(response, exchange->sent_at - exchange->started, positive(exchange->first_at - exchange->sent_at),
+static void wire_body_note_times(const struct exchange *exchange, VALUE response) {
+    plait_response_time(response, exchange->sent_at - exchange->started,
+                        wire_body_positive(exchange->first_at - exchange->sent_at),
                         exchange->slow ? plait_now() - exchange->first_at : 0);
 }
 
@@ -69,7 +70,7 @@ static void note_times(const struct exchange *exchange, VALUE response) {
 
 #ifdef MADV_POPULATE_WRITE
 /* One call for many pages: a fault for each was a fifth of the CPU time of bodies of 5 MiB. Older kernels refuse, and fault. */
-static void make_ready(struct filling *filling) {
+static void wire_body_make_ready(struct filling *filling) {
     static uintptr_t page;
     if (!page) page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
@@ -81,17 +82,17 @@ static void make_ready(struct filling *filling) {
     filling->ready = most < filling->room ? to - bytes : filling->room;
 }
 #else
-static void make_ready(struct filling *filling) {
+static void wire_body_make_ready(struct filling *filling) {
     filling->ready = filling->room;
 }
 #endif
 
 /* With what has come of it. */
-static struct filling new_filling(struct exchange *exchange, uint64_t length) {
+static struct filling wire_body_new_filling(struct exchange *exchange, uint64_t length) {
     size_t room = length < RESERVED ? (size_t)length : RESERVED;
     struct filling filling = {.length = length, .room = room, .ready = room < LONG ? room : 0};
     filling.body = rb_str_buf_new((long)room);
-    if (filling.ready == 0) make_ready(&filling);
+    if (filling.ready == 0) wire_body_make_ready(&filling);
     memcpy(RSTRING_PTR(filling.body), exchange->data, exchange->size);
     filling.at = exchange->size;
     plait_wire_consume(exchange, exchange->size);
@@ -99,7 +100,7 @@ static struct filling new_filling(struct exchange *exchange, uint64_t length) {
 }
 
 /* Beyond what is reserved at first, never more than twice of what has come. */
-static void extend(struct filling *filling) {
+static void wire_body_extend(struct filling *filling) {
     size_t left = (size_t)(filling->length - filling->at);
     size_t more = left < filling->at ? left : filling->at;
     rb_str_set_len(filling->body, (long)filling->at);
@@ -111,14 +112,14 @@ static void extend(struct filling *filling) {
  * Where the next bytes go. At the end, one byte more is asked for, in the place of the String's terminator: if it comes,
  * nobody asked for it.
  */
-static char *place(struct filling *filling, size_t *room) {
-    if (filling->at == filling->room) extend(filling);
-    if (filling->ready < filling->room && filling->at + AHEAD / 4 > filling->ready) make_ready(filling);
+static char *wire_body_place(struct filling *filling, size_t *room) {
+    if (filling->at == filling->room) wire_body_extend(filling);
+    if (filling->ready < filling->room && filling->at + AHEAD / 4 > filling->ready) wire_body_make_ready(filling);
     *room = filling->room - filling->at + (filling->room == filling->length);
     return RSTRING_PTR(filling->body) + filling->at;
 }
 
-static void took(struct exchange *exchange, struct filling *filling, size_t received) {
+static void wire_body_took(struct exchange *exchange, struct filling *filling, size_t received) {
     size_t left = filling->room - filling->at;
     exchange->surplus = received > left;
     if (received > left) received = left;
@@ -126,31 +127,31 @@ static void took(struct exchange *exchange, struct filling *filling, size_t rece
     filling->at += received;
 }
 
-static VALUE filled(const struct filling *filling) {
+static VALUE wire_body_filled(const struct filling *filling) {
     rb_str_set_len(filling->body, (long)filling->length);
     return filling->body;
 }
 
-static VALUE fill_up(struct exchange *exchange, struct filling *filling) {
+static VALUE wire_body_fill_up(struct exchange *exchange, struct filling *filling) {
     while (filling->at < filling->length) {
         size_t room;
-        char *to = place(filling, &room);
+        char *to = wire_body_place(filling, &room);
         size_t received = plait_wire_receive(exchange, to, room);
         if (received == 0) plait_wire_raise_broken(exchange, -HTTP1_E_TRUNCATED_LENGTH, exchange->consumed);
-        took(exchange, filling, received);
+        wire_body_took(exchange, filling, received);
     }
-    return filled(filling);
+    return wire_body_filled(filling);
 }
 
-static VALUE receive_in_full(struct exchange *exchange, uint64_t length) {
-    struct filling filling = new_filling(exchange, length);
-    VALUE body = fill_up(exchange, &filling);
+static VALUE wire_body_receive_in_full(struct exchange *exchange, uint64_t length) {
+    struct filling filling = wire_body_new_filling(exchange, length);
+    VALUE body = wire_body_fill_up(exchange, &filling);
     RB_GC_GUARD(filling.body);
     return body;
 }
 
-static VALUE receive_length(struct exchange *exchange, uint64_t length) {
-    if (exchange->size < length) return receive_in_full(exchange, length);
+static VALUE wire_body_receive_length(struct exchange *exchange, uint64_t length) {
+    if (exchange->size < length) return wire_body_receive_in_full(exchange, length);
 
     VALUE body = rb_str_new(exchange->data, (long)length);
     plait_wire_consume(exchange, (size_t)length);
@@ -159,14 +160,14 @@ static VALUE receive_length(struct exchange *exchange, uint64_t length) {
 
 /* ---- another framing ---- */
 
-static void keep_trailer(struct exchange *exchange, const char *bytes, size_t size) {
+static void wire_body_keep_trailer(struct exchange *exchange, const char *bytes, size_t size) {
     struct wire *wire = exchange->wire;
     if (NIL_P(wire->trailer)) RB_OBJ_WRITE(exchange->self, &wire->trailer, rb_str_buf_new((long)size));
     rb_str_cat(wire->trailer, bytes, (long)size);
 }
 
 /* Appends so many of the bytes that have come, at most; returns whether the message is complete. */
-static bool decode(struct exchange *exchange, VALUE to, size_t most) {
+static bool wire_body_decode(struct exchange *exchange, VALUE to, size_t most) {
     struct http1_piece piece;
     int event;
     do {
@@ -174,7 +175,7 @@ static bool decode(struct exchange *exchange, VALUE to, size_t most) {
         event = http1_body_next(&exchange->wire->body, exchange->data, size, &piece);
         if (event < 0) plait_wire_raise_broken(exchange, event, exchange->consumed + piece.at);
         if (event == HTTP1_DATA) rb_str_cat(to, exchange->data + piece.at, (long)piece.size);
-        if (event == HTTP1_TRAILER) keep_trailer(exchange, exchange->data + piece.at, piece.size);
+        if (event == HTTP1_TRAILER) wire_body_keep_trailer(exchange, exchange->data + piece.at, piece.size);
         plait_wire_consume(exchange, piece.consumed);
         most -= piece.consumed;
     } while (event == HTTP1_DATA || event == HTTP1_TRAILER);
@@ -182,20 +183,20 @@ static bool decode(struct exchange *exchange, VALUE to, size_t most) {
 }
 
 /* The end of the input: of the message too, or too early. */
-static void end_input(struct exchange *exchange) {
+static void wire_body_end_input(struct exchange *exchange) {
     int broken = http1_body_finish(&exchange->wire->body);
     if (broken) plait_wire_raise_broken(exchange, broken, exchange->consumed);
 }
 
 /* How many of the next bytes belong into the body as they come. */
-static size_t unframed(const struct exchange *exchange, size_t most) {
+static size_t wire_body_unframed(const struct exchange *exchange, size_t most) {
     if (exchange->head.framing == HTTP1_UNTIL_CLOSE) return most;
 
     uint64_t expected = http1_body_expects(&exchange->wire->body);
     return expected < most ? (size_t)expected : most;
 }
 
-static bool receive_in_place(struct exchange *exchange, VALUE to, size_t room) {
+static bool wire_body_receive_in_place(struct exchange *exchange, VALUE to, size_t room) {
     size_t before = (size_t)RSTRING_LEN(to);
     if (rb_str_capacity(to) - before < room) rb_str_modify_expand(to, (long)room);
     char *at = RSTRING_PTR(to) + before;
@@ -211,9 +212,9 @@ static bool receive_in_place(struct exchange *exchange, VALUE to, size_t room) {
 }
 
 /* Returns false at the end of the input. */
-static bool receive_some(struct exchange *exchange, VALUE to, size_t most) {
-    size_t room = unframed(exchange, most);
-    if (room >= IN_PLACE) return receive_in_place(exchange, to, room);
+static bool wire_body_receive_some(struct exchange *exchange, VALUE to, size_t most) {
+    size_t room = wire_body_unframed(exchange, most);
+    if (room >= IN_PLACE) return wire_body_receive_in_place(exchange, to, room);
 
     size_t received = plait_wire_receive(exchange, plait_wire_incoming, sizeof plait_wire_incoming);
     plait_wire_add(exchange, plait_wire_incoming, received);
@@ -221,39 +222,39 @@ static bool receive_some(struct exchange *exchange, VALUE to, size_t most) {
 }
 
 /* Of a length that nobody has told. Its memory doubles as it comes; what is too much is given back. */
-static VALUE receive_unknown(struct exchange *exchange) {
+static VALUE wire_body_receive_unknown(struct exchange *exchange) {
     VALUE body = rb_str_buf_new((long)exchange->size);
-    while (!decode(exchange, body, SIZE_MAX)) {
+    while (!wire_body_decode(exchange, body, SIZE_MAX)) {
         size_t length = (size_t)RSTRING_LEN(body);
-        if (receive_some(exchange, body, length > PIECE ? length : PIECE)) continue;
-        end_input(exchange);
+        if (wire_body_receive_some(exchange, body, length > PIECE ? length : PIECE)) continue;
+        wire_body_end_input(exchange);
         break;
     }
     return rb_str_resize(body, RSTRING_LEN(body));
 }
 
-static VALUE receive_body(struct exchange *exchange) {
+static VALUE wire_body_receive(struct exchange *exchange) {
     switch (exchange->head.framing) {
     case HTTP1_LENGTH:
-        return receive_length(exchange, exchange->head.content_length);
+        return wire_body_receive_length(exchange, exchange->head.content_length);
     case HTTP1_CHUNKED:
     case HTTP1_UNTIL_CLOSE:
-        return receive_unknown(exchange);
+        return wire_body_receive_unknown(exchange);
     default:
         return rb_str_new(NULL, 0);
     }
 }
 
-static VALUE finish(struct exchange *exchange, VALUE response, VALUE body) {
+static VALUE wire_body_finish(struct exchange *exchange, VALUE response, VALUE body) {
     plait_response_set(response, RESPONSE_BODY, body);
-    note_times(exchange, response);
-    end_answer(exchange, response);
+    wire_body_note_times(exchange, response);
+    wire_body_end_answer(exchange, response);
     return response;
 }
 
 VALUE plait_wire_receive_rest(struct exchange *exchange) {
     VALUE response = plait_wire_begin_response(exchange);
-    return finish(exchange, response, receive_body(exchange));
+    return wire_body_finish(exchange, response, wire_body_receive(exchange));
 }
 
 VALUE plait_wire_receive_whole(struct exchange *exchange) {
@@ -268,7 +269,7 @@ VALUE plait_wire_receive_whole(struct exchange *exchange) {
 void plait_wire_begin_filling(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     RB_OBJ_WRITE(exchange->self, &wire->response, plait_wire_begin_response(exchange));
-    wire->filling = new_filling(exchange, exchange->head.content_length);
+    wire->filling = wire_body_new_filling(exchange, exchange->head.content_length);
     RB_OBJ_WRITTEN(exchange->self, Qundef, wire->filling.body);
     wire->consumed = exchange->consumed;
 }
@@ -279,10 +280,10 @@ enum wire_arrival plait_wire_fill(struct exchange *exchange) {
     struct filling *filling = &wire->filling;
     for (int moves = 0; moves < MOVES; moves++) {
         size_t room;
-        char *to = place(filling, &room);
+        char *to = wire_body_place(filling, &room);
         ssize_t received = plait_wire_hear(exchange, to, room);
         if (received == 0 || received == MOVE_FAILED) break;
-        if (received > 0) took(exchange, filling, (size_t)received);
+        if (received > 0) wire_body_took(exchange, filling, (size_t)received);
         wire->consumed = exchange->consumed;
         if (filling->at == filling->length) return ARRIVED_WHOLE;
         if (exchange->drained) return ARRIVED_NOTHING;
@@ -294,22 +295,22 @@ enum wire_arrival plait_wire_fill(struct exchange *exchange) {
 VALUE plait_wire_end_filling(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     VALUE response = wire->response;
-    VALUE body = filled(&wire->filling);
+    VALUE body = wire_body_filled(&wire->filling);
     exchange->head.framing = HTTP1_LENGTH;
     wire->filling.body = wire->response = Qnil;
-    return finish(exchange, response, body);
+    return wire_body_finish(exchange, response, body);
 }
 
 VALUE plait_wire_conclude_filling(struct exchange *exchange) {
-    fill_up(exchange, &exchange->wire->filling);
+    wire_body_fill_up(exchange, &exchange->wire->filling);
     return plait_wire_end_filling(exchange);
 }
 
 /* ---- piece by piece ---- */
 
-static void end_piecewise(struct exchange *exchange) {
+static void wire_body_end_piecewise(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
-    end_answer(exchange, wire->response);
+    wire_body_end_answer(exchange, wire->response);
     wire->response = Qnil;
     wire->read_out = true;
 }
@@ -318,14 +319,14 @@ VALUE plait_wire_receive_head(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     plait_wire_receive_final_head(exchange);
     VALUE response = plait_wire_begin_response(exchange);
-    note_times(exchange, response);
+    wire_body_note_times(exchange, response);
     RB_OBJ_WRITE(exchange->self, &wire->response, response);
     wire->began = exchange->first_at;
     wire->framing = exchange->head.framing;
     wire->persistent &= !exchange->stopped;
     wire->consumed = exchange->consumed;
     if (http1_body_done(&wire->body)) {
-        end_piecewise(exchange);
+        wire_body_end_piecewise(exchange);
     } else {
         wire->state = WIRE_STREAMING;
         plait_wire_store(exchange);
@@ -334,11 +335,11 @@ VALUE plait_wire_receive_head(struct exchange *exchange) {
 }
 
 /* Returns whether it was the last. */
-static bool receive_bytes(struct exchange *exchange, VALUE piece) {
-    while (!decode(exchange, piece, PIECE)) {
+static bool wire_body_receive_bytes(struct exchange *exchange, VALUE piece) {
+    while (!wire_body_decode(exchange, piece, PIECE)) {
         if (RSTRING_LEN(piece) > 0) return http1_body_done(&exchange->wire->body);
-        if (exchange->size > 0 || receive_some(exchange, piece, PIECE)) continue;
-        end_input(exchange);
+        if (exchange->size > 0 || wire_body_receive_some(exchange, piece, PIECE)) continue;
+        wire_body_end_input(exchange);
         break;
     }
     return true;
@@ -351,9 +352,9 @@ VALUE plait_wire_receive_piece(struct exchange *exchange) {
     exchange->consumed = wire->consumed;
     exchange->begun = true;
     VALUE piece = rb_str_buf_new((long)(exchange->size < PIECE ? exchange->size : PIECE));
-    if (receive_bytes(exchange, piece)) {
+    if (wire_body_receive_bytes(exchange, piece)) {
         plait_response_time_read(wire->response, plait_now() - wire->began);
-        end_piecewise(exchange);
+        wire_body_end_piecewise(exchange);
     } else {
         wire->consumed = exchange->consumed;
         plait_wire_store(exchange);

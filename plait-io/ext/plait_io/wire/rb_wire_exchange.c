@@ -12,7 +12,7 @@ static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_befor
 
 /* ---- the object ---- */
 
-static void wire_mark(void *data) {
+static void wire_exchange_mark(void *data) {
     const struct wire *wire = data;
     rb_gc_mark(wire->io);
     rb_gc_mark(wire->raw);
@@ -31,7 +31,7 @@ static void wire_mark(void *data) {
 }
 
 /* The fiber that was in the middle of an exchange may go with it, without having left. */
-static void wire_free(void *data) {
+static void wire_exchange_free(void *data) {
     struct wire *wire = data;
     plait_volley_leave(wire);
     plait_deadline_remove(&wire->deadline);
@@ -39,24 +39,24 @@ static void wire_free(void *data) {
     xfree(wire);
 }
 
-static size_t wire_size(const void *data) {
+static size_t wire_exchange_size(const void *data) {
     const struct head_bytes *head = ((const struct wire *)data)->last_head;
     return sizeof(struct wire) + (head ? sizeof *head + head->size : 0);
 }
 
 const rb_data_type_t plait_wire_type = {
     .wrap_struct_name = "Plait::HTTP::NativeWire",
-    .function = {.dmark = wire_mark, .dfree = wire_free, .dsize = wire_size},
+    .function = {.dmark = wire_exchange_mark, .dfree = wire_exchange_free, .dsize = wire_exchange_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
 /* ---- the end ---- */
 
-static VALUE close_io(VALUE io) {
+static VALUE wire_exchange_close_io(VALUE io) {
     return rb_funcall(io, id_close, 0);
 }
 
-static VALUE ignore(VALUE unused, VALUE error) {
+static VALUE wire_exchange_ignore(VALUE unused, VALUE error) {
     (void)unused, (void)error;
     return Qnil;
 }
@@ -70,18 +70,18 @@ VALUE plait_wire_quietly(const struct wire *wire, VALUE (*run)(VALUE), VALUE arg
     return rb_rescue2(run, argument, recover, Qnil, rb_eSystemCallError, rb_eIOError, tls_error, (VALUE)0);
 }
 
-static VALUE close_upper(VALUE argument) {
+static VALUE wire_exchange_close_upper(VALUE argument) {
     const struct wire *wire = (const struct wire *)argument;
-    return plait_wire_quietly(wire, close_io, wire->io, ignore);
+    return plait_wire_quietly(wire, wire_exchange_close_io, wire->io, wire_exchange_ignore);
 }
 
-static VALUE close_raw(VALUE argument) {
+static VALUE wire_exchange_close_raw(VALUE argument) {
     const struct wire *wire = (const struct wire *)argument;
-    return plait_wire_quietly(wire, close_io, wire->raw, ignore);
+    return plait_wire_quietly(wire, wire_exchange_close_io, wire->raw, wire_exchange_ignore);
 }
 
 void plait_wire_close_raw(struct wire *wire) {
-    close_raw((VALUE)wire);
+    wire_exchange_close_raw((VALUE)wire);
 }
 
 /* In the child of a fork the socket is the parent's too: a close_notify would end the connection for both. */
@@ -90,8 +90,8 @@ void plait_wire_release(struct wire *wire) {
     plait_volley_leave(wire);
     wire->state = WIRE_CLOSED;
     wire->pending = wire->response = wire->trailer = wire->unsent = wire->filling.body = Qnil;
-    if (ours && wire->tls) rb_ensure(close_upper, (VALUE)wire, close_raw, (VALUE)wire);
-    else close_raw((VALUE)wire);
+    if (ours && wire->tls) rb_ensure(wire_exchange_close_upper, (VALUE)wire, wire_exchange_close_raw, (VALUE)wire);
+    else wire_exchange_close_raw((VALUE)wire);
 }
 
 void plait_wire_misuse(VALUE self, const char *what) {
@@ -100,7 +100,7 @@ void plait_wire_misuse(VALUE self, const char *what) {
 
 /* ---- an exchange ---- */
 
-static double seconds_of(VALUE timeouts, ID name) {
+static double wire_exchange_seconds_of(VALUE timeouts, ID name) {
     VALUE seconds = rb_funcall(timeouts, name, 0);
     return NIL_P(seconds) ? INFINITY : NUM2DBL(seconds);
 }
@@ -112,13 +112,13 @@ void plait_wire_take_timeouts(VALUE self, VALUE timeouts) {
 
     bool any = !NIL_P(timeouts);
     wire->timeouts = Qnil;
-    wire->first_byte = any ? seconds_of(timeouts, id_first_byte) : INFINITY;
-    wire->read = any ? seconds_of(timeouts, id_read) : INFINITY;
-    wire->total = any ? seconds_of(timeouts, id_total) : INFINITY;
+    wire->first_byte = any ? wire_exchange_seconds_of(timeouts, id_first_byte) : INFINITY;
+    wire->read = any ? wire_exchange_seconds_of(timeouts, id_read) : INFINITY;
+    wire->total = any ? wire_exchange_seconds_of(timeouts, id_total) : INFINITY;
     RB_OBJ_WRITE(self, &wire->timeouts, timeouts);
 }
 
-static const char *misuse_in(const struct wire *wire) {
+static const char *wire_exchange_misuse_in(const struct wire *wire) {
     if (wire->busy || wire->state == WIRE_LAUNCHED) return "in_use";
     if (wire->state == WIRE_STREAMING) return "streaming";
     if (wire->state == WIRE_EXPECTING) return "expecting";
@@ -135,7 +135,7 @@ void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state sta
     struct wire *wire = plait_wire_of(self);
     plait_wire_init_exchange(exchange, self);
     if (wire->state != state || wire->busy) {
-        const char *what = misuse_in(wire);
+        const char *what = wire_exchange_misuse_in(wire);
         if (what) plait_wire_misuse(self, what);
         rb_exc_raise(rb_funcall(self, id_closed_before, 0));
     }
@@ -153,7 +153,7 @@ void plait_wire_begin(struct wire *wire, double deadline) {
 }
 
 /* Whatever ends an exchange early (an error, a timeout, a kill, a cancellation) ends the connection. */
-static VALUE leave(VALUE argument) {
+static VALUE wire_exchange_leave(VALUE argument) {
     const struct exchange *exchange = (const struct exchange *)argument;
     struct wire *wire = exchange->wire;
     plait_deadline_remove(&wire->deadline);
@@ -164,7 +164,7 @@ static VALUE leave(VALUE argument) {
 }
 
 VALUE plait_wire_guarded(struct exchange *exchange, VALUE (*run)(VALUE)) {
-    VALUE value = rb_ensure(run, (VALUE)exchange, leave, (VALUE)exchange);
+    VALUE value = rb_ensure(run, (VALUE)exchange, wire_exchange_leave, (VALUE)exchange);
     RB_GC_GUARD(exchange->self);
     return value;
 }

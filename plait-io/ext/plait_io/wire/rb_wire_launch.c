@@ -17,12 +17,12 @@
 #include "rb_wire_wait.h"
 
 /* Whether the body is on its way. */
-static bool is_filling(const struct wire *wire) {
+static bool wire_launch_is_filling(const struct wire *wire) {
     return !NIL_P(wire->filling.body);
 }
 
 /* What is known of an exchange that was begun by a launch. */
-static void recall(struct exchange *exchange) {
+static void wire_launch_recall(struct exchange *exchange) {
     const struct wire *wire = exchange->wire;
     exchange->url = wire->url;
     exchange->started = wire->started;
@@ -30,13 +30,13 @@ static void recall(struct exchange *exchange) {
     exchange->first_at = wire->first_at;
     exchange->begun = wire->first_at != 0;
     exchange->drained = false;
-    exchange->consumed = is_filling(wire) ? wire->consumed : 0;
+    exchange->consumed = wire_launch_is_filling(wire) ? wire->consumed : 0;
 }
 
 /* ---- launching ---- */
 
 /* Whether it is an URL that begins so, and there its authority ends: then its target begins there. */
-static bool has_prefix(VALUE url, VALUE prefix) {
+static bool wire_launch_has_prefix(VALUE url, VALUE prefix) {
     if (!RB_TYPE_P(url, T_STRING) || NIL_P(prefix)) return false;
 
     size_t size = (size_t)RSTRING_LEN(prefix);
@@ -44,12 +44,12 @@ static bool has_prefix(VALUE url, VALUE prefix) {
     return (size_t)RSTRING_LEN(url) == size || memchr("/?#", RSTRING_PTR(url)[size], 3);
 }
 
-static double limit_of(const struct wire *wire) {
+static double wire_launch_limit_of(const struct wire *wire) {
     double first_byte = wire->sent_at + wire->first_byte;
     return first_byte < wire->ends ? first_byte : wire->ends;
 }
 
-static void limit(struct wire *wire, double at) {
+static void wire_launch_limit(struct wire *wire, double at) {
     if (isinf(at)) return;
 
     wire->deadline.at = at;
@@ -58,7 +58,7 @@ static void limit(struct wire *wire, double at) {
 }
 
 /* Whether there is time left to do it in. */
-static bool begin(struct wire *wire) {
+static bool wire_launch_begin(struct wire *wire) {
     wire->started = plait_now();
     wire->kind = HTTP1_TO_ANY;
     wire->expired = false;
@@ -66,7 +66,7 @@ static bool begin(struct wire *wire) {
     return wire->started < wire->ends;
 }
 
-static bool send(struct exchange *exchange) {
+static bool wire_launch_send(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     wire->state = WIRE_LAUNCHED;
     wire->launched = true;
@@ -74,7 +74,7 @@ static bool send(struct exchange *exchange) {
     RB_OBJ_WRITE(exchange->self, &wire->unsent, plait_wire_send_small_get(exchange));
     wire->sent_at = plait_now();
     wire->first_at = 0;
-    if (NIL_P(wire->unsent)) limit(wire, limit_of(wire));
+    if (NIL_P(wire->unsent)) wire_launch_limit(wire, wire_launch_limit_of(wire));
     else plait_volley_leave(wire);
     return NIL_P(wire->unsent);
 }
@@ -83,21 +83,21 @@ static bool send(struct exchange *exchange) {
  * relaunch(url, volley, passenger): launch, with all else as it was the last time. A connection on which something has come
  * meanwhile is closed: its next answer could be to another question.
  */
-static VALUE wire_relaunch(VALUE self, VALUE url, VALUE volley, VALUE passenger) {
+static VALUE wire_launch_relaunch(VALUE self, VALUE url, VALUE volley, VALUE passenger) {
     struct wire *wire = plait_wire_of(self);
-    if (!plait_wire_reusable(wire) || !has_prefix(url, wire->prefix)) return Qfalse;
+    if (!plait_wire_reusable(wire) || !wire_launch_has_prefix(url, wire->prefix)) return Qfalse;
 
     struct exchange exchange;
     plait_wire_init_exchange(&exchange, self);
     exchange.first = url;
     exchange.second = wire->block;
     exchange.offset = (size_t)RSTRING_LEN(wire->prefix);
-    if (!plait_wire_small_get(&exchange) || !begin(wire)) return Qfalse;
+    if (!plait_wire_small_get(&exchange) || !wire_launch_begin(wire)) return Qfalse;
     if (plait_volley_stirred(volley, wire, plait_descriptor_of(wire->raw)) && plait_wire_unasked(wire)) {
         plait_wire_release(wire);
         return Qfalse;
     }
-    return plait_volley_board(volley, self, passenger) && send(&exchange) ? Qtrue : Qfalse;
+    return plait_volley_board(volley, self, passenger) && wire_launch_send(&exchange) ? Qtrue : Qfalse;
 }
 
 /*
@@ -105,7 +105,7 @@ static VALUE wire_relaunch(VALUE self, VALUE url, VALUE volley, VALUE passenger)
  * will have the answer. Else it is to be waited for: by `conclude`, when `launched?` says that the request was begun, and by
  * `get`, which will also say what is wrong, when it was not.
  */
-static VALUE wire_launch(int argc, VALUE *argv, VALUE self) {
+static VALUE wire_launch_launch(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 7, 7);
     struct wire *wire = plait_wire_of(self);
     if (wire->tls || wire->state != WIRE_IDLE) return Qfalse;
@@ -116,15 +116,15 @@ static VALUE wire_launch(int argc, VALUE *argv, VALUE self) {
     wire->until = NIL_P(argv[4]) ? INFINITY : NUM2DBL(argv[4]);
     RB_OBJ_WRITE(self, &wire->prefix, rb_str_new_frozen(argv[1]));
     RB_OBJ_WRITE(self, &wire->block, rb_str_new_frozen(argv[2]));
-    return wire_relaunch(self, argv[0], argv[5], argv[6]);
+    return wire_launch_relaunch(self, argv[0], argv[5], argv[6]);
 }
 
 /* ---- landing ---- */
 
-static enum wire_arrival look(struct exchange *exchange) {
+static enum wire_arrival wire_launch_look(struct exchange *exchange) {
     const struct wire *wire = exchange->wire;
-    recall(exchange);
-    if (is_filling(wire)) return plait_wire_fill(exchange);
+    wire_launch_recall(exchange);
+    if (wire_launch_is_filling(wire)) return plait_wire_fill(exchange);
 
     enum wire_arrival arrival = plait_wire_take_in(exchange);
     if (arrival != ARRIVED_PART) return arrival;
@@ -134,16 +134,16 @@ static enum wire_arrival look(struct exchange *exchange) {
 }
 
 /* Between two parts of a body there may be as much time as `read` says. */
-static void wait_on(struct wire *wire) {
-    if (!is_filling(wire)) return;
+static void wire_launch_wait_on(struct wire *wire) {
+    if (!wire_launch_is_filling(wire)) return;
 
     double read = plait_now() + wire->read;
     plait_deadline_remove(&wire->deadline);
-    limit(wire, read < wire->ends ? read : wire->ends);
+    wire_launch_limit(wire, read < wire->ends ? read : wire->ends);
 }
 
-static VALUE take_response(struct exchange *exchange) {
-    return is_filling(exchange->wire) ? plait_wire_end_filling(exchange) : plait_wire_receive_rest(exchange);
+static VALUE wire_launch_take_response(struct exchange *exchange) {
+    return wire_launch_is_filling(exchange->wire) ? plait_wire_end_filling(exchange) : plait_wire_receive_rest(exchange);
 }
 
 VALUE plait_wire_land(VALUE self, enum wire_news news) {
@@ -151,12 +151,12 @@ VALUE plait_wire_land(VALUE self, enum wire_news news) {
     plait_wire_init_exchange(&exchange, self);
     exchange.ended = news == NEWS_END;
     struct wire *wire = exchange.wire;
-    enum wire_arrival arrival = news == NEWS_BREAK || wire->expired ? ARRIVED_OTHERWISE : look(&exchange);
+    enum wire_arrival arrival = news == NEWS_BREAK || wire->expired ? ARRIVED_OTHERWISE : wire_launch_look(&exchange);
     if (arrival == ARRIVED_NOTHING) {
-        wait_on(wire);
+        wire_launch_wait_on(wire);
         return Qundef;
     }
-    VALUE response = arrival == ARRIVED_WHOLE ? take_response(&exchange) : Qnil;
+    VALUE response = arrival == ARRIVED_WHOLE ? wire_launch_take_response(&exchange) : Qnil;
     plait_volley_leave(wire);
     wire->launched = NIL_P(response);
     if (!wire->launched && wire->state == WIRE_CLOSED) plait_wire_release(wire);
@@ -164,7 +164,7 @@ VALUE plait_wire_land(VALUE self, enum wire_news news) {
     return response;
 }
 
-static VALUE run_conclude(VALUE argument) {
+static VALUE wire_launch_run_conclude(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     struct wire *wire = exchange->wire;
     VALUE unsent = wire->unsent;
@@ -179,43 +179,43 @@ static VALUE run_conclude(VALUE argument) {
         plait_wire_send(exchange);
         exchange->sent_at = plait_now();
     }
-    VALUE response = is_filling(wire) ? plait_wire_conclude_filling(exchange) : plait_wire_receive_whole(exchange);
+    VALUE response = wire_launch_is_filling(wire) ? plait_wire_conclude_filling(exchange) : plait_wire_receive_whole(exchange);
     exchange->finished = true;
     return response;
 }
 
 /* conclude: the answer to what was launched; waits for it, if need be */
-static VALUE wire_conclude(VALUE self) {
+static VALUE wire_launch_conclude(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     bool expired = wire->expired;
     bool closed = wire->launched && wire->state == WIRE_CLOSED;
     plait_volley_leave(wire);
     struct exchange exchange;
     plait_wire_enter(&exchange, self, closed ? WIRE_CLOSED : WIRE_LAUNCHED);
-    recall(&exchange);
+    wire_launch_recall(&exchange);
     wire->expired = expired;
-    return plait_wire_guarded(&exchange, run_conclude);
+    return plait_wire_guarded(&exchange, wire_launch_run_conclude);
 }
 
 /* ends: when the exchange must be over, in monotonic seconds; nil: never */
-static VALUE wire_ends(VALUE self) {
+static VALUE wire_launch_ends(VALUE self) {
     double ends = plait_wire_of(self)->ends;
     return isinf(ends) ? Qnil : DBL2NUM(ends);
 }
 
-static VALUE wire_launched(VALUE self) {
+static VALUE wire_launch_launched(VALUE self) {
     return plait_wire_of(self)->launched ? Qtrue : Qfalse;
 }
 
-static VALUE wire_prompt(VALUE self) {
+static VALUE wire_launch_prompt(VALUE self) {
     return plait_wire_of(self)->prompt ? Qtrue : Qfalse;
 }
 
 void plait_define_wire_launch(VALUE wire) {
-    rb_define_method(wire, "launch", wire_launch, -1);
-    rb_define_method(wire, "relaunch", wire_relaunch, 3);
-    rb_define_method(wire, "launched?", wire_launched, 0);
-    rb_define_method(wire, "conclude", wire_conclude, 0);
-    rb_define_method(wire, "ends", wire_ends, 0);
-    rb_define_method(wire, "prompt?", wire_prompt, 0);
+    rb_define_method(wire, "launch", wire_launch_launch, -1);
+    rb_define_method(wire, "relaunch", wire_launch_relaunch, 3);
+    rb_define_method(wire, "launched?", wire_launch_launched, 0);
+    rb_define_method(wire, "conclude", wire_launch_conclude, 0);
+    rb_define_method(wire, "ends", wire_launch_ends, 0);
+    rb_define_method(wire, "prompt?", wire_launch_prompt, 0);
 }

@@ -29,24 +29,24 @@ static VALUE ssl_error = Qnil;
  */
 static VALUE spare = Qnil;
 
-static bool would_block(int error) {
+static bool wire_move_would_block(int error) {
     return error == EAGAIN || error == EWOULDBLOCK;
 }
 
-static ssize_t failed(struct exchange *exchange, VALUE error) {
+static ssize_t wire_move_failed(struct exchange *exchange, VALUE error) {
     exchange->failure = error;
     return MOVE_FAILED;
 }
 
 /* ---- plain ---- */
 
-static ssize_t receive_plain(struct exchange *exchange, char *to, size_t room, int *events) {
+static ssize_t wire_move_receive_plain(struct exchange *exchange, char *to, size_t room, int *events) {
     int descriptor = plait_descriptor_of(exchange->wire->raw);
     ssize_t received;
     do received = recv(descriptor, to, room, MSG_DONTWAIT);
     while (received < 0 && errno == EINTR);
     if (received >= 0) return received;
-    if (!would_block(errno)) return failed(exchange, rb_syserr_new(errno, NULL));
+    if (!wire_move_would_block(errno)) return wire_move_failed(exchange, rb_syserr_new(errno, NULL));
 
     *events = PLAIT_READABLE;
     return MOVE_WAITS;
@@ -57,7 +57,7 @@ ssize_t plait_wire_send_bytes(struct exchange *exchange, const char *bytes, size
     ssize_t sent;
     do sent = send(descriptor, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
     while (sent < 0 && errno == EINTR);
-    if (sent < 0) return would_block(errno) ? MOVE_WAITS : failed(exchange, rb_syserr_new(errno, NULL));
+    if (sent < 0) return wire_move_would_block(errno) ? MOVE_WAITS : wire_move_failed(exchange, rb_syserr_new(errno, NULL));
 
     exchange->wire->sent = true;
     return sent;
@@ -73,14 +73,14 @@ struct tls_call {
     VALUE arguments[3];
 };
 
-static VALUE call_tls(VALUE argument) {
+static VALUE wire_move_call_tls(VALUE argument) {
     const struct tls_call *call = (const struct tls_call *)argument;
     return rb_funcallv_kw(call->io, call->method, call->count, call->arguments, RB_PASS_KEYWORDS);
 }
 
 /* Qundef stands for what it raised. */
-static VALUE note_failure(VALUE exchange, VALUE error) {
-    failed((struct exchange *)exchange, error);
+static VALUE wire_move_note_failure(VALUE exchange, VALUE error) {
+    wire_move_failed((struct exchange *)exchange, error);
     return Qundef;
 }
 
@@ -90,32 +90,33 @@ VALUE plait_wire_tls_error(void) {
     return ssl_error;
 }
 
-static VALUE try_tls(struct exchange *exchange, struct tls_call *call) {
-    return rb_rescue2(call_tls, (VALUE)call, note_failure, (VALUE)exchange, rb_eSystemCallError, rb_eIOError,
+static VALUE wire_move_try_tls(struct exchange *exchange, struct tls_call *call) {
+    return rb_rescue2(wire_move_call_tls, (VALUE)call, wire_move_note_failure, (VALUE)exchange, rb_eSystemCallError,
+                      rb_eIOError,
                       plait_wire_tls_error(), (VALUE)0);
 }
 
 /* Whether it is one of the symbols that say so. */
-static bool waits(VALUE result, int *events) {
+static bool wire_move_waits(VALUE result, int *events) {
     *events = result == wait_readable ? PLAIT_READABLE : PLAIT_WRITABLE;
     return result == wait_readable || result == wait_writable;
 }
 
-static VALUE take_spare(void) {
+static VALUE wire_move_take_spare(void) {
     VALUE buffer = spare;
     spare = Qnil;
     return NIL_P(buffer) ? rb_str_buf_new(RECORD) : buffer;
 }
 
-static ssize_t receive_tls(struct exchange *exchange, char *to, size_t room, int *events) {
-    VALUE buffer = take_spare();
+static ssize_t wire_move_receive_tls(struct exchange *exchange, char *to, size_t room, int *events) {
+    VALUE buffer = wire_move_take_spare();
     struct tls_call call = {.io = exchange->wire->io, .method = id_read, .count = 3,
                             .arguments = {INT2FIX(room < RECORD ? room : RECORD), buffer, no_exception}};
-    VALUE result = try_tls(exchange, &call);
+    VALUE result = wire_move_try_tls(exchange, &call);
     ssize_t received = 0;
     if (result == Qundef) {
         received = MOVE_FAILED;
-    } else if (waits(result, events)) {
+    } else if (wire_move_waits(result, events)) {
         received = MOVE_WAITS;
     } else if (!NIL_P(result)) {
         received = RSTRING_LEN(result);
@@ -127,14 +128,14 @@ static ssize_t receive_tls(struct exchange *exchange, char *to, size_t room, int
 }
 
 /* The rest of the String shares its memory, and as it is frozen OpenSSL makes no copy of it. */
-static ssize_t send_tls(struct exchange *exchange, VALUE string, size_t from, int *events) {
+static ssize_t wire_move_send_tls(struct exchange *exchange, VALUE string, size_t from, int *events) {
     size_t left = (size_t)RSTRING_LEN(string) - from;
     VALUE piece = from == 0 && left <= RECORD ? string : rb_str_subseq(string, (long)from, (long)(left < RECORD ? left : RECORD));
     struct tls_call call = {.io = exchange->wire->io, .method = id_write, .count = 2,
                             .arguments = {rb_obj_freeze(piece), no_exception}};
-    VALUE result = try_tls(exchange, &call);
+    VALUE result = wire_move_try_tls(exchange, &call);
     if (result == Qundef) return MOVE_FAILED;
-    if (waits(result, events)) return MOVE_WAITS;
+    if (wire_move_waits(result, events)) return MOVE_WAITS;
 
     exchange->wire->sent = true;
     return NUM2SSIZET(result);
@@ -143,12 +144,12 @@ static ssize_t send_tls(struct exchange *exchange, VALUE string, size_t from, in
 /* ---- either ---- */
 
 ssize_t plait_wire_receive_now(struct exchange *exchange, char *to, size_t room, int *events) {
-    if (exchange->wire->tls) return receive_tls(exchange, to, room, events);
-    return receive_plain(exchange, to, room, events);
+    if (exchange->wire->tls) return wire_move_receive_tls(exchange, to, room, events);
+    return wire_move_receive_plain(exchange, to, room, events);
 }
 
 ssize_t plait_wire_send_now(struct exchange *exchange, VALUE string, size_t from, bool more, int *events) {
-    if (exchange->wire->tls) return send_tls(exchange, string, from, events);
+    if (exchange->wire->tls) return wire_move_send_tls(exchange, string, from, events);
 
     *events = PLAIT_WRITABLE;
     return plait_wire_send_bytes(exchange, RSTRING_PTR(string) + from, (size_t)RSTRING_LEN(string) - from, more);
@@ -157,11 +158,11 @@ ssize_t plait_wire_send_now(struct exchange *exchange, VALUE string, size_t from
 /* ---- an idle connection ---- */
 
 /* Session tickets may lie there unread: OpenSSL takes them, and then says that nothing is there. */
-static bool unasked_tls(struct wire *wire) {
+static bool wire_move_unasked_tls(struct wire *wire) {
     struct exchange exchange = {.wire = wire, .failure = Qnil};
     int events;
     char byte;
-    return receive_tls(&exchange, &byte, 1, &events) != MOVE_WAITS;
+    return wire_move_receive_tls(&exchange, &byte, 1, &events) != MOVE_WAITS;
 }
 
 bool plait_wire_tls_pending(const struct wire *wire) {
@@ -173,8 +174,8 @@ bool plait_wire_unasked(struct wire *wire) {
 
     char byte;
     ssize_t received = recv(plait_descriptor_of(wire->raw), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (received < 0 && would_block(errno)) return false;
-    return wire->tls && received > 0 ? unasked_tls(wire) : true;
+    if (received < 0 && wire_move_would_block(errno)) return false;
+    return wire->tls && received > 0 ? wire_move_unasked_tls(wire) : true;
 }
 
 void plait_init_wire_move(void) {

@@ -33,14 +33,14 @@ void plait_wire_raise_broken(const struct exchange *exchange, ptrdiff_t rule, ui
 }
 
 /* The connection ended where an answer should have come. */
-NORETURN(static void raise_ended(const struct exchange *exchange));
-static void raise_ended(const struct exchange *exchange) {
+NORETURN(static void wire_receive_raise_ended(const struct exchange *exchange));
+static void wire_receive_raise_ended(const struct exchange *exchange) {
     rb_exc_raise(rb_funcall(exchange->self, id_failed, 1, exchange->failure));
 }
 
 /* ---- bytes ---- */
 
-static void note_arrival(struct exchange *exchange) {
+static void wire_receive_note_arrival(struct exchange *exchange) {
     exchange->begun = true;
     exchange->wire->received = true;
     if (exchange->first_at == 0) exchange->first_at = plait_now();
@@ -48,17 +48,17 @@ static void note_arrival(struct exchange *exchange) {
 }
 
 /* Whatever broke the sending says more than what breaks the receiving after it. */
-static ssize_t receive_now(struct exchange *exchange, char *to, size_t room, int *events) {
+static ssize_t wire_receive_now(struct exchange *exchange, char *to, size_t room, int *events) {
     VALUE earlier = exchange->failure;
     ssize_t received = plait_wire_receive_now(exchange, to, room, events);
-    if (received > 0) note_arrival(exchange);
+    if (received > 0) wire_receive_note_arrival(exchange);
     if (received == MOVE_FAILED && !NIL_P(earlier)) exchange->failure = earlier;
     return received;
 }
 
 ssize_t plait_wire_hear(struct exchange *exchange, char *to, size_t room) {
     int events;
-    ssize_t received = receive_now(exchange, to, room, &events);
+    ssize_t received = wire_receive_now(exchange, to, room, &events);
     exchange->drained = received == MOVE_WAITS || (received > 0 && (size_t)received < room && !exchange->ended);
     return received;
 }
@@ -70,8 +70,8 @@ size_t plait_wire_receive(struct exchange *exchange, char *to, size_t room) {
     if (!exchange->drained) plait_wire_keep_pace(exchange, why);
     for (;;) {
         if (!exchange->drained) {
-            ssize_t received = receive_now(exchange, to, room, &events);
-            if (received == MOVE_FAILED) raise_ended(exchange);
+            ssize_t received = wire_receive_now(exchange, to, room, &events);
+            if (received == MOVE_FAILED) wire_receive_raise_ended(exchange);
             if (received >= 0) {
                 exchange->drained = !exchange->wire->tls && (size_t)received < room;
                 return (size_t)received;
@@ -91,7 +91,7 @@ void plait_wire_consume(struct exchange *exchange, size_t size) {
 /* ---- what outlives a switch ---- */
 
 /* Moves what has come into `pending`, and returns the room behind it: at least PART. */
-static char *keep_data(struct exchange *exchange, size_t *room) {
+static char *wire_receive_keep_data(struct exchange *exchange, size_t *room) {
     struct wire *wire = exchange->wire;
     VALUE before = wire->pending;
     size_t size = exchange->size;
@@ -111,7 +111,7 @@ static char *keep_data(struct exchange *exchange, size_t *room) {
 
 void plait_wire_store(struct exchange *exchange) {
     size_t room;
-    if (exchange->size > 0) keep_data(exchange, &room);
+    if (exchange->size > 0) wire_receive_keep_data(exchange, &room);
     else exchange->wire->pending = Qnil;
 }
 
@@ -141,7 +141,7 @@ void plait_wire_expect_head(struct exchange *exchange) {
 }
 
 /* Whether the final head is there; interim ones are passed over. */
-static bool parse_heads(struct exchange *exchange) {
+static bool wire_receive_parse_heads(struct exchange *exchange) {
     struct http1_head *head = &exchange->head;
     head->table = plait_wire_fields(exchange->wire);
     while (exchange->size > 0 && exchange->head_size == 0) {
@@ -161,9 +161,9 @@ static bool parse_heads(struct exchange *exchange) {
 }
 
 /* Where the next bytes go. */
-static char *place(struct exchange *exchange, size_t *room) {
+static char *wire_receive_place(struct exchange *exchange, size_t *room) {
     *room = FIRST;
-    return exchange->size == 0 ? plait_wire_incoming : keep_data(exchange, room);
+    return exchange->size == 0 ? plait_wire_incoming : wire_receive_keep_data(exchange, room);
 }
 
 void plait_wire_add(struct exchange *exchange, const char *bytes, size_t size) {
@@ -171,26 +171,26 @@ void plait_wire_add(struct exchange *exchange, const char *bytes, size_t size) {
     exchange->size += size;
 }
 
-NORETURN(static void raise_no_head(struct exchange *exchange));
-static void raise_no_head(struct exchange *exchange) {
+NORETURN(static void wire_receive_raise_no_head(struct exchange *exchange));
+static void wire_receive_raise_no_head(struct exchange *exchange) {
     int broken = http1_head_finish(&exchange->head, exchange->size);
     if (!broken && exchange->consumed > 0) broken = -HTTP1_E_TRUNCATED_HEAD; /* only interim ones have come */
     if (broken && NIL_P(exchange->failure)) plait_wire_raise_broken(exchange, broken, exchange->consumed + exchange->size);
-    raise_ended(exchange);
+    wire_receive_raise_ended(exchange);
 }
 
 void plait_wire_receive_final_head(struct exchange *exchange) {
-    while (!parse_heads(exchange)) {
+    while (!wire_receive_parse_heads(exchange)) {
         size_t room;
-        char *to = place(exchange, &room);
+        char *to = wire_receive_place(exchange, &room);
         size_t received = plait_wire_receive(exchange, to, room);
-        if (received == 0) raise_no_head(exchange);
+        if (received == 0) wire_receive_raise_no_head(exchange);
         plait_wire_add(exchange, to, received);
     }
 }
 
 /* An echo has to be heard to its end, or neither side would get any further. */
-static uint64_t most_heard(const struct exchange *exchange) {
+static uint64_t wire_receive_most_heard(const struct exchange *exchange) {
     uint64_t body = exchange->wire->limits.body;
     return exchange->whole && body > HEARD ? body : HEARD;
 }
@@ -199,8 +199,8 @@ static uint64_t most_heard(const struct exchange *exchange) {
 void plait_wire_listen(struct exchange *exchange) {
     int events;
     size_t room;
-    char *to = place(exchange, &room);
-    ssize_t received = receive_now(exchange, to, room, &events);
+    char *to = wire_receive_place(exchange, &room);
+    ssize_t received = wire_receive_now(exchange, to, room, &events);
     if (received == MOVE_WAITS) return;
 
     exchange->drained = false;
@@ -210,9 +210,9 @@ void plait_wire_listen(struct exchange *exchange) {
         return;
     }
     plait_wire_add(exchange, to, (size_t)received);
-    exchange->stopped = parse_heads(exchange) && exchange->head.status >= 300;
-    exchange->deaf = exchange->size >= most_heard(exchange);
-    if (exchange->size > 0) keep_data(exchange, &room);
+    exchange->stopped = wire_receive_parse_heads(exchange) && exchange->head.status >= 300;
+    exchange->deaf = exchange->size >= wire_receive_most_heard(exchange);
+    if (exchange->size > 0) wire_receive_keep_data(exchange, &room);
 }
 
 bool plait_wire_is_plain(const struct http1_head *head) {
@@ -221,7 +221,7 @@ bool plait_wire_is_plain(const struct http1_head *head) {
 }
 
 /* What these bytes of a body are; `all`: nothing else has come. */
-static enum wire_arrival judge_body(const struct http1_head *head, const char *data, size_t size, bool all) {
+static enum wire_arrival wire_receive_judge_body(const struct http1_head *head, const char *data, size_t size, bool all) {
     struct http1_body body;
     if (http1_body_start(&body, head) < 0) return ARRIVED_OTHERWISE;
     if (head->framing == HTTP1_LENGTH && size < head->content_length) {
@@ -251,7 +251,7 @@ enum wire_arrival plait_wire_take_in(struct exchange *exchange) {
     wire->first_at = exchange->first_at;
     if (size > 0 && plait_wire_is_plain(head)) {
         const char *body = exchange->data + size;
-        enum wire_arrival arrival = judge_body(head, body, exchange->size - (size_t)size, received < FIRST);
+        enum wire_arrival arrival = wire_receive_judge_body(head, body, exchange->size - (size_t)size, received < FIRST);
         if (arrival != ARRIVED_OTHERWISE) return arrival;
     }
     wire->prompt = false;
@@ -263,14 +263,14 @@ bool plait_wire_await_continue(struct exchange *exchange) {
     while (!exchange->continued && exchange->head_size == 0) {
         if (!plait_wire_wait(exchange, PLAIT_READABLE, WAIT_TO_CONTINUE)) break;
         plait_wire_listen(exchange);
-        if (exchange->deaf) raise_no_head(exchange);
+        if (exchange->deaf) wire_receive_raise_no_head(exchange);
     }
     plait_wire_store(exchange);
     return exchange->head_size > 0;
 }
 
 /* The margin is for a request that is on its way when the time ends: twin of Persistence.margin. */
-static void note_keeping(struct wire *wire, const struct http1_head *head) {
+static void wire_receive_note_keeping(struct wire *wire, const struct http1_head *head) {
     uint32_t seconds = head->kept_for;
     if (seconds != HTTP1_UNSAID) wire->kept_for = seconds > 2 ? seconds - 1.0 : seconds / 2.0;
     if (wire->uses_left != HTTP1_UNSAID) wire->uses_left--;
@@ -283,7 +283,7 @@ VALUE plait_wire_begin_response(struct exchange *exchange) {
     VALUE response = plait_response_new(&exchange->head, exchange->data, size, exchange->url, &wire->last_head);
     if (!wire->told) plait_response_set(response, RESPONSE_PHASES, wire->phases);
     wire->told = true;
-    note_keeping(wire, &exchange->head);
+    wire_receive_note_keeping(wire, &exchange->head);
     wire->persistent = exchange->head.persistent && wire->uses_left > 0 && !(wire->kind & WIRE_TO_LOG_IN);
     plait_wire_consume(exchange, size);
     int broken = http1_body_start(&wire->body, &exchange->head);

@@ -20,13 +20,13 @@ static ID id_each, id_bad_target;
 /* ---- one String ---- */
 
 /* With `events` that the connection itself needs. */
-static void wait_to_send(struct exchange *exchange, int events) {
+static void wire_send_wait_to_send(struct exchange *exchange, int events) {
     int came = plait_wire_wait(exchange, exchange->deaf ? events : events | PLAIT_READABLE, WAIT_TO_SEND);
     if (came & PLAIT_READABLE && !exchange->deaf) plait_wire_listen(exchange);
 }
 
 /* From an offset on; it must not change meanwhile. `more` says that more follows at once. */
-static void send_string(struct exchange *exchange, VALUE string, size_t from, bool more) {
+static void wire_send_string(struct exchange *exchange, VALUE string, size_t from, bool more) {
     size_t size = (size_t)RSTRING_LEN(string);
     while (from < size && !exchange->stopped) {
         int events;
@@ -35,7 +35,7 @@ static void send_string(struct exchange *exchange, VALUE string, size_t from, bo
             from += (size_t)sent;
             if (from < size) plait_wire_keep_pace(exchange, WAIT_TO_SEND);
         } else if (sent == MOVE_WAITS) {
-            wait_to_send(exchange, events);
+            wire_send_wait_to_send(exchange, events);
         } else {
             exchange->stopped = true;
         }
@@ -44,7 +44,7 @@ static void send_string(struct exchange *exchange, VALUE string, size_t from, bo
 }
 
 /* Bytes that the next switch may overwrite. */
-static void send_volatile(struct exchange *exchange, const char *bytes, size_t size) {
+static void wire_send_volatile(struct exchange *exchange, const char *bytes, size_t size) {
     size_t done = 0;
     if (!exchange->wire->tls) {
         ssize_t sent = plait_wire_send_bytes(exchange, bytes, size, false);
@@ -53,7 +53,7 @@ static void send_volatile(struct exchange *exchange, const char *bytes, size_t s
         exchange->stopped = sent == MOVE_FAILED;
         done = sent > 0 ? (size_t)sent : 0;
     }
-    if (!exchange->stopped) send_string(exchange, rb_str_new(bytes + done, (long)(size - done)), 0, false);
+    if (!exchange->stopped) wire_send_string(exchange, rb_str_new(bytes + done, (long)(size - done)), 0, false);
 }
 
 /* ---- GET ---- */
@@ -65,7 +65,7 @@ struct target {
 };
 
 /* What follows the origin in a URL, without the fragment, which is not the server's business (RFC 9110 §7.1). */
-static struct target target_of(VALUE url, size_t offset) {
+static struct target wire_send_target_of(VALUE url, size_t offset) {
     struct target target = {.bytes = RSTRING_PTR(url) + offset, .size = (size_t)RSTRING_LEN(url) - offset};
     const char *fragment = memchr(target.bytes, '#', target.size);
     if (fragment) target.size = (size_t)(fragment - target.bytes);
@@ -73,67 +73,67 @@ static struct target target_of(VALUE url, size_t offset) {
     return target;
 }
 
-static char *append(char *to, const char *bytes, size_t size) {
+static char *wire_send_append(char *to, const char *bytes, size_t size) {
     memcpy(to, bytes, size);
     return to + size;
 }
 
-#define APPEND_LITERAL(to, literal) append(to, literal, sizeof(literal) - 1)
+#define APPEND_LITERAL(to, literal) wire_send_append(to, literal, sizeof(literal) - 1)
 
 /* Returns its end. */
-static char *compose(char *to, const struct target *target, VALUE block) {
+static char *wire_send_compose(char *to, const struct target *target, VALUE block) {
     to = APPEND_LITERAL(to, "GET ");
     if (target->slash) *to++ = '/';
-    to = append(to, target->bytes, target->size);
+    to = wire_send_append(to, target->bytes, target->size);
     to = APPEND_LITERAL(to, " HTTP/1.1\r\n");
-    to = append(to, RSTRING_PTR(block), (size_t)RSTRING_LEN(block));
+    to = wire_send_append(to, RSTRING_PTR(block), (size_t)RSTRING_LEN(block));
     return APPEND_LITERAL(to, "\r\n");
 }
 
-static int broken_rule_of(const struct target *target) {
+static int wire_send_broken_rule_of(const struct target *target) {
     if (target->size == 0) return 0;
 
     int broken = http1_check_target("GET", 3, target->bytes, target->size);
     return target->slash && broken == -HTTP1_E_TARGET_FORM ? 0 : broken;
 }
 
-static size_t size_of_get(const struct target *target, VALUE block) {
+static size_t wire_send_size_of_get(const struct target *target, VALUE block) {
     return sizeof("GET  HTTP/1.1\r\n\r\n") - 1 + target->slash + target->size + (size_t)RSTRING_LEN(block);
 }
 
 void plait_wire_check_target(VALUE self, VALUE url, size_t offset) {
-    struct target target = target_of(url, offset);
-    if (!broken_rule_of(&target)) return;
+    struct target target = wire_send_target_of(url, offset);
+    if (!wire_send_broken_rule_of(&target)) return;
 
     VALUE bytes = rb_str_new(target.bytes, (long)target.size);
     rb_exc_raise(rb_funcall(self, id_bad_target, 1, bytes));
 }
 
 void plait_wire_send_get(struct exchange *exchange) {
-    struct target target = target_of(exchange->first, exchange->offset);
-    size_t size = size_of_get(&target, exchange->second);
+    struct target target = wire_send_target_of(exchange->first, exchange->offset);
+    size_t size = wire_send_size_of_get(&target, exchange->second);
     if (size <= sizeof outgoing) {
-        compose(outgoing, &target, exchange->second);
-        send_volatile(exchange, outgoing, size);
+        wire_send_compose(outgoing, &target, exchange->second);
+        wire_send_volatile(exchange, outgoing, size);
     } else {
         VALUE request = rb_str_buf_new((long)size);
-        compose(RSTRING_PTR(request), &target, exchange->second);
+        wire_send_compose(RSTRING_PTR(request), &target, exchange->second);
         rb_str_set_len(request, (long)size);
-        send_string(exchange, request, 0, false);
+        wire_send_string(exchange, request, 0, false);
     }
     RB_GC_GUARD(exchange->first);
     RB_GC_GUARD(exchange->second);
 }
 
 bool plait_wire_small_get(const struct exchange *exchange) {
-    struct target target = target_of(exchange->first, exchange->offset);
-    return !broken_rule_of(&target) && size_of_get(&target, exchange->second) <= sizeof outgoing;
+    struct target target = wire_send_target_of(exchange->first, exchange->offset);
+    return !wire_send_broken_rule_of(&target) && wire_send_size_of_get(&target, exchange->second) <= sizeof outgoing;
 }
 
 VALUE plait_wire_send_small_get(struct exchange *exchange) {
-    struct target target = target_of(exchange->first, exchange->offset);
-    size_t size = size_of_get(&target, exchange->second);
-    compose(outgoing, &target, exchange->second);
+    struct target target = wire_send_target_of(exchange->first, exchange->offset);
+    size_t size = wire_send_size_of_get(&target, exchange->second);
+    wire_send_compose(outgoing, &target, exchange->second);
     ssize_t sent = plait_wire_send_bytes(exchange, outgoing, size, false);
     if (sent == (ssize_t)size) return Qnil;
 
@@ -143,33 +143,33 @@ VALUE plait_wire_send_small_get(struct exchange *exchange) {
 
 /* ---- other requests ---- */
 
-static VALUE send_piece(RB_BLOCK_CALL_FUNC_ARGLIST(piece, argument)) {
+static VALUE wire_send_piece(RB_BLOCK_CALL_FUNC_ARGLIST(piece, argument)) {
     (void)argc, (void)argv, (void)blockarg;
     struct exchange *exchange = (struct exchange *)argument;
     StringValue(piece);
     plait_wire_keep_pace(exchange, WAIT_TO_SEND);
-    send_string(exchange, rb_str_new_frozen(piece), 0, false);
+    wire_send_string(exchange, rb_str_new_frozen(piece), 0, false);
     if (exchange->stopped) rb_iter_break();
     return Qnil;
 }
 
-static void send_body(struct exchange *exchange, VALUE body) {
+static void wire_send_body(struct exchange *exchange, VALUE body) {
     if (NIL_P(body) || exchange->stopped) return;
 
-    if (RB_TYPE_P(body, T_STRING)) send_string(exchange, rb_str_new_frozen(body), 0, false);
-    else rb_block_call(body, id_each, 0, NULL, send_piece, (VALUE)exchange);
+    if (RB_TYPE_P(body, T_STRING)) wire_send_string(exchange, rb_str_new_frozen(body), 0, false);
+    else rb_block_call(body, id_each, 0, NULL, wire_send_piece, (VALUE)exchange);
 }
 
-static void send_head_and_string(struct exchange *exchange, VALUE head, VALUE body) {
+static void wire_send_head_and_string(struct exchange *exchange, VALUE head, VALUE body) {
     size_t head_size = (size_t)RSTRING_LEN(head);
     size_t body_size = (size_t)RSTRING_LEN(body);
     if (head_size + body_size <= sizeof outgoing) {
-        append(append(outgoing, RSTRING_PTR(head), head_size), RSTRING_PTR(body), body_size);
-        send_volatile(exchange, outgoing, head_size + body_size);
+        wire_send_append(wire_send_append(outgoing, RSTRING_PTR(head), head_size), RSTRING_PTR(body), body_size);
+        wire_send_volatile(exchange, outgoing, head_size + body_size);
     } else {
         body = rb_str_new_frozen(body);
-        send_string(exchange, rb_str_new_frozen(head), 0, true);
-        send_string(exchange, body, 0, false);
+        wire_send_string(exchange, rb_str_new_frozen(head), 0, true);
+        wire_send_string(exchange, body, 0, false);
     }
     RB_GC_GUARD(head);
     RB_GC_GUARD(body);
@@ -179,14 +179,14 @@ void plait_wire_send(struct exchange *exchange) {
     VALUE head = exchange->first;
     VALUE body = exchange->second;
     if (NIL_P(head)) {
-        send_body(exchange, body);
+        wire_send_body(exchange, body);
     } else if (NIL_P(body)) {
-        send_volatile(exchange, RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
+        wire_send_volatile(exchange, RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
     } else if (RB_TYPE_P(body, T_STRING)) {
-        send_head_and_string(exchange, head, body);
+        wire_send_head_and_string(exchange, head, body);
     } else {
-        send_string(exchange, rb_str_new_frozen(head), 0, false);
-        send_body(exchange, body);
+        wire_send_string(exchange, rb_str_new_frozen(head), 0, false);
+        wire_send_body(exchange, body);
     }
 }
 

@@ -21,32 +21,32 @@ static ID id_late, id_closed_here;
 
 /* ---- deadlines ---- */
 
-static double earlier(double one, double other) {
+static double wire_wait_earlier(double one, double other) {
     return one < other ? one : other;
 }
 
 /* When the wait has to end, in monotonic seconds, or INFINITY. */
-static double limit_of(const struct exchange *exchange, enum wire_wait why) {
+static double wire_wait_limit_of(const struct exchange *exchange, enum wire_wait why) {
     const struct wire *wire = exchange->wire;
     switch (why) {
     case WAIT_FOR_ANSWER:
-        return earlier(wire->ends, exchange->sent_at + wire->first_byte);
+        return wire_wait_earlier(wire->ends, exchange->sent_at + wire->first_byte);
     case WAIT_TO_CONTINUE:
-        return earlier(wire->ends, exchange->sent_at + CONTINUE_SECONDS);
+        return wire_wait_earlier(wire->ends, exchange->sent_at + CONTINUE_SECONDS);
     default:
-        return isinf(wire->read) ? wire->ends : earlier(wire->ends, plait_now() + wire->read);
+        return isinf(wire->read) ? wire->ends : wire_wait_earlier(wire->ends, plait_now() + wire->read);
     }
 }
 
 /* A loop that was busy with something else for long may find an answer and its deadline at once: then it is in time. */
-static bool has_come(const struct wire *wire) {
+static bool wire_wait_has_come(const struct wire *wire) {
     char byte;
     return wire->volley && plait_now() < wire->ends && recv(wire->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void plait_wire_expire(struct deadline *deadline) {
     struct wire *wire = (struct wire *)deadline;
-    if (has_come(wire)) return;
+    if (wire_wait_has_come(wire)) return;
 
     wire->expired = true;
     plait_wire_shut_down(wire);
@@ -67,7 +67,7 @@ void plait_wire_raise_late(const struct exchange *exchange, enum wire_wait why) 
 
 /* ---- a fiber ---- */
 
-static VALUE seconds_until(double limit) {
+static VALUE wire_wait_seconds_until(double limit) {
     if (isinf(limit)) return Qnil;
 
     double left = limit - plait_now();
@@ -75,21 +75,21 @@ static VALUE seconds_until(double limit) {
 }
 
 /* A deadline of ours that expires ends the connection. */
-static VALUE wait_on_scheduler(struct wire *wire, VALUE scheduler, int events, double limit, enum wire_wait why) {
+static VALUE wire_wait_on_scheduler(struct wire *wire, VALUE scheduler, int events, double limit, enum wire_wait why) {
     struct native *native = why == WAIT_TO_CONTINUE ? NULL : plait_native_of(scheduler);
-    if (!native) return rb_fiber_scheduler_io_wait(scheduler, wire->raw, INT2FIX(events), seconds_until(limit));
+    if (!native) return rb_fiber_scheduler_io_wait(scheduler, wire->raw, INT2FIX(events), wire_wait_seconds_until(limit));
 
     wire->deadline.at = limit;
     wire->deadline.expire = plait_wire_expire;
     return plait_native_wait(native, scheduler, wire->raw, events, isinf(limit) ? NULL : &wire->deadline);
 }
 
-static int wait_once(struct wire *wire, int events, double limit, enum wire_wait why) {
+static int wire_wait_once(struct wire *wire, int events, double limit, enum wire_wait why) {
     VALUE scheduler = rb_fiber_scheduler_current();
     wire->descriptor = plait_descriptor_of(wire->raw);
     if (NIL_P(scheduler)) return plait_poll(wire->descriptor, events, limit);
 
-    VALUE came = wait_on_scheduler(wire, scheduler, events, limit, why);
+    VALUE came = wire_wait_on_scheduler(wire, scheduler, events, limit, why);
     return RTEST(came) ? NUM2INT(came) & events : 0;
 }
 
@@ -100,9 +100,9 @@ void plait_wire_check_time(const struct exchange *exchange, enum wire_wait why) 
 
 int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why) {
     struct wire *wire = exchange->wire;
-    double limit = limit_of(exchange, why);
+    double limit = wire_wait_limit_of(exchange, why);
     for (;;) {
-        int came = wait_once(wire, events, limit, why);
+        int came = wire_wait_once(wire, events, limit, why);
         if (wire->state == WIRE_CLOSED) plait_wire_raise_closed(exchange);
         if (came && !wire->expired) return came;
         if (!wire->expired && (isinf(limit) || plait_now() < limit)) continue;
@@ -111,7 +111,7 @@ int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why) {
     }
 }
 
-static void let_others_run(void) {
+static void wire_wait_let_others_run(void) {
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler)) rb_thread_check_ints();
     else rb_fiber_scheduler_kernel_sleep(scheduler, INT2FIX(0));
@@ -119,7 +119,7 @@ static void let_others_run(void) {
 
 void plait_wire_keep_pace(const struct exchange *exchange, enum wire_wait why) {
     struct wire *wire = exchange->wire;
-    if (++wire->moves % MOVES == 0) let_others_run();
+    if (++wire->moves % MOVES == 0) wire_wait_let_others_run();
     if (wire->state == WIRE_CLOSED) plait_wire_raise_closed(exchange);
     plait_wire_check_time(exchange, why);
 }

@@ -3,7 +3,7 @@
 
 #include "placement.h"
 
-static const char *between(const char *key, size_t *size, char open, char close) {
+static const char *placement_between(const char *key, size_t *size, char open, char close) {
     const char *begins = memchr(key, open, *size);
     if (!begins++) return key;
 
@@ -15,13 +15,13 @@ static const char *between(const char *key, size_t *size, char open, char close)
 }
 
 /* memrchr(3) is not everywhere. */
-static const char *last_of(const char *key, size_t size, char byte) {
+static const char *placement_last_of(const char *key, size_t size, char byte) {
     while (size && key[size - 1] != byte) size--;
     return size ? key + size - 1 : NULL;
 }
 
 /* Behind the brace, up to the key's last byte. */
-static const char *behind(const char *key, size_t *size, const char *brace, bool may_be_empty) {
+static const char *placement_behind(const char *key, size_t *size, const char *brace, bool may_be_empty) {
     size_t length = brace ? (size_t)(key + *size - 1 - (brace + 1)) : 0;
     if (!brace || (!length && !may_be_empty)) return key;
 
@@ -31,13 +31,13 @@ static const char *behind(const char *key, size_t *size, const char *brace, bool
 
 const char *placement_part(const struct placement *placement, const char *key, size_t *size) {
     if (placement->tag == PLACEMENT_WHOLE) return key;
-    if (placement->tag == PLACEMENT_DELIMITED) return between(key, size, placement->open, placement->close);
+    if (placement->tag == PLACEMENT_DELIMITED) return placement_between(key, size, placement->open, placement->close);
     if (*size == 0 || key[*size - 1] != '}') return key;
-    if (placement->tag == PLACEMENT_LAST_BRACE) return behind(key, size, last_of(key, *size, '{'), true);
-    return behind(key, size, memchr(key, '{', *size), false);
+    if (placement->tag == PLACEMENT_LAST_BRACE) return placement_behind(key, size, placement_last_of(key, *size, '{'), true);
+    return placement_behind(key, size, memchr(key, '{', *size), false);
 }
 
-static uint32_t on_ring(const struct placement *placement, uint32_t hash) {
+static uint32_t placement_on_ring(const struct placement *placement, uint32_t hash) {
     uint32_t left = 0;
     uint32_t right = placement->count;
     while (left < right) {
@@ -51,7 +51,7 @@ static uint32_t on_ring(const struct placement *placement, uint32_t hash) {
 uint32_t placement_place(const struct placement *placement, const char *key, size_t size) {
     key = placement_part(placement, key, &size);
     uint32_t hash = placement_hash(placement->hash, key, size);
-    return placement->ring ? on_ring(placement, hash) : hash % placement->count;
+    return placement->ring ? placement_on_ring(placement, hash) : hash % placement->count;
 }
 
 uint32_t placement_node(const struct placement *placement, const char *key, size_t size) {

@@ -24,7 +24,7 @@ __attribute__((constructor)) static void fill_tables(void) {
     }
 }
 
-static uint32_t by_tables(uint32_t crc, const unsigned char *bytes, size_t size) {
+static uint32_t placement_crc32_by_tables(uint32_t crc, const unsigned char *bytes, size_t size) {
     for (; size >= SLICES; size -= SLICES, bytes += SLICES) {
         uint32_t low = crc ^ placement_little_endian(bytes);
         uint32_t high = placement_little_endian(bytes + 4);
@@ -102,7 +102,7 @@ CARRYLESS static uint32_t by_multiplication(uint32_t crc, const unsigned char *b
     return reduce(lane, near);
 }
 
-static size_t multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
+static size_t placement_crc32_multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
     if (!can_multiply || size < LANES * LANE) return 0;
 
     size_t part = size - size % LANE;
@@ -112,7 +112,7 @@ static size_t multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
 
 #else
 
-static size_t multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
+static size_t placement_crc32_multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
     (void)crc, (void)bytes, (void)size;
     return 0;
 }
@@ -122,6 +122,6 @@ static size_t multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
 uint32_t placement_crc32(const char *key, size_t size) {
     const unsigned char *bytes = (const unsigned char *)key;
     uint32_t crc = ~0U;
-    size_t done = multiply(&crc, bytes, size);
-    return ~by_tables(crc, bytes + done, size - done);
+    size_t done = placement_crc32_multiply(&crc, bytes, size);
+    return ~placement_crc32_by_tables(crc, bytes + done, size - done);
 }

@@ -21,12 +21,12 @@ static const uint32_t SINES[64] = {
 
 static const uint8_t SHIFTS[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-static uint32_t rotate(uint32_t value, unsigned by) {
+static uint32_t placement_md5_rotate(uint32_t value, unsigned by) {
     return value << by | value >> (32 - by);
 }
 
 /* The function of a step, and which word of the block it takes. */
-static uint32_t mixed(unsigned step, const uint32_t state[4], unsigned *word) {
+static uint32_t placement_md5_mixed(unsigned step, const uint32_t state[4], unsigned *word) {
     uint32_t b = state[1], c = state[2], d = state[3];
     switch (step / 16) {
     case 0: *word = step; return (b & c) | (~b & d);
@@ -36,15 +36,16 @@ static uint32_t mixed(unsigned step, const uint32_t state[4], unsigned *word) {
     }
 }
 
-static void take_block(uint32_t sums[4], const unsigned char *block) {
+static void placement_md5_take_block(uint32_t sums[4], const unsigned char *block) {
     uint32_t state[4] = {sums[0], sums[1], sums[2], sums[3]};
     for (unsigned step = 0; step < 64; step++) {
         unsigned word;
-        uint32_t value = mixed(step, state, &word) + state[0] + SINES[step] + placement_little_endian(block + 4 * word);
+        uint32_t value = placement_md5_mixed(step, state,
+                                             &word) + state[0] + SINES[step] + placement_little_endian(block + 4 * word);
         state[0] = state[3];
         state[3] = state[2];
         state[2] = state[1];
-        state[1] += rotate(value, SHIFTS[step / 16][step % 4]);
+        state[1] += placement_md5_rotate(value, SHIFTS[step / 16][step % 4]);
     }
     for (int i = 0; i < 4; i++) sums[i] += state[i];
 }
@@ -53,13 +54,13 @@ uint32_t placement_md5(const char *key, size_t size) {
     uint32_t sums[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
     const unsigned char *bytes = (const unsigned char *)key;
     uint64_t bits = (uint64_t)size * 8;
-    for (; size >= BLOCK; size -= BLOCK, bytes += BLOCK) take_block(sums, bytes);
+    for (; size >= BLOCK; size -= BLOCK, bytes += BLOCK) placement_md5_take_block(sums, bytes);
 
     unsigned char rest[2 * BLOCK] = {0};
     if (size) memcpy(rest, bytes, size);
     rest[size] = 0x80;
     size_t last = size < LENGTH_AT ? 0 : BLOCK;
     for (int i = 0; i < 8; i++) rest[last + LENGTH_AT + i] = (unsigned char)(bits >> (8 * i));
-    for (size_t at = 0; at <= last; at += BLOCK) take_block(sums, rest + at);
+    for (size_t at = 0; at <= last; at += BLOCK) placement_md5_take_block(sums, rest + at);
     return sums[0];
 }

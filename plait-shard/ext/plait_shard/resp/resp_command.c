@@ -11,7 +11,7 @@ void resp_command_start(struct resp_command *command, const struct resp_limits *
     *command = (struct resp_command){.limits = limits, .spans = spans, .room = room};
 }
 
-static int fail(struct resp_command *command, int rule, size_t at) {
+static int resp_command_fail(struct resp_command *command, int rule, size_t at) {
     command->stage = RESP_BROKEN;
     command->rule = (uint8_t)rule;
     command->error_at = at;
@@ -27,12 +27,12 @@ struct number {
 };
 
 /* redis-server takes neither 03 nor -0, and would end the connection that such a header is forwarded on. */
-static bool leads_with_zero(const char *data, size_t begins, size_t at, bool negative) {
+static bool resp_command_leads_with_zero(const char *data, size_t begins, size_t at, bool negative) {
     return data[begins] == '0' && (at > begins || negative);
 }
 
 /* RESP_MORE, 1, or -1 where it is wrong. Reads it from its first byte each time: it is short. */
-static int read_number(const char *data, size_t size, size_t at, struct number *number) {
+static int resp_command_read_number(const char *data, size_t size, size_t at, struct number *number) {
     size_t begins = at;
     *number = (struct number){.ends = at};
     if (at < size && data[at] == '-') {
@@ -43,7 +43,7 @@ static int read_number(const char *data, size_t size, size_t at, struct number *
         unsigned digit = (unsigned char)data[at] - (unsigned)'0';
         if (digit > 9) break;
         number->ends = at;
-        if (at - begins == DIGITS || leads_with_zero(data, begins, at, number->negative)) return -1;
+        if (at - begins == DIGITS || resp_command_leads_with_zero(data, begins, at, number->negative)) return -1;
 
         number->value = number->value * 10 + digit;
     }
@@ -61,12 +61,14 @@ static int read_number(const char *data, size_t size, size_t at, struct number *
 
 /* ---- each stage; 1: the next one can begin ---- */
 
-static int scan_count(struct resp_command *command, const char *data, size_t size) {
+static int resp_command_scan_count(struct resp_command *command, const char *data, size_t size) {
     struct number count;
-    int result = read_number(data, size, 1, &count);
+    int result = resp_command_read_number(data, size, 1, &count);
     if (result == RESP_MORE) return RESP_MORE;
-    if (result < 0) return fail(command, RESP_E_COUNT, count.ends);
-    if (!count.negative && count.value > command->limits->arguments) return fail(command, RESP_E_ARGUMENTS_LIMIT, 1);
+    if (result < 0) return resp_command_fail(command, RESP_E_COUNT, count.ends);
+    if (!count.negative && count.value > command->limits->arguments) {
+        return resp_command_fail(command, RESP_E_ARGUMENTS_LIMIT, 1);
+    }
 
     command->at = count.ends;
     command->count = count.negative ? 0 : (uint32_t)count.value;
@@ -74,39 +76,41 @@ static int scan_count(struct resp_command *command, const char *data, size_t siz
     return 1;
 }
 
-static int scan_line(struct resp_command *command, const char *data, size_t size) {
+static int resp_command_scan_line(struct resp_command *command, const char *data, size_t size) {
     uint32_t limit = command->limits->line;
     const char *end = memchr(data + command->looked, '\n', size - command->looked);
     size_t length = end ? (size_t)(end - data) + 1 : size;
     command->looked = size;
-    if (length > limit) return fail(command, RESP_E_LINE_LIMIT, limit);
+    if (length > limit) return resp_command_fail(command, RESP_E_LINE_LIMIT, limit);
     if (!end) return RESP_MORE;
 
     command->at = length;
     return RESP_INLINE;
 }
 
-static int scan_start(struct resp_command *command, const char *data, size_t size) {
+static int resp_command_scan_start(struct resp_command *command, const char *data, size_t size) {
     if (size == 0) return RESP_MORE;
-    if (data[0] == '*') return scan_count(command, data, size);
+    if (data[0] == '*') return resp_command_scan_count(command, data, size);
 
     command->stage = RESP_IN_LINE;
     return 1;
 }
 
-static int scan_header(struct resp_command *command, const char *data, size_t size) {
+static int resp_command_scan_header(struct resp_command *command, const char *data, size_t size) {
     size_t at = command->at;
     if (at >= size) return RESP_MORE;
-    if (data[at] != '$') return fail(command, RESP_E_DOLLAR, at);
+    if (data[at] != '$') return resp_command_fail(command, RESP_E_DOLLAR, at);
     if (command->found == command->room) return RESP_SPANS;
 
     struct number length;
-    int result = read_number(data, size, at + 1, &length);
+    int result = resp_command_read_number(data, size, at + 1, &length);
     if (result == RESP_MORE) return RESP_MORE;
-    if (result < 0) return fail(command, RESP_E_BULK_LENGTH, length.ends);
-    if (length.negative) return fail(command, RESP_E_BULK_LENGTH, at + 1);
-    if (length.value > command->limits->bulk) return fail(command, RESP_E_BULK_LIMIT, at + 1);
-    if (length.ends + length.value + CRLF > command->limits->command) return fail(command, RESP_E_COMMAND_LIMIT, at + 1);
+    if (result < 0) return resp_command_fail(command, RESP_E_BULK_LENGTH, length.ends);
+    if (length.negative) return resp_command_fail(command, RESP_E_BULK_LENGTH, at + 1);
+    if (length.value > command->limits->bulk) return resp_command_fail(command, RESP_E_BULK_LIMIT, at + 1);
+    if (length.ends + length.value + CRLF > command->limits->command) {
+        return resp_command_fail(command, RESP_E_COMMAND_LIMIT, at + 1);
+    }
 
     command->spans[command->found++] = (struct resp_span){length.ends, (size_t)length.value};
     command->at = length.ends;
@@ -114,11 +118,11 @@ static int scan_header(struct resp_command *command, const char *data, size_t si
     return 1;
 }
 
-static int scan_bulk(struct resp_command *command, const char *data, size_t size) {
+static int resp_command_scan_bulk(struct resp_command *command, const char *data, size_t size) {
     size_t end = command->at + command->spans[command->found - 1].size;
-    if (size > end && data[end] != '\r') return fail(command, RESP_E_BULK_END, end);
+    if (size > end && data[end] != '\r') return resp_command_fail(command, RESP_E_BULK_END, end);
     if (size < end + CRLF) return RESP_MORE;
-    if (data[end + 1] != '\n') return fail(command, RESP_E_BULK_END, end + 1);
+    if (data[end + 1] != '\n') return resp_command_fail(command, RESP_E_BULK_END, end + 1);
 
     command->at = end + CRLF;
     command->stage = command->found == command->count ? RESP_AT_END : RESP_IN_HEADER;
@@ -128,7 +132,7 @@ static int scan_bulk(struct resp_command *command, const char *data, size_t size
 /* ---- arguments that are here as a whole, as nearly all are: at once ---- */
 
 /* Behind its "$5\r\n"; 0: it is to be read byte by byte, for instance because it is wrong. */
-static size_t whole_header(const char *data, size_t at, size_t size, uint64_t *length) {
+static size_t resp_command_whole_header(const char *data, size_t at, size_t size, uint64_t *length) {
     size_t begins = ++at;
     uint64_t value = 0;
     for (; at < size && at - begins < DIGITS; at++) {
@@ -141,12 +145,12 @@ static size_t whole_header(const char *data, size_t at, size_t size, uint64_t *l
     return right && (data[begins] != '0' || at == begins + 1) ? at + CRLF : 0;
 }
 
-static void take_whole(struct resp_command *command, const char *data, size_t size) {
+static void resp_command_take_whole(struct resp_command *command, const char *data, size_t size) {
     const struct resp_limits *limits = command->limits;
     uint32_t most = command->count < command->room ? command->count : command->room;
     while (command->found < most && command->at < size && data[command->at] == '$') {
         uint64_t length;
-        size_t from = whole_header(data, command->at, size, &length);
+        size_t from = resp_command_whole_header(data, command->at, size, &length);
         if (!from || length > limits->bulk || length + CRLF > size - from || from + length + CRLF > limits->command) return;
         if (data[from + length] != '\r' || data[from + length + 1] != '\n') return;
 
@@ -159,12 +163,12 @@ static void take_whole(struct resp_command *command, const char *data, size_t si
 int resp_command_scan(struct resp_command *command, const char *data, size_t size) {
     for (;;) {
         int result = 1;
-        if (command->stage == RESP_IN_HEADER) take_whole(command, data, size);
+        if (command->stage == RESP_IN_HEADER) resp_command_take_whole(command, data, size);
         switch (command->stage) {
-        case RESP_AT_START: result = scan_start(command, data, size); break;
-        case RESP_IN_LINE: result = scan_line(command, data, size); break;
-        case RESP_IN_HEADER: result = scan_header(command, data, size); break;
-        case RESP_IN_BULK: result = scan_bulk(command, data, size); break;
+        case RESP_AT_START: result = resp_command_scan_start(command, data, size); break;
+        case RESP_IN_LINE: result = resp_command_scan_line(command, data, size); break;
+        case RESP_IN_HEADER: result = resp_command_scan_header(command, data, size); break;
+        case RESP_IN_BULK: result = resp_command_scan_bulk(command, data, size); break;
         case RESP_AT_END: return RESP_COMMAND;
         default: return -(int)command->rule;
         }
@@ -174,7 +178,7 @@ int resp_command_scan(struct resp_command *command, const char *data, size_t siz
 
 int resp_command_finish(struct resp_command *command, size_t size) {
     if (command->stage == RESP_BROKEN) return -(int)command->rule;
-    return size ? fail(command, RESP_E_TRUNCATED, size) : 0;
+    return size ? resp_command_fail(command, RESP_E_TRUNCATED, size) : 0;
 }
 
 void resp_command_drop(struct resp_command *command, uint32_t words, size_t bytes) {

@@ -16,11 +16,11 @@ size_t resp_inline_room(size_t size) {
 }
 
 /* As C's isspace, whatever the locale. */
-static bool blank(char byte) {
+static bool resp_inline_blank(char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-static int hex(char byte) {
+static int resp_inline_hex(char byte) {
     if (byte >= '0' && byte <= '9') return byte - '0';
     if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
     if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
@@ -28,11 +28,11 @@ static int hex(char byte) {
 }
 
 /* The byte that an escape in "…" stands for; `from` is behind its backslash. */
-static char escaped(struct translation *line) {
+static char resp_inline_escaped(struct translation *line) {
     const char *from = line->from;
-    if (*from == 'x' && line->end - from > 2 && hex(from[1]) >= 0 && hex(from[2]) >= 0) {
+    if (*from == 'x' && line->end - from > 2 && resp_inline_hex(from[1]) >= 0 && resp_inline_hex(from[2]) >= 0) {
         line->from += 3;
-        return (char)(hex(from[1]) * 16 + hex(from[2]));
+        return (char)(resp_inline_hex(from[1]) * 16 + resp_inline_hex(from[2]));
     }
     line->from++;
     static const char letters[] = "nrtba", bytes[] = "\n\r\t\b\a";
@@ -41,30 +41,30 @@ static char escaped(struct translation *line) {
 }
 
 /* Behind the opening quote, up to behind the closing one, which ends the word. */
-static bool read_quoted(struct translation *line, char quote, char **to) {
+static bool resp_inline_read_quoted(struct translation *line, char quote, char **to) {
     while (line->from < line->end) {
         char byte = *line->from++;
-        if (byte == quote) return line->from == line->end || blank(*line->from);
-        if (byte == '\\' && line->from < line->end && (quote == '"' || *line->from == '\'')) byte = escaped(line);
+        if (byte == quote) return line->from == line->end || resp_inline_blank(*line->from);
+        if (byte == '\\' && line->from < line->end && (quote == '"' || *line->from == '\'')) byte = resp_inline_escaped(line);
         *(*to)++ = byte;
     }
     return false;
 }
 
-static bool read_word(struct translation *line, char **to) {
-    while (line->from < line->end && !blank(*line->from)) {
+static bool resp_inline_read_word(struct translation *line, char **to) {
+    while (line->from < line->end && !resp_inline_blank(*line->from)) {
         char byte = *line->from++;
-        if (byte == '"' || byte == '\'') return read_quoted(line, byte, to);
+        if (byte == '"' || byte == '\'') return resp_inline_read_quoted(line, byte, to);
         *(*to)++ = byte;
     }
     return true;
 }
 
 /* Word by word: written behind room for its header, then moved to it. */
-static bool translate_word(struct translation *line) {
+static bool resp_inline_translate_word(struct translation *line) {
     char *begins = line->to + RESP_HEADER;
     char *ends = begins;
-    if (!read_word(line, &ends)) return false;
+    if (!resp_inline_read_word(line, &ends)) return false;
 
     size_t size = (size_t)(ends - begins);
     line->to += resp_write_header(line->to, '$', size);
@@ -80,9 +80,9 @@ int resp_inline(const char *text, size_t size, char *array, size_t *written) {
     const char *nul = memchr(text, 0, size); /* ends it, as it ends a string in redis-server */
     struct translation line = {.from = text, .end = nul ? nul : text + size, .to = array + RESP_HEADER};
     for (;;) {
-        while (line.from < line.end && blank(*line.from)) line.from++;
+        while (line.from < line.end && resp_inline_blank(*line.from)) line.from++;
         if (line.from == line.end) break;
-        if (!translate_word(&line)) return -RESP_E_QUOTES;
+        if (!resp_inline_translate_word(&line)) return -RESP_E_QUOTES;
     }
     size_t header = resp_write_header(array, '*', line.count);
     size_t body = (size_t)(line.to - (array + RESP_HEADER));

@@ -9,20 +9,20 @@ void resp_reply_start(struct resp_reply *reply, const struct resp_limits *limits
     *reply = (struct resp_reply){.limits = limits, .left = 1};
 }
 
-static int fail(struct resp_reply *reply, int rule) {
+static int resp_reply_fail(struct resp_reply *reply, int rule) {
     reply->stage = RESP_R_BROKEN;
     reply->rule = (uint8_t)rule;
     return -rule;
 }
 
 /* One value is complete. */
-static void complete(struct resp_reply *reply) {
+static void resp_reply_complete(struct resp_reply *reply) {
     reply->stage = --reply->left ? RESP_R_TYPE : RESP_R_DONE;
 }
 
 /* ---- each stage takes some bytes, at least one; returns 1, or a rule, negated ---- */
 
-static int take_type(struct resp_reply *reply, char byte) {
+static int resp_reply_take_type(struct resp_reply *reply, char byte) {
     if (!reply->type) reply->type = byte;
     reply->current = byte;
     reply->number = 0;
@@ -35,19 +35,19 @@ static int take_type(struct resp_reply *reply, char byte) {
     case '$': case '!': case '=': case '*': case '~': case '>': case '%': case '|':
         reply->stage = RESP_R_NUMBER;
         return 1;
-    default: return fail(reply, RESP_E_TYPE);
+    default: return resp_reply_fail(reply, RESP_E_TYPE);
     }
 }
 
-static bool is_string(char type) {
+static bool resp_reply_is_string(char type) {
     return type == '$' || type == '!' || type == '=';
 }
 
-static int broken_number(struct resp_reply *reply) {
-    return fail(reply, is_string(reply->current) ? RESP_E_BULK_LENGTH : RESP_E_LENGTH);
+static int resp_reply_broken_number(struct resp_reply *reply) {
+    return resp_reply_fail(reply, resp_reply_is_string(reply->current) ? RESP_E_BULK_LENGTH : RESP_E_LENGTH);
 }
 
-static int take_digit(struct resp_reply *reply, char byte) {
+static int resp_reply_take_digit(struct resp_reply *reply, char byte) {
     unsigned digit = (unsigned char)byte - (unsigned)'0';
     if (byte == '-' && !reply->digits && !reply->negative) {
         reply->negative = true;
@@ -55,11 +55,11 @@ static int take_digit(struct resp_reply *reply, char byte) {
     }
     if (byte == '\r' && reply->digits) {
         bool nil = reply->negative && reply->number == 1 && (reply->current == '$' || reply->current == '*');
-        if (reply->negative && !nil) return broken_number(reply);
+        if (reply->negative && !nil) return resp_reply_broken_number(reply);
         reply->stage = RESP_R_LF;
         return 1;
     }
-    if (digit > 9 || reply->digits == DIGITS) return broken_number(reply);
+    if (digit > 9 || reply->digits == DIGITS) return resp_reply_broken_number(reply);
 
     reply->number = reply->number * 10 + digit;
     reply->digits++;
@@ -67,77 +67,77 @@ static int take_digit(struct resp_reply *reply, char byte) {
 }
 
 /* Behind the header of a string or an aggregate, or at the end of a line. */
-static int end_header(struct resp_reply *reply) {
+static int resp_reply_end_header(struct resp_reply *reply) {
     if (!reply->digits || reply->negative) {
-        complete(reply);
+        resp_reply_complete(reply);
         return 1;
     }
-    if (is_string(reply->current)) {
-        if (reply->number > reply->limits->bulk) return fail(reply, RESP_E_BULK_LIMIT);
+    if (resp_reply_is_string(reply->current)) {
+        if (reply->number > reply->limits->bulk) return resp_reply_fail(reply, RESP_E_BULK_LIMIT);
 
         reply->skip = reply->number;
         reply->stage = reply->skip ? RESP_R_BULK : RESP_R_BULK_CR;
         return 1;
     }
     bool pairs = reply->current == '%' || reply->current == '|';
-    if (reply->number > reply->limits->elements) return fail(reply, RESP_E_ELEMENTS_LIMIT);
+    if (reply->number > reply->limits->elements) return resp_reply_fail(reply, RESP_E_ELEMENTS_LIMIT);
     uint64_t elements = pairs ? reply->number * 2 : reply->number;
     reply->elements += elements;
-    if (reply->elements > reply->limits->elements) return fail(reply, RESP_E_ELEMENTS_LIMIT);
+    if (reply->elements > reply->limits->elements) return resp_reply_fail(reply, RESP_E_ELEMENTS_LIMIT);
 
     /* What has attributes comes behind them. */
     reply->left += elements + (reply->current == '|');
-    complete(reply);
+    resp_reply_complete(reply);
     return 1;
 }
 
-static int take_line(struct resp_reply *reply, const char *data, size_t size, size_t *taken) {
+static int resp_reply_take_line(struct resp_reply *reply, const char *data, size_t size, size_t *taken) {
     const char *end = memchr(data, '\r', size);
     *taken = end ? (size_t)(end - data) + 1 : size;
     if (end) reply->stage = RESP_R_LF;
     return 1;
 }
 
-static int take_lf(struct resp_reply *reply, char byte) {
-    return byte == '\n' ? end_header(reply) : fail(reply, RESP_E_LINE_END);
+static int resp_reply_take_lf(struct resp_reply *reply, char byte) {
+    return byte == '\n' ? resp_reply_end_header(reply) : resp_reply_fail(reply, RESP_E_LINE_END);
 }
 
-static int take_bulk(struct resp_reply *reply, size_t size, size_t *taken) {
+static int resp_reply_take_bulk(struct resp_reply *reply, size_t size, size_t *taken) {
     *taken = reply->skip < size ? (size_t)reply->skip : size;
     reply->skip -= *taken;
     if (!reply->skip) reply->stage = RESP_R_BULK_CR;
     return 1;
 }
 
-static int take_bulk_cr(struct resp_reply *reply, char byte) {
-    if (byte != '\r') return fail(reply, RESP_E_BULK_END);
+static int resp_reply_take_bulk_cr(struct resp_reply *reply, char byte) {
+    if (byte != '\r') return resp_reply_fail(reply, RESP_E_BULK_END);
     reply->stage = RESP_R_BULK_LF;
     return 1;
 }
 
-static int take_bulk_lf(struct resp_reply *reply, char byte) {
-    if (byte != '\n') return fail(reply, RESP_E_BULK_END);
-    complete(reply);
+static int resp_reply_take_bulk_lf(struct resp_reply *reply, char byte) {
+    if (byte != '\n') return resp_reply_fail(reply, RESP_E_BULK_END);
+    resp_reply_complete(reply);
     return 1;
 }
 
-static int take(struct resp_reply *reply, const char *data, size_t size, size_t *taken) {
+static int resp_reply_take(struct resp_reply *reply, const char *data, size_t size, size_t *taken) {
     *taken = 1;
     switch (reply->stage) {
-    case RESP_R_TYPE: return take_type(reply, *data);
-    case RESP_R_NUMBER: return take_digit(reply, *data);
-    case RESP_R_LINE: return take_line(reply, data, size, taken);
-    case RESP_R_LF: return take_lf(reply, *data);
-    case RESP_R_BULK: return take_bulk(reply, size, taken);
-    case RESP_R_BULK_CR: return take_bulk_cr(reply, *data);
-    default: return take_bulk_lf(reply, *data);
+    case RESP_R_TYPE: return resp_reply_take_type(reply, *data);
+    case RESP_R_NUMBER: return resp_reply_take_digit(reply, *data);
+    case RESP_R_LINE: return resp_reply_take_line(reply, data, size, taken);
+    case RESP_R_LF: return resp_reply_take_lf(reply, *data);
+    case RESP_R_BULK: return resp_reply_take_bulk(reply, size, taken);
+    case RESP_R_BULK_CR: return resp_reply_take_bulk_cr(reply, *data);
+    default: return resp_reply_take_bulk_lf(reply, *data);
     }
 }
 
 /* ---- values that are here as a whole, as nearly all are: at once ---- */
 
 /* "123\r\n". Returns its bytes, 0: it is to be read byte by byte, for instance because it is wrong. */
-static size_t read_number(const char *data, size_t size, uint64_t *number) {
+static size_t resp_reply_read_number(const char *data, size_t size, uint64_t *number) {
     size_t at = 0;
     *number = 0;
     for (; at < size && at < DIGITS; at++) {
@@ -148,31 +148,31 @@ static size_t read_number(const char *data, size_t size, uint64_t *number) {
     return at && at + 1 < size && data[at] == '\r' && data[at + 1] == '\n' ? at + CRLF : 0;
 }
 
-static size_t whole_string(const struct resp_reply *reply, const char *data, size_t size) {
+static size_t resp_reply_whole_string(const struct resp_reply *reply, const char *data, size_t size) {
     uint64_t length;
-    size_t header = read_number(data + 1, size - 1, &length);
+    size_t header = resp_reply_read_number(data + 1, size - 1, &length);
     if (!header || length > reply->limits->bulk || length > size) return 0;
 
     size_t end = 1 + header + (size_t)length;
     return end + 1 < size && data[end] == '\r' && data[end + 1] == '\n' ? end + CRLF : 0;
 }
 
-static size_t whole_line(const char *data, size_t size) {
+static size_t resp_reply_whole_line(const char *data, size_t size) {
     const char *end = memchr(data, '\r', size);
     size_t at = end ? (size_t)(end - data) : size;
     return at + 1 < size && data[at + 1] == '\n' ? at + CRLF : 0;
 }
 
 /* Returns the bytes of the value that begins here, 0: it is not all here, or is no string or line. */
-static size_t take_whole(struct resp_reply *reply, const char *data, size_t size) {
+static size_t resp_reply_take_whole(struct resp_reply *reply, const char *data, size_t size) {
     size_t bytes = 0;
-    if (*data == '$') bytes = whole_string(reply, data, size);
-    else if (*data == '+' || *data == ':' || *data == '-') bytes = whole_line(data, size);
+    if (*data == '$') bytes = resp_reply_whole_string(reply, data, size);
+    else if (*data == '+' || *data == ':' || *data == '-') bytes = resp_reply_whole_line(data, size);
     if (!bytes) return 0;
 
     if (!reply->type) reply->type = *data;
     reply->current = *data;
-    complete(reply);
+    resp_reply_complete(reply);
     return bytes;
 }
 
@@ -181,8 +181,8 @@ int resp_reply_scan(struct resp_reply *reply, const char *data, size_t size, siz
     int result = 1;
     if (reply->stage == RESP_R_BROKEN) result = -(int)reply->rule;
     while (result == 1 && at < size && reply->stage != RESP_R_DONE) {
-        size_t taken = reply->stage == RESP_R_TYPE ? take_whole(reply, data + at, size - at) : 0;
-        if (!taken) result = take(reply, data + at, size - at, &taken);
+        size_t taken = reply->stage == RESP_R_TYPE ? resp_reply_take_whole(reply, data + at, size - at) : 0;
+        if (!taken) result = resp_reply_take(reply, data + at, size - at, &taken);
         if (result == 1) at += taken;
     }
     reply->at += at;
@@ -193,5 +193,5 @@ int resp_reply_scan(struct resp_reply *reply, const char *data, size_t size, siz
 
 int resp_reply_finish(struct resp_reply *reply) {
     if (reply->stage == RESP_R_BROKEN) return -(int)reply->rule;
-    return reply->at ? fail(reply, RESP_E_TRUNCATED) : 0;
+    return reply->at ? resp_reply_fail(reply, RESP_E_TRUNCATED) : 0;
 }

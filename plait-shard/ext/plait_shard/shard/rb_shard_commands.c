@@ -8,7 +8,7 @@
 
 #include "shard_table.h"
 
-static unsigned flag_of(VALUE name) {
+static unsigned shard_commands_flag_of(VALUE name) {
     static const struct {
         const char *name;
         unsigned flag;
@@ -22,7 +22,7 @@ static unsigned flag_of(VALUE name) {
 }
 
 /* [keyword or nil, start, "range" or "keynum", and its three numbers]; a keyword is still Ruby's. */
-static struct shard_spec spec_of(VALUE spec) {
+static struct shard_spec shard_commands_spec_of(VALUE spec) {
     Check_Type(spec, T_ARRAY);
     VALUE keyword = rb_ary_entry(spec, 0), find = rb_ary_entry(spec, 2);
     return (struct shard_spec){
@@ -35,20 +35,22 @@ static struct shard_spec spec_of(VALUE spec) {
     };
 }
 
-static struct shard_command command_of(VALUE name, VALUE arity, VALUE flags, VALUE specs) {
+static struct shard_command shard_commands_command_of(VALUE name, VALUE arity, VALUE flags, VALUE specs) {
     struct shard_command command = {.name = StringValueCStr(name), .arity = NUM2INT(arity)};
     Check_Type(flags, T_ARRAY);
     Check_Type(specs, T_ARRAY);
     long most = sizeof command.specs / sizeof *command.specs;
     if (RARRAY_LEN(specs) > most) rb_raise(rb_eArgError, "specifications of keys are %ld at most", most);
 
-    for (long i = 0; i < RARRAY_LEN(flags); i++) command.flags |= flag_of(rb_ary_entry(flags, i));
-    for (long i = 0; i < RARRAY_LEN(specs); i++) command.specs[command.count++] = spec_of(rb_ary_entry(specs, i));
+    for (long i = 0; i < RARRAY_LEN(flags); i++) command.flags |= shard_commands_flag_of(rb_ary_entry(flags, i));
+    for (long i = 0; i < RARRAY_LEN(specs); i++) {
+        command.specs[command.count++] = shard_commands_spec_of(rb_ary_entry(specs, i));
+    }
     return command;
 }
 
 /* For as long as the process runs, as the table has it. False: no memory. */
-static bool keep(struct shard_command *command) {
+static bool shard_commands_keep(struct shard_command *command) {
     bool kept = (command->name = strdup(command->name)) != NULL;
     for (unsigned i = 0; i < command->count; i++) {
         const char *keyword = command->specs[i].keyword;
@@ -57,17 +59,17 @@ static bool keep(struct shard_command *command) {
     return kept;
 }
 
-static void forget(struct shard_command *command) {
+static void shard_commands_forget(struct shard_command *command) {
     free((char *)command->name);
     for (unsigned i = 0; i < command->count; i++) free((char *)command->specs[i].keyword);
 }
 
 /* Plane.learn(name, arity, flags, specifications) => whether it is a new command, for all planes of this process from now on */
-static VALUE learn(VALUE self, VALUE name, VALUE arity, VALUE flags, VALUE specs) {
-    struct shard_command command = command_of(name, arity, flags, specs);
-    bool kept = keep(&command);
+static VALUE shard_commands_learn(VALUE self, VALUE name, VALUE arity, VALUE flags, VALUE specs) {
+    struct shard_command command = shard_commands_command_of(name, arity, flags, specs);
+    bool kept = shard_commands_keep(&command);
     bool learned = kept && shard_command_learn(&command);
-    if (!learned) forget(&command);
+    if (!learned) shard_commands_forget(&command);
     if (!kept) rb_syserr_fail(ENOMEM, "a command of the shard");
     RB_GC_GUARD(name);
     RB_GC_GUARD(specs);
@@ -75,13 +77,13 @@ static VALUE learn(VALUE self, VALUE name, VALUE arity, VALUE flags, VALUE specs
     return learned ? Qtrue : Qfalse;
 }
 
-static int push_place(void *places, uint32_t place) {
+static int shard_commands_push_place(void *places, uint32_t place) {
     rb_ary_push((VALUE)places, UINT2NUM(place));
     return 0;
 }
 
 /* Plane.keys_of(words) => the places of keys among the words of a command; nil: there is no such command. */
-static VALUE keys_of(VALUE self, VALUE words) {
+static VALUE shard_commands_keys_of(VALUE self, VALUE words) {
     Check_Type(words, T_ARRAY);
     long count = RARRAY_LEN(words);
     if (count == 0) return Qnil;
@@ -96,7 +98,9 @@ static VALUE keys_of(VALUE self, VALUE words) {
     const struct shard_command *container;
     const struct shard_command *command = shard_command_find(RSTRING_PTR(joined), spans, (uint32_t)count, &container);
     VALUE places = rb_ary_new();
-    if (command) shard_command_keys(command, RSTRING_PTR(joined), spans, (uint32_t)count, push_place, (void *)places);
+    if (command) {
+        shard_command_keys(command, RSTRING_PTR(joined), spans, (uint32_t)count, shard_commands_push_place, (void *)places);
+    }
     RB_GC_GUARD(memory);
     RB_GC_GUARD(joined);
     (void)self;
@@ -104,8 +108,8 @@ static VALUE keys_of(VALUE self, VALUE words) {
 }
 
 void plait_init_shard_commands(VALUE class) {
-    rb_define_singleton_method(class, "learn", learn, 4);
-    rb_define_singleton_method(class, "keys_of", keys_of, 1);
+    rb_define_singleton_method(class, "learn", shard_commands_learn, 4);
+    rb_define_singleton_method(class, "keys_of", shard_commands_keys_of, 1);
 }
 
 #endif

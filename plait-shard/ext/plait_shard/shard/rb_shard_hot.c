@@ -10,7 +10,7 @@
 /* What one that was seen by chance would have. */
 enum { LEAST = 3 };
 
-static void add(VALUE list, const struct shard_hot_keys *keys) {
+static void shard_hot_add(VALUE list, const struct shard_hot_keys *keys) {
     double seconds = keys->ended - keys->began;
     for (uint32_t i = 0; i < keys->used; i++) {
         const struct shard_hot_key *key = &keys->keys[i];
@@ -22,7 +22,7 @@ static void add(VALUE list, const struct shard_hot_keys *keys) {
 }
 
 /* plane.hot_keys => [[the key, or its beginning, its size, commands with it in a second], …] of each thread, in no order */
-static VALUE plane_hot_keys(VALUE self) {
+static VALUE shard_hot_plane_hot_keys(VALUE self) {
     const struct shard *shard = plait_shard_of(self);
     VALUE list = rb_ary_new();
     struct timespec time;
@@ -30,13 +30,13 @@ static VALUE plane_hot_keys(VALUE self) {
     for (uint32_t i = 0; shard && i < shard->threads; i++) {
         struct shard_hot_keys keys;
         shard_hot_read(&shard->workers[i], (double)time.tv_sec + (double)time.tv_nsec / 1e9, &keys);
-        add(list, &keys);
+        shard_hot_add(list, &keys);
     }
     return list;
 }
 
 void plait_init_shard_hot(VALUE class) {
-    rb_define_method(class, "hot_keys", plane_hot_keys, 0);
+    rb_define_method(class, "hot_keys", shard_hot_plane_hot_keys, 0);
 }
 
 #endif

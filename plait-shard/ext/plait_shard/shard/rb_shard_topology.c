@@ -9,19 +9,19 @@
 #include "../placement/rb_placement.h"
 
 /* Numbers of 32 bits, packed. */
-static const uint32_t *numbers(VALUE string, long count) {
+static const uint32_t *shard_topology_numbers(VALUE string, long count) {
     Check_Type(string, T_STRING);
     if (RSTRING_LEN(string) != count * (long)sizeof(uint32_t)) rb_raise(rb_eArgError, "not as many numbers as nodes");
     return (const uint32_t *)RSTRING_PTR(string);
 }
 
-static void check_numbers(const uint32_t *list, long count, long nodes) {
+static void shard_topology_check_numbers(const uint32_t *list, long count, long nodes) {
     for (long i = 0; i < count; i++) {
         if (list[i] >= (uint32_t)nodes && list[i] != SHARD_NOBODY) rb_raise(rb_eArgError, "a number of no node");
     }
 }
 
-static void check_places(const struct placement *placement, long nodes) {
+static void shard_topology_check_places(const struct placement *placement, long nodes) {
     for (uint32_t i = 0; i < placement->count; i++) {
         if (placement->points[i].node >= (uint32_t)nodes) rb_raise(rb_eArgError, "a place of no node");
     }
@@ -37,18 +37,19 @@ VALUE plait_shard_plan(VALUE plan, VALUE nodes, VALUE placement, struct shard_pl
     long count = RSTRING_LEN(masters) / (long)sizeof(uint32_t);
     if (count < 1 || RSTRING_LEN(readable) != known) rb_raise(rb_eArgError, "a plan has a master, and a byte for each node");
 
-    *to = (struct shard_plan){.known = (uint32_t)known, .placement = plait_placement(placement), .masters = numbers(masters, count),
-                              .master_count = (uint32_t)count, .master_of = numbers(master_of, known),
+    *to = (struct shard_plan){.known = (uint32_t)known, .placement = plait_placement(placement),
+                              .masters = shard_topology_numbers(masters, count),
+                              .master_count = (uint32_t)count, .master_of = shard_topology_numbers(master_of, known),
                               .readable = (const bool *)RSTRING_PTR(readable), .generation = NUM2UINT(rb_ary_entry(plan, 3)),
                               .partial = RTEST(rb_ary_entry(plan, 4))};
-    check_numbers(to->masters, count, known);
-    check_numbers(to->master_of, known, known);
-    check_places(&to->placement, known);
+    shard_topology_check_numbers(to->masters, count, known);
+    shard_topology_check_numbers(to->master_of, known, known);
+    shard_topology_check_places(&to->placement, known);
     return plan;
 }
 
 /* plane.publish(nodes, placement, plan): nodes that were there keep their places */
-static VALUE plane_publish(VALUE self, VALUE nodes, VALUE placement, VALUE plan) {
+static VALUE shard_topology_plane_publish(VALUE self, VALUE nodes, VALUE placement, VALUE plan) {
     struct shard *shard = plait_shard_of(self);
     Check_Type(nodes, T_ARRAY);
     if (!shard) return Qnil;
@@ -68,7 +69,7 @@ static VALUE plane_publish(VALUE self, VALUE nodes, VALUE placement, VALUE plan)
 }
 
 /* plane.notice => a copy of the descriptor that becomes readable when the plan may be out of date; nil: it is not running */
-static VALUE plane_notice(VALUE self) {
+static VALUE shard_topology_plane_notice(VALUE self) {
     const struct shard *shard = plait_shard_of(self);
     if (!shard) return Qnil;
 
@@ -78,16 +79,16 @@ static VALUE plane_notice(VALUE self) {
 }
 
 /* plane.notice_taken: it is looked at now, whatever is noticed from here on is new */
-static VALUE plane_notice_taken(VALUE self) {
+static VALUE shard_topology_plane_notice_taken(VALUE self) {
     struct shard *shard = plait_shard_of(self);
     if (shard) shard_notice_taken(shard);
     return Qnil;
 }
 
 void plait_init_shard_topology(VALUE class) {
-    rb_define_method(class, "publish", plane_publish, 3);
-    rb_define_method(class, "notice", plane_notice, 0);
-    rb_define_method(class, "notice_taken", plane_notice_taken, 0);
+    rb_define_method(class, "publish", shard_topology_plane_publish, 3);
+    rb_define_method(class, "notice", shard_topology_plane_notice, 0);
+    rb_define_method(class, "notice_taken", shard_topology_plane_notice_taken, 0);
 }
 
 #endif

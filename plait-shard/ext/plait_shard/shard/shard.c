@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* Its own copy of what the settings point to. */
-static int keep_settings(struct shard *shard, const struct shard_settings *settings) {
+static int shard_keep_settings(struct shard *shard, const struct shard_settings *settings) {
     size_t known = settings->plan ? settings->plan->known : settings->node_count;
     shard->settings = *settings;
     shard->settings.nodes = calloc(settings->node_count, sizeof *settings->nodes);
@@ -33,7 +33,7 @@ static int keep_settings(struct shard *shard, const struct shard_settings *setti
 }
 
 /* Signals are for the threads of Ruby. */
-static int start_thread(struct shard_worker *worker) {
+static int shard_start_thread(struct shard_worker *worker) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -59,9 +59,9 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
         shard->workers[i].epoll = shard->workers[i].bell = -1;
         shard->workers[i].listener = shard_take(listeners[i]);
     }
-    *error = keep_settings(shard, settings);
+    *error = shard_keep_settings(shard, settings);
     for (uint32_t i = 0; i < threads && !*error; i++) *error = shard_worker_open(&shard->workers[i]);
-    for (uint32_t i = 0; i < threads && !*error; i++) *error = start_thread(&shard->workers[i]);
+    for (uint32_t i = 0; i < threads && !*error; i++) *error = shard_start_thread(&shard->workers[i]);
     if (!*error) return shard;
 
     shard_stop(shard);
@@ -69,7 +69,7 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
 }
 
 /* Whoever connects from now on is another's, as its caller may count on. A turn takes microseconds, and a stuck one is not waited for. */
-static void await_deafness(const struct shard_worker *worker) {
+static void shard_await_deafness(const struct shard_worker *worker) {
     static const struct timespec pause = {.tv_nsec = 100 * 1000};
     for (int left = 10000; left && !atomic_load_explicit(&worker->deaf, memory_order_acquire); left--) nanosleep(&pause, NULL);
 }
@@ -77,7 +77,7 @@ static void await_deafness(const struct shard_worker *worker) {
 void shard_drain(struct shard *shard, bool closes) {
     atomic_store_explicit(&shard->draining, closes ? SHARD_DRAINS : SHARD_LINGERS, memory_order_release);
     shard_ring(shard);
-    for (uint32_t i = 0; i < shard->threads; i++) await_deafness(&shard->workers[i]);
+    for (uint32_t i = 0; i < shard->threads; i++) shard_await_deafness(&shard->workers[i]);
 }
 
 void shard_stop(struct shard *shard) {

@@ -19,18 +19,18 @@ enum { WORDS = 160, DIGITS = 18 };
 
 static const char PING[] = "*1\r\n$4\r\nPING\r\n", PUBLISH[] = "*3\r\n$8\r\nSPUBLISH\r\n$5\r\nplait\r\n$0\r\n\r\n";
 
-static bool publishes(const struct shard_call *call) {
+static bool shard_acknowledge_publishes(const struct shard_call *call) {
     return !call->worker->shard->settings.cluster;
 }
 
 uint32_t shard_acknowledge_first(const struct shard_call *call) {
-    return publishes(call) ? 2 : 1;
+    return shard_acknowledge_publishes(call) ? 2 : 1;
 }
 
 static const double SHARE = 0.8; /* of what a node may be silent for */
 
 /* Milliseconds; false: it is no number, which the nodes will say. */
-static bool read_milliseconds(const char *word, size_t size, unsigned long long *number) {
+static bool shard_acknowledge_read_milliseconds(const char *word, size_t size, unsigned long long *number) {
     *number = 0;
     for (size_t i = 0; i < size; i++) {
         if (word[i] < '0' || word[i] > '9') return false;
@@ -40,7 +40,7 @@ static bool read_milliseconds(const char *word, size_t size, unsigned long long 
 }
 
 /* No longer than a node may be silent: it would be given up. */
-static unsigned long long bounded(const struct shard_worker *worker, unsigned long long milliseconds) {
+static unsigned long long shard_acknowledge_bounded(const struct shard_worker *worker, unsigned long long milliseconds) {
     unsigned long long most = (unsigned long long)(worker->shard->settings.timeout * 1000 * SHARE);
     return most && (milliseconds == 0 || milliseconds > most) ? most : milliseconds;
 }
@@ -50,12 +50,13 @@ void shard_acknowledge(struct shard_call *call) {
     unsigned long long milliseconds;
     char words[WORDS], digits[DIGITS + 6];
     bool short_enough = count.size && count.size <= DIGITS && time.size <= DIGITS;
-    if (!short_enough || !read_milliseconds(call->data + time.at, time.size, &milliseconds)) {
+    if (!short_enough || !shard_acknowledge_read_milliseconds(call->data + time.at, time.size, &milliseconds)) {
         shard_refuse(call, "ERR timeout is not an integer or out of range");
         return;
     }
-    int size = snprintf(digits, sizeof digits, "%llu", bounded(call->worker, milliseconds));
-    size = snprintf(words, sizeof words, "%s%s*3\r\n$4\r\nWAIT\r\n$%zu\r\n%.*s\r\n$%d\r\n%s\r\n", PING, publishes(call) ? PUBLISH : "",
+    int size = snprintf(digits, sizeof digits, "%llu", shard_acknowledge_bounded(call->worker, milliseconds));
+    size = snprintf(words, sizeof words, "%s%s*3\r\n$4\r\nWAIT\r\n$%zu\r\n%.*s\r\n$%d\r\n%s\r\n", PING,
+                    shard_acknowledge_publishes(call) ? PUBLISH : "",
                     count.size, (int)count.size, call->data + count.at, size, digits);
     struct shard_call question = *call;
     question.data = words;

@@ -14,26 +14,26 @@ enum { FORMAT = 4 /* "txt:" */, DIFFER_ROOM = 64 };
 
 static const char ODD[] = "-ERR a node has answered with something else than the command has for an answer\r\n";
 
-static void add(struct shard_buffer *to, const char *data, size_t size) {
+static void shard_answers_add(struct shard_buffer *to, const char *data, size_t size) {
     memcpy(to->bytes + to->size, data, size);
     to->size += size;
 }
 
-static void add_header(struct shard_buffer *to, char type, uint64_t number) {
+static void shard_answers_add_header(struct shard_buffer *to, char type, uint64_t number) {
     char header[RESP_HEADER];
-    add(to, header, resp_write_header(header, type, number));
+    shard_answers_add(to, header, resp_write_header(header, type, number));
 }
 
-static struct shard_buffer *odd(void) {
+static struct shard_buffer *shard_answers_odd(void) {
     struct shard_buffer *answer = shard_buffer_new(sizeof ODD);
-    if (answer) add(answer, ODD, sizeof ODD - 1);
+    if (answer) shard_answers_add(answer, ODD, sizeof ODD - 1);
     return answer;
 }
 
 /* ---- reading ---- */
 
 /* The number of a line that is of one of these types, taken off; -1: it is of none of them, or below zero. */
-static int64_t take_header(struct shard_text *reply, const char *types) {
+static int64_t shard_answers_take_header(struct shard_text *reply, const char *types) {
     const char *end = memchr(reply->data, '\n', reply->size);
     if (!end || !reply->size || !strchr(types, reply->data[0])) return -1;
 
@@ -44,8 +44,8 @@ static int64_t take_header(struct shard_text *reply, const char *types) {
 }
 
 /* A string, taken off; false: there is none. */
-static bool take_string(struct shard_text *reply, struct shard_text *string) {
-    int64_t size = take_header(reply, "$=");
+static bool shard_answers_take_string(struct shard_text *reply, struct shard_text *string) {
+    int64_t size = shard_answers_take_header(reply, "$=");
     if (size < 0 || (uint64_t)size + 2 > reply->size) return false;
 
     *string = (struct shard_text){reply->data, (size_t)size};
@@ -56,21 +56,21 @@ static bool take_string(struct shard_text *reply, struct shard_text *string) {
 
 /* ---- INFO ---- */
 
-static struct shard_buffer *info(const struct shard_text *replies, uint32_t count, struct shard_text *texts) {
+static struct shard_buffer *shard_answers_info(const struct shard_text *replies, uint32_t count, struct shard_text *texts) {
     bool verbatim = replies[0].data[0] == '=';
     size_t format = verbatim ? FORMAT : 0;
     for (uint32_t i = 0; i < count; i++) {
         struct shard_text rest = replies[i];
-        if (!take_string(&rest, &texts[i]) || texts[i].size < format) return odd();
+        if (!shard_answers_take_string(&rest, &texts[i]) || texts[i].size < format) return shard_answers_odd();
         texts[i] = (struct shard_text){texts[i].data + format, texts[i].size - format};
     }
     struct shard_buffer *text = shard_info_merge(texts, count);
     struct shard_buffer *answer = text ? shard_buffer_new(text->size + FORMAT + 2 + RESP_HEADER) : NULL;
     if (answer) {
-        add_header(answer, verbatim ? '=' : '$', text->size + format);
-        add(answer, "txt:", format);
-        add(answer, text->bytes, text->size);
-        add(answer, "\r\n", 2);
+        shard_answers_add_header(answer, verbatim ? '=' : '$', text->size + format);
+        shard_answers_add(answer, "txt:", format);
+        shard_answers_add(answer, text->bytes, text->size);
+        shard_answers_add(answer, "\r\n", 2);
     }
     shard_buffer_drop(text);
     return answer;
@@ -78,68 +78,71 @@ static struct shard_buffer *info(const struct shard_text *replies, uint32_t coun
 
 /* ---- CONFIG GET ---- */
 
-static bool find_value(struct shard_text reply, struct shard_text name, struct shard_text *value) {
+static bool shard_answers_find_value(struct shard_text reply, struct shard_text name, struct shard_text *value) {
     struct shard_text other;
-    take_header(&reply, "*%");
-    while (take_string(&reply, &other) && take_string(&reply, value)) {
+    shard_answers_take_header(&reply, "*%");
+    while (shard_answers_take_string(&reply, &other) && shard_answers_take_string(&reply, value)) {
         if (other.size == name.size && memcmp(other.data, name.data, name.size) == 0) return true;
     }
     return false;
 }
 
-static void add_string(struct shard_buffer *to, struct shard_text string) {
-    add_header(to, '$', string.size);
-    add(to, string.data, string.size);
-    add(to, "\r\n", 2);
+static void shard_answers_add_string(struct shard_buffer *to, struct shard_text string) {
+    shard_answers_add_header(to, '$', string.size);
+    shard_answers_add(to, string.data, string.size);
+    shard_answers_add(to, "\r\n", 2);
 }
 
 /* No number, so that nobody takes it for one. */
-static void add_values(struct shard_buffer *to, const struct shard_text *values, uint32_t count) {
+static void shard_answers_add_values(struct shard_buffer *to, const struct shard_text *values, uint32_t count) {
     static const char differs[] = "differs by node: ";
     size_t size = sizeof differs - 1 + 2 * (size_t)(count - 1);
     for (uint32_t i = 0; i < count; i++) size += values[i].size;
-    add_header(to, '$', size);
-    add(to, differs, sizeof differs - 1);
+    shard_answers_add_header(to, '$', size);
+    shard_answers_add(to, differs, sizeof differs - 1);
     for (uint32_t i = 0; i < count; i++) {
-        if (i) add(to, ", ", 2);
-        add(to, values[i].data, values[i].size);
+        if (i) shard_answers_add(to, ", ", 2);
+        shard_answers_add(to, values[i].data, values[i].size);
     }
-    add(to, "\r\n", 2);
+    shard_answers_add(to, "\r\n", 2);
 }
 
 /* False: a node does not have that name as the others do. */
-static bool add_pair(struct shard_buffer *to, const struct shard_text *replies, uint32_t count, struct shard_text name,
-                     struct shard_text *values) {
+static bool shard_answers_add_pair(struct shard_buffer *to, const struct shard_text *replies, uint32_t count,
+                                   struct shard_text name,
+                                   struct shard_text *values) {
     bool same = true;
     size_t size = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!find_value(replies[i], name, &values[i])) return false;
+        if (!shard_answers_find_value(replies[i], name, &values[i])) return false;
         size += values[i].size + 2;
         same = same && values[i].size == values[0].size && memcmp(values[i].data, values[0].data, values[i].size) == 0;
     }
     if (to->room - to->size < size + name.size + 3 * RESP_HEADER + DIFFER_ROOM) return false; /* a name that comes twice */
-    add_string(to, name);
-    if (same) add_string(to, values[0]);
-    else add_values(to, values, count);
+    shard_answers_add_string(to, name);
+    if (same) shard_answers_add_string(to, values[0]);
+    else shard_answers_add_values(to, values, count);
     return true;
 }
 
-static struct shard_buffer *pairs(const struct shard_text *replies, uint32_t count, struct shard_text *values) {
+static struct shard_buffer *shard_answers_pairs(const struct shard_text *replies, uint32_t count, struct shard_text *values) {
     struct shard_text rest = replies[0], name, value;
     char type = rest.size ? rest.data[0] : 0;
-    int64_t header = take_header(&rest, "*%");
+    int64_t header = shard_answers_take_header(&rest, "*%");
     size_t room = RESP_HEADER;
     for (uint32_t i = 0; i < count; i++) room += replies[i].size * 2;
-    if (header < 0 || (size_t)header > replies[0].size) return odd();
+    if (header < 0 || (size_t)header > replies[0].size) return shard_answers_odd();
     struct shard_buffer *answer = shard_buffer_new(room + ((size_t)header + 1) * (DIFFER_ROOM + 3 * RESP_HEADER + 2 * count));
     if (!answer) return NULL;
 
-    add_header(answer, type, (uint64_t)header);
+    shard_answers_add_header(answer, type, (uint64_t)header);
     bool right = true;
-    while (right && take_string(&rest, &name) && take_string(&rest, &value)) right = add_pair(answer, replies, count, name, values);
+    while (right && shard_answers_take_string(&rest, &name) && shard_answers_take_string(&rest, &value)) {
+        right = shard_answers_add_pair(answer, replies, count, name, values);
+    }
     if (right) return answer;
     shard_buffer_drop(answer);
-    return odd();
+    return shard_answers_odd();
 }
 
 /* ---- all ---- */
@@ -148,7 +151,8 @@ struct shard_buffer *shard_answer_of(int way, const struct shard_text *replies, 
     struct shard_text *places = malloc(count * sizeof *places);
     if (!places) return NULL;
 
-    struct shard_buffer *answer = way == SHARD_INFO ? info(replies, count, places) : pairs(replies, count, places);
+    struct shard_buffer *answer = way == SHARD_INFO
+        ? shard_answers_info(replies, count, places) : shard_answers_pairs(replies, count, places);
     free(places);
     return answer;
 }

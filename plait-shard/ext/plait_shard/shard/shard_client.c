@@ -28,7 +28,7 @@ static const double DEAF = 0.05; /* seconds without a look at the listener when 
 
 /* ---- the beginning and the end ---- */
 
-static bool add(struct shard_worker *worker, int socket) {
+static bool shard_client_add(struct shard_worker *worker, int socket) {
     struct shard_client *client = calloc(1, sizeof *client);
     if (!client) return false;
 
@@ -53,14 +53,14 @@ static bool add(struct shard_worker *worker, int socket) {
 }
 
 /* Without descriptors the event would come again at once, and again. */
-static void go_deaf(struct shard_worker *worker) {
+static void shard_client_go_deaf(struct shard_worker *worker) {
     struct epoll_event event = {.events = 0, .data = {.ptr = &worker->listener_kind}};
     epoll_ctl(worker->epoll, EPOLL_CTL_MOD, worker->listener, &event);
     worker->deaf_until = worker->now + DEAF;
 }
 
 /* Who speaks TLS could not read it. */
-static void reject(struct shard_worker *worker, int socket) {
+static void shard_client_reject(struct shard_worker *worker, int socket) {
     static const char reply[] = "-ERR max number of clients reached\r\n";
     char unread[1024];
     if (!worker->shard->settings.tls_clients) send(socket, reply, sizeof reply - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -73,14 +73,14 @@ void shard_accept(struct shard_worker *worker) {
     for (int left = ACCEPTED_AT_ONCE; left; left--) {
         int socket = shard_take_client(worker->listener);
         if (socket == -1) {
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) go_deaf(worker);
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) shard_client_go_deaf(worker);
             return;
         }
         int on = 1;
         setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         bool full = worker->figures[FIGURE_CLIENTS] >= worker->shard->settings.clients;
-        if (full || !add(worker, socket)) reject(worker, socket);
+        if (full || !shard_client_add(worker, socket)) shard_client_reject(worker, socket);
     }
 }
 

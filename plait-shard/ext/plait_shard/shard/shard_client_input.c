@@ -27,7 +27,7 @@ static const double AWAITING = 0.05; /* seconds */
 
 /* ---- pausing ---- */
 
-static void put_on(struct shard_client **list, struct shard_client *client) {
+static void shard_client_input_put_on(struct shard_client **list, struct shard_client *client) {
     if (client->listed) return;
     client->listed = true;
     client->next_listed = *list;
@@ -35,10 +35,10 @@ static void put_on(struct shard_client **list, struct shard_client *client) {
 }
 
 /* It is looked at again when that has changed. What is its own affair, such as its answers, is seen when it is flushed. */
-static void wait_for(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_input_wait_for(struct shard_worker *worker, struct shard_client *client) {
     if (client->full) shard_link_touch(worker, client->full); /* it may have written all meanwhile */
-    if (client->full) put_on(&client->full->blocked, client);
-    else if (client->awaits) put_on(&worker->awaiting, client);
+    if (client->full) shard_client_input_put_on(&client->full->blocked, client);
+    else if (client->awaits) shard_client_input_put_on(&worker->awaiting, client);
 }
 
 bool shard_awaiting_check(struct shard_worker *worker) {
@@ -51,7 +51,7 @@ bool shard_awaiting_check(struct shard_worker *worker) {
 
 /* ---- commands ---- */
 
-static bool more_spans(struct shard_worker *worker, struct shard_client *client) {
+static bool shard_client_input_more_spans(struct shard_worker *worker, struct shard_client *client) {
     uint32_t room = client->command.room * 2;
     bool own = client->spans != NULL;
     struct resp_span *spans = realloc(own ? client->spans : worker->spans, room * sizeof *spans);
@@ -66,7 +66,7 @@ static bool more_spans(struct shard_worker *worker, struct shard_client *client)
 }
 
 /* The thread's spans are for the next command of anybody: what is known of an incomplete one moves to its own. */
-static bool keep_spans(struct shard_client *client) {
+static bool shard_client_input_keep_spans(struct shard_client *client) {
     struct resp_command *command = &client->command;
     if (client->spans || command->stage == RESP_AT_START || command->stage == RESP_IN_LINE) return true;
 
@@ -81,7 +81,7 @@ static bool keep_spans(struct shard_client *client) {
 }
 
 /* It is answered behind all others, then the connection is closed: what follows can't be told from garbage. */
-static void break_off(struct shard_call *call, int rule) {
+static void shard_client_input_break_off(struct shard_call *call, int rule) {
     const char *reply = resp_rule(rule)->reply;
     shard_gather_leave(call->worker, call->client);
     call->client->ending = true;
@@ -89,42 +89,42 @@ static void break_off(struct shard_call *call, int rule) {
 }
 
 /* An inline command is dispatched as the array it stands for. */
-static void dispatch_line(struct shard_call *call) {
+static void shard_client_input_dispatch_line(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
     struct shard_buffer *array = shard_buffer_new(resp_inline_room(call->size));
     int result = array ? resp_inline(call->data, call->size, array->bytes, &array->size) : 0;
     if (!array) {
         shard_close_client(worker, call->client);
     } else if (result < 0) {
-        break_off(call, result);
+        shard_client_input_break_off(call, result);
     } else {
         struct shard_client *client = call->client;
         resp_command_start(&client->command, &worker->shard->settings.limits, worker->spans, worker->span_room);
         int event;
         while ((event = resp_command_scan(&client->command, array->bytes, array->size)) == RESP_SPANS) {
-            if (more_spans(worker, client)) continue;
+            if (shard_client_input_more_spans(worker, client)) continue;
             shard_close_client(worker, client);
             break;
         }
         *call = (struct shard_call){.worker = worker, .client = client, .data = array->bytes, .size = array->size, .owner = array,
                                     .words = client->command.spans, .count = client->command.count};
-        if (event < 0) break_off(call, event);
+        if (event < 0) shard_client_input_break_off(call, event);
         else if (event == RESP_COMMAND && call->count) shard_dispatch(call);
     }
     shard_buffer_drop(array);
 }
 
 /* A whole command or line, or a broken one. */
-static void take(struct shard_worker *worker, struct shard_client *client, int event, const char *data,
-                 struct shard_buffer *owner) {
+static void shard_client_input_take(struct shard_worker *worker, struct shard_client *client, int event, const char *data,
+                                    struct shard_buffer *owner) {
     struct resp_command *command = &client->command;
     struct shard_call call = {.worker = worker, .client = client, .data = data, .size = command->at, .owner = owner,
                               .words = command->spans, .count = command->count};
     struct resp_span *spans = client->spans; /* they outlive the client */
     client->spans = NULL;
     client->scanning = false;
-    if (event < 0) break_off(&call, event);
-    else if (event == RESP_INLINE) dispatch_line(&call);
+    if (event < 0) shard_client_input_break_off(&call, event);
+    else if (event == RESP_INLINE) shard_client_input_dispatch_line(&call);
     else if (client->gather) shard_gather_last(&call);
     else if (call.count) shard_dispatch(&call);
     free(spans);
@@ -135,7 +135,7 @@ static void take(struct shard_worker *worker, struct shard_client *client, int e
  * it is not sent until what was redirected is answered, and what was asked by another topology.
  * An MSET that is on its way while it arrives goes on: it has no end otherwise.
  */
-static bool may_be_sent(const struct shard_worker *worker, struct shard_client *client) {
+static bool shard_client_input_may_be_sent(const struct shard_worker *worker, struct shard_client *client) {
     bool settled = client->version == worker->version && !client->detours;
     if (settled || client->gather) return true;
     client->alone = client->first != NULL;
@@ -144,8 +144,8 @@ static bool may_be_sent(const struct shard_worker *worker, struct shard_client *
 }
 
 /* Returns whether what is here of a command is on its way, and the rest will follow. */
-static bool stream(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
-                   struct shard_buffer *owner) {
+static bool shard_client_input_stream(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                                      struct shard_buffer *owner) {
     if (!shard_stream_wanted(worker, client, data, size)) return false;
 
     client->alone = client->first != NULL;
@@ -158,7 +158,8 @@ static bool stream(struct shard_worker *worker, struct shard_client *client, con
 }
 
 /* What is not to be begun before all that was asked before is answered, or before there are connections for it, is scanned again. */
-static bool waits_for_others(struct shard_worker *worker, struct shard_client *client, int event, const char *data) {
+static bool shard_client_input_waits_for_others(struct shard_worker *worker, struct shard_client *client, int event,
+                                                const char *data) {
     if (event == RESP_INLINE && client->first) {
         client->alone = true;
     } else if (event == RESP_COMMAND && !client->gather) {
@@ -177,8 +178,8 @@ static bool waits_for_others(struct shard_worker *worker, struct shard_client *c
 }
 
 /* Returns the bytes that are done with. */
-static size_t parse(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
-                    struct shard_buffer *owner) {
+static size_t shard_client_input_parse(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
+                                       struct shard_buffer *owner) {
     size_t at = 0;
     while (at < size && shard_may_go_on(worker, client)) {
         struct resp_command *command = &client->command;
@@ -189,7 +190,7 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
             client->alone = client->left == 0;
             continue;
         }
-        if (!may_be_sent(worker, client)) break;
+        if (!shard_client_input_may_be_sent(worker, client)) break;
         if (!client->scanning) {
             resp_command_start(command, shard_limits(worker, client), worker->spans, worker->span_room);
             client->scanning = true;
@@ -201,22 +202,22 @@ static size_t parse(struct shard_worker *worker, struct shard_client *client, co
         if (event == RESP_MORE) {
             if (shard_gather_wanted(worker, client, data + at, size - at)) {
                 at += shard_gather(worker, client, data + at, owner);
-            } else if (stream(worker, client, data + at, size - at, owner)) {
+            } else if (shard_client_input_stream(worker, client, data + at, size - at, owner)) {
                 at = size;
             }
             break;
         }
-        if (waits_for_others(worker, client, event, data + at)) break;
+        if (shard_client_input_waits_for_others(worker, client, event, data + at)) break;
         if (event != RESP_SPANS) {
             size_t done = event < 0 ? size - at : command->at;
-            take(worker, client, event, data + at, owner);
+            shard_client_input_take(worker, client, event, data + at, owner);
             if (client->again) {
                 client->again = false;
                 client->alone = true;
                 break;
             }
             at += done;
-        } else if (!more_spans(worker, client)) {
+        } else if (!shard_client_input_more_spans(worker, client)) {
             shard_close_client(worker, client);
         }
     }
@@ -234,7 +235,7 @@ void shard_client_drop_input(struct shard_client *client) {
 }
 
 /* A buffer of its own for a command that is not here as a whole, of the size that it is known to have. */
-static bool keep(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size) {
+static bool shard_client_input_keep(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size) {
     size_t needs = client->scanning ? resp_command_needs(&client->command) : 0;
     size_t room = size * 2 > needs ? size * 2 : needs;
     if (client->gather && room < GATHER_ROOM) room = GATHER_ROOM;
@@ -242,11 +243,11 @@ static bool keep(struct shard_worker *worker, struct shard_client *client, const
         struct shard_buffer *larger = shard_buffer_grow(client->in, room + ROOM_BEHIND);
         if (larger) {
             client->in = larger;
-            return !client->scanning || keep_spans(client);
+            return !client->scanning || shard_client_input_keep_spans(client);
         }
     }
     struct shard_buffer *buffer = shard_buffer_new(room < FIRST_ROOM ? FIRST_ROOM : room + ROOM_BEHIND);
-    if (!buffer || (client->scanning && !keep_spans(client))) {
+    if (!buffer || (client->scanning && !shard_client_input_keep_spans(client))) {
         shard_buffer_drop(buffer);
         return false;
     }
@@ -259,32 +260,33 @@ static bool keep(struct shard_worker *worker, struct shard_client *client, const
     return true;
 }
 
-static void pause_or_not(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_input_pause_or_not(struct shard_worker *worker, struct shard_client *client) {
     if (client->socket == -1 || client->ending || client->paused || shard_may_go_on(worker, client)) return;
 
     client->paused = true;
     shard_client_touch(worker, client); /* to be looked at no longer */
-    wait_for(worker, client);
+    shard_client_input_wait_for(worker, client);
 }
 
 /* Of its own buffer. */
-static void parse_kept(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_input_parse_kept(struct shard_worker *worker, struct shard_client *client) {
     struct shard_buffer *in = client->in;
     in->references++;
-    size_t at = client->in_at + parse(worker, client, in->bytes + client->in_at, in->size - client->in_at, in);
+    size_t at = client->in_at + shard_client_input_parse(worker, client, in->bytes + client->in_at, in->size - client->in_at,
+                                                         in);
     if (client->socket != -1 && at == in->size) {
         shard_buffer_drop(client->in);
         client->in = NULL;
     } else if (client->socket != -1) {
         client->in_at = at;
-        if (client->scanning && !keep_spans(client)) shard_close_client(worker, client);
+        if (client->scanning && !shard_client_input_keep_spans(client)) shard_close_client(worker, client);
     }
     shard_buffer_drop(in);
     shard_weigh_client(worker, client);
-    pause_or_not(worker, client);
+    shard_client_input_pause_or_not(worker, client);
 }
 
-static void end_of_input(struct shard_worker *worker, struct shard_client *client, ssize_t size) {
+static void shard_client_input_end_of_input(struct shard_worker *worker, struct shard_client *client, ssize_t size) {
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (client->tls) shard_client_touch(worker, client); /* it may have to write before it can read */
         return;
@@ -301,45 +303,46 @@ static void end_of_input(struct shard_worker *worker, struct shard_client *clien
     shard_client_touch(worker, client);
 }
 
-static void receive_kept(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_input_receive_kept(struct shard_worker *worker, struct shard_client *client) {
     struct shard_buffer *in = client->in;
-    if (in->size == in->room && !keep(worker, client, in->bytes + client->in_at, in->size - client->in_at)) {
+    if (in->size == in->room && !shard_client_input_keep(worker, client, in->bytes + client->in_at, in->size - client->in_at)) {
         shard_close_client(worker, client);
         return;
     }
     in = client->in;
     ssize_t size = shard_receive(worker, client->socket, client->tls, in->bytes + in->size, in->room - in->size);
     if (size <= 0) {
-        end_of_input(worker, client, size);
+        shard_client_input_end_of_input(worker, client, size);
         return;
     }
     in->size += (size_t)size;
     shard_add(worker, FIGURE_IN, (uint64_t)size);
-    parse_kept(worker, client);
+    shard_client_input_parse_kept(worker, client);
 }
 
-static void receive(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_input_receive(struct shard_worker *worker, struct shard_client *client) {
     size_t room;
     char *data = shard_room(worker, &room);
     if (client->socket == -1) return; /* making room has written to it, and found it broken */
 
     ssize_t size = shard_receive(worker, client->socket, client->tls, data, room);
     if (size <= 0) {
-        end_of_input(worker, client, size);
+        shard_client_input_end_of_input(worker, client, size);
         return;
     }
     worker->used += (size_t)size;
     shard_add(worker, FIGURE_IN, (uint64_t)size);
-    size_t at = parse(worker, client, data, (size_t)size, NULL);
+    size_t at = shard_client_input_parse(worker, client, data, (size_t)size, NULL);
     if (client->socket == -1) return;
     if (client->ending) shard_client_drop_input(client);
-    else if (at < (size_t)size && !keep(worker, client, data + at, (size_t)size - at)) shard_close_client(worker, client);
+    else if (at < (size_t)size && !shard_client_input_keep(worker, client, data + at, (size_t)size - at))
+        shard_close_client(worker, client);
     shard_weigh_client(worker, client);
-    pause_or_not(worker, client);
+    shard_client_input_pause_or_not(worker, client);
 }
 
 /* What one that leaves still sends. */
-static void ignore(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_input_ignore(struct shard_worker *worker, struct shard_client *client) {
     size_t room;
     char *data = shard_room(worker, &room);
     ssize_t size = client->socket == -1 ? -1 : recv(client->socket, data, room, 0);
@@ -349,14 +352,14 @@ static void ignore(struct shard_worker *worker, struct shard_client *client) {
 
 void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events) {
     if (client->leaving) {
-        ignore(worker, client);
+        shard_client_input_ignore(worker, client);
     } else if (client->paused || client->ending) {
         /* Whatever it has sent: there is nobody to be answered, and epoll would say so again and again. */
         if (events & (EPOLLHUP | EPOLLERR)) shard_close_client(worker, client);
     } else if (client->in) {
-        receive_kept(worker, client);
+        shard_client_input_receive_kept(worker, client);
     } else {
-        receive(worker, client);
+        shard_client_input_receive(worker, client);
     }
 }
 
@@ -370,13 +373,13 @@ bool shard_resume(struct shard_worker *worker) {
         client->listed = false;
         if (!client->paused || client->socket == -1) continue;
         if (!shard_may_go_on(worker, client)) {
-            wait_for(worker, client);
+            shard_client_input_wait_for(worker, client);
             continue;
         }
         client->paused = false;
         any = true;
         shard_client_touch(worker, client);
-        if (client->in) parse_kept(worker, client);
+        if (client->in) shard_client_input_parse_kept(worker, client);
         if (client->tls) shard_tls_tell(worker, client->tls);
     }
     return any;

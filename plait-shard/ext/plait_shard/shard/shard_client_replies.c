@@ -18,7 +18,7 @@
 
 /* ---- replies ---- */
 
-static bool has_reply(const struct shard_request *request) {
+static bool shard_client_replies_has_reply(const struct shard_request *request) {
     return request->brief_size || request->reply.first;
 }
 
@@ -52,7 +52,7 @@ struct shard_request *shard_request_new(struct shard_worker *worker, struct shar
 }
 
 /* Short replies are put one behind another: one piece is written faster than many. */
-static bool deliver(struct shard_worker *worker, struct shard_request *request) {
+static bool shard_client_replies_deliver(struct shard_worker *worker, struct shard_request *request) {
     struct shard_client *client = request->client;
     size_t size = request->reply.size, brief_size = request->brief_size;
     client->behind -= size + brief_size;
@@ -63,11 +63,12 @@ static bool deliver(struct shard_worker *worker, struct shard_request *request) 
 }
 
 /* The next ones whose replies are here, too; and what has come of the one behind them. */
-static void advance(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_replies_advance(struct shard_worker *worker, struct shard_client *client) {
     struct shard_request *request;
     while ((request = client->first) && request->done) {
         if (client->socket == -1 || client->cut) shard_request_forget(worker, request);
-        else if (has_reply(request) && !deliver(worker, request)) shard_close_client(worker, client);
+        else if (shard_client_replies_has_reply(request) && !shard_client_replies_deliver(worker, request))
+            shard_close_client(worker, client);
         client->first = request->next;
         if (!client->first) client->last = NULL;
         client->in_flight--;
@@ -81,12 +82,13 @@ static void advance(struct shard_worker *worker, struct shard_client *client) {
         return;
     }
     shard_client_touch(worker, client);
-    bool now = request && has_reply(request) && !worker->shard->settings.strict && !client->cut;
-    if (now && !deliver(worker, request)) shard_close_client(worker, client);
+    bool now = request && shard_client_replies_has_reply(request) && !worker->shard->settings.strict && !client->cut;
+    if (now && !shard_client_replies_deliver(worker, request)) shard_close_client(worker, client);
     if (request && request->merge) shard_merge_go_on(worker, request);
 }
 
-static bool feed(struct shard_worker *worker, struct shard_request *request, struct shard_bytes bytes, bool now) {
+static bool shard_client_replies_feed(struct shard_worker *worker, struct shard_request *request, struct shard_bytes bytes,
+                                      bool now) {
     struct shard_client *client = request->client;
     if (!now) {
         client->behind += bytes.size;
@@ -97,7 +99,7 @@ static bool feed(struct shard_worker *worker, struct shard_request *request, str
         }
         return shard_rope_copy_briefly(&request->reply, &worker->blocks, bytes.data, bytes.size);
     }
-    if (has_reply(request) && !deliver(worker, request)) return false;
+    if (shard_client_replies_has_reply(request) && !shard_client_replies_deliver(worker, request)) return false;
     request->begun = request->begun || bytes.size;
     return shard_rope_refer(&client->out, &worker->blocks, bytes.data, bytes.size, bytes.owner);
 }
@@ -111,7 +113,7 @@ void shard_request_take(struct shard_worker *worker, struct shard_request *reque
     bool first = client->first == request;
     if (client->socket != -1 && !client->cut) {
         bool now = first && (last || !worker->shard->settings.strict);
-        if (!feed(worker, request, bytes, now)) shard_close_client(worker, client);
+        if (!shard_client_replies_feed(worker, request, bytes, now)) shard_close_client(worker, client);
         else if (now || client->behind > worker->shard->settings.client_bytes) shard_client_touch(worker, client);
         if (!now) shard_weigh_client(worker, client);
     }
@@ -119,7 +121,7 @@ void shard_request_take(struct shard_worker *worker, struct shard_request *reque
 
     request->done = true;
     shard_metrics_answered(worker, request);
-    if (first) advance(worker, client);
+    if (first) shard_client_replies_advance(worker, client);
 }
 
 void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error) {
@@ -131,7 +133,7 @@ void shard_request_fail(struct shard_worker *worker, struct shard_request *reque
 
 /* ---- writing ---- */
 
-static void watch(struct shard_worker *worker, struct shard_client *client) {
+static void shard_client_replies_watch(struct shard_worker *worker, struct shard_client *client) {
     uint32_t events = client->paused || client->ending ? 0 : EPOLLIN;
     if (client->out.first || (client->tls && shard_tls_wants_to_write(client->tls))) events |= EPOLLOUT;
     if (shard_pin_waits(client)) events |= EPOLLRDHUP;
@@ -153,7 +155,7 @@ void shard_client_flush(struct shard_worker *worker, struct shard_client *client
         if (client->finished) shard_close_client(worker, client);
         else shard_client_leave(worker, client);
     } else {
-        watch(worker, client);
+        shard_client_replies_watch(worker, client);
         if (client->first && client->first->merge) shard_merge_go_on(worker, client->first);
         shard_weigh_client(worker, client);
         if (client->paused) shard_client_look_again(worker, client);

@@ -17,7 +17,7 @@ void shard_drain_heard(struct shard_worker *worker) {
     (void)size;
 }
 
-static void stop_listening(struct shard_worker *worker) {
+static void shard_drain_stop_listening(struct shard_worker *worker) {
     if (worker->listener == -1) return;
 
     epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->listener, NULL);
@@ -27,7 +27,7 @@ static void stop_listening(struct shard_worker *worker) {
 }
 
 /* Neither has it sent anything that is not answered, nor is there a state that it would lose. */
-static bool is_idle(const struct shard_client *client) {
+static bool shard_drain_is_idle(const struct shard_client *client) {
     char byte;
     bool owes = client->first || client->out.first || client->in || client->left || client->gather || shard_is_bound(client);
     if (client->tls && (shard_tls_is_shaking(client->tls) || shard_tls_has_more(client->tls))) return false;
@@ -38,12 +38,12 @@ bool shard_drain_turn(struct shard_worker *worker) {
     int draining = atomic_load_explicit(&worker->shard->draining, memory_order_acquire);
     if (draining == SHARD_SERVES) return false;
 
-    stop_listening(worker);
+    shard_drain_stop_listening(worker);
     if (draining == SHARD_LINGERS) return false;
     struct shard_client *next;
     for (struct shard_client *client = worker->clients; client; client = next) {
         next = client->after;
-        if (is_idle(client)) shard_client_close(worker, client);
+        if (shard_drain_is_idle(client)) shard_client_close(worker, client);
     }
     shard_bury(worker);
     return worker->clients != NULL;

@@ -18,7 +18,7 @@ struct search {
 };
 
 /* Returns 1 when it is on another node than those before it, or in another slot of a cluster. */
-static int look_at(void *argument, uint32_t number) {
+static int shard_find_look_at(void *argument, uint32_t number) {
     struct search *search = argument;
     const struct shard_call *call = search->call;
     struct resp_span word = call->words[number];
@@ -43,13 +43,13 @@ uint32_t shard_first_well(const struct shard_worker *worker) {
 }
 
 /* A script that names no key may use any: on one node it would be silently wrong. */
-static bool names_no_key(const struct shard_call *call) {
+static bool shard_find_names_no_key(const struct shard_call *call) {
     bool script = strncmp(call->command->name, "eval", 4) == 0 || strncmp(call->command->name, "fcall", 5) == 0;
     return script && shard_word_is(call->data, call->words[2], "0");
 }
 
 /* COPY from to [DB n] [REPLACE]; the shard has one database only. */
-static bool names_a_database(const struct shard_call *call) {
+static bool shard_find_names_a_database(const struct shard_call *call) {
     if (strcmp(call->command->name, "copy") != 0) return false;
     for (uint32_t i = 3; i + 1 < call->count; i++) {
         struct resp_span number = call->words[i + 1];
@@ -59,18 +59,18 @@ static bool names_a_database(const struct shard_call *call) {
     return false;
 }
 
-static void refuse_across(struct shard_call *call) {
+static void shard_find_refuse_across(struct shard_call *call) {
     bool cluster = call->worker->shard->settings.cluster;
     shard_refuse(call, ACROSS, cluster ? "a cluster wants keys of one command in one slot" : "they are on different nodes");
 }
 
-static bool find_keys(struct shard_call *call, uint32_t *node) {
+static bool shard_find_keys(struct shard_call *call, uint32_t *node) {
     const struct shard_command *command = call->command;
     struct search search = {.call = call};
-    bool across = shard_command_keys(command, call->data, call->words, call->count, look_at, &search);
-    bool elsewhere = !across && names_a_database(call);
-    bool keyless = !across && !call->worker->shard->settings.keyless && names_no_key(call);
-    if (across) refuse_across(call);
+    bool across = shard_command_keys(command, call->data, call->words, call->count, shard_find_look_at, &search);
+    bool elsewhere = !across && shard_find_names_a_database(call);
+    bool keyless = !across && !call->worker->shard->settings.keyless && shard_find_names_no_key(call);
+    if (across) shard_find_refuse_across(call);
     else if (elsewhere) shard_refuse(call, "ERR COPY to a database is denied: the shard has the database 0 only");
     else if (keyless) shard_refuse(call, "ERR '%s' names no key, so that it has no node", command->name);
     call->place = search.place;
@@ -79,17 +79,17 @@ static bool find_keys(struct shard_call *call, uint32_t *node) {
 }
 
 /* BY and GET name keys by patterns, which may be anywhere. */
-static bool find_sorted(struct shard_call *call, uint32_t *node) {
+static bool shard_find_sorted(struct shard_call *call, uint32_t *node) {
     struct search search = {.call = call};
-    look_at(&search, 1);
+    shard_find_look_at(&search, 1);
     for (uint32_t i = 2; i + 1 < call->count; i++) {
         bool by = shard_word_is(call->data, call->words[i], "BY");
         struct resp_span pattern = call->words[i + 1];
         if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
             bool stores = strcmp(call->command->name, "sort") == 0; /* of SORT_RO the server says that it does not */
             if (!stores || !shard_word_is(call->data, call->words[i], "STORE")) continue;
-            if (look_at(&search, i + 1)) {
-                refuse_across(call);
+            if (shard_find_look_at(&search, i + 1)) {
+                shard_find_refuse_across(call);
                 return false;
             }
         } else if (memchr(call->data + pattern.at, '*', pattern.size)) {
@@ -104,7 +104,7 @@ static bool find_sorted(struct shard_call *call, uint32_t *node) {
 }
 
 bool shard_find_node(struct shard_call *call, uint32_t *node) {
-    return call->command->way == SHARD_SORT ? find_sorted(call, node) : find_keys(call, node);
+    return call->command->way == SHARD_SORT ? shard_find_sorted(call, node) : shard_find_keys(call, node);
 }
 
 #endif

@@ -20,7 +20,7 @@ char *shard_room(struct shard_worker *worker, size_t *size) {
  * Where many are served, a write for each node that has answered a part of a pipeline, or of an MGET, would cost more than all else:
  * what is short waits, for a moment, for the replies behind it.
  */
-static bool holds(struct shard_worker *worker, struct shard_client *client) {
+static bool shard_flush_holds(struct shard_worker *worker, struct shard_client *client) {
     bool partial = client->first && client->out.first && client->out.size < HELD && !client->out.borrowed;
     bool going_on = client->socket != -1 && !client->ending && !client->paused;
     bool waits = partial && going_on && worker->crowd >= SHARD_CROWD;
@@ -43,7 +43,7 @@ void shard_flush(struct shard_worker *worker) {
     while (worker->touched) {
         struct shard_client *client = worker->touched;
         worker->touched = client->next_touched;
-        if (holds(worker, client)) {
+        if (shard_flush_holds(worker, client)) {
             client->next_touched = held;
             held = client;
         } else {

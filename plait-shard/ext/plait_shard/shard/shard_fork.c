@@ -19,15 +19,15 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t *ours; /* a bit for each descriptor of this process */
 static size_t words;
 
-static void before(void) {
+static void shard_fork_before(void) {
     pthread_mutex_lock(&lock);
 }
 
-static void in_parent(void) {
+static void shard_fork_in_parent(void) {
     pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void) {
+static void shard_fork_in_child(void) {
     for (size_t i = 0; i < words * BITS; i++) {
         if (ours[i / BITS] >> i % BITS & 1) close((int)i);
     }
@@ -35,12 +35,12 @@ static void in_child(void) {
     pthread_mutex_unlock(&lock);
 }
 
-static void heed_forks(void) {
-    pthread_atfork(before, in_parent, in_child);
+static void shard_fork_heed_forks(void) {
+    pthread_atfork(shard_fork_before, shard_fork_in_parent, shard_fork_in_child);
 }
 
 /* Where there is no memory to remember it in, it is closed: then errno is ENOMEM. */
-static int remember(int descriptor) {
+static int shard_fork_remember(int descriptor) {
     size_t word = (size_t)descriptor / BITS;
     if (word >= words) {
         size_t room = word * 2 < FIRST_WORDS ? FIRST_WORDS : word * 2;
@@ -60,9 +60,9 @@ static int remember(int descriptor) {
 
 int shard_take(int descriptor) {
     if (descriptor == -1) return -1;
-    pthread_once(&once, heed_forks);
+    pthread_once(&once, shard_fork_heed_forks);
     pthread_mutex_lock(&lock);
-    descriptor = remember(descriptor);
+    descriptor = shard_fork_remember(descriptor);
     pthread_mutex_unlock(&lock);
     return descriptor;
 }
@@ -70,7 +70,7 @@ int shard_take(int descriptor) {
 int shard_take_client(int listener) {
     pthread_mutex_lock(&lock);
     int socket = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket != -1) socket = remember(socket);
+    if (socket != -1) socket = shard_fork_remember(socket);
     pthread_mutex_unlock(&lock);
     return socket;
 }
@@ -78,7 +78,7 @@ int shard_take_client(int listener) {
 int shard_take_socket(int family) {
     pthread_mutex_lock(&lock);
     int made = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (made != -1) made = remember(made);
+    if (made != -1) made = shard_fork_remember(made);
     pthread_mutex_unlock(&lock);
     return made;
 }

@@ -11,23 +11,24 @@
 #ifdef __linux__
 
 /* Words that are here as a whole. */
-static uint32_t words_here(const struct resp_command *scan) {
+static uint32_t shard_gather_words_here(const struct resp_command *scan) {
     return scan->found - (scan->stage == RESP_IN_BULK);
 }
 
-static uint32_t pairs_here(const struct resp_command *scan) {
-    uint32_t words = words_here(scan);
+static uint32_t shard_gather_pairs_here(const struct resp_command *scan) {
+    uint32_t words = shard_gather_words_here(scan);
     return words > 2 ? (words - 1) / 2 : 0;
 }
 
 bool shard_gather_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
-    if (worker->shard->settings.strict || size < worker->shard->settings.chunk || !pairs_here(scan) || shard_is_bound(client)) return false;
+    if (worker->shard->settings.strict || size < worker->shard->settings.chunk || !shard_gather_pairs_here(scan) ||
+        shard_is_bound(client)) return false;
     return client->gather || (scan->count % 2 == 1 && shard_word_is(data, scan->spans[0], "MSET"));
 }
 
-static struct shard_call call_of(struct shard_worker *worker, struct shard_client *client, const char *data,
-                                 struct shard_buffer *owner, uint32_t count) {
+static struct shard_call shard_gather_call_of(struct shard_worker *worker, struct shard_client *client, const char *data,
+                                              struct shard_buffer *owner, uint32_t count) {
     const struct resp_command *scan = &client->command;
     struct shard_call call = {.worker = worker, .client = client, .data = data, .owner = owner, .words = scan->spans,
                               .count = count};
@@ -35,8 +36,8 @@ static struct shard_call call_of(struct shard_worker *worker, struct shard_clien
 }
 
 size_t shard_gather(struct shard_worker *worker, struct shard_client *client, const char *data, struct shard_buffer *owner) {
-    uint32_t pairs = pairs_here(&client->command);
-    struct shard_call call = call_of(worker, client, data, owner, 1 + 2 * pairs);
+    uint32_t pairs = shard_gather_pairs_here(&client->command);
+    struct shard_call call = shard_gather_call_of(worker, client, data, owner, 1 + 2 * pairs);
     if (!client->gather) {
         shard_add(worker, FIGURE_COMMANDS, 1);
         const struct shard_command *container;

@@ -19,14 +19,14 @@ void shard_hot_free(struct shard_hot *hot) {
     free(hot);
 }
 
-static uint64_t hash_of(const char *key, size_t size) {
+static uint64_t shard_hot_hash_of(const char *key, size_t size) {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)key[i]) * UINT64_C(1099511628211);
     return hash;
 }
 
 /* Its own place, or a free one, or that of the one that was seen least: whoever is seen often stays there. */
-static struct shard_hot_key *place_for(struct shard_hot_keys *keys, uint64_t hash, size_t size) {
+static struct shard_hot_key *shard_hot_place_for(struct shard_hot_keys *keys, uint64_t hash, size_t size) {
     struct shard_hot_key *least = &keys->keys[0];
     for (uint32_t i = 0; i < keys->used; i++) {
         struct shard_hot_key *key = &keys->keys[i];
@@ -36,9 +36,9 @@ static struct shard_hot_key *place_for(struct shard_hot_keys *keys, uint64_t has
     return keys->used < SHARD_HOT_PLACES ? &keys->keys[keys->used++] : least;
 }
 
-static void count(struct shard_hot_keys *keys, const char *bytes, size_t size) {
-    uint64_t hash = hash_of(bytes, size);
-    struct shard_hot_key *key = place_for(keys, hash, size);
+static void shard_hot_count(struct shard_hot_keys *keys, const char *bytes, size_t size) {
+    uint64_t hash = shard_hot_hash_of(bytes, size);
+    struct shard_hot_key *key = shard_hot_place_for(keys, hash, size);
     if (key->hash != hash || key->size != size) {
         key->hash = hash;
         key->size = (uint32_t)size;
@@ -48,14 +48,14 @@ static void count(struct shard_hot_keys *keys, const char *bytes, size_t size) {
     key->count++;
 }
 
-static int count_at(void *argument, uint32_t place) {
+static int shard_hot_count_at(void *argument, uint32_t place) {
     const struct shard_call *call = argument;
     struct resp_span word = call->words[place];
-    count(&call->worker->hot->now, call->data + word.at, word.size);
+    shard_hot_count(&call->worker->hot->now, call->data + word.at, word.size);
     return 0;
 }
 
-static void begin_window(struct shard_worker *worker) {
+static void shard_hot_begin_window(struct shard_worker *worker) {
     struct shard_hot *hot = worker->hot;
     hot->now.ended = worker->now;
     pthread_mutex_lock(&hot->lock);
@@ -72,10 +72,10 @@ void shard_hot_look(struct shard_call *call) {
     worker->until_look = 1 + shard_random(worker) % (2 * SHARD_HOT_EVERY - 1);
     if (window <= 0) return;
     if (keys->began == 0) keys->began = worker->now;
-    if (worker->now - keys->began >= window) begin_window(worker);
+    if (worker->now - keys->began >= window) shard_hot_begin_window(worker);
 
     keys->looks++;
-    shard_command_keys(call->command, call->data, call->words, call->count, count_at, call);
+    shard_command_keys(call->command, call->data, call->words, call->count, shard_hot_count_at, call);
 }
 
 void shard_hot_read(const struct shard_worker *worker, double now, struct shard_hot_keys *keys) {

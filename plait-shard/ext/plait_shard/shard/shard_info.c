@@ -32,7 +32,7 @@ static const char *const largest[] = {"loading", "rdb_bgsave_in_progress", "aof_
 static const char *const alike[] = {"redis_version", "redis_git_sha1", "redis_git_dirty", "redis_build_id", "arch_bits", "gcc_version",
                                     "hz", "configured_hz", "io_threads_active", "cluster_enabled", "aof_enabled", "repl_backlog_size"};
 
-static bool among(const struct line *line, const char *const *names, size_t count) {
+static bool shard_info_among(const struct line *line, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) == line->name && memcmp(names[i], line->data, line->name) == 0) return true;
     }
@@ -40,7 +40,7 @@ static bool among(const struct line *line, const char *const *names, size_t coun
 }
 
 /* The line that begins there; returns where the next one does. */
-static size_t line_at(const struct shard_text *text, size_t at, struct line *line) {
+static size_t shard_info_line_at(const struct shard_text *text, size_t at, struct line *line) {
     const char *start = text->data + at;
     const char *end = memchr(start, '\n', text->size - at);
     size_t size = end ? (size_t)(end - start) : text->size - at;
@@ -51,165 +51,170 @@ static size_t line_at(const struct shard_text *text, size_t at, struct line *lin
     return next;
 }
 
-static bool find(const struct shard_text *text, const struct line *like, struct line *found) {
+static bool shard_info_find(const struct shard_text *text, const struct line *like, struct line *found) {
     for (size_t at = 0; at < text->size;) {
-        at = line_at(text, at, found);
+        at = shard_info_line_at(text, at, found);
         if (found->name == like->name && memcmp(found->data, like->data, like->name) == 0) return true;
     }
     return false;
 }
 
-static long long value_of(const struct line *line) {
+static long long shard_info_value_of(const struct line *line) {
     return strtoll(line->data + line->name + 1, NULL, 10);
 }
 
-static bool same(const struct line *one, const struct line *other) {
+static bool shard_info_same(const struct line *one, const struct line *other) {
     return one->size == other->size && memcmp(one->data, other->data, one->size) == 0;
 }
 
 /* A figure that is not known to be one of all, and not nothing, would be taken for their sum. */
-static bool may_mislead(const struct line *line) {
-    if (among(line, alike, sizeof alike / sizeof *alike) || line->size <= line->name + 1) return false;
+static bool shard_info_may_mislead(const struct line *line) {
+    if (shard_info_among(line, alike, sizeof alike / sizeof *alike) || line->size <= line->name + 1) return false;
     return strtod(line->data + line->name + 1, NULL) != 0;
 }
 
-static bool all_same(const struct shard_text *texts, uint32_t count, const struct line *line) {
+static bool shard_info_all_same(const struct shard_text *texts, uint32_t count, const struct line *line) {
     struct line other;
     for (uint32_t i = 1; i < count; i++) {
-        if (!find(&texts[i], line, &other) || !same(line, &other)) return false;
+        if (!shard_info_find(&texts[i], line, &other) || !shard_info_same(line, &other)) return false;
     }
     return true;
 }
 
 /* Nodes that say anything may say more than there is room for: the rest is left out. */
-static void add(struct shard_buffer *to, const char *data, size_t size) {
+static void shard_info_add(struct shard_buffer *to, const char *data, size_t size) {
     if (size > to->room - to->size) return;
     memcpy(to->bytes + to->size, data, size);
     to->size += size;
 }
 
-static void add_line(struct shard_buffer *to, const struct line *line) {
-    add(to, line->data, line->size);
-    add(to, "\r\n", 2);
+static void shard_info_add_line(struct shard_buffer *to, const struct line *line) {
+    shard_info_add(to, line->data, line->size);
+    shard_info_add(to, "\r\n", 2);
 }
 
-static void add_number(struct shard_buffer *to, const struct line *line, long long number) {
+static void shard_info_add_number(struct shard_buffer *to, const struct line *line, long long number) {
     char digits[32];
     int size = snprintf(digits, sizeof digits, ":%lld\r\n", number);
-    add(to, line->data, line->name);
-    add(to, digits, (size_t)size);
+    shard_info_add(to, line->data, line->name);
+    shard_info_add(to, digits, (size_t)size);
 }
 
 /* A node may say any number: the sum is the largest or least that there is, then. */
-static long long plus(long long one, long long other) {
+static long long shard_info_plus(long long one, long long other) {
     long long sum;
     return __builtin_add_overflow(one, other, &sum) ? (other < 0 ? LLONG_MIN : LLONG_MAX) : sum;
 }
 
 /* A figure of all. */
-static long long combine(const struct shard_text *texts, uint32_t count, const struct line *line, bool sum) {
-    long long number = value_of(line);
+static long long shard_info_combine(const struct shard_text *texts, uint32_t count, const struct line *line, bool sum) {
+    long long number = shard_info_value_of(line);
     struct line other;
     for (uint32_t i = 1; i < count; i++) {
-        if (!find(&texts[i], line, &other)) continue;
-        long long more = value_of(&other);
-        number = sum ? plus(number, more) : more > number ? more : number;
+        if (!shard_info_find(&texts[i], line, &other)) continue;
+        long long more = shard_info_value_of(&other);
+        number = sum ? shard_info_plus(number, more) : more > number ? more : number;
     }
     return number;
 }
 
-static long long part_of(const struct line *line, const char *name) {
+static long long shard_info_part_of(const struct line *line, const char *name) {
     const char *at = memmem(line->data, line->size, name, strlen(name));
     return at ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
 /* "db0:keys=3,expires=1,avg_ttl=5", which only nodes with keys have: the average is that of the keys that expire. */
-static void add_keyspace(struct shard_buffer *to, const struct shard_text *texts, uint32_t count) {
+static void shard_info_add_keyspace(struct shard_buffer *to, const struct shard_text *texts, uint32_t count) {
     static const struct line base = {"db0", 3, 3};
     long long keys = 0, expires = 0;
     double ttl = 0;
     struct line line;
     for (uint32_t i = 0; i < count; i++) {
-        if (!find(&texts[i], &base, &line)) continue;
-        keys = plus(keys, part_of(&line, "keys="));
-        expires = plus(expires, part_of(&line, "expires="));
-        ttl += (double)part_of(&line, "avg_ttl=") * (double)part_of(&line, "expires=");
+        if (!shard_info_find(&texts[i], &base, &line)) continue;
+        keys = shard_info_plus(keys, shard_info_part_of(&line, "keys="));
+        expires = shard_info_plus(expires, shard_info_part_of(&line, "expires="));
+        ttl += (double)shard_info_part_of(&line, "avg_ttl=") * (double)shard_info_part_of(&line, "expires=");
     }
     if (!keys) return;
     char text[160];
     int size = snprintf(text, sizeof text, "db0:keys=%lld,expires=%lld,avg_ttl=%.0f\r\n", keys, expires,
                         expires ? ttl / (double)expires : 0);
-    add(to, text, (size_t)size);
+    shard_info_add(to, text, (size_t)size);
 }
 
-static bool begins(const struct line *line, const char *prefix) {
+static bool shard_info_begins(const struct line *line, const char *prefix) {
     size_t size = strlen(prefix);
     return line->name > size && memcmp(line->data, prefix, size) == 0;
 }
 
 /* "calls=3" of all nodes; the mean is made anew. */
-static void add_field(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line,
-                      const char *field) {
+static void shard_info_add_field(struct shard_buffer *to, const struct shard_text *texts, uint32_t count,
+                                 const struct line *line,
+                                 const char *field) {
     enum { FIELD = 64 };
     char text[FIELD];
     long long number = 0, calls = 0;
     bool mean = strcmp(field, "usec_per_call=") == 0;
     struct line other;
     for (uint32_t i = 0; i < count; i++) {
-        if (!find(&texts[i], line, &other)) continue;
-        number = plus(number, part_of(&other, mean ? "usec=" : field));
-        calls = plus(calls, part_of(&other, "calls="));
+        if (!shard_info_find(&texts[i], line, &other)) continue;
+        number = shard_info_plus(number, shard_info_part_of(&other, mean ? "usec=" : field));
+        calls = shard_info_plus(calls, shard_info_part_of(&other, "calls="));
     }
-    add(to, field, strlen(field));
+    shard_info_add(to, field, strlen(field));
     int size = mean ? snprintf(text, FIELD, "%.2f", calls ? (double)number / (double)calls : 0) : snprintf(text, FIELD, "%lld", number);
-    add(to, text, (size_t)size);
+    shard_info_add(to, text, (size_t)size);
 }
 
 /* "cmdstat_get:calls=3,usec=9,usec_per_call=3.00": of a node that has had it. */
-static void add_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line) {
+static void shard_info_add_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count,
+                                      const struct line *line) {
     enum { NAME = 32 };
     char field[NAME];
     const char *end = line->data + line->size;
-    add(to, line->data, line->name);
+    shard_info_add(to, line->data, line->name);
     for (const char *at = line->data + line->name + 1; at < end;) {
         const char *comma = memchr(at, ',', (size_t)(end - at)), *equal = memchr(at, '=', (size_t)(end - at));
         if (!equal || equal - at + 2 > NAME) break;
         memcpy(field, at, (size_t)(equal - at + 1));
         field[equal - at + 1] = 0;
-        add(to, at == line->data + line->name + 1 ? ":" : ",", 1);
-        add_field(to, texts, count, line, field);
+        shard_info_add(to, at == line->data + line->name + 1 ? ":" : ",", 1);
+        shard_info_add_field(to, texts, count, line, field);
         at = comma ? comma + 1 : end;
     }
-    add(to, "\r\n", 2);
+    shard_info_add(to, "\r\n", 2);
 }
 
 /* Each node tells of those only that it has had. */
-static void add_all_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const char *prefix) {
+static void shard_info_add_all_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count,
+                                          const char *prefix) {
     struct line line, other;
     for (uint32_t i = 0; i < count; i++) {
         for (size_t at = 0; at < texts[i].size;) {
-            at = line_at(&texts[i], at, &line);
-            bool first = begins(&line, prefix);
-            for (uint32_t j = 0; j < i && first; j++) first = !find(&texts[j], &line, &other);
-            if (first) add_statistics(to, texts, count, &line);
+            at = shard_info_line_at(&texts[i], at, &line);
+            bool first = shard_info_begins(&line, prefix);
+            for (uint32_t j = 0; j < i && first; j++) first = !shard_info_find(&texts[j], &line, &other);
+            if (first) shard_info_add_statistics(to, texts, count, &line);
         }
     }
 }
 
-static bool is_header(const struct line *line, const char *name) {
+static bool shard_info_is_header(const struct line *line, const char *name) {
     return line->size == strlen(name) && memcmp(line->data, name, line->size) == 0;
 }
 
-static void merge_line(struct shard_buffer *to, const struct shard_text *texts, uint32_t count, const struct line *line) {
+static void shard_info_merge_line(struct shard_buffer *to, const struct shard_text *texts, uint32_t count,
+                                  const struct line *line) {
     bool base = line->name == 3 && memcmp(line->data, "db0", 3) == 0;
-    bool sum = among(line, sums, sizeof sums / sizeof *sums);
-    if (base || begins(line, "cmdstat_") || begins(line, "errorstat_")) return;
-    if (line->name == 0) add_line(to, line);
-    else if (sum || among(line, largest, sizeof largest / sizeof *largest)) add_number(to, line, combine(texts, count, line, sum));
-    else if (!may_mislead(line) && all_same(texts, count, line)) add_line(to, line);
-    if (is_header(line, "# Keyspace")) add_keyspace(to, texts, count);
-    else if (is_header(line, "# Commandstats")) add_all_statistics(to, texts, count, "cmdstat_");
-    else if (is_header(line, "# Errorstats")) add_all_statistics(to, texts, count, "errorstat_");
+    bool sum = shard_info_among(line, sums, sizeof sums / sizeof *sums);
+    if (base || shard_info_begins(line, "cmdstat_") || shard_info_begins(line, "errorstat_")) return;
+    if (line->name == 0) shard_info_add_line(to, line);
+    else if (sum || shard_info_among(line, largest, sizeof largest / sizeof *largest))
+        shard_info_add_number(to, line, shard_info_combine(texts, count, line, sum));
+    else if (!shard_info_may_mislead(line) && shard_info_all_same(texts, count, line)) shard_info_add_line(to, line);
+    if (shard_info_is_header(line, "# Keyspace")) shard_info_add_keyspace(to, texts, count);
+    else if (shard_info_is_header(line, "# Commandstats")) shard_info_add_all_statistics(to, texts, count, "cmdstat_");
+    else if (shard_info_is_header(line, "# Errorstats")) shard_info_add_all_statistics(to, texts, count, "errorstat_");
 }
 
 struct shard_buffer *shard_info_merge(const struct shard_text *texts, uint32_t count) {
@@ -224,8 +229,8 @@ struct shard_buffer *shard_info_merge(const struct shard_text *texts, uint32_t c
 
     struct line line;
     for (size_t at = 0; at < texts[0].size;) {
-        at = line_at(&texts[0], at, &line);
-        merge_line(to, texts, count, &line);
+        at = shard_info_line_at(&texts[0], at, &line);
+        shard_info_merge_line(to, texts, count, &line);
     }
     return to;
 }

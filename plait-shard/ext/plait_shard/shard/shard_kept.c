@@ -7,7 +7,7 @@
 
 #ifdef __linux__
 
-static bool is_kept(const struct shard_worker *worker, const struct shard_link *link) {
+static bool shard_kept_is_kept(const struct shard_worker *worker, const struct shard_link *link) {
     if (!shard_is_redirected(worker)) return false;
     return !link->own || (link->pin && link->pin->use == SHARD_PIN_WAITS);
 }
@@ -18,7 +18,7 @@ void shard_kept_clear(struct shard_worker *worker, struct shard_link *link) {
 }
 
 void shard_kept_add(struct shard_worker *worker, struct shard_link *link) {
-    if (!is_kept(worker, link)) return;
+    if (!shard_kept_is_kept(worker, link)) return;
     if (link->kept_to < link->sent) {
         shard_kept_clear(worker, link);
         link->kept_to = link->sent;

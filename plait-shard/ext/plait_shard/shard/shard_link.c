@@ -38,13 +38,13 @@ static const double RESTED = 0.05; /* seconds without use, after which a connect
 /* What a node may answer is its own affair: it is passed on, not kept. */
 const struct resp_limits shard_link_replies = {.bulk = 1ULL << 40, .elements = 1ULL << 40};
 
-static const struct shard_settings *settings_of(const struct shard_worker *worker) {
+static const struct shard_settings *shard_link_settings_of(const struct shard_worker *worker) {
     return &worker->shard->settings;
 }
 
 /* ---- who waits ---- */
 
-static bool push_waiter(struct shard_link *link, struct shard_request *request, uint32_t part) {
+static bool shard_link_push_waiter(struct shard_link *link, struct shard_request *request, uint32_t part) {
     if (link->tail - link->head == link->room) {
         uint32_t room = link->room ? link->room * 2 : FIRST_WAITERS;
         struct shard_waiter *waiters = malloc(room * sizeof *waiters);
@@ -106,35 +106,35 @@ void shard_link_disconnect(struct shard_worker *worker, struct shard_link *link)
     resp_reply_start(&link->scan, &shard_link_replies);
 }
 
-static void fail_until(struct shard_worker *worker, struct shard_link *link, uint32_t end, const char *error) {
+static void shard_link_fail_until(struct shard_worker *worker, struct shard_link *link, uint32_t end, const char *error) {
     while (link->head != end) {
         struct shard_waiter waiter = *shard_link_waiter(link, link->head++);
         shard_waiter_fail(worker, &waiter, error);
     }
 }
 
-static void fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
+static void shard_link_fail_all(struct shard_worker *worker, struct shard_link *link, const char *error) {
     if (link->sender) link->sender->stream = NULL; /* what is still to come from it is dropped */
     link->sender = NULL;
     shard_reads_rescue(worker, link);
     shard_link_disconnect(worker, link);
     shard_rope_clear(&link->out, &worker->blocks);
     shard_release_link(worker, link);
-    fail_until(worker, link, link->tail, error);
+    shard_link_fail_until(worker, link, link->tail, error);
     if (link->pin) shard_pin_lost(worker, link->pin, error);
 }
 
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error) {
     shard_link_touch(worker, link);
-    fail_all(worker, link, error);
+    shard_link_fail_all(worker, link, error);
 }
 
-static void describe(char error[MESSAGE], const struct shard_link *link, const char *why, bool asked) {
+static void shard_link_describe(char error[MESSAGE], const struct shard_link *link, const char *why, bool asked) {
     snprintf(error, MESSAGE, "-ERR node %s %s%s\r\n", link->node->label, why,
              asked ? "; whether it has done what it was asked is unknown" : "; nothing was done");
 }
 
-static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link);
+static bool shard_link_begin_to_connect(struct shard_worker *worker, struct shard_link *link);
 
 /*
  * All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. A node that has
@@ -158,23 +158,23 @@ void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, co
     link->sender = NULL;
     shard_link_disconnect(worker, link);
     shard_release_link(worker, link);
-    if (!again && !answered) link->retry_at = worker->now + settings_of(worker)->retry;
+    if (!again && !answered) link->retry_at = worker->now + shard_link_settings_of(worker)->retry;
 
-    describe(error, link, why, true);
-    if (up) fail_until(worker, link, unsent, error);
+    shard_link_describe(error, link, why, true);
+    if (up) shard_link_fail_until(worker, link, unsent, error);
     if (again) {
         link->sent = shard_link_waiter(link, unsent)->at;
         link->again = true;
-        begin_to_connect(worker, link);
+        shard_link_begin_to_connect(worker, link);
         return;
     }
-    describe(error, link, why, up && link->pin);
-    fail_until(worker, link, link->tail, error);
+    shard_link_describe(error, link, why, up && link->pin);
+    shard_link_fail_until(worker, link, link->tail, error);
     if (link->pin) shard_pin_lost(worker, link->pin, error);
 }
 
 /* strerror(3) is not for threads everywhere. */
-static const char *text_of(int number, char *room, size_t size) {
+static const char *shard_link_text_of(int number, char *room, size_t size) {
 #ifdef __GLIBC__
     return strerror_r(number, room, size);
 #else
@@ -184,11 +184,11 @@ static const char *text_of(int number, char *room, size_t size) {
 
 void shard_link_give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number) {
     char why[MESSAGE / 2], text[MESSAGE / 4];
-    snprintf(why, sizeof why, "%s: %s", what, text_of(number, text, sizeof text));
+    snprintf(why, sizeof why, "%s: %s", what, shard_link_text_of(number, text, sizeof text));
     shard_link_give_up(worker, link, why);
 }
 
-static int open_socket(struct shard_worker *worker, struct shard_link *link) {
+static int shard_link_open_socket(struct shard_worker *worker, struct shard_link *link) {
     const struct shard_node *node = link->node;
     link->socket = shard_take_socket(node->address.ss_family);
     if (link->socket == -1) return errno;
@@ -204,19 +204,19 @@ static int open_socket(struct shard_worker *worker, struct shard_link *link) {
     return 0;
 }
 
-static bool begin_to_connect(struct shard_worker *worker, struct shard_link *link) {
+static bool shard_link_begin_to_connect(struct shard_worker *worker, struct shard_link *link) {
     link->state = SHARD_CONNECTING;
     link->since = worker->now;
     shard_link_time(worker, link);
     link->resting = false;
     resp_reply_start(&link->scan, &shard_link_replies);
-    int error = open_socket(worker, link);
+    int error = shard_link_open_socket(worker, link);
     if (error) shard_link_give_up_by(worker, link, "can't be reached", error);
     return error == 0;
 }
 
 /* Why the node is not asked now, or NULL. */
-static const char *refusal(const struct shard_worker *worker, const struct shard_link *link) {
+static const char *shard_link_refusal(const struct shard_worker *worker, const struct shard_link *link) {
     if (link->suspect) return "was silent and has not answered since";
     if (link->state == SHARD_DOWN && worker->now < link->retry_at) {
         const char *barred = shard_link_shared(worker, link)->barred;
@@ -228,11 +228,11 @@ static const char *refusal(const struct shard_worker *worker, const struct shard
 }
 
 bool shard_link_is_well(const struct shard_worker *worker, const struct shard_link *link) {
-    return !refusal(worker, link);
+    return !shard_link_refusal(worker, link);
 }
 
 /* The node has closed it, which epoll has not told yet: what is sent there would be lost. A pin's state would be, too: it is told. */
-static bool is_closed(const struct shard_worker *worker, const struct shard_link *link) {
+static bool shard_link_is_closed(const struct shard_worker *worker, const struct shard_link *link) {
     if (link->state != SHARD_UP || shard_link_is_busy(link) || (link->pin && link->pin->settled)) return false;
     if (!link->own && worker->now - link->since < RESTED) return false;
     struct pollfd look = {.fd = link->socket, .events = POLLRDHUP};
@@ -241,30 +241,30 @@ static bool is_closed(const struct shard_worker *worker, const struct shard_link
 
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part) {
     struct shard_waiter waiter = {.request = request, .part = part};
-    const char *why = refusal(worker, link);
+    const char *why = shard_link_refusal(worker, link);
     if (why) {
         char error[MESSAGE];
-        describe(error, link, why, false);
+        shard_link_describe(error, link, why, false);
         shard_release_link(worker, link);
         shard_waiter_fail(worker, &waiter, error);
         return false;
     }
-    if (is_closed(worker, link)) shard_link_disconnect(worker, link);
+    if (shard_link_is_closed(worker, link)) shard_link_disconnect(worker, link);
     if (!shard_link_is_busy(link)) link->since = worker->now;
     shard_metrics_asked(worker, link->node);
-    if (!push_waiter(link, request, part)) {
+    if (!shard_link_push_waiter(link, request, part)) {
         shard_release_link(worker, link);
         shard_waiter_fail(worker, &waiter, "-ERR out of memory\r\n");
         return false;
     }
     shard_link_touch(worker, link);
     shard_link_time(worker, link);
-    return link->state != SHARD_DOWN || begin_to_connect(worker, link);
+    return link->state != SHARD_DOWN || shard_link_begin_to_connect(worker, link);
 }
 
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link) {
-    if (is_closed(worker, link)) shard_link_disconnect(worker, link);
-    return link->state != SHARD_DOWN || begin_to_connect(worker, link);
+    if (shard_link_is_closed(worker, link)) shard_link_disconnect(worker, link);
+    return link->state != SHARD_DOWN || shard_link_begin_to_connect(worker, link);
 }
 
 void shard_link_skip(struct shard_link *link, uint32_t replies) {
@@ -291,14 +291,14 @@ void shard_link_flush(struct shard_worker *worker, struct shard_link *link) {
     link->sent += size - link->out.size;
     if (link->out.size != size) link->since = worker->now;
     if (error && error != EAGAIN) shard_link_give_up_by(worker, link, "has broken the connection", error);
-    if (!shard_rope_settle(&link->out, &worker->blocks)) fail_all(worker, link, "-ERR out of memory\r\n");
+    if (!shard_rope_settle(&link->out, &worker->blocks)) shard_link_fail_all(worker, link, "-ERR out of memory\r\n");
     if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, shard_link_events(link), link);
     shard_weigh_link(worker, link);
     if (link->blocked && link->out.size < SHARD_HIGH / 2) shard_wake(worker, &link->blocked, UINT32_MAX);
 }
 
 /* What the kernel holds for a node becomes less as long as the node takes some of it. */
-static bool still_taken(struct shard_worker *worker, struct shard_link *link) {
+static bool shard_link_still_taken(struct shard_worker *worker, struct shard_link *link) {
     int queued = 0;
     if (link->state != SHARD_UP || ioctl(link->socket, SIOCOUTQ, &queued) != 0 || queued == 0) return false;
     if (link->since == link->queued_since && queued >= link->queued) return false;
@@ -309,49 +309,51 @@ static bool still_taken(struct shard_worker *worker, struct shard_link *link) {
 }
 
 /* Whoever is sent nothing because it was silent is asked by us whether it is well. */
-static bool ask_suspect(struct shard_worker *worker, struct shard_link *link) {
-    if (worker->now < link->retry_at || !push_waiter(link, NULL, 0)) return true;
-    if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) fail_all(worker, link, "");
-    else begin_to_connect(worker, link);
+static bool shard_link_ask_suspect(struct shard_worker *worker, struct shard_link *link) {
+    if (worker->now < link->retry_at || !shard_link_push_waiter(link, NULL, 0)) return true;
+    if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) shard_link_fail_all(worker, link, "");
+    else shard_link_begin_to_connect(worker, link);
     return true;
 }
 
 void shard_link_probe(struct shard_worker *worker, struct shard_link *link) {
-    double patience = settings_of(worker)->timeout;
-    if (patience <= 0 || shard_link_is_busy(link) || refusal(worker, link) || worker->now - link->since < patience / 2) return;
-    if (!push_waiter(link, NULL, 0)) return;
+    double patience = shard_link_settings_of(worker)->timeout;
+    if (patience <= 0 || shard_link_is_busy(link) || shard_link_refusal(worker, link) ||
+        worker->now - link->since < patience / 2) return;
+    if (!shard_link_push_waiter(link, NULL, 0)) return;
 
     link->since = worker->now;
     shard_link_touch(worker, link);
     shard_link_time(worker, link);
-    if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) fail_all(worker, link, "");
-    else if (link->state == SHARD_DOWN) begin_to_connect(worker, link);
+    if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) shard_link_fail_all(worker, link, "");
+    else if (link->state == SHARD_DOWN) shard_link_begin_to_connect(worker, link);
 }
 
 /* Of the command that waits on a connection of its own. */
-static const struct shard_merge *merge_of(const struct shard_link *link) {
+static const struct shard_merge *shard_link_merge_of(const struct shard_link *link) {
     const struct shard_request *request = link->own && shard_link_is_busy(link) ? shard_link_waiter(link, link->head)->request : NULL;
     return request ? request->merge : NULL;
 }
 
 bool shard_link_is_about_scripts(const struct shard_link *link) {
-    const struct shard_merge *merge = merge_of(link);
+    const struct shard_merge *merge = shard_link_merge_of(link);
     return merge && (merge->way == SHARD_RUNNING || merge->way == SHARD_KILL);
 }
 
 /* Who has all the keys looked at, or deleted, knows that it takes long, and keeps nobody else from being answered here. */
-static double times_of(const struct shard_link *link) {
-    const struct shard_merge *merge = merge_of(link);
+static double shard_link_times_of(const struct shard_link *link) {
+    const struct shard_merge *merge = shard_link_merge_of(link);
     return merge && (merge->way == SHARD_ALL_ARRAYS || merge->way == SHARD_LONG) ? LONG : 1;
 }
 
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
-    if (link->suspect && link->state == SHARD_DOWN) return ask_suspect(worker, link);
+    if (link->suspect && link->state == SHARD_DOWN) return shard_link_ask_suspect(worker, link);
     if (link->state == SHARD_DOWN || (link->state == SHARD_UP && !shard_link_is_busy(link))) return false;
 
-    const struct shard_settings *settings = settings_of(worker);
-    double patience = link->state == SHARD_CONNECTING ? settings->connect_timeout : settings->timeout * times_of(link);
-    if (patience <= 0 || worker->now - link->since < patience || still_taken(worker, link)) return true;
+    const struct shard_settings *settings = shard_link_settings_of(worker);
+    double patience = link->state == SHARD_CONNECTING
+        ? settings->connect_timeout : settings->timeout * shard_link_times_of(link);
+    if (patience <= 0 || worker->now - link->since < patience || shard_link_still_taken(worker, link)) return true;
 
     char why[MESSAGE / 2];
     const char *late = link->tls ? "does not shake hands over TLS within" : "can't be reached within";
@@ -364,7 +366,7 @@ bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {
 
 void shard_link_close(struct shard_worker *worker, struct shard_link *link) {
     link->suspect = false;
-    fail_all(worker, link, "-ERR the shard no longer asks this node\r\n");
+    shard_link_fail_all(worker, link, "-ERR the shard no longer asks this node\r\n");
     shard_weigh_link(worker, link);
     shard_wake(worker, &link->blocked, UINT32_MAX);
     free(link->waiters);

@@ -24,7 +24,7 @@ enum { MESSAGE = 256 };
 static const double PERIOD = 0.05; /* seconds between looks at those that may take too long */
 
 /* Where nobody listens on a port of the kernel's own choice, it may choose just that one for the connection to it. */
-static bool is_to_itself(const struct shard_link *link) {
+static bool shard_link_receive_is_to_itself(const struct shard_link *link) {
     struct sockaddr_storage ours = {0}, theirs = {0};
     socklen_t size = sizeof ours, other_size = sizeof theirs;
     if (getsockname(link->socket, (struct sockaddr *)&ours, &size) != 0) return false;
@@ -32,7 +32,7 @@ static bool is_to_itself(const struct shard_link *link) {
     return size == other_size && memcmp(&ours, &theirs, size) == 0;
 }
 
-static void shake_hands(struct shard_worker *worker, struct shard_link *link) {
+static void shard_link_receive_shake_hands(struct shard_worker *worker, struct shard_link *link) {
     char why[MESSAGE];
     switch (shard_tls_shake(link->tls)) {
     case SHARD_TLS_AGAIN:
@@ -48,39 +48,39 @@ static void shake_hands(struct shard_worker *worker, struct shard_link *link) {
     }
 }
 
-static void begin_tls(struct shard_worker *worker, struct shard_link *link) {
+static void shard_link_receive_begin_tls(struct shard_worker *worker, struct shard_link *link) {
     void **session = &worker->sessions[link->node - worker->shard->settings.nodes];
     link->tls = shard_tls_connect(worker, worker->shard->settings.tls_nodes, link->socket, link, link->node->host, session);
-    if (link->tls) shake_hands(worker, link);
+    if (link->tls) shard_link_receive_shake_hands(worker, link);
     else shard_link_give_up_by(worker, link, "can't be reached", ENOMEM);
 }
 
-static void end_to_connect(struct shard_worker *worker, struct shard_link *link) {
+static void shard_link_receive_end_to_connect(struct shard_worker *worker, struct shard_link *link) {
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(link->socket, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (!error && is_to_itself(link)) error = ECONNREFUSED;
+    if (!error && shard_link_receive_is_to_itself(link)) error = ECONNREFUSED;
     if (error) {
         shard_link_give_up_by(worker, link, "can't be reached", error);
         return;
     }
     link->since = worker->now;
     if (worker->shard->settings.tls_nodes) {
-        begin_tls(worker, link);
+        shard_link_receive_begin_tls(worker, link);
     } else {
         shard_watch(worker, link->socket, &link->events, EPOLLIN, link);
         shard_link_greet(worker, link);
     }
 }
 
-static void disconnect_sender(struct shard_worker *worker, struct shard_link *link) {
+static void shard_link_receive_disconnect_sender(struct shard_worker *worker, struct shard_link *link) {
     link->sender->stream = NULL; /* the rest is read and dropped */
     link->sender = NULL;
     shard_rope_clear(&link->out, &worker->blocks);
     shard_link_disconnect(worker, link);
 }
 
-static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
+static void shard_link_receive_end_of_reply(struct shard_worker *worker, struct shard_link *link) {
     struct shard_waiter *waiter = shard_link_waiter(link, link->head);
     resp_reply_start(&link->scan, &shard_link_replies);
     if (waiter->skip) {
@@ -94,12 +94,13 @@ static void end_of_reply(struct shard_worker *worker, struct shard_link *link) {
     if (link->kept.first) shard_kept_drop(worker, link, shard_link_is_busy(link) ? shard_link_waiter(link, link->head)->at : link->kept_to);
     if (!link->own) return;
     /* Before the command was whole: what is still to come of it would be the beginning of somebody else's. */
-    if (link->sender) disconnect_sender(worker, link);
+    if (link->sender) shard_link_receive_disconnect_sender(worker, link);
     else if (link->unfenced) shard_link_disconnect(worker, link);
     shard_release_link(worker, link);
 }
 
-static bool take_replies(struct shard_worker *worker, struct shard_link *link, const char *data, size_t size) {
+static bool shard_link_receive_take_replies(struct shard_worker *worker, struct shard_link *link, const char *data,
+                                            size_t size) {
     while (size) {
         if (!shard_link_is_busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
         struct shard_waiter waiter = *shard_link_waiter(link, link->head);
@@ -116,7 +117,7 @@ static bool take_replies(struct shard_worker *worker, struct shard_link *link, c
         } else if (!waiter.skip && link->turn) {
             link->turn = SHARD_NO_TURN;
         }
-        if (last) end_of_reply(worker, link);
+        if (last) shard_link_receive_end_of_reply(worker, link);
         if (last && verdict == SHARD_PASS && !waiter.skip && waiter.detour) shard_detour_end(worker, waiter.detour);
         if (verdict == SHARD_PASS && !waiter.skip && waiter.request) shard_waiter_feed(worker, &waiter, data, used, last);
         else if (verdict == SHARD_PASS && !waiter.skip && last) link->suspect = false;
@@ -129,7 +130,7 @@ static bool take_replies(struct shard_worker *worker, struct shard_link *link, c
     return true;
 }
 
-static void receive(struct shard_worker *worker, struct shard_link *link) {
+static void shard_link_receive_receive(struct shard_worker *worker, struct shard_link *link) {
     size_t room;
     char *data = shard_room(worker, &room);
     if (link->state != SHARD_UP) return; /* making room has written to it, and found it broken */
@@ -143,16 +144,19 @@ static void receive(struct shard_worker *worker, struct shard_link *link) {
     } else {
         worker->used += (size_t)size;
         link->since = worker->now;
-        if (!take_replies(worker, link, data, (size_t)size)) shard_link_give_up(worker, link, "has sent what is no reply");
+        if (!shard_link_receive_take_replies(worker, link, data, (size_t)size)) {
+            shard_link_give_up(worker, link, "has sent what is no reply");
+        }
     }
 }
 
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events) {
-    if (link->state == SHARD_CONNECTING && link->tls) shake_hands(worker, link);
-    else if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) end_to_connect(worker, link);
+    if (link->state == SHARD_CONNECTING && link->tls) shard_link_receive_shake_hands(worker, link);
+    else if (link->state == SHARD_CONNECTING && events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+        shard_link_receive_end_to_connect(worker, link);
     if (link->state == SHARD_GREETING && events & (EPOLLIN | EPOLLERR | EPOLLHUP)) shard_link_greeted(worker, link);
     uint32_t reads = link->resting ? 0 : EPOLLIN;
-    if (link->state == SHARD_UP && events & (reads | EPOLLERR | EPOLLHUP)) receive(worker, link);
+    if (link->state == SHARD_UP && events & (reads | EPOLLERR | EPOLLHUP)) shard_link_receive_receive(worker, link);
     shard_link_touch(worker, link);
 }
 

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-static void answer_line(struct shard_call *call, const char *line) {
+static void shard_local_answer_line(struct shard_call *call, const char *line) {
     shard_answer(call, line, strlen(line));
 }
 
-static void answer_word(struct shard_call *call, struct resp_span word) {
+static void shard_local_answer_word(struct shard_call *call, struct resp_span word) {
     char header[RESP_HEADER];
     size_t size = resp_write_header(header, '$', word.size);
     /* In two pieces, which belong to one answer: so only behind all others. */
@@ -23,27 +23,27 @@ static void answer_word(struct shard_call *call, struct resp_span word) {
     shard_request_take(call->worker, request, (struct shard_bytes){call->data + word.at, word.size + 2, call->owner}, true);
 }
 
-static void ping(struct shard_call *call) {
+static void shard_local_ping(struct shard_call *call) {
     if (call->count > 2) shard_refuse(call, "ERR wrong number of arguments for 'ping' command");
-    else if (call->count == 2) answer_word(call, call->words[1]);
-    else answer_line(call, "+PONG\r\n");
+    else if (call->count == 2) shard_local_answer_word(call, call->words[1]);
+    else shard_local_answer_line(call, "+PONG\r\n");
 }
 
-static void echo(struct shard_call *call) {
-    answer_word(call, call->words[1]);
+static void shard_local_echo(struct shard_call *call) {
+    shard_local_answer_word(call, call->words[1]);
 }
 
-static void quit(struct shard_call *call) {
+static void shard_local_quit(struct shard_call *call) {
     call->client->ending = true;
-    answer_line(call, "+OK\r\n");
+    shard_local_answer_line(call, "+OK\r\n");
 }
 
-static void select_base(struct shard_call *call) {
-    if (shard_word_is(call->data, call->words[1], "0")) answer_line(call, "+OK\r\n");
+static void shard_local_select_base(struct shard_call *call) {
+    if (shard_word_is(call->data, call->words[1], "0")) shard_local_answer_line(call, "+OK\r\n");
     else shard_refuse(call, "ERR SELECT is not allowed: the shard has the database 0 only");
 }
 
-static void tell_time(struct shard_call *call) {
+static void shard_local_tell_time(struct shard_call *call) {
     struct timespec now;
     char seconds[24], microseconds[24], reply[80];
     clock_gettime(CLOCK_REALTIME, &now);
@@ -58,7 +58,8 @@ void shard_answer_here(struct shard_call *call) {
         const char *name;
         void (*answer)(struct shard_call *call);
     } answers[] = {
-        {"ping", ping}, {"echo", echo}, {"quit", quit}, {"select", select_base}, {"time", tell_time},
+        {"ping", shard_local_ping}, {"echo", shard_local_echo}, {"quit", shard_local_quit}, {"select", shard_local_select_base},
+        {"time", shard_local_tell_time},
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         if (strcmp(answers[i].name, call->command->name) != 0) continue;

@@ -10,7 +10,7 @@
 
 enum { MANY_WAITERS = 4096, FEW = 4096 /* words of a command, or free requests, that need no memory given back */ };
 
-static size_t held_of(const struct shard_client *client) {
+static size_t shard_memory_held_of(const struct shard_client *client) {
     size_t held = client->out.size + client->behind + client->merged + client->in_flight * sizeof(struct shard_request);
     if (client->in) held += client->in->size;
     if (client->spans) held += client->command.room * sizeof *client->spans;
@@ -20,7 +20,7 @@ static size_t held_of(const struct shard_client *client) {
 }
 
 void shard_weigh_client(struct shard_worker *worker, struct shard_client *client) {
-    size_t held = client->socket == -1 ? 0 : held_of(client);
+    size_t held = client->socket == -1 ? 0 : shard_memory_held_of(client);
     worker->held += held - client->held;
     client->held = held;
 }
@@ -34,7 +34,7 @@ bool shard_is_overfull(const struct shard_worker *worker, const struct shard_lin
     return link->out.size > SHARD_HIGH && worker->queued > worker->shard->settings.thread_bytes;
 }
 
-static size_t most_held(const struct shard_worker *worker) {
+static size_t shard_memory_most_held(const struct shard_worker *worker) {
     size_t most = 0;
     for (const struct shard_client *client = worker->clients; client; client = client->after) {
         if (client->held > most) most = client->held;
@@ -43,7 +43,7 @@ static size_t most_held(const struct shard_worker *worker) {
 }
 
 /* Whoever holds half as much as the one that holds the most, or more: two walks and not one for each that is closed. */
-static void close_largest(struct shard_worker *worker, size_t least, size_t enough) {
+static void shard_memory_close_largest(struct shard_worker *worker, size_t least, size_t enough) {
     struct shard_client *next;
     for (struct shard_client *client = worker->clients; client && worker->held > enough; client = next) {
         next = client->after;
@@ -58,12 +58,12 @@ void shard_relieve(struct shard_worker *worker) {
     if (worker->held <= room) return;
 
     size_t most;
-    while (worker->held > room - room / 8 && (most = most_held(worker)) > 0) {
-        close_largest(worker, most > 1 ? most / 2 : 1, room - room / 8);
+    while (worker->held > room - room / 8 && (most = shard_memory_most_held(worker)) > 0) {
+        shard_memory_close_largest(worker, most > 1 ? most / 2 : 1, room - room / 8);
     }
 }
 
-static void shrink(void **array, uint32_t *room, size_t element) {
+static void shard_memory_shrink(void **array, uint32_t *room, size_t element) {
     void *smaller = *room > FEW ? realloc(*array, FEW * element) : NULL;
     if (!smaller) return;
     *array = smaller;
@@ -74,7 +74,7 @@ bool shard_is_swollen(const struct shard_worker *worker) {
     return worker->spare_requests > FEW;
 }
 
-static size_t free_requests(struct shard_worker *worker) {
+static size_t shard_memory_free_requests(struct shard_worker *worker) {
     size_t freed = 0;
     for (; worker->spare_requests > FEW; worker->spare_requests--, freed++) {
         struct shard_request *request = worker->requests;
@@ -85,7 +85,7 @@ static size_t free_requests(struct shard_worker *worker) {
 }
 
 /* Gives back the memory of those who have waited, where they were many. Returns the bytes. */
-static size_t shrink_link(struct shard_link *link) {
+static size_t shard_memory_shrink_link(struct shard_link *link) {
     size_t freed = link->room * sizeof *link->waiters;
     if (shard_link_is_busy(link) || link->room <= MANY_WAITERS) return 0;
     free(link->waiters);
@@ -95,11 +95,11 @@ static size_t shrink_link(struct shard_link *link) {
 }
 
 void shard_shrink(struct shard_worker *worker) {
-    shrink((void **)&worker->spans, &worker->span_room, sizeof *worker->spans);
-    shrink((void **)&worker->nodes, &worker->node_room, sizeof *worker->nodes);
-    worker->bytes_freed -= free_requests(worker); /* what is compared with it has not seen them */
+    shard_memory_shrink((void **)&worker->spans, &worker->span_room, sizeof *worker->spans);
+    shard_memory_shrink((void **)&worker->nodes, &worker->node_room, sizeof *worker->nodes);
+    worker->bytes_freed -= shard_memory_free_requests(worker); /* what is compared with it has not seen them */
     for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
-        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shrink_link(&lane->links[i]);
+        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shard_memory_shrink_link(&lane->links[i]);
     }
 }
 

@@ -9,7 +9,7 @@
 const double shard_bounds[SHARD_BOUNDS] = {.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5};
 
 /* Only the thread itself writes it. */
-static void add(_Atomic uint64_t *counter, uint64_t number) {
+static void shard_metrics_add(_Atomic uint64_t *counter, uint64_t number) {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + number, memory_order_relaxed);
 }
 
@@ -36,14 +36,14 @@ void shard_metrics_close(struct shard_worker *worker) {
 
 void shard_metrics_take(struct shard_worker *worker, const struct shard_command *command) {
     worker->metrics->current = command;
-    if (command) add(&worker->metrics->times[shard_command_index(command)].taken, 1);
+    if (command) shard_metrics_add(&worker->metrics->times[shard_command_index(command)].taken, 1);
 }
 
 void shard_metrics_put_back(struct shard_worker *worker, const struct shard_command *command) {
-    if (command) add(&worker->metrics->times[shard_command_index(command)].taken, (uint64_t)-1);
+    if (command) shard_metrics_add(&worker->metrics->times[shard_command_index(command)].taken, (uint64_t)-1);
 }
 
-static void note_slow(struct shard_worker *worker, const struct shard_request *request, double seconds) {
+static void shard_metrics_note_slow(struct shard_worker *worker, const struct shard_request *request, double seconds) {
     struct shard_metrics *metrics = worker->metrics;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -60,18 +60,20 @@ void shard_metrics_answered(struct shard_worker *worker, const struct shard_requ
     struct shard_times *times = &worker->metrics->times[shard_command_index(request->command)];
     int bucket = 0;
     while (bucket < SHARD_BOUNDS && seconds > shard_bounds[bucket]) bucket++;
-    add(&times->buckets[bucket], 1);
-    add(&times->nanoseconds, (uint64_t)(seconds * 1e9));
+    shard_metrics_add(&times->buckets[bucket], 1);
+    shard_metrics_add(&times->nanoseconds, (uint64_t)(seconds * 1e9));
     double slow = worker->shard->settings.slow;
-    if (slow > 0 && seconds >= slow && !(request->command->flags & (SHARD_BLOCKING | SHARD_PUBSUB))) note_slow(worker, request, seconds);
+    if (slow > 0 && seconds >= slow && !(request->command->flags & (SHARD_BLOCKING | SHARD_PUBSUB))) {
+        shard_metrics_note_slow(worker, request, seconds);
+    }
 }
 
 void shard_metrics_asked(struct shard_worker *worker, const struct shard_node *node) {
-    add(&worker->metrics->nodes[node - worker->shard->settings.nodes].asked, 1);
+    shard_metrics_add(&worker->metrics->nodes[node - worker->shard->settings.nodes].asked, 1);
 }
 
 void shard_metrics_failed(struct shard_worker *worker, const struct shard_node *node) {
-    add(&worker->metrics->nodes[node - worker->shard->settings.nodes].failures, 1);
+    shard_metrics_add(&worker->metrics->nodes[node - worker->shard->settings.nodes].failures, 1);
 }
 
 #endif

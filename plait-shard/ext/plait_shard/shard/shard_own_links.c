@@ -8,7 +8,8 @@
 
 enum { AWAKE = 16 /* of those who wait for a connection, when there is one */ };
 
-static struct shard_link *find_free(struct shard_worker *worker, const struct shard_lane *lane, const struct shard_node *node) {
+static struct shard_link *shard_own_links_find_free(struct shard_worker *worker, const struct shard_lane *lane,
+                                                    const struct shard_node *node) {
     struct shard_link *link = worker->streams;
     while (link && (link->node != node || link->lane != lane || link->taken)) link = link->next;
     return link;
@@ -23,7 +24,7 @@ bool shard_own_links(struct shard_worker *worker, uint32_t node) {
 
 struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t number) {
     const struct shard_node *node = &worker->shard->settings.nodes[number];
-    struct shard_link *link = find_free(worker, lane, node);
+    struct shard_link *link = shard_own_links_find_free(worker, lane, node);
     if (!link) {
         link = calloc(1, sizeof *link);
         if (!link) return NULL;

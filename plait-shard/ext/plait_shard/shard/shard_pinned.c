@@ -17,7 +17,7 @@ static const double PERIOD = .05; /* seconds between looks at them */
 
 /* ---- having one ---- */
 
-static struct shard_pin *take_idle(struct shard_worker *worker, const struct shard_lane *lane, uint32_t node) {
+static struct shard_pin *shard_pinned_take_idle(struct shard_worker *worker, const struct shard_lane *lane, uint32_t node) {
     for (struct shard_pin **at = &worker->idle_pins; *at; at = &(*at)->next_idle) {
         struct shard_pin *pin = *at;
         if (pin->node != node || pin->link.lane != lane || pin->link.state != SHARD_UP) continue;
@@ -27,7 +27,7 @@ static struct shard_pin *take_idle(struct shard_worker *worker, const struct sha
     return NULL;
 }
 
-static struct shard_pin *new_pin(struct shard_worker *worker, struct shard_lane *lane, uint32_t node) {
+static struct shard_pin *shard_pinned_new_pin(struct shard_worker *worker, struct shard_lane *lane, uint32_t node) {
     struct shard_pin *pin = calloc(1, sizeof *pin);
     if (!pin) return NULL;
 
@@ -45,8 +45,8 @@ static struct shard_pin *new_pin(struct shard_worker *worker, struct shard_lane 
 }
 
 struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum shard_pin_use use) {
-    struct shard_pin *pin = take_idle(call->worker, call->client->lane, node);
-    if (!pin) pin = new_pin(call->worker, call->client->lane, node);
+    struct shard_pin *pin = shard_pinned_take_idle(call->worker, call->client->lane, node);
+    if (!pin) pin = shard_pinned_new_pin(call->worker, call->client->lane, node);
     if (!pin) {
         shard_close_client(call->worker, call->client);
         return NULL;
@@ -60,7 +60,7 @@ struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum sh
     return pin;
 }
 
-static void detach(struct shard_pin *pin) {
+static void shard_pinned_detach(struct shard_pin *pin) {
     if (pin->client) pin->client->pin = NULL;
     pin->client = NULL;
     pin->use = SHARD_PIN_IDLE;
@@ -70,14 +70,14 @@ static void detach(struct shard_pin *pin) {
 }
 
 void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin) {
-    detach(pin);
+    shard_pinned_detach(pin);
     pin->link.since = worker->now;
     pin->next_idle = worker->idle_pins;
     worker->idle_pins = pin;
 }
 
 /* On a new connection, or one where it would wait, nobody would notice that the node has stopped. */
-static bool is_in_vain(const struct shard_pin *pin) {
+static bool shard_pinned_is_in_vain(const struct shard_pin *pin) {
     return pin->link.lane->links[pin->node].suspect && (pin->link.state == SHARD_DOWN || pin->use == SHARD_PIN_WAITS);
 }
 
@@ -90,14 +90,14 @@ void shard_pin_append(struct shard_call *call, struct shard_pin *pin) {
 
 bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
-    if (is_in_vain(pin)) {
+    if (shard_pinned_is_in_vain(pin)) {
         shard_refuse(call, "ERR node %s was silent and has not answered since; nothing was done", pin->link.node->label);
-        detach(pin);
+        shard_pinned_detach(pin);
         return false;
     }
     struct shard_request *request = shard_request_new(worker, call->client);
     if (!request || !shard_link_ask(worker, &pin->link, request, 0)) {
-        if (pin->link.state == SHARD_DOWN) detach(pin);
+        if (pin->link.state == SHARD_DOWN) shard_pinned_detach(pin);
         return false;
     }
     shard_pin_append(call, pin);
@@ -116,7 +116,7 @@ void shard_pin_touch(struct shard_worker *worker, struct shard_pin *pin) {
     worker->last_touched_pin = pin;
 }
 
-static void flush_touched(struct shard_worker *worker, bool all) {
+static void shard_pinned_flush_touched(struct shard_worker *worker, bool all) {
     struct shard_pin *list = worker->touched_pins;
     worker->touched_pins = NULL;
     while (list) {
@@ -130,18 +130,18 @@ static void flush_touched(struct shard_worker *worker, bool all) {
 
 /* What fails meanwhile may touch others. */
 void shard_pins_flush(struct shard_worker *worker, bool all) {
-    do flush_touched(worker, all);
+    do shard_pinned_flush_touched(worker, all);
     while (all && worker->touched_pins);
 }
 
-static void free_pin(struct shard_worker *worker, struct shard_pin *pin) {
+static void shard_pinned_free_pin(struct shard_worker *worker, struct shard_pin *pin) {
     shard_lane_leave(pin->link.lane);
     shard_link_close(worker, &pin->link);
     free(pin);
 }
 
 /* What waits for others may take any time, but not that of a node which has stopped: its other connection is asked. */
-static void check(struct shard_worker *worker, struct shard_pin *pin) {
+static void shard_pinned_check(struct shard_worker *worker, struct shard_pin *pin) {
     struct shard_link *shared = &pin->link.lane->links[pin->node];
     bool waits = pin->use == SHARD_PIN_WAITS && pin->link.state == SHARD_UP;
     if (!waits) shard_link_check(worker, &pin->link);
@@ -151,7 +151,7 @@ static void check(struct shard_worker *worker, struct shard_pin *pin) {
     else shard_link_probe(worker, shared);
 }
 
-static bool is_over(const struct shard_worker *worker, const struct shard_pin *pin) {
+static bool shard_pinned_is_over(const struct shard_worker *worker, const struct shard_pin *pin) {
     return !pin->client && !pin->touched && (pin->link.state == SHARD_DOWN || worker->now - pin->link.since > IDLE);
 }
 
@@ -163,10 +163,10 @@ bool shard_pins_check(struct shard_worker *worker) {
     struct shard_pin **at = &worker->pins;
     while (*at) {
         struct shard_pin *pin = *at;
-        check(worker, pin);
-        if (is_over(worker, pin)) {
+        shard_pinned_check(worker, pin);
+        if (shard_pinned_is_over(worker, pin)) {
             *at = pin->next;
-            free_pin(worker, pin);
+            shard_pinned_free_pin(worker, pin);
             continue;
         }
         if (!pin->client && pin->link.state == SHARD_UP) {
@@ -183,7 +183,7 @@ void shard_pins_close(struct shard_worker *worker) {
     while (worker->pins) {
         struct shard_pin *pin = worker->pins;
         worker->pins = pin->next;
-        free_pin(worker, pin);
+        shard_pinned_free_pin(worker, pin);
     }
 }
 
@@ -210,7 +210,7 @@ void shard_pin_lost(struct shard_worker *worker, struct shard_pin *pin, const ch
     if (!client) return;
 
     if (use == SHARD_PIN_SUBSCRIBED) shard_subscription_lost(worker, pin, error);
-    detach(pin);
+    shard_pinned_detach(pin);
     bool nothing = use == SHARD_PIN_WAITS || (use == SHARD_PIN_WATCHES && !pin->settled);
     if (nothing || client->socket == -1) return;
     client->ending = true;
@@ -223,7 +223,7 @@ void shard_pin_leave(struct shard_worker *worker, struct shard_client *client) {
     if (!pin) return;
 
     struct shard_request *probe = pin->probe;
-    detach(pin);
+    shard_pinned_detach(pin);
     shard_link_abandon(worker, &pin->link, "-ERR the client has gone\r\n");
     if (probe) shard_request_feed(worker, probe, "", 0, true);
 }

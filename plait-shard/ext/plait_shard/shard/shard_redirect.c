@@ -45,27 +45,29 @@ struct shard_detour {
 
 /* ---- what an error says ---- */
 
-static bool begins_with(const char *line, const char *word) {
+static bool shard_redirect_begins_with(const char *line, const char *word) {
     return strncmp(line, word, strlen(word)) == 0;
 }
 
-static enum shard_turn turn_of(const struct shard_worker *worker, const struct shard_link *link, const char *line) {
+static enum shard_turn shard_redirect_turn_of(const struct shard_worker *worker, const struct shard_link *link,
+                                              const char *line) {
     const struct shard_settings *settings = &worker->shard->settings;
     uint32_t node = (uint32_t)(link->node - settings->nodes);
     if (settings->cluster) {
-        if (begins_with(line, "-MOVED ")) return SHARD_MOVED;
-        if (begins_with(line, "-ASK ")) return SHARD_ASKED;
-        if (begins_with(line, "-TRYAGAIN")) return SHARD_LATER;
-        if (begins_with(line, "-CLUSTERDOWN")) return SHARD_DOWNTURN;
-    } else if (settings->watched && begins_with(line, "-READONLY")) {
+        if (shard_redirect_begins_with(line, "-MOVED ")) return SHARD_MOVED;
+        if (shard_redirect_begins_with(line, "-ASK ")) return SHARD_ASKED;
+        if (shard_redirect_begins_with(line, "-TRYAGAIN")) return SHARD_LATER;
+        if (shard_redirect_begins_with(line, "-CLUSTERDOWN")) return SHARD_DOWNTURN;
+    } else if (settings->watched && shard_redirect_begins_with(line, "-READONLY")) {
         return SHARD_DEMOTED;
     }
-    bool unready = begins_with(line, "-LOADING") || begins_with(line, "-MASTERDOWN");
+    bool unready = shard_redirect_begins_with(line, "-LOADING") || shard_redirect_begins_with(line, "-MASTERDOWN");
     return unready && shard_successor(worker, node) != node ? SHARD_UNREADY : SHARD_NO_TURN;
 }
 
 /* "-MOVED 3999 127.0.0.1:6381": without a host it is that of the node which says so. */
-static void read_target(const struct shard_worker *worker, const struct shard_link *link, char *line, uint32_t *place, uint32_t *node) {
+static void shard_redirect_read_target(const struct shard_worker *worker, const struct shard_link *link, char *line,
+                                       uint32_t *place, uint32_t *node) {
     char label[SHARD_LABEL + 8], *end;
     const char *from = strchr(line, ' ') + 1;
     unsigned long slot = strtoul(from, &end, 10);
@@ -85,7 +87,7 @@ static void read_target(const struct shard_worker *worker, const struct shard_li
 
 /* ---- what is made of it ---- */
 
-static void describe(struct shard_detour *detour, const struct shard_link *link, const char *line) {
+static void shard_redirect_describe(struct shard_detour *detour, const struct shard_link *link, const char *line) {
     bool elsewhere = detour->turn == SHARD_MOVED || detour->turn == SHARD_ASKED;
     if (elsewhere && !detour->bytes.first) {
         snprintf(detour->error, ERROR, "-ERR node %s no longer has the keys, and the shard has not kept the command: send it again; "
@@ -98,28 +100,28 @@ static void describe(struct shard_detour *detour, const struct shard_link *link,
     }
 }
 
-static void take_bytes(struct shard_worker *worker, struct shard_link *link, const struct shard_waiter *waiter,
-                       struct shard_detour *detour) {
+static void shard_redirect_take_bytes(struct shard_worker *worker, struct shard_link *link, const struct shard_waiter *waiter,
+                                      struct shard_detour *detour) {
     bool last = link->head + 1 == link->tail;
     uint64_t end = last ? link->kept_to : link->waiters[(link->head + 1) & (link->room - 1)].at;
     if (!shard_kept_take(worker, link, waiter->at, end, &detour->bytes)) shard_rope_clear(&detour->bytes, &worker->blocks);
     else if (waiter->asks) shard_rope_drop(&detour->bytes, &worker->blocks, sizeof ASKING - 1);
 }
 
-static void tell_of_it(struct shard_worker *worker, const struct shard_link *link) {
+static void shard_redirect_tell_of_it(struct shard_worker *worker, const struct shard_link *link) {
     if (link->turn == SHARD_MOVED || link->turn == SHARD_ASKED || link->turn == SHARD_LATER) worker->moving_until = worker->now + MOVING;
     bool known = link->turn == SHARD_ASKED && link->turn_node != SHARD_NOBODY;
     if (!known && link->turn != SHARD_LATER && link->turn != SHARD_UNREADY) shard_topology_doubt(worker);
 }
 
 /* Whoever watches keys there would watch in vain. */
-static enum shard_verdict give_up(struct shard_worker *worker, struct shard_link *link, const char *error) {
+static enum shard_verdict shard_redirect_give_up(struct shard_worker *worker, struct shard_link *link, const char *error) {
     shard_link_abandon(worker, link, error);
     return SHARD_HOLD;
 }
 
 /* One that was redirected before keeps its place before those behind it. */
-static struct shard_detour *detour_of(struct shard_worker *worker, const struct shard_waiter *waiter) {
+static struct shard_detour *shard_redirect_detour_of(struct shard_worker *worker, const struct shard_waiter *waiter) {
     struct shard_client *client = waiter->request->client;
     struct shard_detour *detour = waiter->detour ? waiter->detour : calloc(1, sizeof *detour);
     if (!detour || waiter->detour) return detour;
@@ -132,56 +134,61 @@ static struct shard_detour *detour_of(struct shard_worker *worker, const struct 
 }
 
 /* Where a cluster does not say which slot it is about, it may be any; elsewhere all that one node had goes together. */
-static uint32_t order_of(const struct shard_worker *worker, const struct shard_detour *detour) {
+static uint32_t shard_redirect_order_of(const struct shard_worker *worker, const struct shard_detour *detour) {
     if (detour->turn == SHARD_UNREADY) return NONE;
     if (!worker->shard->settings.cluster) return detour->from % PLACES;
     return detour->place == SHARD_NOBODY ? detour->order : detour->place % PLACES;
 }
 
-static enum shard_verdict turn_away(struct shard_worker *worker, struct shard_link *link, char *line, struct shard_detour **to) {
+static enum shard_verdict shard_redirect_turn_away(struct shard_worker *worker, struct shard_link *link, char *line,
+                                                   struct shard_detour **to) {
     struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
     if (link->pin && link->pin->use != SHARD_PIN_WAITS) {
-        tell_of_it(worker, link);
+        shard_redirect_tell_of_it(worker, link);
         link->turn = SHARD_NO_TURN;
-        return give_up(worker, link, "-ERR the keys that are watched are at another node now: WATCH them again\r\n");
+        return shard_redirect_give_up(worker, link,
+                                      "-ERR the keys that are watched are at another node now: WATCH them again\r\n");
     }
-    struct shard_detour *detour = detour_of(worker, waiter);
-    if (!detour) return give_up(worker, link, "-ERR out of memory\r\n");
+    struct shard_detour *detour = shard_redirect_detour_of(worker, waiter);
+    if (!detour) return shard_redirect_give_up(worker, link, "-ERR out of memory\r\n");
 
     detour->turn = link->turn;
     detour->node = link->turn_node;
     detour->place = link->turn_place;
     detour->from = (uint32_t)(link->node - worker->shard->settings.nodes);
-    detour->order = order_of(worker, detour);
+    detour->order = shard_redirect_order_of(worker, detour);
     detour->replies = waiter->skipped - waiter->asks;
     detour->waits = link->pin;
     detour->tries += detour->tries < UINT8_MAX;
-    tell_of_it(worker, link);
+    shard_redirect_tell_of_it(worker, link);
     link->turn = SHARD_NO_TURN;
-    take_bytes(worker, link, waiter, detour);
-    describe(detour, link, line);
+    shard_redirect_take_bytes(worker, link, waiter, detour);
+    shard_redirect_describe(detour, link, line);
     *to = detour;
     return SHARD_TURN;
 }
 
 /* A whole line; of a transaction it is that of a command in it which counts, as EXEC only says that there was one. */
-static enum shard_verdict judge(struct shard_worker *worker, struct shard_link *link, char *line, struct shard_detour **detour) {
+static enum shard_verdict shard_redirect_judge(struct shard_worker *worker, struct shard_link *link, char *line,
+                                               struct shard_detour **detour) {
     const struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
-    enum shard_turn turn = turn_of(worker, link, line);
+    enum shard_turn turn = shard_redirect_turn_of(worker, link, line);
     char copy[LINE + 1];
     strcpy(copy, line);
     if (turn) {
         link->turn = turn;
         link->turn_place = link->turn_node = SHARD_NOBODY;
-        if (turn == SHARD_MOVED || turn == SHARD_ASKED) read_target(worker, link, copy, &link->turn_place, &link->turn_node);
+        if (turn == SHARD_MOVED || turn == SHARD_ASKED) {
+            shard_redirect_read_target(worker, link, copy, &link->turn_place, &link->turn_node);
+        }
     }
     if (waiter->skip) return SHARD_HOLD;
-    if (!turn && !begins_with(line, "-EXECABORT")) link->turn = SHARD_NO_TURN;
-    return link->turn && waiter->request ? turn_away(worker, link, line, detour) : SHARD_PASS;
+    if (!turn && !shard_redirect_begins_with(line, "-EXECABORT")) link->turn = SHARD_NO_TURN;
+    return link->turn && waiter->request ? shard_redirect_turn_away(worker, link, line, detour) : SHARD_PASS;
 }
 
 /* No line that we know is as long as this. */
-static enum shard_verdict spill(struct shard_worker *worker, struct shard_link *link, bool last) {
+static enum shard_verdict shard_redirect_spill(struct shard_worker *worker, struct shard_link *link, bool last) {
     const struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
     char line[LINE];
     size_t size = shard_rope_peek(&link->line, line, LINE);
@@ -194,14 +201,16 @@ static enum shard_verdict spill(struct shard_worker *worker, struct shard_link *
 enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard_link *link, struct shard_bytes bytes, bool last,
                                        struct shard_detour **detour) {
     size_t before = link->line.size;
-    if (link->spilt || before + bytes.size > LINE) return spill(worker, link, last);
-    if (!shard_rope_copy(&link->line, &worker->blocks, bytes.data, bytes.size)) return give_up(worker, link, "-ERR out of memory\r\n");
+    if (link->spilt || before + bytes.size > LINE) return shard_redirect_spill(worker, link, last);
+    if (!shard_rope_copy(&link->line, &worker->blocks, bytes.data, bytes.size)) {
+        return shard_redirect_give_up(worker, link, "-ERR out of memory\r\n");
+    }
     if (!last) return SHARD_HOLD;
 
     char line[LINE + 1];
     line[shard_rope_peek(&link->line, line, LINE)] = 0;
     shard_rope_clear(&link->line, &worker->blocks);
-    enum shard_verdict verdict = judge(worker, link, line, detour);
+    enum shard_verdict verdict = shard_redirect_judge(worker, link, line, detour);
     const struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
     if (verdict == SHARD_PASS && before && waiter->request) shard_waiter_feed(worker, waiter, line, before, false);
     return verdict;
@@ -210,7 +219,7 @@ enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard
 /* ---- asking again ---- */
 
 /* Its client is to be looked at, and not later than at the end of this turn. */
-static void list(struct shard_worker *worker, struct shard_client *client) {
+static void shard_redirect_list(struct shard_worker *worker, struct shard_client *client) {
     worker->detours_due = true;
     if (client->detoured) return;
     client->detoured = true;
@@ -224,14 +233,14 @@ void shard_detour_end(struct shard_worker *worker, struct shard_detour *detour) 
     worker->detours_due = true;
 }
 
-static void fail(struct shard_worker *worker, struct shard_detour *detour) {
+static void shard_redirect_fail(struct shard_worker *worker, struct shard_detour *detour) {
     struct shard_waiter waiter = {.request = detour->request, .part = detour->part};
     shard_detour_end(worker, detour);
     shard_waiter_fail(worker, &waiter, detour->error);
 }
 
 /* Where it waits is its own; NULL: there is no memory, and the client is closed. */
-static struct shard_link *link_for(struct shard_worker *worker, const struct shard_detour *detour) {
+static struct shard_link *shard_redirect_link_for(struct shard_worker *worker, const struct shard_detour *detour) {
     struct shard_client *client = detour->request->client;
     if (!detour->waits) return &client->lane->links[detour->node];
 
@@ -240,7 +249,7 @@ static struct shard_link *link_for(struct shard_worker *worker, const struct sha
     return pin ? &pin->link : NULL;
 }
 
-static void send_again(struct shard_worker *worker, struct shard_link *link, struct shard_detour *detour) {
+static void shard_redirect_send_again(struct shard_worker *worker, struct shard_link *link, struct shard_detour *detour) {
     struct shard_waiter *waiter = shard_link_last(link);
     waiter->detour = detour;
     waiter->asks = detour->turn == SHARD_ASKED;
@@ -251,17 +260,17 @@ static void send_again(struct shard_worker *worker, struct shard_link *link, str
 }
 
 /* Parts that gather have a place for each node, so that answers of two are not mixed up. */
-static void ask(struct shard_worker *worker, struct shard_detour *detour) {
+static void shard_redirect_ask(struct shard_worker *worker, struct shard_detour *detour) {
     struct shard_request *request = detour->request;
-    struct shard_link *link = link_for(worker, detour);
+    struct shard_link *link = shard_redirect_link_for(worker, detour);
     if (!link) {
-        fail(worker, detour);
+        shard_redirect_fail(worker, detour);
         return;
     }
     if (request->merge && request->merge->gathers) detour->part = detour->node;
     shard_add(worker, FIGURE_REDIRECTIONS, 1);
     detour->state = DETOUR_ASKED;
-    if (shard_link_ask(worker, link, request, detour->part)) send_again(worker, link, detour);
+    if (shard_link_ask(worker, link, request, detour->part)) shard_redirect_send_again(worker, link, detour);
     else shard_detour_end(worker, detour);
     if (link->pin) shard_pin_touch(worker, link->pin);
     if (link->pin && link->pin->client && link->state == SHARD_DOWN) shard_pin_give_back(worker, link->pin);
@@ -273,9 +282,9 @@ void shard_detour_go(struct shard_worker *worker, struct shard_detour *detour) {
     now = now && detour->node != SHARD_NOBODY && detour->tries <= AT_ONCE;
     detour->state = DETOUR_WAITS;
     detour->again_at = now ? 0 : worker->now + PAUSE;
-    list(worker, detour->request->client);
+    shard_redirect_list(worker, detour->request->client);
     bool over = worker->now - detour->since > (detour->turn == SHARD_DOWNTURN ? ENDS_DOWN : ENDS);
-    if (!detour->bytes.first || over) fail(worker, detour);
+    if (!detour->bytes.first || over) shard_redirect_fail(worker, detour);
 }
 
 /* ---- in their order ---- */
@@ -288,13 +297,13 @@ void shard_detours_hurry(struct shard_worker *worker) {
 }
 
 /* Where it is by what is known now. */
-static void try_again(struct shard_worker *worker, struct shard_detour *detour) {
+static void shard_redirect_try_again(struct shard_worker *worker, struct shard_detour *detour) {
     const struct placement *placement = &worker->topology->placement;
     if (detour->node == SHARD_NOBODY) {
         detour->turn = SHARD_MOVED;
         detour->node = detour->place == SHARD_NOBODY ? shard_successor(worker, detour->from) : placement->points[detour->place].node;
     }
-    ask(worker, detour);
+    shard_redirect_ask(worker, detour);
 }
 
 /* What the detours that were looked at, which are older, keep from being asked. */
@@ -304,13 +313,13 @@ struct older {
     bool every;
 };
 
-static bool is_behind(const struct older *older, uint32_t order) {
+static bool shard_redirect_is_behind(const struct older *older, uint32_t order) {
     if (order == NONE) return false;
     if (order == EVERY) return older->any;
     return older->every || (older->places[order / 64] >> order % 64 & 1);
 }
 
-static void note(struct older *older, uint32_t order) {
+static void shard_redirect_note(struct older *older, uint32_t order) {
     if (order == NONE) return;
     older->any = true;
     if (order == EVERY) older->every = true;
@@ -318,7 +327,7 @@ static void note(struct older *older, uint32_t order) {
 }
 
 /* A node may refuse one again that it would answer those behind it: each waits until what is older, and about the same, is answered. */
-static void take_turns(struct shard_worker *worker, struct shard_client *client) {
+static void shard_redirect_take_turns(struct shard_worker *worker, struct shard_client *client) {
     struct older older = {.any = false};
     struct shard_detour **at = &client->detours;
     while (*at) {
@@ -331,9 +340,9 @@ static void take_turns(struct shard_worker *worker, struct shard_client *client)
         }
         bool due = detour->state == DETOUR_WAITS && worker->now >= detour->again_at;
         bool gone = client->socket == -1 && detour->state == DETOUR_WAITS;
-        if (gone) fail(worker, detour);
-        else if (due && !is_behind(&older, detour->order)) try_again(worker, detour);
-        if (detour->state != DETOUR_DONE) note(&older, detour->order);
+        if (gone) shard_redirect_fail(worker, detour);
+        else if (due && !shard_redirect_is_behind(&older, detour->order)) shard_redirect_try_again(worker, detour);
+        if (detour->state != DETOUR_DONE) shard_redirect_note(&older, detour->order);
         at = &detour->next;
     }
     client->detours_end = at;
@@ -346,7 +355,7 @@ void shard_detours_turn(struct shard_worker *worker) {
     for (struct shard_client *client = list; client; client = next) {
         next = client->next_detoured;
         client->detoured = false;
-        take_turns(worker, client);
+        shard_redirect_take_turns(worker, client);
         if (!client->detours || client->detoured) continue;
         client->detoured = true;
         client->next_detoured = worker->detoured;
@@ -359,28 +368,30 @@ void shard_detours_close(struct shard_worker *worker) {
         struct shard_client *client = worker->detoured;
         worker->detoured = client->next_detoured;
         for (struct shard_detour *detour = client->detours; detour; detour = detour->next) {
-            if (detour->state == DETOUR_WAITS) fail(worker, detour);
+            if (detour->state == DETOUR_WAITS) shard_redirect_fail(worker, detour);
         }
-        take_turns(worker, client);
+        shard_redirect_take_turns(worker, client);
         client->detoured = false;
     }
 }
 
 /* ---- replicas that are lost ---- */
 
-static bool is_read(const struct shard_waiter *waiter) {
+static bool shard_redirect_is_read(const struct shard_waiter *waiter) {
     const struct shard_request *request = waiter->request;
     return request && request->command && request->command->flags & SHARD_READONLY;
 }
 
 /* False: it stays where it is. */
-static bool rescue(struct shard_worker *worker, struct shard_link *link, uint32_t at, uint32_t master) {
+static bool shard_redirect_rescue(struct shard_worker *worker, struct shard_link *link, uint32_t at, uint32_t master) {
     const struct shard_waiter *waiter = &link->waiters[at & (link->room - 1)];
     uint64_t end = at + 1 == link->tail ? link->kept_to : link->waiters[(at + 1) & (link->room - 1)].at;
     struct shard_rope bytes = {0};
-    if (!is_read(waiter) || waiter->skip || !shard_kept_take(worker, link, waiter->at, end, &bytes)) return false;
+    if (!shard_redirect_is_read(waiter) || waiter->skip || !shard_kept_take(worker, link, waiter->at, end, &bytes)) {
+        return false;
+    }
 
-    struct shard_detour *detour = detour_of(worker, waiter);
+    struct shard_detour *detour = shard_redirect_detour_of(worker, waiter);
     if (!detour) {
         shard_rope_clear(&bytes, &worker->blocks);
         return false;
@@ -405,7 +416,9 @@ void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link) {
     shard_kept_add(worker, link);
     uint32_t left = link->head + (link->scan.at != 0); /* who has a part of the answer gets no other */
     for (uint32_t at = left; at != link->tail; at++) {
-        if (!rescue(worker, link, at, master)) link->waiters[left++ & (link->room - 1)] = link->waiters[at & (link->room - 1)];
+        if (!shard_redirect_rescue(worker, link, at, master)) {
+            link->waiters[left++ & (link->room - 1)] = link->waiters[at & (link->room - 1)];
+        }
     }
     if (left == link->tail) return;
     link->tail = left;

@@ -24,7 +24,7 @@ void shard_answer(struct shard_call *call, const char *reply, size_t size) {
 }
 
 /* A line has neither CR nor LF in it, whatever the client has sent. */
-static size_t make_line(char *line, size_t size) {
+static size_t shard_reply_make_line(char *line, size_t size) {
     for (size_t i = 1; i < size; i++) {
         if (line[i] == '\r' || line[i] == '\n') line[i] = ' ';
     }
@@ -39,7 +39,7 @@ void shard_refuse(struct shard_call *call, const char *format, ...) {
     int size = vsnprintf(line + 1, MESSAGE - 1, format, arguments) + 1;
     va_end(arguments);
     shard_add(call->worker, FIGURE_ERRORS, 1);
-    shard_answer(call, line, make_line(line, size < MESSAGE ? (size_t)size : MESSAGE - 1));
+    shard_answer(call, line, shard_reply_make_line(line, size < MESSAGE ? (size_t)size : MESSAGE - 1));
 }
 
 #endif

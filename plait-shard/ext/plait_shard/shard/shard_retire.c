@@ -7,7 +7,7 @@
 #ifdef __linux__
 
 /* Nobody is sent there any longer; it goes when its last answers have come. */
-static bool retire(struct shard_worker *worker, struct shard_lane *lane) {
+static bool shard_retire_retire(struct shard_worker *worker, struct shard_lane *lane) {
     bool left = false;
     for (uint32_t i = 0; i < worker->topology->known; i++) {
         struct shard_link *link = &lane->links[i];
@@ -30,7 +30,9 @@ bool shard_topology_turn(struct shard_worker *worker) {
     if (!worker->retiring) return false;
 
     worker->retiring = false;
-    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) worker->retiring |= retire(worker, lane);
+    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
+        worker->retiring |= shard_retire_retire(worker, lane);
+    }
     return worker->retiring;
 }
 

@@ -28,7 +28,7 @@ size_t shard_bytes_freed(void) {
     return bytes_freed;
 }
 
-static struct shard_buffer *map(size_t size) {
+static struct shard_buffer *shard_rope_map(size_t size) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
@@ -36,7 +36,7 @@ static struct shard_buffer *map(size_t size) {
 /* malloc would keep the largest ones for good, where they are the last of a thread's own memory. */
 struct shard_buffer *shard_buffer_new(size_t room) {
     bool mapped = room >= MAPPED_MEMORY;
-    struct shard_buffer *buffer = mapped ? map(sizeof *buffer + room) : malloc(sizeof *buffer + room);
+    struct shard_buffer *buffer = mapped ? shard_rope_map(sizeof *buffer + room) : malloc(sizeof *buffer + room);
     if (!buffer) return NULL;
 
     buffer->references = 1;
@@ -70,7 +70,7 @@ struct shard_buffer *shard_buffer_grow(struct shard_buffer *buffer, size_t room)
 
 /* ---- blocks ---- */
 
-static struct shard_block *take(struct shard_block **list, size_t *count, size_t room) {
+static struct shard_block *shard_rope_take(struct shard_block **list, size_t *count, size_t room) {
     struct shard_block *block = *list;
     if (block) {
         *list = block->next;
@@ -87,7 +87,7 @@ static struct shard_block *take(struct shard_block **list, size_t *count, size_t
     return block;
 }
 
-static void give_back(struct shard_blocks *blocks, struct shard_block *block) {
+static void shard_rope_give_back(struct shard_blocks *blocks, struct shard_block *block) {
     shard_buffer_drop(block->owner);
     if (block->room == SMALL_ROOM) {
         block->next = blocks->small;
@@ -104,7 +104,7 @@ static void give_back(struct shard_blocks *blocks, struct shard_block *block) {
     }
 }
 
-static void trim(struct shard_block **list, size_t *count, size_t keep) {
+static void shard_rope_trim(struct shard_block **list, size_t *count, size_t keep) {
     while (*count > keep) {
         struct shard_block *block = *list;
         *list = block->next;
@@ -117,33 +117,36 @@ void shard_blocks_trim(struct shard_blocks *blocks, size_t keep) {
     bool many = blocks->own_count > keep * 2;
     large_freed += many;
     bytes_freed += many ? (blocks->own_count - keep) * OWN_ROOM : 0;
-    trim(&blocks->own, &blocks->own_count, keep);
-    trim(&blocks->small, &blocks->small_count, keep * 32);
-    trim(&blocks->references, &blocks->reference_count, keep * 16);
+    shard_rope_trim(&blocks->own, &blocks->own_count, keep);
+    shard_rope_trim(&blocks->small, &blocks->small_count, keep * 32);
+    shard_rope_trim(&blocks->references, &blocks->reference_count, keep * 16);
 }
 
 /* ---- ropes ---- */
 
-static void append(struct shard_rope *rope, struct shard_block *block) {
+static void shard_rope_append(struct shard_rope *rope, struct shard_block *block) {
     if (rope->last) rope->last->next = block;
     else rope->first = block;
     rope->last = block;
 }
 
-static struct shard_block *take_room(struct shard_blocks *blocks, bool small) {
-    return small ? take(&blocks->small, &blocks->small_count, SMALL_ROOM) : take(&blocks->own, &blocks->own_count, OWN_ROOM);
+static struct shard_block *shard_rope_take_room(struct shard_blocks *blocks, bool small) {
+    return small
+        ? shard_rope_take(&blocks->small, &blocks->small_count, SMALL_ROOM)
+        : shard_rope_take(&blocks->own, &blocks->own_count, OWN_ROOM);
 }
 
-static bool copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size, bool briefly) {
+static bool shard_rope_copy_into(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size,
+                                 bool briefly) {
     rope->size += size;
     while (size) {
         struct shard_block *block = rope->last;
         bool own = block && block->room;
         size_t used = own ? (size_t)(block->data - block->bytes) + block->size : 0;
         if (!own || used == block->room) {
-            block = take_room(blocks, briefly && size <= SMALL_ROOM);
+            block = shard_rope_take_room(blocks, briefly && size <= SMALL_ROOM);
             if (!block) return false;
-            append(rope, block);
+            shard_rope_append(rope, block);
             used = 0;
         }
         size_t part = size < block->room - used ? size : block->room - used;
@@ -156,11 +159,11 @@ static bool copy(struct shard_rope *rope, struct shard_blocks *blocks, const cha
 }
 
 bool shard_rope_copy(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size) {
-    return copy(rope, blocks, data, size, false);
+    return shard_rope_copy_into(rope, blocks, data, size, false);
 }
 
 bool shard_rope_copy_briefly(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size) {
-    return copy(rope, blocks, data, size, true);
+    return shard_rope_copy_into(rope, blocks, data, size, true);
 }
 
 bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, const char *data, size_t size,
@@ -174,7 +177,7 @@ bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, cons
         last->size += size;
         return true;
     }
-    struct shard_block *block = take(&blocks->references, &blocks->reference_count, 0);
+    struct shard_block *block = shard_rope_take(&blocks->references, &blocks->reference_count, 0);
     if (!block) return false;
 
     block->data = data;
@@ -182,11 +185,11 @@ bool shard_rope_refer(struct shard_rope *rope, struct shard_blocks *blocks, cons
     block->owner = owner;
     if (owner) owner->references++;
     else rope->borrowed++;
-    append(rope, block);
+    shard_rope_append(rope, block);
     return true;
 }
 
-static bool borrows(const struct shard_block *block) {
+static bool shard_rope_borrows(const struct shard_block *block) {
     return !block->room && !block->owner;
 }
 
@@ -199,12 +202,12 @@ bool shard_rope_settle(struct shard_rope *rope, struct shard_blocks *blocks) {
         struct shard_block *block = rope->first;
         rope->first = block->next;
         block->next = NULL;
-        if (borrows(block)) {
+        if (shard_rope_borrows(block)) {
             enough = shard_rope_copy(&settled, blocks, block->data, block->size);
-            give_back(blocks, block);
+            shard_rope_give_back(blocks, block);
         } else {
             settled.size += block->size;
-            append(&settled, block);
+            shard_rope_append(&settled, block);
         }
     }
     if (!enough) shard_rope_clear(rope, blocks);
@@ -239,7 +242,7 @@ void shard_rope_clear(struct shard_rope *rope, struct shard_blocks *blocks) {
     while (rope->first) {
         struct shard_block *block = rope->first;
         rope->first = block->next;
-        give_back(blocks, block);
+        shard_rope_give_back(blocks, block);
     }
     *rope = (struct shard_rope){0};
 }
@@ -249,9 +252,9 @@ void shard_rope_drop(struct shard_rope *rope, struct shard_blocks *blocks, size_
     while (rope->first && size >= rope->first->size) {
         struct shard_block *block = rope->first;
         size -= block->size;
-        rope->borrowed -= borrows(block);
+        rope->borrowed -= shard_rope_borrows(block);
         rope->first = block->next;
-        give_back(blocks, block);
+        shard_rope_give_back(blocks, block);
     }
     if (!rope->first) {
         rope->last = NULL;
@@ -262,7 +265,7 @@ void shard_rope_drop(struct shard_rope *rope, struct shard_blocks *blocks, size_
 }
 
 /* A whole block changes hands, unless it is small: then those behind it find room in the last one. */
-static bool pass_block(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks) {
+static bool shard_rope_pass_block(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks) {
     struct shard_block *block = from->first;
     size_t size = block->size;
     if (size < SHARD_LARGE) {
@@ -274,7 +277,7 @@ static bool pass_block(struct shard_rope *to, struct shard_rope *from, struct sh
     if (!from->first) from->last = NULL;
     from->size -= size;
     block->next = NULL;
-    append(to, block);
+    shard_rope_append(to, block);
     to->size += size;
     return true;
 }
@@ -285,7 +288,7 @@ bool shard_rope_pass(struct shard_rope *to, struct shard_rope *from, struct shar
         struct shard_block *block = from->first;
         if (block->size <= size) {
             size -= block->size;
-            enough = pass_block(to, from, blocks);
+            enough = shard_rope_pass_block(to, from, blocks);
         } else {
             enough = shard_rope_copy(to, blocks, block->data, size);
             shard_rope_drop(from, blocks, size);

@@ -24,17 +24,17 @@ enum { SHOWN = 128 };
 
 /* ---- what can't be done, in the words of Redis ---- */
 
-static int shown(struct resp_span word) {
+static int shard_route_shown(struct resp_span word) {
     return word.size < SHOWN ? (int)word.size : SHOWN;
 }
 
 /* A browser that was made to send a form here: what follows is not meant as commands. */
-static bool is_http(const struct shard_call *call) {
+static bool shard_route_is_http(const struct shard_call *call) {
     return shard_word_is(call->data, call->words[0], "POST") || shard_word_is(call->data, call->words[0], "Host:");
 }
 
-static void refuse_unknown(struct shard_call *call) {
-    if (is_http(call)) {
+static void shard_route_refuse_unknown(struct shard_call *call) {
+    if (shard_route_is_http(call)) {
         shard_close_client(call->worker, call->client);
         return;
     }
@@ -46,21 +46,22 @@ static void refuse_unknown(struct shard_call *call) {
         int written = snprintf(arguments + size, sizeof arguments - size, "'%.*s' ", part, call->data + call->words[i].at);
         size += (size_t)written < sizeof arguments - size ? (size_t)written : sizeof arguments - size - 1;
     }
-    shard_refuse(call, "ERR unknown command '%.*s', with args beginning with: %s", shown(call->words[0]),
+    shard_refuse(call, "ERR unknown command '%.*s', with args beginning with: %s", shard_route_shown(call->words[0]),
                  call->data + call->words[0].at, arguments);
 }
 
-static void refuse_subcommand(struct shard_call *call, const struct shard_command *container) {
+static void shard_route_refuse_subcommand(struct shard_call *call, const struct shard_command *container) {
     char name[40];
     size_t size = strnlen(container->name, sizeof name - 1);
     name[size] = 0;
     for (size_t i = 0; i < size; i++) name[i] = (char)(container->name[i] >= 'a' ? container->name[i] - 32 : container->name[i]);
-    shard_refuse(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", shown(call->words[1]), call->data + call->words[1].at, name);
+    shard_refuse(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", shard_route_shown(call->words[1]),
+                 call->data + call->words[1].at, name);
 }
 
 /* ---- to one node ---- */
 
-static void send_to(struct shard_call *call, uint32_t node) {
+static void shard_route_send_to(struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
     struct shard_link *link = shard_link_to(call, shard_reader_of(call, node));
     struct shard_request *request = shard_request_new(worker, call->client);
@@ -73,26 +74,26 @@ static void send_to(struct shard_call *call, uint32_t node) {
     if (link->out.size > SHARD_HIGH) call->client->full = link;
 }
 
-static void route_found(struct shard_call *call) {
+static void shard_route_found(struct shard_call *call) {
     uint32_t node;
-    if (shard_find_node(call, &node)) send_to(call, node);
+    if (shard_find_node(call, &node)) shard_route_send_to(call, node);
 }
 
-static void route(struct shard_call *call) {
+static void shard_route_route(struct shard_call *call) {
     const struct shard_command *command = call->command;
     if (command->key) {
         struct resp_span key = call->words[command->key];
-        send_to(call, placement_node(&call->worker->topology->placement, call->data + key.at, key.size));
+        shard_route_send_to(call, placement_node(&call->worker->topology->placement, call->data + key.at, key.size));
     } else {
-        route_found(call);
+        shard_route_found(call);
     }
 }
 
-static bool word_is(const struct shard_call *call, uint32_t place, const char *name) {
+static bool shard_route_word_is(const struct shard_call *call, uint32_t place, const char *name) {
     return place < call->count && shard_word_is(call->data, call->words[place], name);
 }
 
-static uint32_t find_word(const struct shard_call *call, uint32_t from, const char *name) {
+static uint32_t shard_route_find_word(const struct shard_call *call, uint32_t from, const char *name) {
     while (from < call->count && !shard_word_is(call->data, call->words[from], name)) from++;
     return from;
 }
@@ -101,33 +102,33 @@ static uint32_t find_word(const struct shard_call *call, uint32_t from, const ch
  * Others use the connection to the node, too. Names of groups and consumers may be "block" or "streams"; what is said wrongly may
  * say anything, and be refused by the server, unless it could wait there.
  */
-static void route_streams(struct shard_call *call) {
+static void shard_route_streams(struct shard_call *call) {
     static const struct {
         const char *name;
         uint32_t words;
     } options[] = {{"BLOCK", 2}, {"COUNT", 2}, {"NOACK", 1}, {"GROUP", 3}, {"CLAIM", 2}};
     enum { OPTIONS = sizeof options / sizeof *options };
     bool waits = false;
-    for (uint32_t at = 1; at < call->count && !word_is(call, at, "STREAMS");) {
+    for (uint32_t at = 1; at < call->count && !shard_route_word_is(call, at, "STREAMS");) {
         size_t i = 0;
-        while (i < OPTIONS && !word_is(call, at, options[i].name)) i++;
-        waits = waits || i == 0 || (i == OPTIONS && find_word(call, 1, "BLOCK") < call->count);
+        while (i < OPTIONS && !shard_route_word_is(call, at, options[i].name)) i++;
+        waits = waits || i == 0 || (i == OPTIONS && shard_route_find_word(call, 1, "BLOCK") < call->count);
         at = i < OPTIONS ? at + options[i].words : call->count;
     }
     if (waits) shard_wait(call);
-    else route(call);
+    else shard_route_route(call);
 }
 
 /* ---- all ---- */
 
 /* What would change nodes for everybody, for good. Of another user it is for the nodes to judge. */
-static void configure(struct shard_call *call) {
+static void shard_route_configure(struct shard_call *call) {
     if (call->worker->shard->settings.config || call->client->lane->user) shard_send_to_all(call);
     else shard_refuse(call, "ERR this changes all nodes: the shard takes it only with config: true");
 }
 
 /* While there are keys of which it is not known who has them, an answer for all would silently be one for some. */
-static bool is_incomplete(const struct shard_call *call) {
+static bool shard_route_is_incomplete(const struct shard_call *call) {
     enum shard_way way = call->command->way;
     bool of_all_keys = way == SHARD_ALL_COUNT || way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_SCAN;
     return of_all_keys && call->worker->topology->partial;
@@ -136,7 +137,7 @@ static bool is_incomplete(const struct shard_call *call) {
 /*
  * A shard has the database 0 only. What its nodes know of the placement is in another, and has to outlive FLUSHALL: see fence.rb.
  */
-static void delete_all(struct shard_call *call) {
+static void shard_route_delete_all(struct shard_call *call) {
     static const char head[] = "$7\r\nFLUSHDB\r\n";
     if (strcmp(call->command->name, "flushall") != 0 || !call->worker->shard->settings.nodes[0].fence_size) {
         shard_send_to_all(call);
@@ -160,25 +161,25 @@ static void delete_all(struct shard_call *call) {
     shard_buffer_drop(command);
 }
 
-static void go(struct shard_call *call) {
-    if (is_incomplete(call)) {
+static void shard_route_go(struct shard_call *call) {
+    if (shard_route_is_incomplete(call)) {
         shard_topology_doubt(call->worker);
         shard_refuse(call, "CLUSTERDOWN of some slots it is not known which node has them: the answer would not be whole");
         return;
     }
     switch (call->command->way) {
-    case SHARD_ROUTED: route(call); break;
+    case SHARD_ROUTED: shard_route_route(call); break;
     case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
     case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_ALL_LEAST: case SHARD_INFO:
     case SHARD_PAIRS: shard_send_to_all(call); break;
-    case SHARD_LONG: delete_all(call); break;
+    case SHARD_LONG: shard_route_delete_all(call); break;
     case SHARD_RUNNING: case SHARD_KILL: shard_send_to_all(call); break;
-    case SHARD_CONFIG: case SHARD_CONFIG_MOST: configure(call); break;
+    case SHARD_CONFIG: case SHARD_CONFIG_MOST: shard_route_configure(call); break;
     case SHARD_ALL_WAIT: shard_acknowledge(call); break;
     case SHARD_SCAN: shard_scan(call); break;
-    case SHARD_FIRST: send_to(call, shard_first_well(call->worker)); break;
-    case SHARD_STREAMS: route_streams(call); break;
-    case SHARD_SORT: route_found(call); break;
+    case SHARD_FIRST: shard_route_send_to(call, shard_first_well(call->worker)); break;
+    case SHARD_STREAMS: shard_route_streams(call); break;
+    case SHARD_SORT: shard_route_found(call); break;
     case SHARD_WAITS: shard_wait(call); break;
     case SHARD_TRANSACTS: shard_transact(call); break;
     case SHARD_SUBSCRIBES: shard_subscribe(call); break;
@@ -189,7 +190,7 @@ static void go(struct shard_call *call) {
 }
 
 /* A command of one whose commands may have another meaning than those of others. False: it goes its usual way. */
-static bool bound_takes(struct shard_call *call) {
+static bool shard_route_bound_takes(struct shard_call *call) {
     const struct shard_pin *pin = call->client->pin;
     if (call->client->locked) return shard_locked_takes(call);
     return pin && pin->use == SHARD_PIN_SUBSCRIBED ? shard_subscription_takes(call) : shard_transaction_takes(call);
@@ -200,14 +201,14 @@ void shard_dispatch(struct shard_call *call) {
     shard_add(call->worker, FIGURE_COMMANDS, 1);
     call->command = shard_command_find(call->data, call->words, call->count, &container);
     shard_metrics_take(call->worker, call->command);
-    if (shard_is_bound(call->client) && bound_takes(call)) return;
-    if (!call->command && container) refuse_subcommand(call, container);
-    else if (!call->command) refuse_unknown(call);
+    if (shard_is_bound(call->client) && shard_route_bound_takes(call)) return;
+    if (!call->command && container) shard_route_refuse_subcommand(call, container);
+    else if (!call->command) shard_route_refuse_unknown(call);
     else if (!shard_command_fits(call->command, call->count)) {
         shard_refuse(call, "ERR wrong number of arguments for '%s' command", call->command->name);
     } else {
         if (--call->worker->until_look == 0) shard_hot_look(call);
-        go(call);
+        shard_route_go(call);
     }
 }
 

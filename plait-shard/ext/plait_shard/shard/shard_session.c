@@ -23,7 +23,7 @@ static const struct resp_limits locked_limits = {.bulk = 16384, .command = 65536
 
 static const char WRONG[] = "WRONGPASS invalid username-password pair or user is disabled.";
 
-static const struct shard_settings *settings_of(const struct shard_call *call) {
+static const struct shard_settings *shard_session_settings_of(const struct shard_call *call) {
     return &call->worker->shard->settings;
 }
 
@@ -52,21 +52,21 @@ void shard_session_end(struct shard_client *client) {
 
 /* ---- words ---- */
 
-static void answer(struct shard_call *call, const char *reply) {
+static void shard_session_answer(struct shard_call *call, const char *reply) {
     shard_answer(call, reply, strlen(reply));
 }
 
-static bool word_is(const struct shard_call *call, uint32_t place, const char *name) {
+static bool shard_session_word_is(const struct shard_call *call, uint32_t place, const char *name) {
     return shard_word_is(call->data, call->words[place], name);
 }
 
 /* NULL: no memory. What has a zero byte in it is cut there: no name or password of Redis' own files can have one. */
-static char *copy_word(const struct shard_call *call, uint32_t place) {
+static char *shard_session_copy_word(const struct shard_call *call, uint32_t place) {
     return strndup(call->data + call->words[place].at, call->words[place].size);
 }
 
 /* Takes as long wherever they differ. */
-static bool same_secret(const char *one, const char *data, size_t size) {
+static bool shard_session_same_secret(const char *one, const char *data, size_t size) {
     size_t length = strlen(one);
     unsigned difference = length != size;
     for (size_t i = 0; i < size; i++) difference |= (unsigned char)(data[i] ^ one[length ? i % length : 0]);
@@ -75,21 +75,21 @@ static bool same_secret(const char *one, const char *data, size_t size) {
 
 /* ---- lanes ---- */
 
-static void change_lane(struct shard_client *client, struct shard_lane *lane) {
+static void shard_session_change_lane(struct shard_client *client, struct shard_lane *lane) {
     lane->users++;
     shard_lane_leave(client->lane);
     client->lane = lane;
 }
 
 /* False: no memory, and the client is closed. */
-static bool speak(struct shard_call *call, const char *user, const char *password, bool resp3) {
+static bool shard_session_speak(struct shard_call *call, const char *user, const char *password, bool resp3) {
     struct shard_lane *lane = shard_lane_find(call->worker, user, password, resp3);
-    if (lane) change_lane(call->client, lane);
+    if (lane) shard_session_change_lane(call->client, lane);
     else shard_close_client(call->worker, call->client);
     return lane;
 }
 
-static void greet(struct shard_call *call) {
+static void shard_session_greet_caller(struct shard_call *call) {
     char reply[SHARD_GREETING_ROOM];
     size_t size = shard_session_greet(call->worker, call->client, reply);
     shard_answer(call, reply, size);
@@ -97,7 +97,7 @@ static void greet(struct shard_call *call) {
 
 /* ---- AUTH ---- */
 
-static size_t put_word(char *to, const char *word, size_t size) {
+static size_t shard_session_put_word(char *to, const char *word, size_t size) {
     size_t head = resp_write_header(to, '$', size);
     memcpy(to + head, word, size);
     memcpy(to + head + size, "\r\n", 2);
@@ -105,7 +105,7 @@ static size_t put_word(char *to, const char *word, size_t size) {
 }
 
 /* By all of them, on the connections that it will use if they do. */
-static void ask_nodes(struct shard_call *call, const char *user, const char *password, bool resp3) {
+static void shard_session_ask_nodes(struct shard_call *call, const char *user, const char *password, bool resp3) {
     struct shard_client *client = call->client;
     struct shard_buffer *command = shard_buffer_new(strlen(user) + strlen(password) + 4 * RESP_HEADER);
     struct shard_lane *lane = command ? shard_lane_find(call->worker, user, password, resp3) : NULL;
@@ -115,9 +115,9 @@ static void ask_nodes(struct shard_call *call, const char *user, const char *pas
         return;
     }
     command->size = resp_write_header(command->bytes, '*', 3);
-    command->size += put_word(command->bytes + command->size, "AUTH", 4);
-    command->size += put_word(command->bytes + command->size, user, strlen(user));
-    command->size += put_word(command->bytes + command->size, password, strlen(password));
+    command->size += shard_session_put_word(command->bytes + command->size, "AUTH", 4);
+    command->size += shard_session_put_word(command->bytes + command->size, user, strlen(user));
+    command->size += shard_session_put_word(command->bytes + command->size, password, strlen(password));
     static const struct shard_command verified = {.name = "auth", .way = SHARD_VERIFIED};
     struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0, false, 0};
     client->former = client->lane;
@@ -133,31 +133,32 @@ struct credentials {
     uint32_t password;
 };
 
-static void unlock(struct shard_call *call, bool resp3) {
+static void shard_session_unlock(struct shard_call *call, bool resp3) {
     call->client->locked = false;
-    if (!speak(call, NULL, NULL, resp3)) return;
-    greet(call);
+    if (!shard_session_speak(call, NULL, NULL, resp3)) return;
+    shard_session_greet_caller(call);
 }
 
-static void judge_at_nodes(struct shard_call *call, struct credentials given, bool resp3) {
-    char *user = given.user ? copy_word(call, given.user) : strdup("default");
-    char *password = copy_word(call, given.password);
-    if (user && password) ask_nodes(call, user, password, resp3);
+static void shard_session_judge_at_nodes(struct shard_call *call, struct credentials given, bool resp3) {
+    char *user = given.user ? shard_session_copy_word(call, given.user) : strdup("default");
+    char *password = shard_session_copy_word(call, given.password);
+    if (user && password) shard_session_ask_nodes(call, user, password, resp3);
     else shard_close_client(call->worker, call->client);
     free(user);
     free(password);
 }
 
 /* The shard's own password is the default user's; other users are the nodes'. */
-static void authenticate(struct shard_call *call, struct credentials given, bool resp3) {
-    const struct shard_settings *settings = settings_of(call);
+static void shard_session_authenticate(struct shard_call *call, struct credentials given, bool resp3) {
+    const struct shard_settings *settings = shard_session_settings_of(call);
     struct resp_span password = call->words[given.password];
-    bool unnamed = !given.user || word_is(call, given.user, "default");
+    bool unnamed = !given.user || shard_session_word_is(call, given.user, "default");
     if (settings->password[0] && unnamed) {
-        if (same_secret(settings->password, call->data + password.at, password.size)) unlock(call, resp3);
+        if (shard_session_same_secret(settings->password, call->data + password.at, password.size))
+            shard_session_unlock(call, resp3);
         else shard_refuse(call, "%s", WRONG);
     } else if (settings->users) {
-        judge_at_nodes(call, given, resp3);
+        shard_session_judge_at_nodes(call, given, resp3);
     } else if (unnamed) {
         shard_refuse(call, "ERR AUTH <password> called without any password configured for the shard");
     } else {
@@ -165,15 +166,17 @@ static void authenticate(struct shard_call *call, struct credentials given, bool
     }
 }
 
-static void auth(struct shard_call *call) {
+static void shard_session_auth(struct shard_call *call) {
     call->client->greets = false;
     if (call->count > 3) shard_refuse(call, "ERR syntax error");
-    else authenticate(call, (struct credentials){call->count == 3 ? 1 : 0, call->count - 1}, call->client->lane->resp3);
+    else
+        shard_session_authenticate(call, (struct credentials){call->count == 3 ? 1 : 0, call->count - 1},
+                                   call->client->lane->resp3);
 }
 
 /* ---- names ---- */
 
-static bool may_be_name(const struct shard_call *call, struct resp_span word) {
+static bool shard_session_may_be_name(const struct shard_call *call, struct resp_span word) {
     for (size_t i = 0; i < word.size; i++) {
         char byte = call->data[word.at + i];
         if (byte < '!' || byte > '~') return false;
@@ -182,26 +185,26 @@ static bool may_be_name(const struct shard_call *call, struct resp_span word) {
 }
 
 /* False: it can't be, and the client has been told. */
-static bool take_name(struct shard_call *call, uint32_t place) {
+static bool shard_session_take_name(struct shard_call *call, uint32_t place) {
     struct resp_span word = call->words[place];
-    if (!may_be_name(call, word)) {
+    if (!shard_session_may_be_name(call, word)) {
         shard_refuse(call, "ERR Client names cannot contain spaces, newlines or special characters.");
         return false;
     }
     free(call->client->name);
-    call->client->name = word.size ? copy_word(call, place) : NULL;
+    call->client->name = word.size ? shard_session_copy_word(call, place) : NULL;
     return true;
 }
 
-static void set_name(struct shard_call *call) {
-    if (take_name(call, 2)) answer(call, "+OK\r\n");
+static void shard_session_set_name(struct shard_call *call) {
+    if (shard_session_take_name(call, 2)) shard_session_answer(call, "+OK\r\n");
 }
 
-static void get_name(struct shard_call *call) {
+static void shard_session_get_name(struct shard_call *call) {
     const char *name = call->client->name;
     char reply[NAME + RESP_HEADER];
-    if (name) shard_answer(call, reply, put_word(reply, name, strlen(name)));
-    else answer(call, call->client->lane->resp3 ? "_\r\n" : "$-1\r\n");
+    if (name) shard_answer(call, reply, shard_session_put_word(reply, name, strlen(name)));
+    else shard_session_answer(call, call->client->lane->resp3 ? "_\r\n" : "$-1\r\n");
 }
 
 /* ---- HELLO ---- */
@@ -213,18 +216,18 @@ struct hello {
 };
 
 /* HELLO [version [AUTH user password] [SETNAME name]]; false: the client has been told. */
-static bool read_hello(struct shard_call *call, struct hello *hello) {
+static bool shard_session_read_hello(struct shard_call *call, struct hello *hello) {
     *hello = (struct hello){.resp3 = call->client->lane->resp3};
-    if (call->count > 1 && !word_is(call, 1, "2") && !word_is(call, 1, "3")) {
+    if (call->count > 1 && !shard_session_word_is(call, 1, "2") && !shard_session_word_is(call, 1, "3")) {
         shard_refuse(call, "NOPROTO unsupported protocol version");
         return false;
     }
-    if (call->count > 1) hello->resp3 = word_is(call, 1, "3");
+    if (call->count > 1) hello->resp3 = shard_session_word_is(call, 1, "3");
     for (uint32_t i = 2; i < call->count; i++) {
-        if (word_is(call, i, "AUTH") && i + 2 < call->count) {
+        if (shard_session_word_is(call, i, "AUTH") && i + 2 < call->count) {
             hello->given = (struct credentials){i + 1, i + 2};
             i += 2;
-        } else if (word_is(call, i, "SETNAME") && i + 1 < call->count) {
+        } else if (shard_session_word_is(call, i, "SETNAME") && i + 1 < call->count) {
             hello->name = ++i;
         } else {
             struct resp_span word = call->words[i];
@@ -235,46 +238,46 @@ static bool read_hello(struct shard_call *call, struct hello *hello) {
     return true;
 }
 
-static void greet_anew(struct shard_call *call, bool resp3) {
+static void shard_session_greet_anew(struct shard_call *call, bool resp3) {
     struct shard_lane *lane = call->client->lane;
-    if (lane->resp3 != resp3 && !speak(call, lane->user, lane->password, resp3)) return;
-    greet(call);
+    if (lane->resp3 != resp3 && !shard_session_speak(call, lane->user, lane->password, resp3)) return;
+    shard_session_greet_caller(call);
 }
 
-static void hello(struct shard_call *call) {
+static void shard_session_hello(struct shard_call *call) {
     struct hello hello;
-    if (!read_hello(call, &hello)) return;
+    if (!shard_session_read_hello(call, &hello)) return;
     if (call->client->locked && !hello.given.password) {
         shard_refuse(call, "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> "
                            "<pass> option can be used to authenticate the client and select the RESP protocol version at the same time");
         return;
     }
     call->client->greets = true;
-    if (hello.name && !take_name(call, hello.name)) return;
-    if (hello.given.password) authenticate(call, hello.given, hello.resp3);
-    else greet_anew(call, hello.resp3);
+    if (hello.name && !shard_session_take_name(call, hello.name)) return;
+    if (hello.given.password) shard_session_authenticate(call, hello.given, hello.resp3);
+    else shard_session_greet_anew(call, hello.resp3);
 }
 
 /* ---- RESET and CLIENT ---- */
 
-static void reset(struct shard_call *call) {
+static void shard_session_reset(struct shard_call *call) {
     struct shard_client *client = call->client;
     shard_transaction_drop(call->worker, client);
     shard_pin_leave(call->worker, client);
-    change_lane(client, &call->worker->lane);
-    client->locked = settings_of(call)->password[0] != 0;
+    shard_session_change_lane(client, &call->worker->lane);
+    client->locked = shard_session_settings_of(call)->password[0] != 0;
     free(client->name);
     client->name = NULL;
-    answer(call, "+RESET\r\n");
+    shard_session_answer(call, "+RESET\r\n");
 }
 
-static void tell_id(struct shard_call *call) {
+static void shard_session_tell_id(struct shard_call *call) {
     char reply[40];
     int size = snprintf(reply, sizeof reply, ":%llu\r\n", (unsigned long long)call->client->id);
     shard_answer(call, reply, (size_t)size);
 }
 
-static void write_address(char to[ADDRESS], int socket, int (*ask)(int, struct sockaddr *, socklen_t *)) {
+static void shard_session_write_address(char to[ADDRESS], int socket, int (*ask)(int, struct sockaddr *, socklen_t *)) {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     char host[INET6_ADDRSTRLEN] = "?";
@@ -290,33 +293,34 @@ static void write_address(char to[ADDRESS], int socket, int (*ask)(int, struct s
     }
 }
 
-static const char *flag_of(const struct shard_client *client) {
+static const char *shard_session_flag_of(const struct shard_client *client) {
     if (client->pin && client->pin->use == SHARD_PIN_SUBSCRIBED) return "P";
     if (client->pin && client->pin->use == SHARD_PIN_WAITS) return "b";
     return client->transaction ? "x" : "N";
 }
 
 /* What the shard knows of one; an empty line for one that is closed. */
-static size_t describe(const struct shard_worker *worker, const struct shard_client *client, char line[LINE]) {
+static size_t shard_session_describe(const struct shard_worker *worker, const struct shard_client *client, char line[LINE]) {
     char peer[ADDRESS], own[ADDRESS];
     if (client->socket == -1) return 0;
-    write_address(peer, client->socket, getpeername);
-    write_address(own, client->socket, getsockname);
+    shard_session_write_address(peer, client->socket, getpeername);
+    shard_session_write_address(own, client->socket, getsockname);
     const struct shard_pin *pin = client->pin;
     int size = snprintf(line, LINE, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld flags=%s db=0 sub=%lld ssub=%lld multi=%lld "
                         "qbuf=%zu omem=%zu user=%s resp=%d\n",
                         (unsigned long long)client->id, peer, own, client->socket, client->name ? client->name : "",
-                        (long long)(worker->now - client->born), flag_of(client), pin ? (long long)pin->channels : 0,
+                        (long long)(worker->now - client->born), shard_session_flag_of(client),
+                            pin ? (long long)pin->channels : 0,
                         pin ? (long long)pin->shard_channels : 0, client->transaction ? (long long)client->transaction->count : -1,
                         client->in ? client->in->size : 0, client->out.size, client->lane->user ? client->lane->user : "default",
                         client->lane->resp3 ? 3 : 2);
     return size < LINE ? (size_t)size : LINE - 1;
 }
 
-static void answer_text(struct shard_call *call, struct shard_buffer *text) {
+static void shard_session_answer_text(struct shard_call *call, struct shard_buffer *text) {
     struct shard_buffer *reply = text ? shard_buffer_new(text->size + RESP_HEADER + 2) : NULL;
     if (reply) {
-        reply->size = put_word(reply->bytes, text->bytes, text->size);
+        reply->size = shard_session_put_word(reply->bytes, text->bytes, text->size);
         shard_answer(call, reply->bytes, reply->size);
     } else {
         shard_refuse(call, "ERR out of memory");
@@ -325,13 +329,13 @@ static void answer_text(struct shard_call *call, struct shard_buffer *text) {
     shard_buffer_drop(text);
 }
 
-static void tell_info(struct shard_call *call) {
+static void shard_session_tell_info(struct shard_call *call) {
     struct shard_buffer *text = shard_buffer_new(LINE);
-    if (text) text->size = describe(call->worker, call->client, text->bytes);
-    answer_text(call, text);
+    if (text) text->size = shard_session_describe(call->worker, call->client, text->bytes);
+    shard_session_answer_text(call, text);
 }
 
-static void list(struct shard_call *call) {
+static void shard_session_list(struct shard_call *call) {
     if (call->worker->shard->threads > 1) {
         shard_refuse(call, "ERR CLIENT LIST is for a shard with one thread: the clients of other threads can't be seen from here");
         return;
@@ -342,13 +346,13 @@ static void list(struct shard_call *call) {
     }
     struct shard_buffer *text = shard_buffer_new(LINE * (call->worker->figures[FIGURE_CLIENTS] + 1));
     for (const struct shard_client *client = call->worker->clients; text && client; client = client->after) {
-        text->size += describe(call->worker, client, text->bytes + text->size);
+        text->size += shard_session_describe(call->worker, client, text->bytes + text->size);
     }
-    answer_text(call, text);
+    shard_session_answer_text(call, text);
 }
 
-static void accept_it(struct shard_call *call) {
-    answer(call, "+OK\r\n");
+static void shard_session_accept_it(struct shard_call *call) {
+    shard_session_answer(call, "+OK\r\n");
 }
 
 /* ---- all ---- */
@@ -358,10 +362,13 @@ static const struct {
     void (*answer)(struct shard_call *call);
     bool alone; /* not before all that came before is answered: it changes what is sent where */
 } answers[] = {
-    {"auth", auth, true}, {"hello", hello, true}, {"reset", reset, true}, {"client|id", tell_id, false},
-    {"client|getname", get_name, false}, {"client|setname", set_name, false}, {"client|info", tell_info, false},
-    {"client|list", list, false}, {"client|no-evict", accept_it, false}, {"client|no-touch", accept_it, false},
-    {"client|setinfo", accept_it, false},
+    {"auth", shard_session_auth, true}, {"hello", shard_session_hello, true}, {"reset", shard_session_reset, true},
+    {"client|id", shard_session_tell_id, false},
+    {"client|getname", shard_session_get_name, false}, {"client|setname", shard_session_set_name, false},
+    {"client|info", shard_session_tell_info, false},
+    {"client|list", shard_session_list, false}, {"client|no-evict", shard_session_accept_it, false},
+    {"client|no-touch", shard_session_accept_it, false},
+    {"client|setinfo", shard_session_accept_it, false},
 };
 
 void shard_session(struct shard_call *call) {

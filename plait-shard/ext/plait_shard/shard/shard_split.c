@@ -38,7 +38,7 @@ bool shard_place_keys(struct shard_call *call, uint32_t first, uint32_t step, ui
 
 /* ---- parts ---- */
 
-static uint32_t parts_needed(const struct shard_worker *worker) {
+static uint32_t shard_split_parts_needed(const struct shard_worker *worker) {
     uint32_t parts = 0;
     for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) parts += worker->counts[node] != 0;
     return parts;
@@ -53,36 +53,38 @@ const char *shard_whole_word(const struct shard_call *call, uint32_t place, uint
 }
 
 /* What it was sent is not a command any longer, and what is still to be appended would not be one either. */
-static bool out_of_memory(struct shard_worker *worker, struct shard_link *link) {
+static bool shard_split_out_of_memory(struct shard_worker *worker, struct shard_link *link) {
     shard_link_abandon(worker, link, "-ERR out of memory\r\n");
     return false;
 }
 
 bool shard_append(struct shard_call *call, struct shard_link *link, const char *data, size_t size) {
     struct shard_worker *worker = call->worker;
-    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, call->owner)) return out_of_memory(worker, link);
+    if (!shard_rope_refer(&link->out, &worker->blocks, data, size, call->owner)) return shard_split_out_of_memory(worker, link);
     if (link->out.size > SHARD_HIGH && !link->own) call->client->full = link;
     return true;
 }
 
 /* "*3\r\n$3\r\nDEL\r\n". */
-static bool begin_named(struct shard_call *call, struct shard_link *link, uint64_t words, const char *name, size_t size) {
+static bool shard_split_begin_named(struct shard_call *call, struct shard_link *link, uint64_t words, const char *name,
+                                    size_t size) {
     char header[2 * RESP_HEADER];
     size_t header_size = resp_write_header(header, '*', words);
     header_size += resp_write_header(header + header_size, '$', size);
     struct shard_blocks *blocks = &call->worker->blocks;
     bool enough = shard_rope_copy(&link->out, blocks, header, header_size) &&
                   shard_rope_copy(&link->out, blocks, name, size) && shard_rope_copy(&link->out, blocks, "\r\n", 2);
-    return enough || out_of_memory(call->worker, link);
+    return enough || shard_split_out_of_memory(call->worker, link);
 }
 
 /* The name as the client has written it. */
-static bool begin_part(struct shard_call *call, struct shard_link *link, uint64_t words) {
-    return begin_named(call, link, words, call->data + call->words[0].at, call->words[0].size);
+static bool shard_split_begin_part(struct shard_call *call, struct shard_link *link, uint64_t words) {
+    return shard_split_begin_named(call, link, words, call->data + call->words[0].at, call->words[0].size);
 }
 
 /* The connection for a part: that of all, or one of its own. NULL: the request can't be asked. */
-static struct shard_link *link_for(struct shard_call *call, struct shard_request *request, uint32_t node, uint32_t part) {
+static struct shard_link *shard_split_link_for(struct shard_call *call, struct shard_request *request, uint32_t node,
+                                               uint32_t part) {
     struct shard_worker *worker = call->worker;
     struct shard_link *link = call->alone ? shard_take_link(worker, call->client->lane, node)
                                           : shard_link_to(call, shard_reader_of(call, node));
@@ -95,12 +97,12 @@ static struct shard_link *link_for(struct shard_call *call, struct shard_request
 }
 
 struct shard_link *shard_begin_part(struct shard_call *call, struct shard_request *request, struct shard_part_plan plan) {
-    struct shard_link *link = link_for(call, request, plan.node, plan.part);
-    return link && begin_named(call, link, plan.words, plan.name, plan.name_size) ? link : NULL;
+    struct shard_link *link = shard_split_link_for(call, request, plan.node, plan.part);
+    return link && shard_split_begin_named(call, link, plan.words, plan.name, plan.name_size) ? link : NULL;
 }
 
 /* Asks each node that has keys of it, and says in worker->asked on which connection; NULL where it is not to be sent anything. */
-static void ask_nodes(struct shard_call *call, struct shard_request *request, uint32_t step) {
+static void shard_split_ask_nodes(struct shard_call *call, struct shard_request *request, uint32_t step) {
     struct shard_worker *worker = call->worker;
     uint32_t part = 0, parts = request->merge->count;
     for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {
@@ -109,14 +111,14 @@ static void ask_nodes(struct shard_call *call, struct shard_request *request, ui
         if (!keys) continue;
 
         bool last = part + 1 == parts;
-        struct shard_link *link = link_for(call, request, node, part++);
-        if (link && begin_part(call, link, 1 + (uint64_t)keys * step)) worker->asked[node] = link;
+        struct shard_link *link = shard_split_link_for(call, request, node, part++);
+        if (link && shard_split_begin_part(call, link, 1 + (uint64_t)keys * step)) worker->asked[node] = link;
         if (last) break; /* if all have failed, the request is gone */
     }
 }
 
 /* Parts in the order of the nodes, as ask_nodes asks them. */
-static void remember_order(const struct shard_worker *worker, struct shard_merge *merge) {
+static void shard_split_remember_order(const struct shard_worker *worker, struct shard_merge *merge) {
     uint32_t part = 0;
     for (uint32_t node = 0; node < worker->shard->settings.node_count; node++) {
         if (!worker->counts[node]) continue;
@@ -139,7 +141,7 @@ struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way 
     return request;
 }
 
-static bool is_long(const struct shard_command *command) {
+static bool shard_split_is_long(const struct shard_command *command) {
     enum shard_way way = command->way;
     return way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_RUNNING || way == SHARD_KILL;
 }
@@ -150,7 +152,7 @@ bool shard_goes_alone(const struct shard_call *call) {
     bool script = first == 's' && call->words[0].size == sizeof "script" - 1;
     if (call->count <= 2 && (first == 'k' || first == 'f' || script)) { /* a glance: it is asked of every command */
         const struct shard_command *command = shard_command_find(call->data, call->words, call->count, &container);
-        return command && is_long(command);
+        return command && shard_split_is_long(command);
     }
     if (call->count == 3 && shard_word_is(call->data, call->words[0], "WAIT")) return true;
     bool whole = call->worker->shard->settings.cluster; /* its parts are many, on a connection for each node */
@@ -158,7 +160,7 @@ bool shard_goes_alone(const struct shard_call *call) {
 }
 
 /* All keys are on one node: as it came. */
-static void send_whole(struct shard_call *call, uint32_t node) {
+static void shard_split_send_whole(struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
     struct shard_request *request = shard_request_new(worker, call->client);
     struct shard_link *link = shard_link_to(call, shard_reader_of(call, node));
@@ -166,7 +168,7 @@ static void send_whole(struct shard_call *call, uint32_t node) {
 }
 
 /* To the nodes that have been asked. */
-static void append_words(struct shard_call *call, uint32_t keys, uint32_t step) {
+static void shard_split_append_words(struct shard_call *call, uint32_t keys, uint32_t step) {
     struct shard_worker *worker = call->worker;
     for (uint32_t i = 0; i < keys; i++) {
         struct shard_link *link = worker->asked[worker->nodes[i]];
@@ -177,15 +179,15 @@ static void append_words(struct shard_call *call, uint32_t keys, uint32_t step) 
     }
 }
 
-static void send_parts(struct shard_call *call, uint32_t keys, uint32_t step, uint32_t parts) {
+static void shard_split_send_parts(struct shard_call *call, uint32_t keys, uint32_t step, uint32_t parts) {
     struct shard_worker *worker = call->worker;
     enum shard_way way = call->command->way;
     struct shard_request *request = shard_begin_merge(call, way, parts, way == SHARD_MGET ? keys : 0);
     if (!request) return;
-    if (way == SHARD_MGET) remember_order(worker, request->merge);
+    if (way == SHARD_MGET) shard_split_remember_order(worker, request->merge);
     call->client->alone = call->alone;
-    ask_nodes(call, request, step);
-    append_words(call, keys, step);
+    shard_split_ask_nodes(call, request, step);
+    shard_split_append_words(call, keys, step);
 }
 
 void shard_split(struct shard_call *call) {
@@ -198,18 +200,19 @@ void shard_split(struct shard_call *call) {
     } else if (!shard_place_keys(call, 1, step, &keys)) {
         shard_close_client(call->worker, call->client);
     } else {
-        uint32_t parts = parts_needed(call->worker);
+        uint32_t parts = shard_split_parts_needed(call->worker);
         call->alone = shard_goes_alone(call);
-        if (parts == 1 && !call->alone) send_whole(call, call->worker->nodes[0]);
-        else send_parts(call, keys, step, parts);
+        if (parts == 1 && !call->alone) shard_split_send_whole(call, call->worker->nodes[0]);
+        else shard_split_send_parts(call, keys, step, parts);
     }
 }
 
 /* Whatever it reads, replicas are not asked, too: they have the same. */
-static struct shard_link *master_link(struct shard_call *call, struct shard_request *request, uint32_t node, uint32_t part) {
+static struct shard_link *shard_split_master_link(struct shard_call *call, struct shard_request *request, uint32_t node,
+                                                  uint32_t part) {
     struct shard_call question = *call;
     question.command = NULL;
-    return link_for(&question, request, node, part);
+    return shard_split_link_for(&question, request, node, part);
 }
 
 void shard_send_to_all(struct shard_call *call) {
@@ -218,11 +221,11 @@ void shard_send_to_all(struct shard_call *call) {
     struct shard_request *request = shard_begin_merge(call, call->command->way, topology->master_count, 0);
     if (!request) return;
     bool waits = call->command->way == SHARD_ALL_WAIT;
-    bool alone = is_long(call->command) || waits;
+    bool alone = shard_split_is_long(call->command) || waits;
     call->alone = alone;
     if (alone) call->client->alone = true;
     for (uint32_t i = 0; i < topology->master_count; i++) {
-        struct shard_link *link = master_link(call, request, topology->masters[i], i);
+        struct shard_link *link = shard_split_master_link(call, request, topology->masters[i], i);
         if (link && waits) shard_link_skip(link, shard_acknowledge_first(call));
         if (link) shard_append(call, link, call->data, call->size);
     }
@@ -245,11 +248,11 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
         if (!count) continue;
 
         request->merge->waiting++;
-        struct shard_link *link = link_for(call, request, node, node);
-        bool begun = link && begin_named(call, link, 1 + 2 * (uint64_t)count, "MSET", 4);
+        struct shard_link *link = shard_split_link_for(call, request, node, node);
+        bool begun = link && shard_split_begin_named(call, link, 1 + 2 * (uint64_t)count, "MSET", 4);
         worker->asked[node] = begun ? link : NULL;
     }
-    append_words(call, keys, 2);
+    shard_split_append_words(call, keys, 2);
 }
 
 /* ---- SCAN ---- */
@@ -258,7 +261,8 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
  * The client's cursor is a node's, times the number of masters, plus the number of the master. Where masters may become others, it
  * is times SHARD_MASTERS for each generation of them, of which it names its own: what a former master called a place is none here.
  */
-static bool find_scanned(const struct shard_topology *topology, bool watched, uint64_t *cursor, struct shard_scan_place *place) {
+static bool shard_split_find_scanned(const struct shard_topology *topology, bool watched, uint64_t *cursor,
+                                     struct shard_scan_place *place) {
     uint64_t generations = watched ? SHARD_GENERATIONS : 1;
     uint64_t masters = watched ? SHARD_MASTERS : topology->master_count;
     uint64_t number = *cursor % (masters * generations);
@@ -270,7 +274,7 @@ static bool find_scanned(const struct shard_topology *topology, bool watched, ui
     return place->master < topology->master_count && (begins || number / masters * masters == place->first);
 }
 
-static bool read_cursor(const char *word, size_t size, uint64_t *cursor) {
+static bool shard_split_read_cursor(const char *word, size_t size, uint64_t *cursor) {
     *cursor = 0;
     if (size == 0 || size > 19) return false;
     for (size_t i = 0; i < size; i++) {
@@ -284,11 +288,11 @@ void shard_scan(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
     struct shard_scan_place place;
     uint64_t cursor;
-    if (!read_cursor(call->data + call->words[1].at, call->words[1].size, &cursor)) {
+    if (!shard_split_read_cursor(call->data + call->words[1].at, call->words[1].size, &cursor)) {
         shard_refuse(call, "ERR invalid cursor");
         return;
     }
-    if (!find_scanned(worker->topology, shard_is_watched(worker), &cursor, &place)) {
+    if (!shard_split_find_scanned(worker->topology, shard_is_watched(worker), &cursor, &place)) {
         shard_refuse(call, "ERR the nodes have changed since this cursor was given: SCAN anew, from 0");
         return;
     }
@@ -305,9 +309,9 @@ void shard_scan(struct shard_call *call) {
     memcpy(word + header, digits, (size_t)size);
     memcpy(word + header + size, "\r\n", 2);
     struct shard_link *link = shard_link_to(call, node);
-    if (!begin_part(call, link, call->count)) return;
+    if (!shard_split_begin_part(call, link, call->count)) return;
     if (!shard_rope_copy(&link->out, &worker->blocks, word, header + (size_t)size + 2)) {
-        out_of_memory(worker, link);
+        shard_split_out_of_memory(worker, link);
         return;
     }
     size_t rest = 0;

@@ -23,7 +23,7 @@ static const double IDLE = 5; /* seconds until a connection that nobody needs is
 /* ---- connections ---- */
 
 /* Where others wait for a connection, nobody keeps one without sending anything. */
-static void hurry(struct shard_worker *worker, struct shard_link *link) {
+static void shard_stream_hurry(struct shard_worker *worker, struct shard_link *link) {
     double patience = worker->shard->settings.timeout;
     bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN;
     if (!crowded || patience <= 0 || worker->now - link->heard < patience) return;
@@ -44,7 +44,7 @@ bool shard_streams_check(struct shard_worker *worker) {
         }
         if (link->sender && !link->out.first) link->since = worker->now; /* it is the client that is slow */
         if (link->resting) link->since = worker->now;
-        if (link->sender) hurry(worker, link);
+        if (link->sender) shard_stream_hurry(worker, link);
         shard_link_check(worker, link);
         due = true;
         at = &link->next;
@@ -64,7 +64,7 @@ void shard_streams_close(struct shard_worker *worker) {
 /* ---- commands ---- */
 
 /* What one key and its last argument make up; its key is here. */
-static const struct shard_command *streamable(const struct resp_command *scan, const char *data) {
+static const struct shard_command *shard_stream_streamable(const struct resp_command *scan, const char *data) {
     const struct shard_command *container;
     const struct shard_command *command = shard_command_find(data, scan->spans, scan->found, &container);
     if (!command || command->way != SHARD_ROUTED || !shard_command_fits(command, scan->count)) return NULL;
@@ -75,19 +75,19 @@ bool shard_stream_wanted(const struct shard_worker *worker, const struct shard_c
     const struct resp_command *scan = &client->command;
     if (worker->shard->settings.strict || scan->stage != RESP_IN_BULK || scan->found != scan->count || shard_is_bound(client)) return false;
     if (worker->now < worker->moving_until) return false;
-    return resp_command_needs(scan) - size >= worker->shard->settings.chunk && streamable(scan, data);
+    return resp_command_needs(scan) - size >= worker->shard->settings.chunk && shard_stream_streamable(scan, data);
 }
 
 bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client, const char *data, size_t size,
                         struct shard_buffer *owner) {
     const struct resp_command *scan = &client->command;
-    struct resp_span key = scan->spans[streamable(scan, data)->key];
+    struct resp_span key = scan->spans[shard_stream_streamable(scan, data)->key];
     uint32_t node = placement_node(&worker->topology->placement, data + key.at, key.size);
     if (!shard_own_links(worker, node + 1)) {
         client->awaits = node + 1;
         return false;
     }
-    shard_metrics_take(worker, streamable(scan, data));
+    shard_metrics_take(worker, shard_stream_streamable(scan, data));
     struct shard_request *request = shard_request_new(worker, client);
     struct shard_link *link = request ? shard_take_link(worker, client->lane, node) : NULL;
     if (!link) {
@@ -106,17 +106,17 @@ bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client
     return true;
 }
 
-static void drop(struct shard_worker *worker, struct shard_client *client, const char *error) {
+static void shard_stream_drop(struct shard_worker *worker, struct shard_client *client, const char *error) {
     struct shard_link *link = client->stream;
     if (link) shard_link_abandon(worker, link, error);
 }
 
 void shard_stream_leave(struct shard_worker *worker, struct shard_client *client) {
-    drop(worker, client, "-ERR the client has gone\r\n");
+    shard_stream_drop(worker, client, "-ERR the client has gone\r\n");
 }
 
 /* Its own end of the argument is not passed on before it is known to be one. */
-static bool take_terminator(struct shard_client *client, const char *data, size_t size) {
+static bool shard_stream_take_terminator(struct shard_client *client, const char *data, size_t size) {
     for (size_t i = 0; i < size; i++) {
         if (data[i] != (client->left == TERMINATOR ? '\r' : '\n')) return false;
         client->left--;
@@ -125,11 +125,11 @@ static bool take_terminator(struct shard_client *client, const char *data, size_
 }
 
 /* The node is on the wire in the middle of an argument: only the end of the connection tells it that no more will come. */
-static void break_off(struct shard_worker *worker, struct shard_client *client) {
+static void shard_stream_break_off(struct shard_worker *worker, struct shard_client *client) {
     static const char error[] = "-ERR Protocol error: expected CRLF behind an argument\r\n";
     client->ending = true;
     client->left = 0;
-    if (client->stream) drop(worker, client, error);
+    if (client->stream) shard_stream_drop(worker, client, error);
     shard_client_touch(worker, client);
 }
 
@@ -142,8 +142,8 @@ size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *clien
     client->left -= body;
     if (link) shard_link_touch(worker, link);
     bool enough = !link || !body || shard_rope_refer(&link->out, &worker->blocks, data, body, owner);
-    if (!take_terminator(client, data + body, end)) {
-        break_off(worker, client);
+    if (!shard_stream_take_terminator(client, data + body, end)) {
+        shard_stream_break_off(worker, client);
         return size;
     }
     if (link && enough && client->left == 0) enough = shard_rope_copy(&link->out, &worker->blocks, "\r\n", TERMINATOR);

@@ -27,20 +27,20 @@ static const char PROBED[] = "$24\r\nplait-shard-still-there?\r\n";
 
 static const char MOVED[] = "-ERR the slot of this channel is at another node now: subscribe again in a moment\r\n";
 
-static bool begins_with(const char *data, size_t size, const char *start) {
+static bool shard_subscription_begins_with(const char *data, size_t size, const char *start) {
     size_t length = strlen(start);
     return size >= length && memcmp(data, start, length) == 0;
 }
 
 /* Of a reply that ends with an integer. */
-static int64_t last_number(const char *data, size_t size) {
+static int64_t shard_subscription_last_number(const char *data, size_t size) {
     size_t at = size - 2;
     while (at && data[at - 1] != ':') at--;
     return strtoll(data + at, NULL, 10);
 }
 
 /* "*3\r\n$9\r\nsubscribe\r\n…": how many there are now. */
-static void note_count(struct shard_pin *pin, const char *data, size_t size) {
+static void shard_subscription_note_count(struct shard_pin *pin, const char *data, size_t size) {
     static const struct {
         const char *start;
         bool sharded;
@@ -49,19 +49,19 @@ static void note_count(struct shard_pin *pin, const char *data, size_t size) {
         {"3\r\n$12\r\npunsubscribe\r\n", false}, {"3\r\n$10\r\nssubscribe\r\n", true},   {"3\r\n$12\r\nsunsubscribe\r\n", true},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!begins_with(data + 1, size - 1, kinds[i].start)) continue;
-        *(kinds[i].sharded ? &pin->shard_channels : &pin->channels) = last_number(data, size);
+        if (!shard_subscription_begins_with(data + 1, size - 1, kinds[i].start)) continue;
+        *(kinds[i].sharded ? &pin->shard_channels : &pin->channels) = shard_subscription_last_number(data, size);
     }
 }
 
-static bool is_probe(const char *data, size_t size) {
+static bool shard_subscription_is_probe(const char *data, size_t size) {
     size_t length = sizeof PROBED - 1;
     if (size < length || memcmp(data + size - length, PROBED, length) != 0) return false;
-    return size == length || begins_with(data, size, "*2\r\n$4\r\npong\r\n");
+    return size == length || shard_subscription_begins_with(data, size, "*2\r\n$4\r\npong\r\n");
 }
 
 /* All that was sent before it is answered: the counts are of now. */
-static void end_probe(struct shard_worker *worker, struct shard_pin *pin) {
+static void shard_subscription_end_probe(struct shard_worker *worker, struct shard_pin *pin) {
     struct shard_request *probe = pin->probe;
     pin->probe = NULL;
     pin->refuses = pin->channels + pin->shard_channels > 0;
@@ -70,29 +70,30 @@ static void end_probe(struct shard_worker *worker, struct shard_pin *pin) {
 }
 
 /* A channel of a slot that the node does not have: what it says is for those who know the cluster. */
-static bool is_moved(const struct shard_worker *worker, const char *data, size_t size) {
-    return worker->shard->settings.cluster && (begins_with(data, size, "-MOVED ") || begins_with(data, size, "-ASK "));
+static bool shard_subscription_is_moved(const struct shard_worker *worker, const char *data, size_t size) {
+    return worker->shard->settings.cluster &&
+        (shard_subscription_begins_with(data, size, "-MOVED ") || shard_subscription_begins_with(data, size, "-ASK "));
 }
 
-static void deliver(struct shard_worker *worker, struct shard_pin *pin, const char *data, size_t size) {
+static void shard_subscription_deliver(struct shard_worker *worker, struct shard_pin *pin, const char *data, size_t size) {
     struct shard_client *client = pin->client;
-    if (is_moved(worker, data, size)) {
+    if (shard_subscription_is_moved(worker, data, size)) {
         shard_topology_doubt(worker);
         data = MOVED;
         size = sizeof MOVED - 1;
     }
-    if (pin->probe && is_probe(data, size)) {
-        end_probe(worker, pin);
+    if (pin->probe && shard_subscription_is_probe(data, size)) {
+        shard_subscription_end_probe(worker, pin);
         return;
     }
-    note_count(pin, data, size);
+    shard_subscription_note_count(pin, data, size);
     bool enough = shard_rope_refer(&client->out, &worker->blocks, data, size, pin->message);
     if (!enough || client->out.size > worker->shard->settings.client_bytes) shard_close_client(worker, client);
     else shard_client_touch(worker, client);
 }
 
 /* A part of a message: nothing else may come between it and its rest. */
-static bool keep(struct shard_pin *pin, const char *data, size_t size) {
+static bool shard_subscription_keep(struct shard_pin *pin, const char *data, size_t size) {
     struct shard_buffer *message = pin->message;
     size_t used = message ? message->size : 0;
     if (!message || message->room - used < size) {
@@ -108,10 +109,10 @@ static bool keep(struct shard_pin *pin, const char *data, size_t size) {
     return true;
 }
 
-static void deliver_kept(struct shard_worker *worker, struct shard_pin *pin) {
+static void shard_subscription_deliver_kept(struct shard_worker *worker, struct shard_pin *pin) {
     struct shard_buffer *message = pin->message;
     message->references++;
-    deliver(worker, pin, message->bytes, message->size);
+    shard_subscription_deliver(worker, pin, message->bytes, message->size);
     if (pin->message == message) {
         shard_buffer_drop(message);
         pin->message = NULL;
@@ -130,9 +131,10 @@ bool shard_pin_push(struct shard_worker *worker, struct shard_pin *pin, const ch
         bool whole = event == RESP_REPLY;
         if (whole) resp_reply_start(&pin->link.scan, &worker->shard->settings.limits);
         bool in_parts = pin->message || !whole;
-        if (in_parts && (!keep(pin, data, used) || pin->message->size > most)) shard_close_client(worker, pin->client);
-        else if (in_parts && whole) deliver_kept(worker, pin);
-        else if (whole) deliver(worker, pin, data, used);
+        if (in_parts && (!shard_subscription_keep(pin, data, used) || pin->message->size > most))
+            shard_close_client(worker, pin->client);
+        else if (in_parts && whole) shard_subscription_deliver_kept(worker, pin);
+        else if (whole) shard_subscription_deliver(worker, pin, data, used);
         if (pin->client) shard_weigh_client(worker, pin->client);
         if (pin->link.state != SHARD_UP) return true;
         data += used;
@@ -152,34 +154,35 @@ void shard_subscription_lost(struct shard_worker *worker, struct shard_pin *pin,
 
 /* ---- what comes from the client ---- */
 
-static bool is(const struct shard_call *call, const char *name) {
+static bool shard_subscription_is(const struct shard_call *call, const char *name) {
     return call->command && strcmp(call->command->name, name) == 0;
 }
 
 /* Nodes tell of their own keys on channels of their own. */
-static bool tells_of_keys(const struct shard_call *call) {
+static bool shard_subscription_tells_of_keys(const struct shard_call *call) {
     if (call->worker->topology->master_count == 1) return false;
     for (uint32_t i = 1; i < call->count; i++) {
         struct resp_span word = call->words[i];
-        if (begins_with(call->data + word.at, word.size, "__key")) return true;
+        if (shard_subscription_begins_with(call->data + word.at, word.size, "__key")) return true;
     }
     return false;
 }
 
 /* False: it can't be done, and the client has been told. */
-static bool find_channels(struct shard_call *call, uint32_t *node) {
-    bool leaves = is(call, "unsubscribe") || is(call, "punsubscribe") || is(call, "sunsubscribe");
-    if (is(call, "ssubscribe")) return shard_find_node(call, node);
+static bool shard_subscription_find_channels(struct shard_call *call, uint32_t *node) {
+    bool leaves = shard_subscription_is(call, "unsubscribe") || shard_subscription_is(call, "punsubscribe") ||
+        shard_subscription_is(call, "sunsubscribe");
+    if (shard_subscription_is(call, "ssubscribe")) return shard_find_node(call, node);
 
     *node = leaves && call->client->pin ? call->client->pin->node : call->worker->topology->masters[0];
-    bool keys = !leaves && tells_of_keys(call);
+    bool keys = !leaves && shard_subscription_tells_of_keys(call);
     if (keys) shard_refuse(call, "ERR each node tells of its own keys only: subscribe to %.*s there", (int)call->words[1].size, call->data + call->words[1].at);
     return !keys;
 }
 
 void shard_subscribe(struct shard_call *call) {
     uint32_t node;
-    if (shard_hold_back(call) || !find_channels(call, &node)) return;
+    if (shard_hold_back(call) || !shard_subscription_find_channels(call, &node)) return;
 
     struct shard_pin *pin = shard_pin_take(call, node, SHARD_PIN_SUBSCRIBED);
     if (!pin) return;
@@ -187,7 +190,7 @@ void shard_subscribe(struct shard_call *call) {
 }
 
 /* Whether it has unsubscribed from all is known when the node has answered. */
-static void probe(struct shard_call *call, struct shard_pin *pin) {
+static void shard_subscription_probe(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
     pin->probe = shard_request_new(worker, call->client);
     if (pin->probe) pin->probe->command = NULL; /* it is none that the client has sent */
@@ -197,29 +200,29 @@ static void probe(struct shard_call *call, struct shard_pin *pin) {
     shard_hold_back(call);
 }
 
-static void pass_on_if_there(struct shard_call *call, struct shard_pin *pin) {
+static void shard_subscription_pass_on_if_there(struct shard_call *call, struct shard_pin *pin) {
     uint32_t node;
-    if (!find_channels(call, &node)) return;
+    if (!shard_subscription_find_channels(call, &node)) return;
     pin->refuses = false;
     if (node == pin->node) shard_pin_append(call, pin);
-    else if (!pin->channels && !pin->shard_channels) probe(call, pin); /* it may have none there */
+    else if (!pin->channels && !pin->shard_channels) shard_subscription_probe(call, pin); /* it may have none there */
     else shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (this connection has subscribed on another node)");
 }
 
 bool shard_subscription_takes(struct shard_call *call) {
     struct shard_pin *pin = call->client->pin;
     bool fits = call->command && shard_command_fits(call->command, call->count);
-    if (is(call, "quit") || is(call, "reset") || (call->command && !fits)) return false;
+    if (shard_subscription_is(call, "quit") || shard_subscription_is(call, "reset") || (call->command && !fits)) return false;
     if (fits && call->command->way == SHARD_SUBSCRIBES) {
-        pass_on_if_there(call, pin);
-    } else if (is(call, "ping")) {
+        shard_subscription_pass_on_if_there(call, pin);
+    } else if (shard_subscription_is(call, "ping")) {
         shard_pin_append(call, pin);
     } else if (pin->refuses) {
         pin->refuses = false;
         shard_refuse(call, "ERR Can't execute '%.*s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT are allowed in this context",
                      (int)(call->words[0].size < 64 ? call->words[0].size : 64), call->data + call->words[0].at);
     } else {
-        probe(call, pin);
+        shard_subscription_probe(call, pin);
     }
     return true;
 }

@@ -62,24 +62,26 @@ static const struct {
     {"debug|stringmatch-len", SHARD_FIRST},
 };
 
-static uint32_t hash_of(const char *name, size_t size) {
+static uint32_t shard_table_hash_of(const char *name, size_t size) {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
     return hash;
 }
 
-static const struct shard_command *command_in(uint32_t slot) {
+static const struct shard_command *shard_table_command_in(uint32_t slot) {
     return atomic_load_explicit(&slots[slot].command, memory_order_acquire);
 }
 
-static uint32_t slot_of(const char *name, size_t size) {
-    uint32_t at = hash_of(name, size) % SLOTS;
+static uint32_t shard_table_slot_of(const char *name, size_t size) {
+    uint32_t at = shard_table_hash_of(name, size) % SLOTS;
     const struct shard_command *command;
-    while ((command = command_in(at)) && (slots[at].size != size || memcmp(command->name, name, size) != 0)) at = (at + 1) % SLOTS;
+    while ((command = shard_table_command_in(at)) && (slots[at].size != size || memcmp(command->name, name, size) != 0)) {
+        at = (at + 1) % SLOTS;
+    }
     return at;
 }
 
-static unsigned own_way(const struct shard_command *command) {
+static unsigned shard_table_own_way(const struct shard_command *command) {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(ways[i].name, command->name) == 0) return ways[i].way;
     }
@@ -88,28 +90,28 @@ static unsigned own_way(const struct shard_command *command) {
     return command->flags & SHARD_BLOCKING ? SHARD_WAITS : SHARD_ROUTED;
 }
 
-static int own_key(const struct shard_command *command) {
+static int shard_table_own_key(const struct shard_command *command) {
     const struct shard_spec *spec = command->specs;
     bool simple = command->count == 1 && !spec->keyword && spec->find == SHARD_RANGE && spec->first == 0;
     return simple ? spec->start : 0;
 }
 
-static void enter(struct shard_command *command) {
-    command->way = own_way(command);
-    command->key = own_key(command);
+static void shard_table_enter(struct shard_command *command) {
+    command->way = shard_table_own_way(command);
+    command->key = shard_table_own_key(command);
     size_t size = strlen(command->name);
-    uint32_t at = slot_of(command->name, size);
+    uint32_t at = shard_table_slot_of(command->name, size);
     slots[at].size = size;
     atomic_store_explicit(&slots[at].command, command, memory_order_release);
 }
 
 /* Before any thread can ask. */
 __attribute__((constructor)) static void fill_slots(void) {
-    for (size_t i = 0; i < COMMANDS; i++) enter(&commands[i]);
+    for (size_t i = 0; i < COMMANDS; i++) shard_table_enter(&commands[i]);
 }
 
 /* What a server says may be anything: keys that are found by it have to be there, and to come to an end. */
-static bool is_sound(const struct shard_command *command) {
+static bool shard_table_is_sound(const struct shard_command *command) {
     size_t size = strlen(command->name);
     bool sound = size > 0 && size <= LONGEST && command->count <= sizeof command->specs / sizeof *command->specs;
     for (unsigned i = 0; sound && i < command->count; i++) {
@@ -123,17 +125,18 @@ static bool is_sound(const struct shard_command *command) {
 }
 
 bool shard_command_learn(const struct shard_command *command) {
-    if (learned_count == LEARNED || !is_sound(command) || command_in(slot_of(command->name, strlen(command->name)))) return false;
+    if (learned_count == LEARNED || !shard_table_is_sound(command) ||
+        shard_table_command_in(shard_table_slot_of(command->name, strlen(command->name)))) return false;
 
     struct shard_command *own = &learned[learned_count++];
     *own = *command;
     own->flags |= SHARD_LEARNED;
-    enter(own);
+    shard_table_enter(own);
     return true;
 }
 
 /* In lower case; returns false for a word that no name is as long as. */
-static bool append(char *name, size_t *size, const char *word, size_t length) {
+static bool shard_table_append(char *name, size_t *size, const char *word, size_t length) {
     if (*size + length > LONGEST) return false;
     for (size_t i = 0; i < length; i++) {
         char byte = word[i];
@@ -147,16 +150,16 @@ const struct shard_command *shard_command_find(const char *data, const struct re
     char name[LONGEST] = "";
     size_t size = 0;
     *container = NULL;
-    if (!append(name, &size, data + words->at, words->size)) return NULL;
+    if (!shard_table_append(name, &size, data + words->at, words->size)) return NULL;
 
-    const struct shard_command *command = command_in(slot_of(name, size));
+    const struct shard_command *command = shard_table_command_in(shard_table_slot_of(name, size));
     if (!command || memchr(name, '|', size)) return NULL;
     if (!(command->flags & SHARD_CONTAINER) || count < 2) return command;
 
     *container = command;
-    append(name, &size, "|", 1);
-    if (!append(name, &size, data + words[1].at, words[1].size)) return NULL;
-    return command_in(slot_of(name, size));
+    shard_table_append(name, &size, "|", 1);
+    if (!shard_table_append(name, &size, data + words[1].at, words[1].size)) return NULL;
+    return shard_table_command_in(shard_table_slot_of(name, size));
 }
 
 uint32_t shard_command_room(void) {
@@ -182,7 +185,8 @@ bool shard_word_is(const char *data, struct resp_span word, const char *name) {
 /* ---- keys ---- */
 
 /* Where the keys of a specification begin; 0: it does not apply. */
-static int64_t beginning(const struct shard_spec *spec, const char *data, const struct resp_span *words, int64_t count) {
+static int64_t shard_table_beginning(const struct shard_spec *spec, const char *data, const struct resp_span *words,
+                                     int64_t count) {
     if (!spec->keyword) return spec->start < count ? spec->start : 0;
 
     int64_t at = spec->start > 0 ? spec->start : count + spec->start;
@@ -194,7 +198,7 @@ static int64_t beginning(const struct shard_spec *spec, const char *data, const 
 }
 
 /* A number of keys; anything else is none. */
-static int64_t number_of(const char *word, size_t size) {
+static int64_t shard_table_number_of(const char *word, size_t size) {
     int64_t number = 0;
     if (size == 0 || size > 9) return 0;
     for (size_t i = 0; i < size; i++) {
@@ -210,8 +214,9 @@ struct range {
     int64_t step;
 };
 
-static struct range range_of(const struct shard_spec *spec, const char *data, const struct resp_span *words, int64_t count) {
-    struct range range = {beginning(spec, data, words, count), 0, 1};
+static struct range shard_table_range_of(const struct shard_spec *spec, const char *data, const struct resp_span *words,
+                                         int64_t count) {
+    struct range range = {shard_table_beginning(spec, data, words, count), 0, 1};
     if (range.first == 0) return (struct range){1, 0, 1};
     if (spec->find == SHARD_RANGE) {
         range.step = spec->second;
@@ -221,7 +226,7 @@ static struct range range_of(const struct shard_spec *spec, const char *data, co
         return range;
     }
     int64_t at = range.first + spec->first;
-    int64_t number = at < count ? number_of(data + words[at].at, words[at].size) : 0;
+    int64_t number = at < count ? shard_table_number_of(data + words[at].at, words[at].size) : 0;
     range.step = spec->third;
     range.first += spec->second;
     range.last = range.first + (number - 1) * range.step;
@@ -232,7 +237,7 @@ int shard_command_keys(const struct shard_command *command, const char *data, co
                        int (*each)(void *argument, uint32_t place), void *argument) {
     int result = 0;
     for (unsigned i = 0; i < command->count && !result; i++) {
-        struct range range = range_of(&command->specs[i], data, words, count);
+        struct range range = shard_table_range_of(&command->specs[i], data, words, count);
         if (range.last >= count) range.last = count - 1;
         for (int64_t place = range.first; place <= range.last && !result; place += range.step) {
             result = each(argument, (uint32_t)place);

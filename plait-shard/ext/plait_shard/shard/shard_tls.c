@@ -50,7 +50,7 @@ void shard_tls_forget_session(void *session) {
     if (session) SSL_SESSION_free(session);
 }
 
-static struct shard_tls *new_tls(struct shard_tls_context *context, int socket, void *owner) {
+static struct shard_tls *shard_tls_new(struct shard_tls_context *context, int socket, void *owner) {
     struct shard_tls *tls = calloc(1, sizeof *tls);
     if (!tls) return NULL;
 
@@ -67,7 +67,7 @@ static struct shard_tls *new_tls(struct shard_tls_context *context, int socket, 
 }
 
 struct shard_tls *shard_tls_accept(struct shard_worker *worker, struct shard_tls_context *context, int socket, void *owner) {
-    struct shard_tls *tls = new_tls(context, socket, owner);
+    struct shard_tls *tls = shard_tls_new(context, socket, owner);
     if (!tls) return NULL;
 
     SSL_set_accept_state(tls->ssl);
@@ -82,7 +82,7 @@ struct shard_tls *shard_tls_accept(struct shard_worker *worker, struct shard_tls
 
 struct shard_tls *shard_tls_connect(struct shard_worker *worker, struct shard_tls_context *context, int socket, void *owner,
                                     const char *host, void **session) {
-    struct shard_tls *tls = new_tls(context, socket, owner);
+    struct shard_tls *tls = shard_tls_new(context, socket, owner);
     if (!tls) return NULL;
 
     SSL_set_connect_state(tls->ssl);
@@ -97,7 +97,7 @@ struct shard_tls *shard_tls_connect(struct shard_worker *worker, struct shard_tl
     return tls;
 }
 
-static void leave_list(struct shard_worker *worker, struct shard_tls *tls) {
+static void shard_tls_leave_list(struct shard_worker *worker, struct shard_tls *tls) {
     if (!tls->listed) return;
     tls->listed = false;
     if (tls->before) tls->before->after = tls->after;
@@ -114,7 +114,7 @@ void shard_tls_finish(struct shard_tls *tls) {
 
 void shard_tls_free(struct shard_worker *worker, struct shard_tls *tls) {
     if (!tls) return;
-    leave_list(worker, tls);
+    shard_tls_leave_list(worker, tls);
     shard_tls_finish(tls);
     SSL_free(tls->ssl);
     tls->ssl = NULL;
@@ -154,7 +154,7 @@ bool shard_tls_check(struct shard_worker *worker) {
 /* ---- bytes ---- */
 
 /* Without a goodbye. */
-static bool is_end(unsigned long code) {
+static bool shard_tls_is_end(unsigned long code) {
 #ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
     return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
 #else
@@ -163,7 +163,7 @@ static bool is_end(unsigned long code) {
 }
 
 /* What OpenSSL says of a call that did not succeed, as an errno; 0: the other side has said goodbye. */
-static int errno_of(struct shard_tls *tls, int result) {
+static int shard_tls_errno_of(struct shard_tls *tls, int result) {
     int number = errno;
     int why = SSL_get_error(tls->ssl, result);
     tls->wants_to_write = why == SSL_ERROR_WANT_WRITE;
@@ -172,7 +172,8 @@ static int errno_of(struct shard_tls *tls, int result) {
 
     unsigned long code = ERR_peek_error();
     long verdict = SSL_get_verify_result(tls->ssl);
-    tls->error = why == SSL_ERROR_SYSCALL && number ? number : why == SSL_ERROR_SYSCALL || is_end(code) ? ECONNRESET : EPROTO;
+    tls->error = why == SSL_ERROR_SYSCALL && number ? number : why == SSL_ERROR_SYSCALL ||
+        shard_tls_is_end(code) ? ECONNRESET : EPROTO;
     if (verdict != X509_V_OK) snprintf(tls->text, sizeof tls->text, "its certificate: %s", X509_verify_cert_error_string(verdict));
     else if (code && ERR_reason_error_string(code)) snprintf(tls->text, sizeof tls->text, "%s", ERR_reason_error_string(code));
     else snprintf(tls->text, sizeof tls->text, "the connection has ended");
@@ -187,15 +188,15 @@ enum shard_tls_state shard_tls_shake(struct shard_tls *tls) {
         tls->shaking = tls->wants_to_write = false;
         return SHARD_TLS_DONE;
     }
-    return !tls->error && errno_of(tls, result) == EAGAIN ? SHARD_TLS_AGAIN : SHARD_TLS_FAILED;
+    return !tls->error && shard_tls_errno_of(tls, result) == EAGAIN ? SHARD_TLS_AGAIN : SHARD_TLS_FAILED;
 }
 
 /* A client's handshake is a part of receiving from it. */
-static bool has_shaken(struct shard_worker *worker, struct shard_tls *tls) {
+static bool shard_tls_has_shaken(struct shard_worker *worker, struct shard_tls *tls) {
     if (!tls->shaking) return true;
     enum shard_tls_state state = shard_tls_shake(tls);
     errno = state == SHARD_TLS_AGAIN ? EAGAIN : EPROTO;
-    if (state == SHARD_TLS_DONE) leave_list(worker, tls);
+    if (state == SHARD_TLS_DONE) shard_tls_leave_list(worker, tls);
     return state == SHARD_TLS_DONE;
 }
 
@@ -203,7 +204,7 @@ static bool has_shaken(struct shard_worker *worker, struct shard_tls *tls) {
 ssize_t shard_tls_receive(struct shard_worker *worker, struct shard_tls *tls, char *data, size_t room) {
     size_t done = 0;
     int error = EAGAIN;
-    if (!has_shaken(worker, tls)) return -1;
+    if (!shard_tls_has_shaken(worker, tls)) return -1;
     while (done < room && !tls->error) {
         size_t size;
         ERR_clear_error();
@@ -213,7 +214,7 @@ ssize_t shard_tls_receive(struct shard_worker *worker, struct shard_tls *tls, ch
             done += size;
             continue;
         }
-        error = errno_of(tls, result);
+        error = shard_tls_errno_of(tls, result);
         break;
     }
     /* What comes next, if only the end, is told of by nobody else once the socket has been read. */
@@ -230,7 +231,7 @@ ssize_t shard_tls_send(struct shard_tls *tls, const char *data, size_t size) {
     errno = 0;
     int result = tls->error ? 0 : SSL_write_ex(tls->ssl, data, size, &done);
     if (result == 1) return (ssize_t)done;
-    errno = tls->error ? tls->error : errno_of(tls, result);
+    errno = tls->error ? tls->error : shard_tls_errno_of(tls, result);
     if (errno == 0) errno = EPIPE;
     return -1;
 }

@@ -16,29 +16,36 @@
 /* Where they begin matters to a client that goes on with a session under another certificate of its own. */
 static const unsigned char name[] = "plait shard";
 
-static bool is_given(const char *file) {
+static bool shard_tls_context_is_given(const char *file) {
     return file && *file;
 }
 
-static bool complain(char error[SHARD_TLS_TEXT], const char *what, const char *file) {
+static bool shard_tls_context_complain(char error[SHARD_TLS_TEXT], const char *what, const char *file) {
     unsigned long code = ERR_peek_last_error();
     const char *reason = code ? ERR_reason_error_string(code) : NULL;
     snprintf(error, SHARD_TLS_TEXT, "%s: %s can't be used: %s", what, file, reason ? reason : strerror(errno));
     return false;
 }
 
-static bool identify(SSL_CTX *ssl, const struct shard_tls_files *files, char error[SHARD_TLS_TEXT]) {
-    if (!is_given(files->certificate)) return true;
-    const char *key = is_given(files->key) ? files->key : files->certificate;
-    if (SSL_CTX_use_certificate_chain_file(ssl, files->certificate) != 1) return complain(error, "cert", files->certificate);
-    if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1) return complain(error, "key", key);
-    return SSL_CTX_check_private_key(ssl) == 1 || complain(error, "key", key);
+static bool shard_tls_context_identify(SSL_CTX *ssl, const struct shard_tls_files *files, char error[SHARD_TLS_TEXT]) {
+    if (!shard_tls_context_is_given(files->certificate)) return true;
+    const char *key = shard_tls_context_is_given(files->key) ? files->key : files->certificate;
+    if (SSL_CTX_use_certificate_chain_file(ssl, files->certificate) != 1) {
+        return shard_tls_context_complain(error, "cert", files->certificate);
+    }
+    if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1) return shard_tls_context_complain(error, "key", key);
+    return SSL_CTX_check_private_key(ssl) == 1 || shard_tls_context_complain(error, "key", key);
 }
 
-static bool trust(SSL_CTX *ssl, bool serves, const struct shard_tls_files *files, char error[SHARD_TLS_TEXT]) {
-    bool given = is_given(files->authority);
-    if (given && SSL_CTX_load_verify_locations(ssl, files->authority, NULL) != 1) return complain(error, "ca", files->authority);
-    if (!given && !serves && SSL_CTX_set_default_verify_paths(ssl) != 1) return complain(error, "ca", "the system's");
+static bool shard_tls_context_trust(SSL_CTX *ssl, bool serves, const struct shard_tls_files *files,
+                                    char error[SHARD_TLS_TEXT]) {
+    bool given = shard_tls_context_is_given(files->authority);
+    if (given && SSL_CTX_load_verify_locations(ssl, files->authority, NULL) != 1) {
+        return shard_tls_context_complain(error, "ca", files->authority);
+    }
+    if (!given && !serves && SSL_CTX_set_default_verify_paths(ssl) != 1) {
+        return shard_tls_context_complain(error, "ca", "the system's");
+    }
     if (given && serves) SSL_CTX_set_client_CA_list(ssl, SSL_load_client_CA_file(files->authority));
     int must = serves ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(ssl, given || !serves ? SSL_VERIFY_PEER | must : SSL_VERIFY_NONE, NULL);
@@ -46,7 +53,7 @@ static bool trust(SSL_CTX *ssl, bool serves, const struct shard_tls_files *files
 }
 
 /* Clients go on with sessions by tickets, which nothing has to be kept for. */
-static void configure(SSL_CTX *ssl, bool serves) {
+static void shard_tls_context_configure(SSL_CTX *ssl, bool serves) {
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
@@ -66,8 +73,10 @@ struct shard_tls_context *shard_tls_context_new(bool serves, const struct shard_
         free(context);
         return NULL;
     }
-    configure(context->ssl, serves);
-    if (identify(context->ssl, files, error) && trust(context->ssl, serves, files, error)) return context;
+    shard_tls_context_configure(context->ssl, serves);
+    if (shard_tls_context_identify(context->ssl, files, error) && shard_tls_context_trust(context->ssl, serves, files, error)) {
+        return context;
+    }
     shard_tls_context_free(context);
     return NULL;
 }

@@ -13,12 +13,12 @@
 
 /* ---- making one ---- */
 
-static size_t numbers_of(const struct shard_plan *plan) {
+static size_t shard_topology_numbers_of(const struct shard_plan *plan) {
     return (size_t)plan->master_count + 3 * (size_t)plan->known + 1;
 }
 
 /* Replicas in the order of their masters. */
-static void list_replicas(struct shard_topology *topology, const struct shard_plan *plan) {
+static void shard_topology_list_replicas(struct shard_topology *topology, const struct shard_plan *plan) {
     uint32_t count = 0;
     for (uint32_t master = 0; master < plan->known; master++) {
         topology->replicas_from[master] = count;
@@ -31,9 +31,9 @@ static void list_replicas(struct shard_topology *topology, const struct shard_pl
 }
 
 /* In one piece of memory. NULL: there is none. */
-static struct shard_topology *make(const struct shard_plan *plan) {
+static struct shard_topology *shard_topology_make(const struct shard_plan *plan) {
     size_t points = plan->placement.count * sizeof *plan->placement.points;
-    struct shard_topology *topology = malloc(sizeof *topology + points + numbers_of(plan) * sizeof(uint32_t));
+    struct shard_topology *topology = malloc(sizeof *topology + points + shard_topology_numbers_of(plan) * sizeof(uint32_t));
     if (!topology) return NULL;
 
     struct placement_point *own = (struct placement_point *)(topology + 1);
@@ -54,19 +54,19 @@ static struct shard_topology *make(const struct shard_plan *plan) {
     topology->placement.points = own;
     memcpy(topology->masters, plan->masters, plan->master_count * sizeof *numbers);
     memcpy(topology->master_of, plan->master_of, plan->known * sizeof *numbers);
-    list_replicas(topology, plan);
+    shard_topology_list_replicas(topology, plan);
     return topology;
 }
 
 /* All nodes are masters. */
-static struct shard_topology *make_plain(const struct shard_settings *settings) {
+static struct shard_topology *shard_topology_make_plain(const struct shard_settings *settings) {
     uint32_t count = settings->node_count;
     uint32_t *numbers = malloc(count * sizeof *numbers);
     bool *none = calloc(count, sizeof *none);
     for (uint32_t i = 0; numbers && i < count; i++) numbers[i] = i;
     struct shard_plan plan = {.placement = settings->placement, .known = count, .master_count = count, .masters = numbers,
                               .master_of = numbers, .readable = none};
-    struct shard_topology *topology = numbers && none ? make(&plan) : NULL;
+    struct shard_topology *topology = numbers && none ? shard_topology_make(&plan) : NULL;
     free(numbers);
     free(none);
     return topology;
@@ -80,7 +80,8 @@ int shard_topology_open(struct shard *shard) {
     if (shard->notice == -1) return errno;
 
     const struct shard_settings *settings = &shard->settings;
-    struct shard_topology *topology = settings->plan ? make(settings->plan) : make_plain(settings);
+    struct shard_topology *topology = settings->plan
+        ? shard_topology_make(settings->plan) : shard_topology_make_plain(settings);
     if (!topology) return ENOMEM;
 
     topology->version = 1;
@@ -89,7 +90,7 @@ int shard_topology_open(struct shard *shard) {
     return 0;
 }
 
-static void drop(struct shard *shard, struct shard_topology *topology) {
+static void shard_topology_drop(struct shard *shard, struct shard_topology *topology) {
     pthread_mutex_lock(&shard->lock);
     bool last = --topology->references == 0;
     pthread_mutex_unlock(&shard->lock);
@@ -97,30 +98,30 @@ static void drop(struct shard *shard, struct shard_topology *topology) {
 }
 
 void shard_topology_close(struct shard *shard) {
-    if (shard->topology) drop(shard, shard->topology);
+    if (shard->topology) shard_topology_drop(shard, shard->topology);
     shard->topology = NULL;
     shard_close(shard->notice);
     pthread_mutex_destroy(&shard->lock);
 }
 
 /* Who has an address already keeps it: threads may be reading it. */
-static void add_nodes(struct shard *shard, const struct shard_plan *plan) {
+static void shard_topology_add_nodes(struct shard *shard, const struct shard_plan *plan) {
     for (uint32_t i = shard->topology->known; i < plan->known; i++) shard->settings.nodes[i] = plan->nodes[i];
 }
 
 int shard_publish(struct shard *shard, const struct shard_plan *plan) {
     if (plan->known > shard->settings.node_count || plan->known < shard->topology->known) return EINVAL;
-    struct shard_topology *topology = make(plan);
+    struct shard_topology *topology = shard_topology_make(plan);
     if (!topology) return ENOMEM;
 
-    add_nodes(shard, plan);
+    shard_topology_add_nodes(shard, plan);
     pthread_mutex_lock(&shard->lock);
     struct shard_topology *former = shard->topology;
     topology->version = former->version + 1;
     shard->topology = topology;
     atomic_store_explicit(&shard->version, topology->version, memory_order_release);
     pthread_mutex_unlock(&shard->lock);
-    drop(shard, former);
+    shard_topology_drop(shard, former);
     shard_ring(shard);
     return 0;
 }
@@ -153,13 +154,13 @@ bool shard_topology_take_up(struct shard_worker *worker) {
     worker->topology = shard->topology;
     if (worker->topology) worker->topology->references++;
     pthread_mutex_unlock(&shard->lock);
-    if (former) drop(shard, former);
+    if (former) shard_topology_drop(shard, former);
     if (worker->topology) worker->version = worker->topology->version;
     return worker->topology;
 }
 
 void shard_topology_leave(struct shard_worker *worker) {
-    if (worker->topology) drop(worker->shard, worker->topology);
+    if (worker->topology) shard_topology_drop(worker->shard, worker->topology);
     worker->topology = NULL;
 }
 

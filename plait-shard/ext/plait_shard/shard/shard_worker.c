@@ -46,18 +46,18 @@ static const double QUIET = 0.3; /* seconds */
 static const double BETWEEN_TRIMS = 1;
 static const size_t WORTH_TRIMMING = 1 << 20;
 
-static double seconds(void) {
+static double shard_worker_seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 /* A handshake that had to write first goes on by being read. */
-static uint32_t read_events(const struct shard_client *client) {
+static uint32_t shard_worker_read_events(const struct shard_client *client) {
     return client->tls && shard_tls_is_shaking(client->tls) ? EPOLLIN | EPOLLOUT : EPOLLIN;
 }
 
-static void take_event(struct shard_worker *worker, const struct epoll_event *event) {
+static void shard_worker_take_event(struct shard_worker *worker, const struct epoll_event *event) {
     enum shard_kind *kind = event->data.ptr;
     if (*kind == SHARD_BELL) {
         shard_drain_heard(worker);
@@ -74,12 +74,14 @@ static void take_event(struct shard_worker *worker, const struct epoll_event *ev
         if (client->window != worker->window) worker->heard++;
         client->window = worker->window;
         if (event->events & EPOLLOUT) shard_client_touch(worker, client);
-        if (event->events & (read_events(client) | EPOLLHUP | EPOLLERR) && client->socket != -1) shard_client_readable(worker, client, event->events);
+        if (event->events & (shard_worker_read_events(client) | EPOLLHUP | EPOLLERR) && client->socket != -1) {
+            shard_client_readable(worker, client, event->events);
+        }
     }
 }
 
 /* It takes the locks of all of malloc's arenas, those of Ruby too: only where there is much, and seldom. False: not yet. */
-static bool trim(struct shard_worker *worker) {
+static bool shard_worker_trim(struct shard_worker *worker) {
     static _Atomic double next;
     shard_shrink(worker);
     if (shard_bytes_freed() - worker->bytes_freed < WORTH_TRIMMING) return true;
@@ -94,14 +96,14 @@ static bool trim(struct shard_worker *worker) {
 }
 
 /* When a burst is over. malloc keeps what was freed, otherwise, as long as something lies above it. */
-static bool give_memory_back(struct shard_worker *worker) {
+static bool shard_worker_give_memory_back(struct shard_worker *worker) {
     unsigned long freed = shard_large_freed();
     bool swollen = worker->trim_at == 0 && shard_is_swollen(worker);
     if (freed != worker->freed || swollen) worker->trim_at = worker->now + QUIET;
     worker->freed = freed;
     if (worker->trim_at == 0) return false;
     if (worker->now < worker->trim_at) return true;
-    if (!trim(worker)) {
+    if (!shard_worker_trim(worker)) {
         worker->trim_at = worker->now + QUIET;
         return true;
     }
@@ -109,7 +111,7 @@ static bool give_memory_back(struct shard_worker *worker) {
     return false;
 }
 
-static bool listen_again(struct shard_worker *worker) {
+static bool shard_worker_listen_again(struct shard_worker *worker) {
     if (worker->deaf_until == 0) return false;
     if (worker->now < worker->deaf_until) return true;
 
@@ -120,8 +122,8 @@ static bool listen_again(struct shard_worker *worker) {
 }
 
 /* Returns how long to wait at most for the next turn. */
-static int check_times(struct shard_worker *worker) {
-    bool due = listen_again(worker);
+static int shard_worker_check_times(struct shard_worker *worker) {
+    bool due = shard_worker_listen_again(worker);
     due |= shard_topology_turn(worker);
     due |= worker->detoured != NULL;
     due |= shard_links_check(worker);
@@ -131,20 +133,20 @@ static int check_times(struct shard_worker *worker) {
     due |= shard_awaiting_check(worker);
     due |= shard_tls_check(worker);
     due |= shard_drain_turn(worker);
-    due |= give_memory_back(worker);
+    due |= shard_worker_give_memory_back(worker);
     return due ? TICK : -1;
 }
 
 /* As if there was something to be read. */
-static void hear_owner(struct shard_worker *worker, void *owner) {
+static void shard_worker_hear_owner(struct shard_worker *worker, void *owner) {
     if (*(enum shard_kind *)owner == SHARD_LINK) shard_link_event(worker, owner, EPOLLIN);
     else shard_client_readable(worker, owner, EPOLLIN);
 }
 
-static void take_turn(struct shard_worker *worker, const struct epoll_event *events, int count) {
-    worker->now = seconds();
-    for (int i = 0; i < count; i++) take_event(worker, &events[i]);
-    if (worker->telling) shard_tls_turn(worker, hear_owner);
+static void shard_worker_take_turn(struct shard_worker *worker, const struct epoll_event *events, int count) {
+    worker->now = shard_worker_seconds();
+    for (int i = 0; i < count; i++) shard_worker_take_event(worker, &events[i]);
+    if (worker->telling) shard_tls_turn(worker, shard_worker_hear_owner);
     shard_detours_turn(worker);
     do shard_flush(worker);
     while (shard_resume(worker));
@@ -153,12 +155,13 @@ static void take_turn(struct shard_worker *worker, const struct epoll_event *eve
     shard_blocks_trim(&worker->blocks, KEPT_BLOCKS);
 }
 
-static uint64_t figure(const struct shard_worker *worker, int which) {
+static uint64_t shard_worker_figure(const struct shard_worker *worker, int which) {
     return atomic_load_explicit(&worker->figures[which], memory_order_relaxed);
 }
 
-static void begin_window(struct shard_worker *worker) {
-    uint64_t commands = figure(worker, FIGURE_COMMANDS), bytes = figure(worker, FIGURE_IN) + figure(worker, FIGURE_OUT);
+static void shard_worker_begin_window(struct shard_worker *worker) {
+    uint64_t commands = shard_worker_figure(worker, FIGURE_COMMANDS),
+        bytes = shard_worker_figure(worker, FIGURE_IN) + shard_worker_figure(worker, FIGURE_OUT);
     double fresh = (double)(commands - worker->commands_before), kib = (double)(bytes - worker->bytes_before) / 1024;
     bool rush = fresh + kib > RUSH * (worker->now - worker->window_began);
     worker->crowd = rush ? worker->heard : 0;
@@ -176,9 +179,9 @@ static void begin_window(struct shard_worker *worker) {
  * would wait for it, little to do, or more than there is time for: no sleep. Pipelines take longer anyway, and gain from a longer
  * one.
  */
-static void gather(struct shard_worker *worker) {
-    if (worker->now - worker->window_began > WINDOW) begin_window(worker);
-    if (worker->crowd < SHARD_CROWD || seconds() - worker->now > LONG_TURN) return;
+static void shard_worker_gather(struct shard_worker *worker) {
+    if (worker->now - worker->window_began > WINDOW) shard_worker_begin_window(worker);
+    if (worker->crowd < SHARD_CROWD || shard_worker_seconds() - worker->now > LONG_TURN) return;
     struct timespec time = {.tv_nsec = worker->deep ? DEEP_NAP : NAP};
     nanosleep(&time, NULL);
 }
@@ -188,20 +191,20 @@ void *shard_run(void *argument) {
     struct epoll_event events[EVENTS];
     prctl(PR_SET_TIMERSLACK, 1UL); /* ns; of this thread */
     while (!atomic_load_explicit(&worker->shard->stopping, memory_order_acquire)) {
-        int patience = check_times(worker);
+        int patience = shard_worker_check_times(worker);
         /* What failing links have answered is written before anybody sleeps. */
         if (worker->touched || worker->ready || worker->telling || worker->detours_due) patience = 0;
         int count = epoll_wait(worker->epoll, events, EVENTS, patience);
         if (count < 0 && errno != EINTR) break;
-        take_turn(worker, events, count < 0 ? 0 : count);
-        gather(worker);
+        shard_worker_take_turn(worker, events, count < 0 ? 0 : count);
+        shard_worker_gather(worker);
     }
     return NULL;
 }
 
 /* ---- the beginning and the end ---- */
 
-static int look_at(struct shard_worker *worker, int descriptor, enum shard_kind *kind) {
+static int shard_worker_look_at(struct shard_worker *worker, int descriptor, enum shard_kind *kind) {
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = kind}};
     return epoll_ctl(worker->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno;
 }
@@ -226,18 +229,18 @@ int shard_worker_open(struct shard_worker *worker) {
     worker->numbers = calloc(nodes, sizeof *worker->numbers);
     worker->asked = calloc(nodes, sizeof *worker->asked);
     worker->sessions = calloc(nodes, sizeof *worker->sessions);
-    worker->random = (uint64_t)(seconds() * 1e9) ^ (uintptr_t)worker;
+    worker->random = (uint64_t)(shard_worker_seconds() * 1e9) ^ (uintptr_t)worker;
     if (!worker->sessions || !worker->taken || !worker->numbers || !worker->asked || !worker->buffer || !worker->spans || !worker->counts || !worker->links) return ENOMEM;
 
     worker->hot = shard_hot_new();
     worker->until_look = 1;
     if (!worker->hot || !shard_topology_take_up(worker) || !shard_lane_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
 
-    int error = look_at(worker, worker->bell, &worker->bell_kind);
-    return error ? error : look_at(worker, worker->listener, &worker->listener_kind);
+    int error = shard_worker_look_at(worker, worker->bell, &worker->bell_kind);
+    return error ? error : shard_worker_look_at(worker, worker->listener, &worker->listener_kind);
 }
 
-static void forget_lists(struct shard_worker *worker) {
+static void shard_worker_forget_lists(struct shard_worker *worker) {
     for (struct shard_client *client = worker->touched; client; client = client->next_touched) client->touched = false;
     for (struct shard_client *client = worker->ready; client; client = client->next_listed) client->listed = false;
     for (struct shard_client *client = worker->awaiting; client; client = client->next_listed) client->listed = false;
@@ -245,8 +248,8 @@ static void forget_lists(struct shard_worker *worker) {
     worker->touched = worker->ready = worker->awaiting = worker->leaving = NULL;
 }
 
-static void close_all(struct shard_worker *worker) {
-    forget_lists(worker);
+static void shard_worker_close_all(struct shard_worker *worker) {
+    shard_worker_forget_lists(worker);
     while (worker->clients) {
         struct shard_client *client = worker->clients;
         worker->clients = client->after;
@@ -259,13 +262,13 @@ static void close_all(struct shard_worker *worker) {
     shard_pins_close(worker);
     shard_lanes_close(worker);
     shard_detours_close(worker);
-    forget_lists(worker);
-    shard_tls_turn(worker, hear_owner);
+    shard_worker_forget_lists(worker);
+    shard_tls_turn(worker, shard_worker_hear_owner);
     shard_bury(worker);
 }
 
 void shard_worker_close(struct shard_worker *worker) {
-    close_all(worker);
+    shard_worker_close_all(worker);
     shard_blocks_trim(&worker->blocks, 0);
     while (worker->requests) {
         struct shard_request *request = worker->requests;

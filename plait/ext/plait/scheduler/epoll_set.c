@@ -21,7 +21,7 @@ static const uint64_t BELL = UINT64_MAX;
 
 /* ---- lists ---- */
 
-static void push(struct interest **list, struct interest *interest) {
+static void epoll_set_push(struct interest **list, struct interest *interest) {
     interest->next = *list;
     interest->back = list;
     if (*list) (*list)->back = &interest->next;
@@ -36,18 +36,18 @@ void epoll_set_remove(struct interest *interest) {
     interest->back = NULL;
 }
 
-static void finish(struct epoll_set *set, struct interest *interest, int ready) {
+static void epoll_set_finish(struct epoll_set *set, struct interest *interest, int ready) {
     epoll_set_remove(interest);
     interest->ready = ready;
-    push(&set->ready, interest);
+    epoll_set_push(&set->ready, interest);
 }
 
 void epoll_set_expire(struct epoll_set *set, struct interest *interest) {
-    if (interest->back && interest->ready == 0) finish(set, interest, 0);
+    if (interest->back && interest->ready == 0) epoll_set_finish(set, interest, 0);
 }
 
 void epoll_set_serve(struct epoll_set *set) {
-    while (set->always) finish(set, set->always, set->always->events);
+    while (set->always) epoll_set_finish(set, set->always, set->always->events);
 }
 
 /* ---- the table ---- */
@@ -58,7 +58,7 @@ struct descriptor *epoll_set_find(const struct epoll_set *set, int number) {
     return &set->table[chunk][number % CHUNK];
 }
 
-static int grow(struct epoll_set *set, int chunk) {
+static int epoll_set_grow(struct epoll_set *set, int chunk) {
     struct descriptor **table = realloc(set->table, (size_t)(chunk + 1) * sizeof(*table));
     if (!table) return ENOMEM;
 
@@ -68,10 +68,10 @@ static int grow(struct epoll_set *set, int chunk) {
 }
 
 /* As find, but makes room. */
-static int find_or_add(struct epoll_set *set, int number, struct descriptor **found) {
+static int epoll_set_find_or_add(struct epoll_set *set, int number, struct descriptor **found) {
     int chunk = number / CHUNK;
     if (number < 0) return EBADF;
-    if (chunk >= set->chunks && grow(set, chunk) != 0) return ENOMEM;
+    if (chunk >= set->chunks && epoll_set_grow(set, chunk) != 0) return ENOMEM;
     if (!set->table[chunk]) set->table[chunk] = calloc(CHUNK, sizeof(struct descriptor));
     if (!set->table[chunk]) return ENOMEM;
 
@@ -96,7 +96,7 @@ size_t epoll_set_size(const struct epoll_set *set) {
 
 /* ---- the kernel's side ---- */
 
-static uint32_t flags_of(int events) {
+static uint32_t epoll_set_flags_of(int events) {
     uint32_t flags = 0;
     if (events & EPOLL_SET_READABLE) flags |= EPOLLIN;
     if (events & EPOLL_SET_PRIORITY) flags |= EPOLLPRI;
@@ -105,7 +105,7 @@ static uint32_t flags_of(int events) {
 }
 
 /* An error or a hangup ends every wait: the system call that comes next says which it was. */
-static int events_of(uint32_t flags) {
+static int epoll_set_events_of(uint32_t flags) {
     if (flags & (EPOLLERR | EPOLLHUP)) return EPOLL_SET_READABLE | EPOLL_SET_PRIORITY | EPOLL_SET_WRITABLE;
 
     int events = 0;
@@ -115,8 +115,8 @@ static int events_of(uint32_t flags) {
     return events;
 }
 
-static int control(const struct epoll_set *set, int operation, int number, uint32_t generation, int events) {
-    struct epoll_event event = {.events = flags_of(events)};
+static int epoll_set_control(const struct epoll_set *set, int operation, int number, uint32_t generation, int events) {
+    struct epoll_event event = {.events = epoll_set_flags_of(events)};
     event.data.u64 = (uint64_t)generation << GENERATION_SHIFT | (uint32_t)number;
     return epoll_ctl(set->epoll, operation, number, &event) == 0 ? 0 : errno;
 }
@@ -125,8 +125,8 @@ static int control(const struct epoll_set *set, int operation, int number, uint3
  * What is new to the kernel gets a new generation, so that its events can be told from those of the file that had this
  * number before and lives on under another one.
  */
-static int register_new(const struct epoll_set *set, struct descriptor *descriptor, int number, int events) {
-    int error = control(set, EPOLL_CTL_ADD, number, descriptor->generation + 1, events);
+static int epoll_set_register_new(const struct epoll_set *set, struct descriptor *descriptor, int number, int events) {
+    int error = epoll_set_control(set, EPOLL_CTL_ADD, number, descriptor->generation + 1, events);
     if (error != 0) return error;
 
     descriptor->generation++;
@@ -134,27 +134,27 @@ static int register_new(const struct epoll_set *set, struct descriptor *descript
     return 0;
 }
 
-static int register_events(const struct epoll_set *set, struct descriptor *descriptor, int number, int events) {
-    int error = descriptor->registered == 0 ? register_new(set, descriptor, number, events) : EEXIST;
+static int epoll_set_register_events(const struct epoll_set *set, struct descriptor *descriptor, int number, int events) {
+    int error = descriptor->registered == 0 ? epoll_set_register_new(set, descriptor, number, events) : EEXIST;
     if (error == EEXIST) {
-        error = control(set, EPOLL_CTL_MOD, number, descriptor->generation, events);
-        if (error == ENOENT) error = register_new(set, descriptor, number, events);
+        error = epoll_set_control(set, EPOLL_CTL_MOD, number, descriptor->generation, events);
+        if (error == ENOENT) error = epoll_set_register_new(set, descriptor, number, events);
     }
     descriptor->registered = error == 0 ? events : 0;
     return error;
 }
 
-static int unregister(const struct epoll_set *set, struct descriptor *descriptor, int number) {
+static int epoll_set_unregister(const struct epoll_set *set, struct descriptor *descriptor, int number) {
     descriptor->registered = 0;
     descriptor->owner = 0;
     descriptor->changed = set->batch;
-    return control(set, EPOLL_CTL_DEL, number, 0, 0);
+    return epoll_set_control(set, EPOLL_CTL_DEL, number, 0, 0);
 }
 
 void epoll_set_forget(struct epoll_set *set, int number) {
     struct descriptor *descriptor = epoll_set_find(set, number);
     /* Who still waits may do so through another IO of the same number, which stays open. */
-    if (descriptor && descriptor->registered != 0 && !descriptor->first) unregister(set, descriptor, number);
+    if (descriptor && descriptor->registered != 0 && !descriptor->first) epoll_set_unregister(set, descriptor, number);
 }
 
 void epoll_set_doubt(struct epoll_set *set, bool (*sure)(const struct descriptor *)) {
@@ -166,7 +166,7 @@ void epoll_set_doubt(struct epoll_set *set, bool (*sure)(const struct descriptor
 
 /* ---- waits ---- */
 
-static int wanted_events(const struct descriptor *descriptor) {
+static int epoll_set_wanted_events(const struct descriptor *descriptor) {
     int events = 0;
     for (const struct interest *interest = descriptor->first; interest; interest = interest->next) {
         events |= interest->events;
@@ -176,42 +176,43 @@ static int wanted_events(const struct descriptor *descriptor) {
 
 int epoll_set_add(struct epoll_set *set, struct interest *interest, uintptr_t owner) {
     struct descriptor *descriptor;
-    int error = find_or_add(set, interest->descriptor, &descriptor);
+    int error = epoll_set_find_or_add(set, interest->descriptor, &descriptor);
     if (error != 0) return error;
 
     int known = descriptor->owner == owner ? descriptor->registered : 0;
-    int wanted = interest->events | known | wanted_events(descriptor);
-    if (wanted != known) error = register_events(set, descriptor, interest->descriptor, wanted);
+    int wanted = interest->events | known | epoll_set_wanted_events(descriptor);
+    if (wanted != known) error = epoll_set_register_events(set, descriptor, interest->descriptor, wanted);
     if (error != 0 && error != EPERM) return error;
 
     interest->ready = 0;
     if (error == 0) descriptor->owner = owner;
-    push(error == 0 ? &descriptor->first : &set->always, interest);
+    epoll_set_push(error == 0 ? &descriptor->first : &set->always, interest);
     return 0;
 }
 
 /* Returns whether there was one. */
-static bool finish_matching(struct epoll_set *set, const struct descriptor *descriptor, int events) {
+static bool epoll_set_finish_matching(struct epoll_set *set, const struct descriptor *descriptor, int events) {
     bool any = false;
     struct interest *next;
     for (struct interest *interest = descriptor->first; interest; interest = next) {
         next = interest->next;
         if (!(interest->events & events)) continue;
 
-        finish(set, interest, interest->events & events);
+        epoll_set_finish(set, interest, interest->events & events);
         any = true;
     }
     return any;
 }
 
 /* Level-triggered, it would be reported for ever. */
-static void reject(struct epoll_set *set, struct descriptor *descriptor, int number) {
-    int wanted = wanted_events(descriptor);
-    int error = wanted == 0 ? unregister(set, descriptor, number) : register_events(set, descriptor, number, wanted);
+static void epoll_set_reject(struct epoll_set *set, struct descriptor *descriptor, int number) {
+    int wanted = epoll_set_wanted_events(descriptor);
+    int error = wanted == 0
+        ? epoll_set_unregister(set, descriptor, number) : epoll_set_register_events(set, descriptor, number, wanted);
     if (error != 0) set->outdated = true;
 }
 
-static void silence_bell(const struct epoll_set *set) {
+static void epoll_set_silence_bell(const struct epoll_set *set) {
     uint64_t count;
     while (read(set->bell, &count, sizeof(count)) == -1 && errno == EINTR) continue;
 }
@@ -222,19 +223,19 @@ struct descriptor *epoll_set_concerned(const struct epoll_set *set, const struct
 
 void epoll_set_take(struct epoll_set *set, const struct epoll_event *event) {
     struct descriptor *descriptor = epoll_set_concerned(set, event);
-    if (!descriptor) return silence_bell(set);
+    if (!descriptor) return epoll_set_silence_bell(set);
 
     if (descriptor->generation != (uint32_t)(event->data.u64 >> GENERATION_SHIFT) || descriptor->registered == 0) {
         /* A fiber that ran since the batch was taken may have closed it; else it is a file without a number here. */
         if (descriptor->changed != set->batch) set->outdated = true;
-    } else if (!finish_matching(set, descriptor, events_of(event->events))) {
-        reject(set, descriptor, (int)(uint32_t)event->data.u64);
+    } else if (!epoll_set_finish_matching(set, descriptor, epoll_set_events_of(event->events))) {
+        epoll_set_reject(set, descriptor, (int)(uint32_t)event->data.u64);
     }
 }
 
 /* ---- the whole ---- */
 
-static int open_epoll(int bell) {
+static int epoll_set_open_epoll(int bell) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll == -1) return -1;
 
@@ -248,21 +249,21 @@ static int open_epoll(int bell) {
 }
 
 /* In a new epoll. Who waits for what has no number any more, or can't be waited for, is to see for himself. */
-static void register_again(struct epoll_set *set, struct descriptor *descriptor, int number) {
-    int events = wanted_events(descriptor);
+static void epoll_set_register_again(struct epoll_set *set, struct descriptor *descriptor, int number) {
+    int events = epoll_set_wanted_events(descriptor);
     descriptor->registered = 0;
     descriptor->owner = 0;
-    if (events == 0 || register_events(set, descriptor, number, events) == 0) return;
+    if (events == 0 || epoll_set_register_events(set, descriptor, number, events) == 0) return;
 
-    while (descriptor->first) finish(set, descriptor->first, descriptor->first->events);
+    while (descriptor->first) epoll_set_finish(set, descriptor->first, descriptor->first->events);
 }
 
 /*
  * The kernel keeps a registration until the last descriptor of its file is closed (one that a dup(2) made, or the child of
  * a fork has), and none but the one that was registered can take it back. A new epoll is the way out.
  */
-static void replace_epoll(struct epoll_set *set) {
-    int epoll = open_epoll(set->bell);
+static void epoll_set_replace_epoll(struct epoll_set *set) {
+    int epoll = epoll_set_open_epoll(set->bell);
     if (epoll == -1) return; /* no descriptor left: again after the next batch */
 
     close(set->epoll);
@@ -270,20 +271,20 @@ static void replace_epoll(struct epoll_set *set) {
     set->outdated = false;
     for (int number = 0; number < set->chunks * CHUNK; number++) {
         struct descriptor *descriptor = epoll_set_find(set, number);
-        if (descriptor) register_again(set, descriptor, number);
+        if (descriptor) epoll_set_register_again(set, descriptor, number);
     }
 }
 
 void epoll_set_end_batch(struct epoll_set *set) {
     set->batch++;
-    if (set->outdated) replace_epoll(set);
+    if (set->outdated) epoll_set_replace_epoll(set);
 }
 
 int epoll_set_open(struct epoll_set *set) {
     set->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (set->bell == -1) return errno;
 
-    set->epoll = open_epoll(set->bell);
+    set->epoll = epoll_set_open_epoll(set->bell);
     if (set->epoll != -1) return 0;
 
     int error = errno;
@@ -309,7 +310,7 @@ void epoll_set_free(struct epoll_set *set) {
 /* ---- sleep ---- */
 
 /* Rounded up: to wake up early would make the loop turn for nothing. */
-static int milliseconds(const struct timespec *timeout) {
+static int epoll_set_milliseconds(const struct timespec *timeout) {
     if (!timeout) return -1;
     if (timeout->tv_sec >= INT_MAX / 1000 - 1) return INT_MAX;
     return (int)timeout->tv_sec * 1000 + (int)((timeout->tv_nsec + 999999) / 1000000);
@@ -322,7 +323,7 @@ int epoll_set_sleep(const struct epoll_set *set, struct epoll_event *events, con
         if (count != -1 || (errno != ENOSYS && errno != EPERM)) return count; /* before Linux 5.11; filtered */
     }
 #endif
-    return epoll_wait(set->epoll, events, EPOLL_SET_BATCH, milliseconds(timeout));
+    return epoll_wait(set->epoll, events, EPOLL_SET_BATCH, epoll_set_milliseconds(timeout));
 }
 
 void epoll_set_wake(const struct epoll_set *set) {

@@ -34,7 +34,7 @@ struct sweep {
     VALUE scheduler;
 };
 
-static void sweep_mark(void *data) {
+static void deadlines_sweep_mark(void *data) {
     const struct sweep *sweep = data;
     rb_gc_mark(sweep->self);
     rb_gc_mark(sweep->scheduler);
@@ -42,14 +42,14 @@ static void sweep_mark(void *data) {
 
 static const rb_data_type_t sweep_type = {
     .wrap_struct_name = "Plait::Scheduler sweep",
-    .function = {.dmark = sweep_mark, .dfree = RUBY_DEFAULT_FREE},
+    .function = {.dmark = deadlines_sweep_mark, .dfree = RUBY_DEFAULT_FREE},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-static void arm(struct sweep *sweep, VALUE data, double at, double now);
+static void deadlines_arm(struct sweep *sweep, VALUE data, double at, double now);
 
 /* Returns when the first of those that are left is due; 0: there are none. */
-static double expire_due(struct deadlines *deadlines, double now) {
+static double deadlines_expire_due(struct deadlines *deadlines, double now) {
     double first = 0;
     struct deadline *next;
     for (struct deadline *deadline = deadlines->first; deadline; deadline = next) {
@@ -64,34 +64,34 @@ static double expire_due(struct deadlines *deadlines, double now) {
     return first;
 }
 
-static VALUE ring(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data)) {
+static VALUE deadlines_ring(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data)) {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
     struct sweep *sweep = rb_check_typeddata(data, &sweep_type);
     double now = plait_now();
     sweep->deadlines->armed = 0;
     sweep->deadlines->alarm = Qnil;
-    double first = expire_due(sweep->deadlines, now);
-    if (first != 0) arm(sweep, data, first > now + PAUSE ? first : now + PAUSE, now);
+    double first = deadlines_expire_due(sweep->deadlines, now);
+    if (first != 0) deadlines_arm(sweep, data, first > now + PAUSE ? first : now + PAUSE, now);
     return Qnil;
 }
 
-static void arm(struct sweep *sweep, VALUE data, double at, double now) {
+static void deadlines_arm(struct sweep *sweep, VALUE data, double at, double now) {
     VALUE seconds = DBL2NUM(at > now ? at - now : 0);
     if (!NIL_P(sweep->deadlines->alarm)) rb_funcall(sweep->deadlines->alarm, id_cancel, 0);
-    sweep->deadlines->alarm = rb_block_call(sweep->scheduler, id_after, 1, &seconds, ring, data);
+    sweep->deadlines->alarm = rb_block_call(sweep->scheduler, id_after, 1, &seconds, deadlines_ring, data);
     sweep->deadlines->armed = at;
 }
 
-static void arm_for(struct deadlines *deadlines, VALUE self, VALUE scheduler, double at) {
+static void deadlines_arm_for(struct deadlines *deadlines, VALUE self, VALUE scheduler, double at) {
     struct sweep *sweep;
     VALUE data = TypedData_Make_Struct(0, struct sweep, &sweep_type, sweep);
     *sweep = (struct sweep){.deadlines = deadlines, .self = self, .scheduler = scheduler};
-    arm(sweep, data, at, plait_now());
+    deadlines_arm(sweep, data, at, plait_now());
     RB_GC_GUARD(data);
 }
 
 void plait_deadlines_add(struct deadlines *deadlines, VALUE self, VALUE scheduler, struct deadline *deadline) {
-    if (deadlines->armed == 0 || deadline->at < deadlines->armed) arm_for(deadlines, self, scheduler, deadline->at);
+    if (deadlines->armed == 0 || deadline->at < deadlines->armed) deadlines_arm_for(deadlines, self, scheduler, deadline->at);
 
     deadline->next = deadlines->first;
     deadline->back = &deadlines->first;

@@ -35,7 +35,7 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor) {
  * Of what is printed in parts (`puts`: the line and its end) Ruby gives io_write the first one only, and waits before it goes on,
  * although that one has been taken as a whole. Were others to run meanwhile, their lines would be in the middle of this one.
  */
-static bool goes_on_at_once(struct native *native, VALUE io, int events) {
+static bool scheduler_goes_on_at_once(struct native *native, VALUE io, int events) {
     if (native->written == 0 || events != PLAIT_WRITABLE) return false;
 
     struct pollfd asked = {.fd = plait_descriptor_of(io), .events = POLLOUT};
@@ -51,13 +51,13 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     int limited = (argc == 3 && !NIL_P(argv[2])) || !RB_TYPE_P(argv[0], T_FILE) || plait_has_timeout(argv[0]);
     if (limited || !native->own) return rb_call_super(argc, argv);
     int events = NUM2INT(argv[1]);
-    return goes_on_at_once(native, argv[0], events) ? INT2FIX(events) : plait_native_await(native, argv[0], events);
+    return scheduler_goes_on_at_once(native, argv[0], events) ? INT2FIX(events) : plait_native_await(native, argv[0], events);
 }
 
 /* ---- for other bindings ---- */
 
 /* The twins in Ruby tell a watchdog when control passes from one fiber to another. */
-static VALUE wait_somehow(struct native *native, VALUE scheduler, VALUE io, int events) {
+static VALUE scheduler_wait_somehow(struct native *native, VALUE scheduler, VALUE io, int events) {
     if (native->own && !RTEST(rb_attr_get(scheduler, id_watchdog))) return plait_native_await(native, io, events);
     return rb_fiber_scheduler_io_wait(scheduler, io, INT2FIX(events), Qnil);
 }
@@ -69,10 +69,10 @@ void plait_native_deadline(VALUE scheduler, struct deadline *deadline) {
 }
 
 VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline) {
-    if (!deadline) return wait_somehow(native, scheduler, io, events);
+    if (!deadline) return scheduler_wait_somehow(native, scheduler, io, events);
 
     plait_deadlines_add(&native->deadlines, rb_attr_get(scheduler, plait_native_id), scheduler, deadline);
-    VALUE came = wait_somehow(native, scheduler, io, events);
+    VALUE came = scheduler_wait_somehow(native, scheduler, io, events);
     plait_deadline_remove(deadline);
     return came;
 }

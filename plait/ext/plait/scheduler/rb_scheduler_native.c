@@ -8,13 +8,13 @@ ID plait_native_id;
 static ID id_io_timeout;
 #endif
 
-static void mark_sleepers(const struct native *native) {
+static void scheduler_native_mark_sleepers(const struct native *native) {
     for (ptrdiff_t place = 0; place < native->sleepers.size; place++) {
         rb_gc_mark(((const struct nap *)native->sleepers.heap[place])->fiber);
     }
 }
 
-static void native_mark(void *data) {
+static void scheduler_native_mark(void *data) {
     const struct native *native = data;
     rb_gc_mark(native->selector);
     rb_gc_mark(native->thread);
@@ -25,10 +25,10 @@ static void native_mark(void *data) {
     rb_gc_mark(native->raised);
     rb_gc_mark(native->unblock);
     plait_deadlines_mark(&native->deadlines);
-    mark_sleepers(native);
+    scheduler_native_mark_sleepers(native);
 }
 
-static void native_free(void *data) {
+static void scheduler_native_free(void *data) {
     plait_deadlines_drop(&((struct native *)data)->deadlines);
     sleepers_free(&((struct native *)data)->sleepers);
     xfree(data);
@@ -36,7 +36,7 @@ static void native_free(void *data) {
 
 const rb_data_type_t plait_native_type = {
     .wrap_struct_name = "Plait::NativeScheduler",
-    .function = {.dmark = native_mark, .dfree = native_free},
+    .function = {.dmark = scheduler_native_mark, .dfree = scheduler_native_free},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 

@@ -9,15 +9,15 @@ static ID id_woken;
 static VALUE mutex_class;
 
 /* Twin of Blocked#answers?. */
-static int answers(VALUE wait, VALUE blocker) {
+static int scheduler_unblock_answers(VALUE wait, VALUE blocker) {
     VALUE own = rb_ivar_get(wait, id_blocker);
     if (own == blocker || NIL_P(own)) return 1;
     return RTEST(rb_obj_is_kind_of(own, rb_cThread)) && RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
 }
 
-static int wake_here(const struct native *native, VALUE blocker, VALUE fiber) {
+static int scheduler_unblock_wake_here(const struct native *native, VALUE blocker, VALUE fiber) {
     VALUE wait = rb_hash_lookup(native->blocked, fiber);
-    if (NIL_P(wait) || !answers(wait, blocker)) return 0;
+    if (NIL_P(wait) || !scheduler_unblock_answers(wait, blocker)) return 0;
 
     if (!RTEST(rb_ivar_get(wait, id_woken))) {
         rb_ivar_set(wait, id_woken, Qtrue);
@@ -26,7 +26,7 @@ static int wake_here(const struct native *native, VALUE blocker, VALUE fiber) {
     return 1;
 }
 
-static VALUE new_unblock(const struct native *native, VALUE blocker, VALUE fiber) {
+static VALUE scheduler_unblock_new(const struct native *native, VALUE blocker, VALUE fiber) {
     VALUE unblock = rb_obj_alloc(native->unblock);
     rb_ivar_set(unblock, id_blocker, blocker);
     rb_ivar_set(unblock, id_fiber, fiber);
@@ -34,11 +34,13 @@ static VALUE new_unblock(const struct native *native, VALUE blocker, VALUE fiber
 }
 
 /* Puts the entry where the loop finds it. */
-static void hand_over(VALUE self, const struct native *native, VALUE blocker, VALUE fiber) {
+static void scheduler_unblock_hand_over(VALUE self, const struct native *native, VALUE blocker, VALUE fiber) {
     if (rb_thread_current() == native->thread) {
-        if (!wake_here(native, blocker, fiber)) rb_ary_push(native->ready, new_unblock(native, blocker, fiber));
+        if (!scheduler_unblock_wake_here(native, blocker, fiber)) {
+            rb_ary_push(native->ready, scheduler_unblock_new(native, blocker, fiber));
+        }
     } else if (!NIL_P(rb_ivar_get(self, id_selector))) { /* not closed */
-        rb_ary_push(native->entries, new_unblock(native, blocker, fiber));
+        rb_ary_push(native->entries, scheduler_unblock_new(native, blocker, fiber));
         if (RARRAY_LEN(native->entries) > 1) return;
         if (native->own) {
             plait_selector_push(native->own, native->inbox);
@@ -53,12 +55,12 @@ bool plait_native_unblock(VALUE scheduler, VALUE blocker, VALUE fiber) {
     const struct native *native = plait_native_of(scheduler);
     if (!native || !native->own) return false;
 
-    hand_over(scheduler, native, blocker, fiber);
+    scheduler_unblock_hand_over(scheduler, native, blocker, fiber);
     return true;
 }
 
 /* Once; the loop sees to it that `settle` ends it. */
-static void raise_priority(const struct native *native) {
+static void scheduler_unblock_raise_priority(const struct native *native) {
     VALUE thread = rb_thread_current();
     if (RTEST(rb_ivar_get(thread, id_raised))) return;
 
@@ -73,7 +75,7 @@ static void raise_priority(const struct native *native) {
 }
 
 /* settle: gives threads the priority back that they had. */
-static VALUE scheduler_settle(VALUE self) {
+static VALUE scheduler_unblock_settle(VALUE self) {
     VALUE thread;
     while (!NIL_P(thread = rb_ary_shift(plait_native_in(self)->raised))) {
         rb_ivar_set(thread, id_raised, Qfalse);
@@ -90,10 +92,10 @@ static VALUE scheduler_settle(VALUE self) {
  * slices that end here: it gets longer ones until the loop's next turn. Of 20 runs of the stress test 14 aborted with
  * the hook in Ruby, 9 with it in C alone; with slices twice as long 4 of 40, eight times as long 0 of 40.
  */
-static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
+static VALUE scheduler_unblock_unblock(VALUE self, VALUE blocker, VALUE fiber) {
     const struct native *native = plait_native_in(self);
-    if (native->exposed && rb_obj_class(blocker) == mutex_class) raise_priority(native);
-    hand_over(self, native, blocker, fiber);
+    if (native->exposed && rb_obj_class(blocker) == mutex_class) scheduler_unblock_raise_priority(native);
+    scheduler_unblock_hand_over(self, native, blocker, fiber);
     return Qnil;
 }
 
@@ -109,6 +111,6 @@ void plait_scheduler_define_unblock(VALUE native) {
     id_wakeup = rb_intern("wakeup");
     id_woken = rb_intern("@woken");
     mutex_class = rb_path2class("Thread::Mutex");
-    rb_define_method(native, "unblock", scheduler_unblock, 2);
-    rb_define_private_method(native, "settle", scheduler_settle, 0);
+    rb_define_method(native, "unblock", scheduler_unblock_unblock, 2);
+    rb_define_private_method(native, "settle", scheduler_unblock_settle, 0);
 }

@@ -50,35 +50,35 @@ struct reopening {
     int keywords;
 };
 
-static VALUE reopen(VALUE argument) {
+static VALUE selector_reopen(VALUE argument) {
     const struct reopening *reopening = (const struct reopening *)argument;
     return rb_call_super_kw(reopening->argc, reopening->argv, reopening->keywords);
 }
 
-static VALUE count_reopening(VALUE unused) {
+static VALUE selector_count_reopening(VALUE unused) {
     (void)unused;
     reopenings++;
     return Qnil;
 }
 
-static VALUE io_reopen(int argc, VALUE *argv, VALUE self) {
+static VALUE selector_io_reopen(int argc, VALUE *argv, VALUE self) {
     (void)self;
     struct reopening reopening = {.argc = argc, .argv = argv, .keywords = rb_keyword_given_p()};
-    return rb_ensure(reopen, (VALUE)&reopening, count_reopening, Qnil);
+    return rb_ensure(selector_reopen, (VALUE)&reopening, selector_count_reopening, Qnil);
 }
 
 /* With the first selector: a program that has none keeps its IO as it was. */
-static void watch_reopenings(VALUE class) {
+static void selector_watch_reopenings(VALUE class) {
     static int watched;
     if (watched) return;
 
     watched = 1;
     VALUE mend = rb_define_module_under(class, "Reopening");
-    rb_define_method(mend, "reopen", io_reopen, -1);
+    rb_define_method(mend, "reopen", selector_io_reopen, -1);
     rb_prepend_module(rb_cIO, mend);
 }
 
-static void doubt_after_reopening(struct selector *selector) {
+static void selector_doubt_after_reopening(struct selector *selector) {
     if (selector->reopenings == reopenings) return;
 
     selector->reopenings = reopenings;
@@ -87,7 +87,7 @@ static void doubt_after_reopening(struct selector *selector) {
 
 /* ---- garbage: another IO can come to lie at the same address, with the same number and another file ---- */
 
-static bool waited_for(const struct descriptor *descriptor) {
+static bool selector_waited_for(const struct descriptor *descriptor) {
     const struct fiber_wait *newest = (const struct fiber_wait *)descriptor->first;
     return newest && newest->io == (VALUE)descriptor->owner;
 }
@@ -96,7 +96,7 @@ static bool waited_for(const struct descriptor *descriptor) {
  * No mark keeps an IO that no fiber waits for, so that Ruby closes it when nobody has it any longer: the next one with its
  * number asks the kernel. What was noted during marking is not sure either, but is in use until that is over.
  */
-static void doubt_after_collection(struct selector *selector) {
+static void selector_doubt_after_collection(struct selector *selector) {
     size_t collections = rb_gc_count();
     bool new = collections != selector->collections;
     if (!new && !selector->marking) return;
@@ -106,12 +106,12 @@ static void doubt_after_collection(struct selector *selector) {
 
     selector->collections = collections;
     selector->marking = marking;
-    epoll_set_doubt(&selector->set, waited_for);
+    epoll_set_doubt(&selector->set, selector_waited_for);
 }
 
 /* ---- the object ---- */
 
-static void mark_list(const struct interest *interest) {
+static void selector_mark_list(const struct interest *interest) {
     for (; interest; interest = interest->next) {
         const struct fiber_wait *wait = (const struct fiber_wait *)interest;
         rb_gc_mark(wait->fiber);
@@ -119,18 +119,18 @@ static void mark_list(const struct interest *interest) {
     }
 }
 
-static void mark_descriptor(const struct descriptor *descriptor, void *unused) {
+static void selector_mark_descriptor(const struct descriptor *descriptor, void *unused) {
     (void)unused;
-    mark_list(descriptor->first);
+    selector_mark_list(descriptor->first);
 }
 
 static void selector_mark(void *data) {
     const struct selector *selector = data;
     rb_gc_mark(selector->loop);
     rb_gc_mark(selector->pushed);
-    mark_list(selector->set.ready);
-    mark_list(selector->set.always);
-    epoll_set_each(&selector->set, mark_descriptor, NULL);
+    selector_mark_list(selector->set.ready);
+    selector_mark_list(selector->set.always);
+    epoll_set_each(&selector->set, selector_mark_descriptor, NULL);
 }
 
 static void selector_free(void *data) {
@@ -176,7 +176,7 @@ static VALUE selector_initialize(VALUE self, VALUE loop, VALUE slice) {
 
     rb_update_max_fd(selector->set.epoll);
     rb_update_max_fd(selector->set.bell);
-    watch_reopenings(rb_obj_class(self));
+    selector_watch_reopenings(rb_obj_class(self));
     return self;
 }
 
@@ -188,14 +188,14 @@ static VALUE selector_close(VALUE self) {
 
 /* ---- waiting ---- */
 
-static VALUE leave(VALUE argument) {
+static VALUE selector_leave(VALUE argument) {
     const struct fiber_wait *wait = (const struct fiber_wait *)argument;
     rb_fiber_transfer(wait->selector->loop, 0, NULL);
     return wait->interest.ready != 0 ? INT2FIX(wait->interest.ready) : Qfalse;
 }
 
 /* Its fiber may have been resumed by a timer, or raised into. */
-static VALUE stop_waiting(VALUE argument) {
+static VALUE selector_stop_waiting(VALUE argument) {
     epoll_set_remove(&((struct fiber_wait *)argument)->interest);
     return Qnil;
 }
@@ -203,11 +203,11 @@ static VALUE stop_waiting(VALUE argument) {
 VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, int events) {
     struct fiber_wait wait = {.interest = {.descriptor = descriptor, .events = events},
                               .selector = selector, .fiber = rb_fiber_current(), .io = io};
-    doubt_after_reopening(selector);
-    doubt_after_collection(selector);
+    selector_doubt_after_reopening(selector);
+    selector_doubt_after_collection(selector);
     int error = epoll_set_add(&selector->set, &wait.interest, (uintptr_t)io);
     if (error != 0) rb_syserr_fail(error, "epoll_ctl");
-    return rb_ensure(leave, (VALUE)&wait, stop_waiting, (VALUE)&wait);
+    return rb_ensure(selector_leave, (VALUE)&wait, selector_stop_waiting, (VALUE)&wait);
 }
 
 void plait_selector_leave(const struct selector *selector) {
@@ -233,28 +233,28 @@ struct question {
     VALUE fibers;
 };
 
-static void add_waiting(const struct interest *interest, const struct question *question) {
+static void selector_add_waiting(const struct interest *interest, const struct question *question) {
     for (; interest; interest = interest->next) {
         const struct fiber_wait *wait = (const struct fiber_wait *)interest;
         if (wait->io == question->io) rb_ary_push(question->fibers, wait->fiber);
     }
 }
 
-static void ask_descriptor(const struct descriptor *descriptor, void *question) {
-    if (descriptor->first) add_waiting(descriptor->first, question);
+static void selector_ask_descriptor(const struct descriptor *descriptor, void *question) {
+    if (descriptor->first) selector_add_waiting(descriptor->first, question);
 }
 
 /* Once it is closed its number isn't known. */
 VALUE plait_selector_waiting_for(struct selector *selector, VALUE io) {
     struct question question = {.io = io, .fibers = rb_ary_new()};
     if (RTEST(rb_funcall(io, id_closed, 0))) {
-        epoll_set_each(&selector->set, ask_descriptor, &question);
+        epoll_set_each(&selector->set, selector_ask_descriptor, &question);
     } else {
         struct descriptor *descriptor = epoll_set_find(&selector->set, plait_descriptor_of(io));
-        if (descriptor) ask_descriptor(descriptor, &question);
+        if (descriptor) selector_ask_descriptor(descriptor, &question);
     }
-    add_waiting(selector->set.ready, &question);
-    add_waiting(selector->set.always, &question);
+    selector_add_waiting(selector->set.ready, &question);
+    selector_add_waiting(selector->set.always, &question);
     return question.fibers;
 }
 
@@ -271,20 +271,20 @@ struct process_wait {
     int descriptor; /* of pidfd_open(2) */
 };
 
-static VALUE status_now(const struct process_wait *wait) {
+static VALUE selector_status_now(const struct process_wait *wait) {
     return rb_funcall(process_status, id_wait, 2, wait->pid, INT2FIX(NUM2INT(wait->flags) | WNOHANG));
 }
 
-static VALUE wait_for_process(VALUE argument) {
+static VALUE selector_wait_for_process(VALUE argument) {
     const struct process_wait *wait = (const struct process_wait *)argument;
-    VALUE status = status_now(wait);
+    VALUE status = selector_status_now(wait);
     if (!NIL_P(status)) return status;
 
     VALUE ready = plait_selector_wait(wait->selector, Qnil, wait->descriptor, EPOLL_SET_READABLE);
-    return RTEST(ready) ? status_now(wait) : Qfalse;
+    return RTEST(ready) ? selector_status_now(wait) : Qfalse;
 }
 
-static VALUE close_process(VALUE argument) {
+static VALUE selector_close_process(VALUE argument) {
     const struct process_wait *wait = (const struct process_wait *)argument;
     epoll_set_forget(&wait->selector->set, wait->descriptor);
     close(wait->descriptor);
@@ -299,7 +299,7 @@ static VALUE selector_process_wait(VALUE self, VALUE fiber, VALUE pid, VALUE fla
     if (wait.descriptor == -1) rb_sys_fail("pidfd_open");
 
     rb_update_max_fd(wait.descriptor);
-    return rb_ensure(wait_for_process, (VALUE)&wait, close_process, (VALUE)&wait);
+    return rb_ensure(selector_wait_for_process, (VALUE)&wait, selector_close_process, (VALUE)&wait);
 }
 
 /* ---- turning ---- */
@@ -313,18 +313,18 @@ struct sleep {
     int error;
 };
 
-static void *sleep_deeply(void *argument) {
+static void *selector_sleep_deeply(void *argument) {
     struct sleep *sleep = argument;
     sleep->count = epoll_set_sleep(&sleep->selector->set, sleep->events, sleep->timeout);
     sleep->error = errno;
     return NULL;
 }
 
-static void wake(void *set) {
+static void selector_wake(void *set) {
     epoll_set_wake(set);
 }
 
-static struct timespec *timespec_of(double seconds, struct timespec *time) {
+static struct timespec *selector_timespec_of(double seconds, struct timespec *time) {
     if (seconds < 0) return NULL;
 
     double whole = floor(seconds);
@@ -340,13 +340,14 @@ static struct timespec *timespec_of(double seconds, struct timespec *time) {
  * by a method of the scheduler, which does not ring on the loop's own thread), and the bell ends a sleep that has
  * not begun yet.
  */
-static int sleep_without_gvl(struct selector *selector, struct epoll_event *events, double seconds) {
+static int selector_sleep_without_gvl(struct selector *selector, struct epoll_event *events, double seconds) {
     struct timespec time;
-    struct sleep sleep = {.selector = selector, .events = events, .timeout = timespec_of(seconds, &time), .error = EINTR,
+    struct sleep sleep = {.selector = selector, .events = events, .timeout = selector_timespec_of(seconds, &time),
+                          .error = EINTR,
                           .count = -1};
     selector->asleep = 1;
     if (RARRAY_LEN(selector->pushed) == 0) {
-        rb_nogvl(sleep_deeply, &sleep, wake, &selector->set, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+        rb_nogvl(selector_sleep_deeply, &sleep, selector_wake, &selector->set, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     }
     selector->asleep = 0;
     rb_thread_check_ints();
@@ -354,7 +355,7 @@ static int sleep_without_gvl(struct selector *selector, struct epoll_event *even
     return sleep.count;
 }
 
-static int look(const struct selector *selector, struct epoll_event *events) {
+static int selector_look(const struct selector *selector, struct epoll_event *events) {
     static const struct timespec at_once;
     int count = epoll_set_sleep(&selector->set, events, &at_once);
     if (count == -1 && errno != EINTR) rb_sys_fail("epoll_wait");
@@ -362,7 +363,7 @@ static int look(const struct selector *selector, struct epoll_event *events) {
 }
 
 /* Returns how many. What it runs may push again: that is for the next turn. */
-static long run_pushed(const struct selector *selector) {
+static long selector_run_pushed(const struct selector *selector) {
     long count = RARRAY_LEN(selector->pushed);
     for (long left = count; left > 0 && RARRAY_LEN(selector->pushed) > 0; left--) {
         rb_funcall(rb_ary_shift(selector->pushed), id_transfer, 0);
@@ -374,7 +375,7 @@ static long run_pushed(const struct selector *selector) {
  * Returns how many. What time does not allow is for the next turn: when many have got their answers at once and each has
  * much to do with it, timers and others come in between.
  */
-static int run_ready(struct selector *selector, double until) {
+static int selector_run_ready(struct selector *selector, double until) {
     int count = 0;
     struct interest *interest;
     while ((interest = selector->set.ready) && (count == 0 || plait_now() < until)) {
@@ -392,22 +393,22 @@ static int run_ready(struct selector *selector, double until) {
  */
 enum { LINE = 64, STACK_BELOW = 512, STACK_LINES = 40, FIBER_LINES = 16, IO_LINES = 4 };
 
-static void fetch(const void *from, int lines) {
+static void selector_fetch(const void *from, int lines) {
     for (int line = 0; line < lines; line++) __builtin_prefetch((const char *)from + line * LINE);
 }
 
-static void fetch_objects(const struct fiber_wait *wait) {
-    fetch((const void *)wait->fiber, 1);
-    fetch((const void *)wait->io, 1);
+static void selector_fetch_objects(const struct fiber_wait *wait) {
+    selector_fetch((const void *)wait->fiber, 1);
+    selector_fetch((const void *)wait->io, 1);
 }
 
-static void fetch_contents(const struct fiber_wait *wait) {
-    fetch(RTYPEDDATA_DATA(wait->fiber), FIBER_LINES);
-    if (RB_TYPE_P(wait->io, T_FILE)) fetch(RFILE(wait->io)->fptr, IO_LINES);
+static void selector_fetch_contents(const struct fiber_wait *wait) {
+    selector_fetch(RTYPEDDATA_DATA(wait->fiber), FIBER_LINES);
+    if (RB_TYPE_P(wait->io, T_FILE)) selector_fetch(RFILE(wait->io)->fptr, IO_LINES);
 }
 
 /* Each step needs what the one before it has fetched. */
-static void fetch_ahead(const struct selector *selector, const struct epoll_event *events, int count, int distance) {
+static void selector_fetch_ahead(const struct selector *selector, const struct epoll_event *events, int count, int distance) {
     if (distance >= count) return;
 
     const struct descriptor *descriptor = epoll_set_concerned(&selector->set, &events[distance]);
@@ -415,22 +416,22 @@ static void fetch_ahead(const struct selector *selector, const struct epoll_even
 
     const struct fiber_wait *wait = (const struct fiber_wait *)descriptor->first;
     switch (distance) {
-    case 3: return fetch((const char *)wait - STACK_BELOW, STACK_LINES);
-    case 2: return fetch_objects(wait);
-    default: return fetch_contents(wait);
+    case 3: return selector_fetch((const char *)wait - STACK_BELOW, STACK_LINES);
+    case 2: return selector_fetch_objects(wait);
+    default: return selector_fetch_contents(wait);
     }
 }
 
-static void fetch_descriptors(const struct selector *selector, const struct epoll_event *events, int count) {
-    for (int at = 0; at < count; at++) fetch(epoll_set_concerned(&selector->set, &events[at]), 1);
+static void selector_fetch_descriptors(const struct selector *selector, const struct epoll_event *events, int count) {
+    for (int at = 0; at < count; at++) selector_fetch(epoll_set_concerned(&selector->set, &events[at]), 1);
 }
 
-static void run_events(struct selector *selector, const struct epoll_event *events, int count, double until) {
-    fetch_descriptors(selector, events, count);
+static void selector_run_events(struct selector *selector, const struct epoll_event *events, int count, double until) {
+    selector_fetch_descriptors(selector, events, count);
     for (; count > 0; events++, count--) {
-        for (int distance = 3; distance > 0; distance--) fetch_ahead(selector, events, count, distance);
+        for (int distance = 3; distance > 0; distance--) selector_fetch_ahead(selector, events, count, distance);
         epoll_set_take(&selector->set, events);
-        if (plait_now() < until) run_ready(selector, until);
+        if (plait_now() < until) selector_run_ready(selector, until);
     }
     epoll_set_end_batch(&selector->set);
 }
@@ -439,13 +440,13 @@ void plait_selector_turn(struct selector *selector, double seconds) {
     struct epoll_event events[EPOLL_SET_BATCH];
     double until = plait_now() + selector->slice;
     epoll_set_serve(&selector->set);
-    long busy = run_pushed(selector) + run_ready(selector, until);
-    int count = look(selector, events);
+    long busy = selector_run_pushed(selector) + selector_run_ready(selector, until);
+    int count = selector_look(selector, events);
     if (count == 0 && busy == 0 && seconds != 0) {
-        count = sleep_without_gvl(selector, events, seconds);
+        count = selector_sleep_without_gvl(selector, events, seconds);
         until = plait_now() + selector->slice;
     }
-    if (count > 0) run_events(selector, events, count, until);
+    if (count > 0) selector_run_events(selector, events, count, until);
 }
 
 /* select(seconds): nil is for ever */
@@ -456,13 +457,13 @@ static VALUE selector_select(VALUE self, VALUE seconds) {
 
 /* ---- other threads ---- */
 
-static void wake_up(const struct selector *selector) {
+static void selector_wake_up(const struct selector *selector) {
     if (selector->asleep) epoll_set_wake(&selector->set);
 }
 
 void plait_selector_push(struct selector *selector, VALUE object) {
     rb_ary_push(selector->pushed, object);
-    wake_up(selector);
+    selector_wake_up(selector);
 }
 
 /* push(object): to be transferred to */
@@ -473,7 +474,7 @@ static VALUE selector_push(VALUE self, VALUE object) {
 
 /* wakeup: ends a sleep */
 static VALUE selector_wakeup(VALUE self) {
-    wake_up(selector_of(self));
+    selector_wake_up(selector_of(self));
     return Qnil;
 }
 

@@ -6,29 +6,29 @@
 
 enum { AT_FIRST = 64 };
 
-static void put(struct sleepers *sleepers, struct sleeper *sleeper, ptrdiff_t place) {
+static void sleepers_put(struct sleepers *sleepers, struct sleeper *sleeper, ptrdiff_t place) {
     sleepers->heap[place] = sleeper;
     sleeper->place = place;
 }
 
-static void rise(struct sleepers *sleepers, struct sleeper *sleeper, ptrdiff_t place) {
+static void sleepers_rise(struct sleepers *sleepers, struct sleeper *sleeper, ptrdiff_t place) {
     while (place > 0) {
         struct sleeper *parent = sleepers->heap[(place - 1) / 2];
         if (parent->at <= sleeper->at) break;
-        put(sleepers, parent, place);
+        sleepers_put(sleepers, parent, place);
         place = (place - 1) / 2;
     }
-    put(sleepers, sleeper, place);
+    sleepers_put(sleepers, sleeper, place);
 }
 
-static void sink(struct sleepers *sleepers, struct sleeper *sleeper, ptrdiff_t place) {
+static void sleepers_sink(struct sleepers *sleepers, struct sleeper *sleeper, ptrdiff_t place) {
     for (ptrdiff_t child; (child = 2 * place + 1) < sleepers->size; place = child) {
         struct sleeper **heap = sleepers->heap;
         if (child + 1 < sleepers->size && heap[child + 1]->at < heap[child]->at) child++;
         if (sleeper->at <= heap[child]->at) break;
-        put(sleepers, heap[child], place);
+        sleepers_put(sleepers, heap[child], place);
     }
-    put(sleepers, sleeper, place);
+    sleepers_put(sleepers, sleeper, place);
 }
 
 int sleepers_add(struct sleepers *sleepers, struct sleeper *sleeper) {
@@ -40,7 +40,7 @@ int sleepers_add(struct sleepers *sleepers, struct sleeper *sleeper) {
         sleepers->heap = heap;
         sleepers->capacity = capacity;
     }
-    rise(sleepers, sleeper, sleepers->size++);
+    sleepers_rise(sleepers, sleeper, sleepers->size++);
     return 0;
 }
 
@@ -52,8 +52,8 @@ void sleepers_remove(struct sleepers *sleepers, struct sleeper *sleeper) {
     struct sleeper *last = sleepers->heap[--sleepers->size];
     if (last == sleeper) return;
 
-    if (last->at < sleeper->at) rise(sleepers, last, place);
-    else sink(sleepers, last, place);
+    if (last->at < sleeper->at) sleepers_rise(sleepers, last, place);
+    else sleepers_sink(sleepers, last, place);
 }
 
 struct sleeper *sleepers_first(const struct sleepers *sleepers) {
