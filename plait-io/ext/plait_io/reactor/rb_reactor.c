@@ -7,8 +7,6 @@
  */
 #include "../plait_io.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -388,5 +386,3 @@ void plait_init_reactor(VALUE plait) {
     rb_define_const(reactor, "WRITABLE", INT2FIX(REACTOR_WRITABLE));
     rb_define_const(reactor, "QUEUES", INT2FIX(REACTOR_QUEUES));
 }
-
-#endif

@@ -2,8 +2,6 @@
 #ifndef PLAIT_RB_REACTOR_H
 #define PLAIT_RB_REACTOR_H
 
-#ifdef __linux__
-
 #include <ruby.h>
 
 /* Whose turn it is. */
@@ -20,5 +18,4 @@ enum plait_turn {
  */
 enum plait_turn plait_reactor_wait_beside(VALUE reactor, int descriptor, int milliseconds);
 
-#endif
 #endif

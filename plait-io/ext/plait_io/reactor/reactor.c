@@ -1,8 +1,6 @@
 /* See reactor.h. */
 #include "reactor.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -264,5 +262,3 @@ void reactor_close(struct reactor *reactor) {
     *reactor = (struct reactor){.epoll = -1, .bell = -1, .ready = EMPTY};
     for (int queue = 0; queue < REACTOR_QUEUES; queue++) reactor->queues[queue] = EMPTY;
 }
-
-#endif

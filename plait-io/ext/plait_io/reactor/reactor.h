@@ -12,8 +12,6 @@
 #ifndef PLAIT_REACTOR_H
 #define PLAIT_REACTOR_H
 
-#ifdef __linux__
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,5 +107,4 @@ const struct reactor_entry *reactor_oldest(const struct reactor *reactor, int qu
 /* Ends a sleep; if there is none, the next one. Safe from any thread and from a signal handler. */
 void reactor_wake(const struct reactor *reactor);
 
-#endif
 #endif

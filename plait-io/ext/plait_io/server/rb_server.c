@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -240,5 +238,3 @@ void plait_init_server(VALUE plait) {
     rb_define_singleton_method(native, "redirect", server_redirect, 2);
     plait_server_init_exchange(native);
 }
-
-#endif

@@ -2,8 +2,6 @@
 #ifndef PLAIT_RB_SERVER_H
 #define PLAIT_RB_SERVER_H
 
-#ifdef __linux__
-
 #include "../plait_io.h"
 #include "server.h"
 
@@ -212,5 +210,4 @@ struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE 
 
 VALUE plait_server_handle(const struct exchange *exchange);
 
-#endif
 #endif

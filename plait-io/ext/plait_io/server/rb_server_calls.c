@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include "../plait_io.h"
 
 /* Workers called one after another, while each waits in the app, before the loop of fibers looks at all else. */
@@ -105,5 +103,3 @@ void plait_server_define_calls(VALUE core) {
     rb_define_method(core, "begin", server_calls_begin_work, 0);
     rb_define_method(core, "transfer", server_calls_look, 0);
 }
-
-#endif

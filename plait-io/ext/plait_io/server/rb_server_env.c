@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <arpa/inet.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
@@ -364,5 +362,3 @@ void plait_server_define_env(VALUE server_class) {
     string_io = server_env_constant(rb_path2class("StringIO"));
     no_input = server_env_constant(rb_funcall(rb_const_get(server_class, rb_intern("NoInput")), id_new, 0));
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* Tells an exception of the app from one that ends its thread or fiber, or the process. */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 static ID id_sent;
 
 static VALUE server_errors_was_sent(VALUE error) {
@@ -28,5 +26,3 @@ bool plait_server_is_error(VALUE error) {
 void plait_server_init_errors(void) {
     id_sent = rb_intern("sent?");
 }
-
-#endif

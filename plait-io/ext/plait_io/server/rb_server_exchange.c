@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <fcntl.h>
 #include <ruby/thread.h>
@@ -256,5 +254,3 @@ void plait_server_define_exchange(VALUE server_class) {
     rb_define_method(exchange_class, "begun?", server_exchange_begun, 0);
     rb_define_method(exchange_class, "minor", server_exchange_minor, 0);
 }
-
-#endif

@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <sys/resource.h>
 
 #include "../plait_io.h"
@@ -134,5 +132,3 @@ void plait_server_define_hybrid(VALUE server_class) {
     rb_undef_alloc_func(aside_class);
     rb_define_method(aside_class, "call", server_hybrid_aside_call, 0);
 }
-
-#endif

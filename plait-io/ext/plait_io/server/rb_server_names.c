@@ -5,8 +5,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <string.h>
 
 /* Longer names are not remembered; and bytes before a key, so that its last eight can be read whatever its length is. */
@@ -68,5 +66,3 @@ void plait_server_init_names(void) {
         rb_gc_register_address(&remembered[place]);
     }
 }
-
-#endif

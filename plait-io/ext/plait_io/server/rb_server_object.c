@@ -1,8 +1,6 @@
 /* The memory of a Plait::Server::NativeCore: what the garbage collector marks and frees. */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include "../plait_io.h"
 
 static void server_object_mark(void *data) {
@@ -40,5 +38,3 @@ const rb_data_type_t plait_server_type = {
     .function = {.dmark = server_object_mark, .dfree = server_object_free, .dsize = server_object_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
-
-#endif

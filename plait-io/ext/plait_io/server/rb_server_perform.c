@@ -1,8 +1,6 @@
 /* Calls the app for one request and sends what it returns, answers for it when it fails, and reports the end of the request. */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <unistd.h>
 
 static ID id_call, id_fail, id_finished, id_close, id_end, id_ended, id_forget;
@@ -278,5 +276,3 @@ void plait_server_init_perform(void) {
     response_finished_key = rb_interned_str_cstr("rack.response_finished");
     rb_gc_register_mark_object(response_finished_key);
 }
-
-#endif

@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/thread.h>
@@ -105,5 +103,3 @@ void plait_server_init_poll(void) {
     id_for_fd = rb_intern("for_fd");
     id_autoclose = rb_intern("autoclose=");
 }
-
-#endif

@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 static size_t server_remainder_min(size_t one, size_t other) {
     return one < other ? one : other;
 }
@@ -50,5 +48,3 @@ struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE 
     RB_GC_GUARD(kept);
     return &remainder->engine;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* Receives a request from a connection that is ready, and has the app run it, holds it, or refuses it when too many run. */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <ruby/thread.h>
 
 static VALUE queued_key;
@@ -80,5 +78,3 @@ void plait_server_init_request(void) {
     queued_key = rb_interned_str_cstr("plait.queued");
     rb_gc_register_mark_object(queued_key);
 }
-
-#endif

@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <string.h>
 
 /* Parts of a body whose places lie on the stack. */
@@ -377,5 +375,3 @@ void plait_server_init_respond(void) {
     hijack_key = rb_interned_str_cstr("rack.hijack");
     rb_gc_register_mark_object(hijack_key);
 }
-
-#endif

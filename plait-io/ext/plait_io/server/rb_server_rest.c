@@ -4,8 +4,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include "../plait_io.h"
 
 static ID id_push, id_pop;
@@ -89,5 +87,3 @@ void plait_server_init_rest(void) {
     id_push = rb_intern("push");
     id_pop = rb_intern("pop");
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* The options of a server: from a Hash of Ruby's to the engine's struct. */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <math.h>
 
 VALUE plait_server_setting(VALUE settings, const char *name) {
@@ -46,5 +44,3 @@ struct server_settings plait_server_settings(VALUE settings, VALUE folder) {
     engine.requests = server_settings_number_of(settings, "requests");
     return engine;
 }
-
-#endif

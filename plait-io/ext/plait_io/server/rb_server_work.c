@@ -7,8 +7,6 @@
  */
 #include "rb_server.h"
 
-#ifdef __linux__
-
 #include <ruby/fiber/scheduler.h>
 
 #include "../plait_io.h"
@@ -95,5 +93,3 @@ static VALUE server_work_server_work(VALUE self) {
 void plait_server_define_work(VALUE core) {
     rb_define_method(core, "work", server_work_server_work, 0);
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* Opens and closes a server, takes the events of its epoll, and closes connections that take too long. See server.h. */
 #include "server.h"
 
-#ifdef __linux__
-
 #include "server_accept.h"
 #include "server_remainder.h"
 #include "server_send.h"
@@ -193,5 +191,3 @@ bool server_take(struct server *server, const struct epoll_event *events, int co
     }
     return woken;
 }
-
-#endif

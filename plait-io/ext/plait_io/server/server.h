@@ -8,8 +8,6 @@
 #ifndef PLAIT_SERVER_H
 #define PLAIT_SERVER_H
 
-#ifdef __linux__
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -228,5 +226,4 @@ static inline struct server_connection *server_find(const struct server *server,
     return connection->number == number && connection->generation == generation ? connection : NULL;
 }
 
-#endif
 #endif

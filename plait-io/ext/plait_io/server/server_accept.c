@@ -1,8 +1,6 @@
 /* How connections come in, see server.h. */
 #include "server.h"
 
-#ifdef __linux__
-
 #include "server_accept.h"
 #include "server_table.h"
 
@@ -78,5 +76,3 @@ void server_accept(struct server *server, int index, double now) {
 void server_accept_all(struct server *server, double now) {
     for (int index = 0; index < server->listening; index++) server_accept(server, index, now);
 }
-
-#endif

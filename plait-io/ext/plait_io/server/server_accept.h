@@ -2,12 +2,9 @@
 #ifndef PLAIT_SERVER_ACCEPT_H
 #define PLAIT_SERVER_ACCEPT_H
 
-#ifdef __linux__
-
 #include "server.h"
 
 void server_accept(struct server *server, int index, double now);
 void server_accept_all(struct server *server, double now);
 
-#endif
 #endif

@@ -2,8 +2,6 @@
 #ifndef PLAIT_SERVER_CONNECTION_H
 #define PLAIT_SERVER_CONNECTION_H
 
-#ifdef __linux__
-
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +105,4 @@ struct server_list {
     int first, last; /* numbers, or SERVER_NONE */
 };
 
-#endif
 #endif

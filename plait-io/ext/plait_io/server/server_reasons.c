@@ -1,8 +1,6 @@
 /* The reason phrases of RFC 9110 and the IANA registry, see server.h. */
 #include "server.h"
 
-#ifdef __linux__
-
 static const struct {
     int status;
     const char *reason;
@@ -30,5 +28,3 @@ const char *server_reason(int status) {
     }
     return "Unknown";
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* What comes on a connection: reading, parsing, and what is kept in between, see server.h. */
 #include "server.h"
 
-#ifdef __linux__
-
 #include "server_remainder.h"
 #include "server_send.h"
 #include "server_table.h"
@@ -434,5 +432,3 @@ int server_hold(struct server *server, struct server_connection *connection, con
     server_push(server, &server->waiting, connection);
     return 0;
 }
-
-#endif

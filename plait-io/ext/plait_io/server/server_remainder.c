@@ -1,8 +1,6 @@
 /* Large answers that stay where they are until the peer takes them, see server.h. */
 #include "server.h"
 
-#ifdef __linux__
-
 #include "server_remainder.h"
 #include "server_table.h"
 
@@ -33,5 +31,3 @@ void server_leave_to_peer(struct server *server, struct server_connection *conne
     server_enqueue(server, connection, SERVER_STALLED, now);
     server_make_ready(server, connection);
 }
-
-#endif

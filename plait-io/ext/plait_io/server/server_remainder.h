@@ -2,12 +2,9 @@
 #ifndef PLAIT_SERVER_REMAINDER_H
 #define PLAIT_SERVER_REMAINDER_H
 
-#ifdef __linux__
-
 #include "server.h"
 
 /* Sends of the remainder what the peer takes. Returns 0 or an errno. */
 int server_pour(struct server_connection *connection);
 
-#endif
 #endif

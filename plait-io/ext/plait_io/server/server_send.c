@@ -1,8 +1,6 @@
 /* What goes out on a connection, see server.h. */
 #include "server.h"
 
-#ifdef __linux__
-
 #include "server_send.h"
 #include "server_table.h"
 
@@ -169,5 +167,3 @@ void server_refuse(struct server *server, struct server_connection *connection, 
     connection->ended = false;
     server_finish(server, connection, false, now);
 }
-
-#endif

@@ -2,12 +2,9 @@
 #ifndef PLAIT_SERVER_SEND_H
 #define PLAIT_SERVER_SEND_H
 
-#ifdef __linux__
-
 #include "server.h"
 
 /* Sends what waits. Returns 0 or an errno. */
 int server_flush(struct server_connection *connection);
 
-#endif
 #endif

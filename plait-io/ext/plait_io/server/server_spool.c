@@ -4,8 +4,6 @@
  */
 #include "server.h"
 
-#ifdef __linux__
-
 #include "server_spool.h"
 #include "server_table.h"
 
@@ -320,5 +318,3 @@ void server_close_spooler(struct server *server) {
     server_spool_free_jobs(done);
     if (last) server_spool_free_spooler(spooler);
 }
-
-#endif

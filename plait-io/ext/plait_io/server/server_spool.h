@@ -2,8 +2,6 @@
 #ifndef PLAIT_SERVER_SPOOL_H
 #define PLAIT_SERVER_SPOOL_H
 
-#ifdef __linux__
-
 #include "server.h"
 
 /* Keeps the memory of a body for the next one. */
@@ -14,5 +12,4 @@ void server_free_spare(struct server *server);
 void server_take_spooled(struct server *server);
 void server_close_spooler(struct server *server);
 
-#endif
 #endif

@@ -1,8 +1,6 @@
 /* The table of connections, the lists and queues in which they stand, and how one ends. */
 #include "server_table.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -249,5 +247,3 @@ bool server_has_come(const struct server_connection *connection) {
     char byte;
     return connection->listed || recv(connection->number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
-
-#endif

@@ -2,8 +2,6 @@
 #ifndef PLAIT_SERVER_TABLE_H
 #define PLAIT_SERVER_TABLE_H
 
-#ifdef __linux__
-
 #include "server.h"
 
 /* In an event: the number, and the generation above it. */
@@ -39,5 +37,4 @@ void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
 void server_free_remainder(struct server_connection *connection);
 
-#endif
 #endif

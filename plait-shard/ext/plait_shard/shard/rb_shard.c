@@ -1,8 +1,6 @@
 /* Plait::NativeShard::Plane: the data plane of shard.h for Ruby, which starts and stops it and asks for its figures. */
 #include "../plait_shard.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <fcntl.h>
 #include <ruby/thread.h>
@@ -284,5 +282,3 @@ void plait_init_shard(VALUE plait) {
     plait_init_shard_topology(class);
     plait_init_shard_hot(class);
 }
-
-#endif

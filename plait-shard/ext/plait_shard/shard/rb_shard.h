@@ -4,8 +4,6 @@
 
 #include "../plait_shard.h"
 
-#ifdef __linux__
-
 #include "shard.h"
 
 /* NULL: it is not running, or it is the parent's. */
@@ -23,5 +21,4 @@ void plait_shard_nodes(VALUE nodes, struct shard_node *to);
 /* nil, or [masters, master of each node, whether each is read from, generation, partial]; returns what has to live as long as the plan. */
 VALUE plait_shard_plan(VALUE plan, VALUE nodes, VALUE placement, struct shard_plan *to);
 
-#endif
 #endif

@@ -1,8 +1,6 @@
 /* What Ruby learns of commands, for shard_table.h, and what that knows of them. */
 #include "rb_shard.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <string.h>
 
@@ -111,5 +109,3 @@ void plait_init_shard_commands(VALUE class) {
     rb_define_singleton_method(class, "learn", shard_commands_learn, 4);
     rb_define_singleton_method(class, "keys_of", shard_commands_keys_of, 1);
 }
-
-#endif

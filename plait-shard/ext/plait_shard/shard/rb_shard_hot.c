@@ -1,8 +1,6 @@
 /* Plane#hot_keys: see shard_hot.h. */
 #include "rb_shard.h"
 
-#ifdef __linux__
-
 #include <time.h>
 
 #include "shard_hot.h"
@@ -38,5 +36,3 @@ static VALUE shard_hot_plane_hot_keys(VALUE self) {
 void plait_init_shard_hot(VALUE class) {
     rb_define_method(class, "hot_keys", shard_hot_plane_hot_keys, 0);
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* What a Plane has counted, and how it comes to its end: see shard_metrics.h and shard_drain.h. */
 #include "rb_shard.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <fcntl.h>
 
@@ -147,5 +145,3 @@ void plait_init_shard_metrics(VALUE class) {
     rb_define_method(class, "drain", shard_metrics_plane_drain, 1);
     rb_define_method(class, "tell_version", shard_metrics_plane_tell_version, 3);
 }
-
-#endif

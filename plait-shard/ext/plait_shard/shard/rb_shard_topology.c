@@ -1,8 +1,6 @@
 /* How a Plane comes to know of other nodes and masters, and says that it may have to: see shard_topology.h. */
 #include "rb_shard.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <fcntl.h>
 
@@ -90,5 +88,3 @@ void plait_init_shard_topology(VALUE class) {
     rb_define_method(class, "notice", shard_topology_plane_notice, 0);
     rb_define_method(class, "notice_taken", shard_topology_plane_notice_taken, 0);
 }
-
-#endif

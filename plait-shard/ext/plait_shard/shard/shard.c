@@ -8,8 +8,6 @@
 #include "shard_topology.h"
 #include "shard_worker.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -107,5 +105,3 @@ void shard_count(const struct shard *shard, struct shard_figures *figures) {
     _Static_assert(sizeof *figures == sizeof sums, "a figure is a number, in the order of the enum");
     memcpy(figures, sums, sizeof sums);
 }
-
-#endif

@@ -6,8 +6,6 @@
 #ifndef PLAIT_SHARD_H
 #define PLAIT_SHARD_H
 
-#ifdef __linux__
-
 #include <sys/socket.h>
 
 #include "../placement/placement.h"
@@ -114,5 +112,4 @@ void shard_tell_version(struct shard *shard, uint32_t version);
 /* From any thread. */
 void shard_count(const struct shard *shard, struct shard_figures *figures);
 
-#endif
 #endif

@@ -10,8 +10,6 @@
 #include "shard_reply.h"
 #include "shard_split.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 #include <string.h>
 
@@ -64,5 +62,3 @@ void shard_acknowledge(struct shard_call *call) {
     question.owner = NULL;
     shard_send_to_all(&question);
 }
-
-#endif

@@ -4,13 +4,10 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* WAIT; all that the client has asked before is answered. */
 void shard_acknowledge(struct shard_call *call);
 
 /* Replies that come before those to WAIT, and are nobody's. */
 uint32_t shard_acknowledge_first(const struct shard_call *call);
 
-#endif
 #endif

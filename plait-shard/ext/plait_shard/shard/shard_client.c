@@ -14,8 +14,6 @@
 #include "shard_tls.h"
 #include "shard_tls_context.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -140,5 +138,3 @@ bool shard_clients_leave(struct shard_worker *worker) {
     }
     return worker->leaving != NULL;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 void shard_accept(struct shard_worker *worker);
 
 /* Now; replies for it are dropped as they come. */
@@ -16,5 +14,4 @@ bool shard_clients_leave(struct shard_worker *worker);
 
 void shard_bury(struct shard_worker *worker);
 
-#endif
 #endif

@@ -13,8 +13,6 @@
 #include "shard_stream.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,5 +382,3 @@ bool shard_resume(struct shard_worker *worker) {
     }
     return any;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events);
 
 /* Goes on with those that were paused and need not be any longer. Returns whether there was one. */
@@ -16,5 +14,4 @@ bool shard_awaiting_check(struct shard_worker *worker);
 
 void shard_client_drop_input(struct shard_client *client);
 
-#endif
 #endif

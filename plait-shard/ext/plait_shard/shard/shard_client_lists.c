@@ -4,8 +4,6 @@
 #include "shard_own_links.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -69,5 +67,3 @@ void shard_client_leave(struct shard_worker *worker, struct shard_client *client
     shutdown(client->socket, SHUT_WR);
     shard_watch(worker, client->socket, &client->events, EPOLLIN, client);
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* It has something to write. */
 static inline void shard_client_touch(struct shard_worker *worker, struct shard_client *client) {
     if (client->touched || client->socket == -1) return;
@@ -33,5 +31,4 @@ void shard_client_bury(struct shard_worker *worker, struct shard_client *client)
 /* It has got its last reply. */
 void shard_client_leave(struct shard_worker *worker, struct shard_client *client);
 
-#endif
 #endif

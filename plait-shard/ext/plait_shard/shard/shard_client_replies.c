@@ -8,8 +8,6 @@
 #include "shard_pinned.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -161,5 +159,3 @@ void shard_client_flush(struct shard_worker *worker, struct shard_client *client
         if (client->paused) shard_client_look_again(worker, client);
     }
 }
-
-#endif

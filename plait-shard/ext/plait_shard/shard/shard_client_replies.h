@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 void shard_client_flush(struct shard_worker *worker, struct shard_client *client);
 
 /* Replies are due in the order of requests. NULL when there is no memory: the client is then closed. */
@@ -23,5 +21,4 @@ void shard_request_fail(struct shard_worker *worker, struct shard_request *reque
 /* Of what has come of its reply. */
 void shard_request_forget(struct shard_worker *worker, struct shard_request *request);
 
-#endif
 #endif

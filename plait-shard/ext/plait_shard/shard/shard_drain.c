@@ -5,8 +5,6 @@
 #include "shard_pinned.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -48,5 +46,3 @@ bool shard_drain_turn(struct shard_worker *worker) {
     shard_bury(worker);
     return worker->clients != NULL;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* What shard->draining says. */
 enum { SHARD_SERVES, SHARD_LINGERS, SHARD_DRAINS };
 
@@ -15,5 +13,4 @@ void shard_drain_heard(struct shard_worker *worker);
 /* Each turn. Returns whether there is something to wait for. */
 bool shard_drain_turn(struct shard_worker *worker);
 
-#endif
 #endif

@@ -4,8 +4,6 @@
 #include "shard_table.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <string.h>
 
 static const char ACROSS[] = "CROSSSLOT Keys in request don't hash to the same slot (%s)";
@@ -106,5 +104,3 @@ static bool shard_find_sorted(struct shard_call *call, uint32_t *node) {
 bool shard_find_node(struct shard_call *call, uint32_t *node) {
     return call->command->way == SHARD_SORT ? shard_find_sorted(call, node) : shard_find_keys(call, node);
 }
-
-#endif

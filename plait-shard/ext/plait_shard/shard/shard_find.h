@@ -4,13 +4,10 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* The node of the keys of a command. False: there is not one alone, and the client has been told. */
 bool shard_find_node(struct shard_call *call, uint32_t *node);
 
 /* The first master that is well, as far as is known. */
 uint32_t shard_first_well(const struct shard_worker *worker);
 
-#endif
 #endif

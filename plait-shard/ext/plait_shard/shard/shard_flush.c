@@ -4,8 +4,6 @@
 #include "shard_link.h"
 #include "shard_pinned.h"
 
-#ifdef __linux__
-
 enum { HELD = 16 * 1024 /* bytes */ };
 
 static const double HELD_FOR = 1e-3; /* seconds */
@@ -55,5 +53,3 @@ void shard_flush(struct shard_worker *worker) {
     /* Nothing refers to the buffer any longer. */
     worker->used = 0;
 }
-
-#endif

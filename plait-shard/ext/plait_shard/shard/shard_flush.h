@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Clients in a window from which on replies are held for those behind them. */
 enum { SHARD_CROWD = 16 };
 
@@ -15,5 +13,4 @@ char *shard_room(struct shard_worker *worker, size_t *size);
 /* Writes all that is waiting, and copies what is borrowed and could not be written. */
 void shard_flush(struct shard_worker *worker);
 
-#endif
 #endif

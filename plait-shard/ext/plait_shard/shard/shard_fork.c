@@ -5,8 +5,6 @@
  */
 #include "shard_fork.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,5 +88,3 @@ void shard_close(int descriptor) {
     close(descriptor);
     pthread_mutex_unlock(&lock);
 }
-
-#endif

@@ -4,13 +4,10 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Descriptors that a forked child closes. -1: an errno is set; one that was given is closed then. */
 int shard_take(int descriptor);
 int shard_take_client(int listener);
 int shard_take_socket(int family);
 void shard_close(int descriptor);
 
-#endif
 #endif

@@ -8,8 +8,6 @@
 #include "shard_pinned.h"
 #include "shard_split.h"
 
-#ifdef __linux__
-
 /* Words that are here as a whole. */
 static uint32_t shard_gather_words_here(const struct resp_command *scan) {
     return scan->found - (scan->stage == RESP_IN_BULK);
@@ -68,5 +66,3 @@ void shard_gather_leave(struct shard_worker *worker, struct shard_client *client
     client->gather = NULL;
     if (request) shard_merge_fail(worker, request, 0, "-ERR the command did not come to its end; a part of it was done\r\n");
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Whether pairs of an MSET had better be sent on before the rest of it has come; `size` bytes of it are here. */
 bool shard_gather_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size);
 
@@ -18,5 +16,4 @@ void shard_gather_last(struct shard_call *call);
 /* No more will come. */
 void shard_gather_leave(struct shard_worker *worker, struct shard_client *client);
 
-#endif
 #endif

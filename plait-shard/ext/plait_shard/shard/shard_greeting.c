@@ -1,8 +1,6 @@
 /* What a client is answered once the nodes have taken its name and password, or not. */
 #include "shard_greeting.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 
 size_t shard_session_greet(const struct shard_worker *worker, const struct shard_client *client, char reply[SHARD_GREETING_ROOM]) {
@@ -25,5 +23,3 @@ void shard_session_settle(struct shard_client *client, bool taken) {
     shard_lane_leave(taken ? former : client->lane);
     if (!taken) client->lane = former;
 }
-
-#endif

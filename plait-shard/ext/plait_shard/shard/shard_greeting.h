@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 enum { SHARD_GREETING_ROOM = 256 };
 
 /* The nodes have taken its name and password, or not. */
@@ -14,5 +12,4 @@ void shard_session_settle(struct shard_client *client, bool taken);
 /* What it is answered then. Returns the bytes. */
 size_t shard_session_greet(const struct shard_worker *worker, const struct shard_client *client, char reply[SHARD_GREETING_ROOM]);
 
-#endif
 #endif

@@ -1,8 +1,6 @@
 /* See shard_hot.h. */
 #include "shard_hot.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,5 +83,3 @@ void shard_hot_read(const struct shard_worker *worker, double now, struct shard_
     pthread_mutex_unlock(&hot->lock);
     if (now - keys->ended > STALE * worker->shard->settings.hot) keys->used = keys->looks = 0;
 }
-
-#endif

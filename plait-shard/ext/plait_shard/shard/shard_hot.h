@@ -7,8 +7,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 #include <pthread.h>
 
 enum { SHARD_HOT_PLACES = 64, SHARD_HOT_KEY = 96, SHARD_HOT_EVERY = 64 /* commands, on average */ };
@@ -45,5 +43,4 @@ void shard_hot_look(struct shard_call *call);
 /* The last window, from any thread. `now`: windows that are long over are empty. */
 void shard_hot_read(const struct shard_worker *worker, double now, struct shard_hot_keys *keys);
 
-#endif
 #endif

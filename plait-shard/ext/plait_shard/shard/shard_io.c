@@ -3,8 +3,6 @@
 #include "shard_fork.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -46,5 +44,3 @@ void shard_ring_one(const struct shard_worker *worker) {
 void shard_ring(struct shard *shard) {
     for (uint32_t i = 0; i < shard->threads; i++) shard_ring_one(&shard->workers[i]);
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Tells epoll what to look for, if that is something else than before. */
 void shard_watch(struct shard_worker *worker, int socket, uint32_t *known, uint32_t events, void *owner);
 
@@ -22,5 +20,4 @@ uint32_t shard_link_events(const struct shard_link *link);
 void shard_ring(struct shard *shard);
 void shard_ring_one(const struct shard_worker *worker);
 
-#endif
 #endif

@@ -5,8 +5,6 @@
 #include "shard_pinned.h"
 #include "shard_redirect.h"
 
-#ifdef __linux__
-
 static bool shard_kept_is_kept(const struct shard_worker *worker, const struct shard_link *link) {
     if (!shard_is_redirected(worker)) return false;
     return !link->own || (link->pin && link->pin->use == SHARD_PIN_WAITS);
@@ -40,5 +38,3 @@ bool shard_kept_take(struct shard_worker *worker, struct shard_link *link, uint6
     if (!link->kept.first || link->kept_to - link->kept.size != from || to > link->kept_to) return false;
     return shard_rope_pass(bytes, &link->kept, &worker->blocks, (size_t)(to - from));
 }
-
-#endif

@@ -4,8 +4,6 @@
 #include "shard_tls.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,5 +273,3 @@ void shard_lanes_close(struct shard_worker *worker) {
     free(worker->lane.greeting);
     worker->lane.greeting = NULL;
 }
-
-#endif

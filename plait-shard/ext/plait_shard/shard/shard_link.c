@@ -14,8 +14,6 @@
 #include "shard_tls.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -375,5 +373,3 @@ void shard_link_close(struct shard_worker *worker, struct shard_link *link) {
     link->barred = NULL;
     link->room = link->head = link->tail = 0;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);
 
@@ -50,5 +48,4 @@ void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, co
 /* Ends the connection in the middle of a command; whoever waits is answered with that. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);
 
-#endif
 #endif

@@ -6,8 +6,6 @@
 #include "shard_merge.h"
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* What a node may answer is its own affair: it is passed on, not kept. */
 extern const struct resp_limits shard_link_replies;
 
@@ -35,5 +33,4 @@ void shard_link_disconnect(struct shard_worker *worker, struct shard_link *link)
 /* As shard_link_give_up, because of an errno. */
 void shard_link_give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number);
 
-#endif
 #endif

@@ -10,8 +10,6 @@
 #include "shard_session.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -175,5 +173,3 @@ bool shard_links_check(struct shard_worker *worker) {
     if (worker->deserted) shard_lanes_free(worker);
     return worker->timed_links || worker->deserted;
 }
-
-#endif

@@ -3,8 +3,6 @@
 #include "shard_client_replies.h"
 #include "shard_reply.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -67,5 +65,3 @@ void shard_answer_here(struct shard_call *call) {
         return;
     }
 }
-
-#endif

@@ -4,9 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 void shard_answer_here(struct shard_call *call);
 
-#endif
 #endif

@@ -4,8 +4,6 @@
 #include "shard_pinned.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 
 enum { MANY_WAITERS = 4096, FEW = 4096 /* words of a command, or free requests, that need no memory given back */ };
@@ -102,5 +100,3 @@ void shard_shrink(struct shard_worker *worker) {
         for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shard_memory_shrink_link(&lane->links[i]);
     }
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* What is here of a client, or for it, has become more or less. */
 void shard_weigh_client(struct shard_worker *worker, struct shard_client *client);
 void shard_weigh_link(struct shard_worker *worker, struct shard_link *link);
@@ -22,5 +20,4 @@ bool shard_is_swollen(const struct shard_worker *worker);
 /* Gives it back. */
 void shard_shrink(struct shard_worker *worker);
 
-#endif
 #endif

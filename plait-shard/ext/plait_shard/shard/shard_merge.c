@@ -10,8 +10,6 @@
 #include "shard_io.h"
 #include "shard_text.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -561,5 +559,3 @@ void shard_merge_fail(struct shard_worker *worker, struct shard_request *request
     if (merge->begun) shard_client_cut(worker, client);
     shard_merge_finish_part(worker, request);
 }
-
-#endif

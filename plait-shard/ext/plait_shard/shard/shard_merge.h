@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* `keys` of an MGET, or 0. NULL when there is no memory. */
 struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t keys);
 void shard_merge_free(struct shard_worker *worker, struct shard_request *request);
@@ -24,5 +22,4 @@ void shard_merge_fail(struct shard_worker *worker, struct shard_request *request
 /* A part that needs no reply of a node is done with. */
 void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request);
 
-#endif
 #endif

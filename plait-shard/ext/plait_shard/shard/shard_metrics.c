@@ -1,8 +1,6 @@
 /* See shard_metrics.h. */
 #include "shard_metrics.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 #include <time.h>
 
@@ -75,5 +73,3 @@ void shard_metrics_asked(struct shard_worker *worker, const struct shard_node *n
 void shard_metrics_failed(struct shard_worker *worker, const struct shard_node *node) {
     shard_metrics_add(&worker->metrics->nodes[node - worker->shard->settings.nodes].failures, 1);
 }
-
-#endif

@@ -8,8 +8,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 enum { SHARD_BOUNDS = 15, SHARD_SLOW = 128 };
 
 /* Upper ends of the buckets, in seconds; what took longer is in one more. */
@@ -59,5 +57,4 @@ void shard_metrics_answered(struct shard_worker *worker, const struct shard_requ
 void shard_metrics_asked(struct shard_worker *worker, const struct shard_node *node);
 void shard_metrics_failed(struct shard_worker *worker, const struct shard_node *node);
 
-#endif
 #endif

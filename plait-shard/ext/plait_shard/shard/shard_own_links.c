@@ -2,8 +2,6 @@
 #include "shard_own_links.h"
 #include "shard_client_lists.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 
 enum { AWAKE = 16 /* of those who wait for a connection, when there is one */ };
@@ -49,5 +47,3 @@ void shard_release_link(struct shard_worker *worker, struct shard_link *link) {
     worker->taken[link->node - worker->shard->settings.nodes]--;
     shard_wake(worker, &worker->awaiting, AWAKE);
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Whether there is a connection, from 1 on, or one to each: SHARD_ALL. */
 bool shard_own_links(struct shard_worker *worker, uint32_t node);
 
@@ -14,5 +12,4 @@ struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lan
 
 void shard_release_link(struct shard_worker *worker, struct shard_link *link);
 
-#endif
 #endif

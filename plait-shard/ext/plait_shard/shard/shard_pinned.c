@@ -7,8 +7,6 @@
 #include "shard_metrics.h"
 #include "shard_reply.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,5 +245,3 @@ void shard_wait(struct shard_call *call) {
     call->client->alone = true;
     if (pin) shard_pin_send(call, pin);
 }
-
-#endif

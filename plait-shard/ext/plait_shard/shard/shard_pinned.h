@@ -7,8 +7,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 enum shard_pin_use { SHARD_PIN_IDLE, SHARD_PIN_WAITS, SHARD_PIN_WATCHES, SHARD_PIN_SUBSCRIBED };
 
 struct shard_pin {
@@ -110,5 +108,4 @@ static inline bool shard_is_bound(const struct shard_client *client) {
     return client->pin || client->transaction || client->locked;
 }
 
-#endif
 #endif

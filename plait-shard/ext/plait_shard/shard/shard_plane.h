@@ -4,8 +4,6 @@
 
 #include "shard.h"
 
-#ifdef __linux__
-
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -379,5 +377,4 @@ static inline struct shard_link *shard_link_to(const struct shard_call *call, ui
     return &call->client->lane->links[node];
 }
 
-#endif
 #endif

@@ -4,8 +4,6 @@
 #include "shard_table.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <string.h>
 
 /* Scripts are loaded into masters only. */
@@ -31,5 +29,3 @@ uint32_t shard_choose_reader(const struct shard_call *call, uint32_t node) {
     }
     return node;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* One of a node's replicas that is well, or itself, for a command that may only read. */
 uint32_t shard_choose_reader(const struct shard_call *call, uint32_t node);
 
@@ -14,5 +12,4 @@ static inline uint32_t shard_reader_of(const struct shard_call *call, uint32_t n
     return call->worker->shard->settings.reads == SHARD_READS_MASTER ? node : shard_choose_reader(call, node);
 }
 
-#endif
 #endif

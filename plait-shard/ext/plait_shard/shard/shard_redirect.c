@@ -5,8 +5,6 @@
 #include "shard_pinned.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,5 +422,3 @@ void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link) {
     link->tail = left;
     link->again = true; /* what was not sent is not what those that are left have asked for */
 }
-
-#endif

@@ -8,8 +8,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* What an error says of where or when to ask again. */
 enum shard_turn {
     SHARD_NO_TURN,   /* it is the client's */
@@ -68,5 +66,4 @@ bool shard_kept_take(struct shard_worker *worker, struct shard_link *link, uint6
 /* The connection ends: who only wanted to read from a replica is asked for at its master. */
 void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link);
 
-#endif
 #endif

@@ -3,8 +3,6 @@
 #include "shard_client_lists.h"
 #include "shard_client_replies.h"
 
-#ifdef __linux__
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,5 +39,3 @@ void shard_refuse(struct shard_call *call, const char *format, ...) {
     shard_add(call->worker, FIGURE_ERRORS, 1);
     shard_answer(call, line, shard_reply_make_line(line, size < MESSAGE ? (size_t)size : MESSAGE - 1));
 }
-
-#endif

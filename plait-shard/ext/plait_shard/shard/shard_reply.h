@@ -4,13 +4,10 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Answers it. */
 void shard_answer(struct shard_call *call, const char *reply, size_t size);
 
 /* Answers with an error; the text is formatted, without its CRLF. */
 __attribute__((format(printf, 2, 3))) void shard_refuse(struct shard_call *call, const char *format, ...);
 
-#endif
 #endif

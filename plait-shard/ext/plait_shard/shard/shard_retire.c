@@ -4,8 +4,6 @@
 #include "shard_redirect.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 /* Nobody is sent there any longer; it goes when its last answers have come. */
 static bool shard_retire_retire(struct shard_worker *worker, struct shard_lane *lane) {
     bool left = false;
@@ -35,5 +33,3 @@ bool shard_topology_turn(struct shard_worker *worker) {
     }
     return worker->retiring;
 }
-
-#endif

@@ -4,10 +4,7 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Each turn: takes up another, if there is one. Returns whether there is something to be looked at again. */
 bool shard_topology_turn(struct shard_worker *worker);
 
-#endif
 #endif

@@ -14,8 +14,6 @@
 #include "shard_split.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -211,5 +209,3 @@ void shard_dispatch(struct shard_call *call) {
         shard_route_go(call);
     }
 }
-
-#endif

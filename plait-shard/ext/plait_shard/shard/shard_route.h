@@ -4,10 +4,7 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Sends it where it belongs, or answers. */
 void shard_dispatch(struct shard_call *call);
 
-#endif
 #endif

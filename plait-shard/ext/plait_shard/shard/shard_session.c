@@ -5,8 +5,6 @@
 #include "shard_reply.h"
 #include "shard_split.h"
 
-#ifdef __linux__
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -387,5 +385,3 @@ bool shard_locked_takes(struct shard_call *call) {
     shard_refuse(call, "NOAUTH Authentication required.");
     return true;
 }
-
-#endif

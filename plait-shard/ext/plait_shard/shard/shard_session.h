@@ -7,8 +7,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* ---- shard_lane.c ---- */
 
 /* That of most clients. False: no memory. */
@@ -41,5 +39,4 @@ bool shard_locked_takes(struct shard_call *call);
 /* Who has not given the password is not listened to for long. */
 const struct resp_limits *shard_limits(const struct shard_worker *worker, const struct shard_client *client);
 
-#endif
 #endif

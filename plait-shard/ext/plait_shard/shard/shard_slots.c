@@ -6,8 +6,6 @@
 #include "shard_split.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 
 enum { NUMBER = 32 /* bits for the number of a key, below those of its slot */ };
@@ -110,5 +108,3 @@ void shard_send_slots(struct shard_call *call, struct shard_request *request) {
         shard_slots_send_part(call, request, plan, at, end, 2);
     }
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* A cluster takes keys of one slot at a time: a part for each. */
 void shard_split_slots(struct shard_call *call, uint32_t step);
 
@@ -15,5 +13,4 @@ void shard_send_slots(struct shard_call *call, struct shard_request *request);
 /* Where each key belongs, into worker->nodes; the keys are every `step` words from `first` on. False: no memory. */
 bool shard_place_keys(struct shard_call *call, uint32_t first, uint32_t step, uint32_t *count);
 
-#endif
 #endif

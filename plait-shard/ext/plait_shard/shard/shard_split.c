@@ -10,8 +10,6 @@
 #include "shard_slots.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,5 +316,3 @@ void shard_scan(struct shard_call *call) {
     const char *options = call->count > 2 ? shard_whole_word(call, 2, call->count - 2, &rest) : NULL;
     if (options) shard_append(call, link, options, rest);
 }
-
-#endif

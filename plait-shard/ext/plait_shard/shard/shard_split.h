@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 struct shard_part_plan {
     uint32_t node;
     uint32_t part;
@@ -36,5 +34,4 @@ struct shard_link *shard_begin_part(struct shard_call *call, struct shard_reques
 /* False: there is no memory, and all who wait for that node have been told. */
 bool shard_append(struct shard_call *call, struct shard_link *link, const char *data, size_t size);
 
-#endif
 #endif

@@ -12,8 +12,6 @@
 #include "shard_pinned.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 
 enum { TERMINATOR = 2 };
@@ -157,5 +155,3 @@ size_t shard_stream_pass(struct shard_worker *worker, struct shard_client *clien
     if (link && enough && link->out.size > SHARD_HIGH) client->full = link;
     return body + end;
 }
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 /* Whether what is scanned, of which `size` bytes are here, had better be forwarded while it arrives. */
 bool shard_stream_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size);
 
@@ -24,5 +22,4 @@ void shard_stream_leave(struct shard_worker *worker, struct shard_client *client
 bool shard_streams_check(struct shard_worker *worker);
 void shard_streams_close(struct shard_worker *worker);
 
-#endif
 #endif

@@ -12,8 +12,6 @@
 #include "shard_reply.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,5 +224,3 @@ bool shard_subscription_takes(struct shard_call *call) {
     }
     return true;
 }
-
-#endif

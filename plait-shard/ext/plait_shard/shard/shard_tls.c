@@ -3,7 +3,6 @@
 #include "shard_plane.h"
 #include "shard_tls_context.h"
 
-#ifdef __linux__
 #ifdef HAVE_LIBSSL
 
 #include <errno.h>
@@ -267,5 +266,4 @@ const char *shard_tls_error(const struct shard_tls *tls) {
     return tls->text;
 }
 
-#endif
 #endif

@@ -5,8 +5,6 @@
 #ifndef PLAIT_SHARD_TLS_H
 #define PLAIT_SHARD_TLS_H
 
-#ifdef __linux__
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +82,4 @@ static inline int shard_write(struct shard_tls *tls, struct shard_rope *rope, st
     return __builtin_expect(tls != NULL, 0) ? shard_tls_write(tls, rope, blocks) : shard_rope_write(rope, blocks, socket);
 }
 
-#endif
 #endif

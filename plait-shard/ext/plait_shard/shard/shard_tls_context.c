@@ -2,8 +2,6 @@
 #include "shard_tls_context.h"
 #include "shard_tls.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,5 +175,4 @@ bool shard_tls_check(struct shard_worker *worker) {
     return false;
 }
 
-#endif
 #endif

@@ -3,8 +3,6 @@
 #include "shard_fork.h"
 #include "shard_io.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,5 +168,3 @@ uint32_t shard_topology_find(const struct shard_worker *worker, const char *labe
     }
     return SHARD_NOBODY;
 }
-
-#endif

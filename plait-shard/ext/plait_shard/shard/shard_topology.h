@@ -7,8 +7,6 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 struct shard_topology {
     uint32_t references;        /* of threads, and of the shard; under its lock */
     uint32_t version;           /* of the first 1 */
@@ -54,5 +52,4 @@ static inline uint32_t shard_successor(const struct shard_worker *worker, uint32
     return master == SHARD_NOBODY ? node : master;
 }
 
-#endif
 #endif

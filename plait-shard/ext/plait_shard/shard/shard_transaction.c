@@ -10,8 +10,6 @@
 #include "shard_reply.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,5 +234,3 @@ bool shard_transaction_takes(struct shard_call *call) {
     shard_transaction_queue(call);
     return true;
 }
-
-#endif

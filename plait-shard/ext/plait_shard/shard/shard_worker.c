@@ -19,8 +19,6 @@
 #include "shard_tls.h"
 #include "shard_topology.h"
 
-#ifdef __linux__
-
 #include <errno.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -293,5 +291,3 @@ void shard_worker_close(struct shard_worker *worker) {
     shard_close(worker->epoll);
     shard_close(worker->listener);
 }
-
-#endif

@@ -4,11 +4,8 @@
 
 #include "shard_plane.h"
 
-#ifdef __linux__
-
 void *shard_run(void *worker);
 int shard_worker_open(struct shard_worker *worker);
 void shard_worker_close(struct shard_worker *worker);
 
-#endif
 #endif
