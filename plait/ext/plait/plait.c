@@ -60,7 +60,14 @@ static void plait_offer_core(VALUE plait) {
 
 RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
+<<<<<<< ours
     pthread_atfork(NULL, NULL, plait_count_fork);
+=======
+    pthread_atfork(NULL, NULL, count_fork);
+    rb_ext_ractor_safe(true); /* ractors ask, as they may ask for Process.pid */
+    rb_define_singleton_method(rb_define_module_under(plait, "Native"), "fork_generation", fork_generation, 0);
+    rb_ext_ractor_safe(false);
+>>>>>>> theirs
     plait_init_rulebook();
     plait_init_deadlines();
     plait_init_malloc(plait);

@@ -29,9 +29,15 @@ static bool is_ours(ID name) {
 }
 
 /* Ours stay. Thread variables are in a Hash, in one without an @. */
+<<<<<<< ours
 static int state_see_instance_variable(ID name, VALUE value, st_data_t left) {
     if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, state_see_thread_variable, (VALUE)left);
     else if (name != id_own && strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
+=======
+static int see_instance_variable(ID name, VALUE value, st_data_t left) {
+    if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, see_thread_variable, (VALUE)left);
+    else if (!is_ours(name)) *(bool *)left = true;
+>>>>>>> theirs
     return *(bool *)left ? ST_STOP : ST_CONTINUE;
 }
 
