@@ -22,13 +22,8 @@ static bool pool_is_ours(VALUE pool) {
     return rb_ivar_get(pool, id_generation) == UINT2NUM(plait_generation());
 }
 
-<<<<<<< ours
 static bool pool_somebody_waits(VALUE pool) {
-    return RARRAY_LEN(rb_ivar_get(pool, id_books_waiting)) > 0;
-=======
-static bool somebody_waits(VALUE pool) {
     return RHASH_SIZE(rb_ivar_get(pool, id_books_waiting)) > 0;
->>>>>>> theirs
 }
 
 /* False: it is not as simple as that. */

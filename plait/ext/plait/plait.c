@@ -46,7 +46,7 @@ static const struct plait_core core = {
 };
 
 /* fork_generation */
-static VALUE fork_generation(VALUE self) {
+static VALUE plait_fork_generation(VALUE self) {
     (void)self;
     return UINT2NUM(generation);
 }
@@ -60,14 +60,10 @@ static void plait_offer_core(VALUE plait) {
 
 RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
-<<<<<<< ours
     pthread_atfork(NULL, NULL, plait_count_fork);
-=======
-    pthread_atfork(NULL, NULL, count_fork);
     rb_ext_ractor_safe(true); /* ractors ask, as they may ask for Process.pid */
-    rb_define_singleton_method(rb_define_module_under(plait, "Native"), "fork_generation", fork_generation, 0);
+    rb_define_singleton_method(rb_define_module_under(plait, "Native"), "fork_generation", plait_fork_generation, 0);
     rb_ext_ractor_safe(false);
->>>>>>> theirs
     plait_init_rulebook();
     plait_init_deadlines();
     plait_init_malloc(plait);

@@ -24,20 +24,14 @@ static int state_see_thread_variable(VALUE name, VALUE value, VALUE left) {
 }
 
 /* The names that a server's worker thread has are known: the text of a name costs a look-up. */
-static bool is_ours(ID name) {
+static bool state_is_ours(ID name) {
     return name == id_own || name == id_guards || name == id_masked || strncmp(rb_id2name(name), "@plait_", 7) == 0;
 }
 
 /* Ours stay. Thread variables are in a Hash, in one without an @. */
-<<<<<<< ours
 static int state_see_instance_variable(ID name, VALUE value, st_data_t left) {
     if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, state_see_thread_variable, (VALUE)left);
-    else if (name != id_own && strncmp(rb_id2name(name), "@plait_", 7) != 0) *(bool *)left = true;
-=======
-static int see_instance_variable(ID name, VALUE value, st_data_t left) {
-    if (name == id_thread_variables && RB_TYPE_P(value, T_HASH)) rb_hash_foreach(value, see_thread_variable, (VALUE)left);
-    else if (!is_ours(name)) *(bool *)left = true;
->>>>>>> theirs
+    else if (!state_is_ours(name)) *(bool *)left = true;
     return *(bool *)left ? ST_STOP : ST_CONTINUE;
 }
 

@@ -70,8 +70,8 @@ module Plait
         # @api private
         def threads
           @lock.synchronize do
-            @threads = Threads.new if @pid != Process.pid
-            @pid = Process.pid
+            @threads = Threads.new if @generation != Native.fork_generation
+            @generation = Native.fork_generation
             @threads
           end
         end

@@ -207,7 +207,7 @@ module Plait
 
     # In the child of a fork, before anything else is done there.
     # @api private
-    def abandon = @pid == Process.pid || start_in_child
+    def abandon = @generation == Native.fork_generation || start_in_child
 
     # @return [Boolean]
     def closed? = @closed

@@ -39,7 +39,7 @@ module Plait
 
         def synchronized
           @lock.synchronize do
-            start_in_child if @pid != Process.pid
+            start_in_child if @generation != Native.fork_generation
             yield
           end
         end

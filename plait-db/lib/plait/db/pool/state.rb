@@ -11,8 +11,8 @@ module Plait
       attr_reader :connection
       # @return [Float] monotonic seconds after which it has to be checked before its next use
       attr_reader :good_until
-      # @return [Integer] the process that made it
-      attr_reader :pid
+      # @return [Integer] of the process that made it, by forks
+      attr_reader :generation
       # @return [Io::Pool::Checkout, nil] its user
       attr_accessor :holder
 

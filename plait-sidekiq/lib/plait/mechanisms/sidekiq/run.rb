@@ -103,7 +103,7 @@ module Plait
         end
 
         # @return [Boolean] whether this process is a fork; the run is its parent's
-        def forked? = Process.pid != @pid
+        def forked? = Native.fork_generation != @generation
 
         # With a silent Redis (a lost machine, a firewall) the client's own timeouts and retries would exceed the deadline.
         def in_time(seconds = @policy.deadline&.remaining, &block)
