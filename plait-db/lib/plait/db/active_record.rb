@@ -41,7 +41,7 @@ module Plait
       NEVER = { Object => :never }.freeze
       # The fiber's variable with its connection, before and after the block that uses it.
       KEY = :plait_active_record_connection
-      private_constant :NEVER, :KEY
+      private_constant :KEY
 
       # Throws away a cut connection, and one that an interrupt has separated from its user.
       # @api private
@@ -63,14 +63,14 @@ module Plait
         end
 
         # An interrupt would leave ActiveRecord's method half done, which never waits for a server.
-        def checkin(...) = Thread.handle_interrupt(NEVER) { super }
+        def checkin(...) = Uninterruptible.run { super }
 
-        def remove(...) = Thread.handle_interrupt(NEVER) { super }
+        def remove(...) = Uninterruptible.run { super }
 
         private
 
         # A connection connects at its first use, not here.
-        def try_to_checkout_new_connection(...) = Thread.handle_interrupt(NEVER) { super }
+        def try_to_checkout_new_connection(...) = Uninterruptible.run { super }
 
         def recover
           connection = Thread.current[KEY]
@@ -95,7 +95,7 @@ module Plait
       # Notes a fiber's new connection.
       # @api private
       module Leasing
-        def lease = Thread.handle_interrupt(NEVER) { super.tap { Thread.current[KEY] = self } }
+        def lease = Uninterruptible.run { super.tap { Thread.current[KEY] = self } }
       end
 
       # Corrects the queue for connections. ActiveRecord would count an interrupted fiber as waiting without end, and make other

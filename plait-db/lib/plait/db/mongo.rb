@@ -141,7 +141,7 @@ module Plait
         Checkout = Struct.new(:served, :connection)
         # Some versions of the driver count requests.
         COUNTS = ::Mongo::Server::ConnectionPool.private_method_defined?(:wait_for_connection)
-        private_constant :NEVER, :KEY, :OWNER, :Checkout, :COUNTS
+        private_constant :KEY, :OWNER, :Checkout, :COUNTS
 
         # An interrupt in the middle of the driver's method would lose a place of the pool.
         def check_in(connection)

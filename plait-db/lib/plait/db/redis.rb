@@ -131,7 +131,7 @@ module Plait
       end
 
       # The driver connects at the first command.
-      def connect_again = Thread.handle_interrupt(Object => :never) { @driver = connect }
+      def connect_again = Uninterruptible.run { @driver = connect }
 
       def connect
         middlewares = [Client::Noting, *@options[:middlewares]]

@@ -11,30 +11,30 @@ module Plait
       PLACE = 10
       USAGE = "lab [SUITE]"
       SUMMARY = "Run the same Ruby under every mechanism, side by side, and compare"
-      ABOUT = <<~TEXT
-        Measures a suite. "waiting" has functions that sleep. "computing" has compression in C, which releases Ruby's lock, and
-        pure Ruby, which holds it. "http" sends requests to a slow server, with Net::HTTP, sockets by hand and Plait::HTTP. "rpc"
-        has large answers by MessagePack-RPC, compared with a copy in memory. "databases" runs three queries an item on MariaDB
-        and PostgreSQL, with each installed driver, or on your server. "shard" measures the Redis proxy: strategies, chunks,
-        values of all sizes, KEYS over a million keys, an MSET of 92 MB. "all" runs every suite but the last two, in smaller
-        sizes, in a few minutes.
+      # Read off the names of files: no suite is loaded for them.
+      SUITES = Parts.new("suites").names.freeze
+      ABOUT = <<~TEXT.freeze
+        Measures a suite, or "all": every suite that needs no database or Redis, in smaller sizes, in a few minutes. The
+        suites are #{SUITES.join(", ")}; plait help lab SUITE tells what a suite measures and which options it takes.
 
-        A row is one mechanism with one limit. It runs in a fresh process, several times, in random order. All results must
-        be the same before Plait shows any speed. Ctrl-C ends it early; Plait shows and saves the figures so far.
+        Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
+        must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
+        and saved.
       TEXT
       ARGUMENTS = (0..1)
 
       OPTIONS = {
         **MeasuringOptions::CHOICE,
-        scale: { banner: "X", desc: "size of the work (default: 1, the full size; smaller for \"all\")" },
-        requests: { banner: "N", desc: "http: number of requests (default: 50); databases: 2,000, with --full 10,000" },
-        latency: { banner: "SECONDS[,…]",
-                   desc: "http: time of the server for an answer (default: 0.05), a table for each; databases: 0.01,0" },
-        url: { banner: "URL", desc: "http: ask this site instead of the built-in server; databases: this server" },
-        full: { type: :boolean, desc: "databases: more items, more in flight; an hour instead of some minutes" },
-        sizes: { banner: "MB[,…]", desc: "rpc: sizes of the answers (default: 1,2,4,8 … 128, the classic table)" },
-        trials: { banner: "N", desc: "rpc: measurements of each row (default: 10, for ten minutes at most)" },
-        **MeasuringOptions::MANNER
+        scale: { banner: "X", desc: "the size of the work, 1 for the full one (default: 1; for \"all\" a part of it)" },
+        requests: { banner: "N", desc: "how many requests or queries" },
+        latency: { banner: "SECONDS[,…]", desc: "how long the server takes to answer, a table for each" },
+        url: { banner: "URL", desc: "measure against this server instead of the suite's own" },
+        full: { type: :boolean, desc: "more items, and more of them in flight" },
+        sizes: { banner: "MB[,…]", desc: "how large the answers are" },
+        **MeasuringOptions::MANNER,
+        rounds: { banner: "N", alias: "--trials",
+                  desc: "or --trials: how often each row is measured (default: 3, or the suite's own number); the tables show " \
+                        "the median, the least and the most" }
       }.freeze
       EXAMPLES = {
         "plait lab" => "everything, a few minutes",

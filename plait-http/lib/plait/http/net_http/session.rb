@@ -187,7 +187,7 @@ module Plait
           @last_communicated = nil
           kept = true
         ensure
-          Thread.handle_interrupt(Pool::NEVER) { plait_give_up(pool, checkout) unless kept }
+          Uninterruptible.run { plait_give_up(pool, checkout) unless kept }
         end
 
         def do_finish
