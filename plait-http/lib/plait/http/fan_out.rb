@@ -24,6 +24,8 @@ module Plait
       class ThreadPool
         # Answers that wait for the caller, for each thread; beyond it the threads wait too.
         BACKLOG = 8
+        NEVER = { Object => :never }.freeze # to make one calls a method, at whose end Ruby looks for interrupts
+        private_constant :NEVER
 
         # @param limit [Integer] threads at most
         # @param outcomes [Boolean] whether successes are handed over as outcomes too
@@ -40,19 +42,19 @@ module Plait
         # @yieldparam answer [Response, Outcome] the Response has the index of its item
         # @return [true] nothing is left behind
         def each(_deadline)
-          @lanes.size.times { |number| @workers << WorkerThread.new(number, self, @answers) }
+          @workers.each_with_index { |worker, number| @threads << WorkerThread.new(number, worker, @answers) }
           @items.size.times { yield(@answers.pop) }
           complete = true
         ensure
-          Uninterruptible.run { shut(complete) }
+          Thread.handle_interrupt(NEVER) { shut(complete) }
         end
 
         # Ends all requests in flight.
         # @return [Array<Response, Outcome>] answers that the caller has not taken
         def cancel
           @lock.synchronize { @at = @items.size }
-          left = drain # who waits for room has it now
-          WorkerThread.stop(@workers)
+          left = drain # a thread that waits for room goes on
+          WorkerThread.stop(@threads)
           left + drain
         end
 
@@ -99,8 +101,8 @@ module Plait
 
         private
 
-        # However often the caller is interrupted: no lane is closed while a thread has it, and none is left. It takes as long
-        # as {WorkerThread} gives a cancelled item.
+        # No slot is closed while a thread has it, however often the caller is interrupted. It takes as long as
+        # {WorkerThread} gives a cancelled item.
         def shut(complete)
           cancel unless complete
           @threads.each(&:join)
@@ -193,8 +195,8 @@ module Plait
       end
 
       def by_mechanism
-        lane = ->(request) { Lane.once(@client, @timeouts, @options.deadline, request) }
-        coordinator = Coordinator.new(Mechanisms.fetch(@on), @requests, @options, lane)
+        slot = ->(request) { Slot.once(@client, @timeouts, @options.deadline, request) }
+        coordinator = Coordinator.new(Mechanisms.fetch(@on), @requests, @options, slot)
         coordinator.each do |outcome|
           outcome.value.index = outcome.index if outcome.value
           yield(collect? ? outcome : outcome.value)

@@ -27,6 +27,7 @@ module Plait
         # @return [Boolean] whether it has a place, and no connection yet
         def place? = @state == :place
 
+        # @return [Boolean]
         def queued? = @state == :queued
 
         # @return [Boolean] whether the pool was closed
@@ -118,10 +119,10 @@ module Plait
         # @param count [Integer] places that are free from now on
         def leave_places(count = 1) = @places -= count
 
-        # @return [Checkout, nil] the one that has waited longest for the key that is next
-        def shift_ripe
-          key, = @ripe.shift
-          key && shift(key)
+        # No checkout waits any longer.
+        def refuse_all
+          @waiting.each_key(&:refuse)
+          @waiting.clear
         end
       end
     end
