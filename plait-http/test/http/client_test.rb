@@ -269,9 +269,9 @@ class HTTPClientTest < Minitest::Test
     require "plait/io/tls"
     names = ->(*classes) { classes.flat_map { |one| one.instance_method(:initialize).parameters.map(&:last) } }
     options = HTTP.const_get(:Options)
-    assert_equal(names[Plait::Io::TLS::Client], options::TLS)
-    of_sockets = Plait::Io::Connector.const_get(:SocketOptions)
-    assert_equal(names[Plait::Io::Connector, of_sockets] - %i[tls options], options::CONNECTOR)
+    assert_equal(names[Plait.const_get(:Io)::TLS::Client], options::TLS)
+    of_sockets = Plait.const_get(:Io)::Connector.const_get(:SocketOptions)
+    assert_equal(names[Plait.const_get(:Io)::Connector, of_sockets] - %i[tls options], options::CONNECTOR)
   end
 
   def test_each_limit_can_be_raised

@@ -110,8 +110,8 @@ class HTTPHaproxyTest < Minitest::Test
   # It sends one that nobody has asked for.
   def test_a_timeout_that_comes_as_an_answer
     with_haproxy(false, false, defaults: "timeout http-request 100ms") do |_client, url, haproxy|
-      connector = Plait::Io::Connector.new
-      socket = connector.connect(Plait::Io::Endpoint.new(:tcp, "127.0.0.1", haproxy.port))
+      connector = Plait.const_get(:Io)::Connector.new
+      socket = connector.connect(Plait.const_get(:Io)::Endpoint.new(:tcp, "127.0.0.1", haproxy.port))
       wire = HTTP.const_get(:Wire).new(socket, endpoint: url)
       assert(socket.wait_readable(10), "it says 408")
       assert_predicate(wire, :stale?)

@@ -6,7 +6,7 @@ require "test_helper"
 require "plait/protocols/messagepack_rpc"
 
 class MessagePackRPCLimitsTest < Minitest::Test
-  Limits = Plait::Protocols::MessagePackRPC.const_get(:Limits)
+  Limits = Plait.const_get(:Protocols)::MessagePackRPC.const_get(:Limits)
 
   def test_defaults
     assert_equal([256 << 20, 100, 1 << 22, 1024], Limits.new.to_a)

@@ -6,7 +6,7 @@ require "test_helper"
 require "plait/protocols/messagepack_rpc"
 
 class MessagePackRPCRulesTest < Minitest::Test
-  MessagePackRPC = Plait::Protocols::MessagePackRPC
+  MessagePackRPC = Plait.const_get(:Protocols)::MessagePackRPC
   Rules = MessagePackRPC.const_get(:Rules)
 
   def test_each_makes_an_error_that_names_it

@@ -7,7 +7,7 @@ require_relative "reference"
 require "plait/protocols/messagepack_rpc/codec"
 
 class MessagePackRPCSkeletonTest < Minitest::Test
-  Skeleton = Plait::Protocols::MessagePackRPC.const_get(:Skeleton)
+  Skeleton = Plait.const_get(:Protocols)::MessagePackRPC.const_get(:Skeleton)
 
   def test_it_is_joined_with_the_shortest_header_there_is
     { 5 => 2, 31 => 2, 32 => 2, 255 => 2, 256 => 3, 65_535 => 3, 65_536 => 5 }.each do |size, header|

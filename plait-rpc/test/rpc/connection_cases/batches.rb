@@ -106,7 +106,7 @@ module ConnectionCases
 
     def test_what_cannot_be_packed_ends_a_batch
       with_pair do |connection, talker|
-        assert_raises(Plait::Protocols::MessagePackRPC::PackError) { connection.batch(:ask, [1, Object.new, 3]) }
+        assert_raises(Plait::RPC::PackError) { connection.batch(:ask, [1, Object.new, 3]) }
         assert_equal(0, connection.pending)
         future = connection.call(:still, [])
         talker.answer((call = talker.hear)[1], "usable") until call && call[2] == "still"

@@ -138,7 +138,7 @@ module ConnectionCases
     end
 
     def test_more_than_the_limit
-      limits = Plait::Protocols::MessagePackRPC.limits(message: 1000)
+      limits = Plait.const_get(:Protocols)::MessagePackRPC.limits(message: 1000)
       with_pair(limits: limits) do |connection, talker|
         future = connection.call(:m, [])
         talker.hear

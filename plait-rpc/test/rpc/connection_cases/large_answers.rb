@@ -36,7 +36,7 @@ module ConnectionCases
 
     # Its bytes are dropped, wherever they are cut; what stands before and behind it reaches its caller.
     def test_an_answer_over_the_limit_is_lost_for_its_call_alone
-      limits = Plait::Protocols::MessagePackRPC.limits(message: 5_000)
+      limits = Plait.const_get(:Protocols)::MessagePackRPC.limits(message: 5_000)
       random = Random.new(12)
       ["x" * 5_001, "x" * 1_000_000, ["x" * 100_000, 1, "y" * 3_000], { "a" => "b" * 4_000, "c" => "d" * 2_000 }].each do |value|
         with_pair(limits: limits) do |connection, talker|
@@ -55,7 +55,7 @@ module ConnectionCases
 
     # It is followed for twice the limit, or so much behind a string that is too long.
     def test_an_answer_over_the_limit_without_an_end_ends_the_connection
-      limits = Plait::Protocols::MessagePackRPC.limits(message: 5_000)
+      limits = Plait.const_get(:Protocols)::MessagePackRPC.limits(message: 5_000)
       [[1] * 11_000, ["x" * 5_000, "y" * 50_000]].each do |value|
         with_pair(limits: limits) do |connection, talker|
           future = connection.call(:any, [])
