@@ -14,7 +14,7 @@ class HTTPWireTest < Minitest::Test
   def twins(kind) = [HTTP.const_get("#{kind}Wire"), HTTP.const_get("#{kind}Response")]
 
   def test_the_native_one_where_it_is
-    kind = Plait::Native.available? ? "Native" : "Pure"
+    kind = Plait.const_get(:Native).available? ? "Native" : "Pure"
     assert_equal(twins(kind), [HTTP.const_get(:Wire), HTTP::Response])
   end
 

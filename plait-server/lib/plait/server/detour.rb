@@ -4,6 +4,7 @@ require_relative "native_core"
 require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
+require "plait/native"
 
 module Plait
   class Server

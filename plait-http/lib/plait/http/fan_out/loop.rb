@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms/foreign_loop"
+require "plait/mechanisms/interruption"
 require "plait/mechanisms/scheduler"
 require "plait/mechanisms/time_limit"
 require "plait/values/errors"

@@ -2,6 +2,7 @@
 
 require_relative "call"
 require "plait/io/channel"
+require "plait/native"
 require_relative "callers"
 require_relative "session"
 require_relative "../headers"

@@ -5,6 +5,7 @@ require "timeout"
 require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "pool_state"
 
 module Plait
