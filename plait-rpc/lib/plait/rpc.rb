@@ -18,7 +18,9 @@ module Plait
   #   futures = urls.map { |url| client.call_async(:fetch, url) }
   #   futures.map(&:value)
   module RPC
+    # Packs and unpacks messages; `Codec.new { |factory| factory.register_type(1, Point, …) }` knows types of the program, too.
     Codec = Protocols::MessagePackRPC::Codec
+    # An argument or a result has no form in MessagePack, or is larger than a peer takes. Nothing was sent.
     PackError = Protocols::MessagePackRPC::PackError
   end
 end

@@ -38,7 +38,6 @@ module Plait
         end
       end
 
-      NEVER = { Object => :never }.freeze
       # The fiber's variable with its connection, before and after the block that uses it.
       KEY = :plait_active_record_connection
       private_constant :KEY

@@ -19,7 +19,8 @@ module ConnectionCases
         other = Thread.new { connection.request(:m, []) }
         id = talker.hear[1]
         wait_until_asleep([other])
-        interrupted(reader, :call, :initialize, Plait.const_get(:Protocols)::MessagePackRPC.const_get(:Skeleton)) { talker.answer(id, ["x" * 500_000]) }
+        skeleton = Plait.const_get(:Protocols)::MessagePackRPC.const_get(:Skeleton)
+        interrupted(reader, :call, :initialize, skeleton) { talker.answer(id, ["x" * 500_000]) }
         assert_equal(["x" * 500_000], arrived(other))
       end
     end
