@@ -41,9 +41,9 @@ static uint32_t placement_crc32_by_tables(uint32_t crc, const unsigned char *byt
 
 #define CARRYLESS __attribute__((target("pclmul,sse4.1")))
 
-enum { LANE = 16, LANES = 4 };
+enum { VECTOR = 16, VECTORS = 4 };
 
-/* In registers, and none waits for another: at -O2 such loops stay loops, and the lanes in memory. */
+/* In registers, and none waits for another: at -O2 such loops stay loops, and the vectors in memory. */
 #ifdef __clang__
 #define SIDE_BY_SIDE _Pragma("unroll")
 #else
@@ -61,51 +61,51 @@ CARRYLESS static __m128i load(const unsigned char *bytes) {
     return _mm_loadu_si128((const __m128i *)bytes);
 }
 
-/* Moves a lane ahead, over what the constants stand for, onto the next one. */
-CARRYLESS static __m128i fold(__m128i lane, __m128i constants, __m128i next) {
-    __m128i low = _mm_clmulepi64_si128(lane, constants, 0x00);
-    __m128i high = _mm_clmulepi64_si128(lane, constants, 0x11);
+/* Moves a vector ahead, over what the constants stand for, onto the next one. */
+CARRYLESS static __m128i fold(__m128i vector, __m128i constants, __m128i next) {
+    __m128i low = _mm_clmulepi64_si128(vector, constants, 0x00);
+    __m128i high = _mm_clmulepi64_si128(vector, constants, 0x11);
     return _mm_xor_si128(next, _mm_xor_si128(low, high));
 }
 
 /* 128 bits to 64, to 32 by Barrett's reduction. */
-CARRYLESS static uint32_t reduce(__m128i lane, __m128i near) {
+CARRYLESS static uint32_t reduce(__m128i vector, __m128i near) {
     const __m128i words = _mm_setr_epi32(~0, 0, ~0, 0);
     const __m128i last = _mm_set_epi64x(0, 0x0163cd6124);
     const __m128i barrett = _mm_set_epi64x(0x01f7011641, 0x01db710641);
-    lane = _mm_xor_si128(_mm_srli_si128(lane, 8), _mm_clmulepi64_si128(lane, near, 0x10));
-    __m128i upper = _mm_srli_si128(lane, 4);
-    lane = _mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(lane, words), last, 0x00), upper);
-    __m128i quotient = _mm_clmulepi64_si128(_mm_and_si128(lane, words), barrett, 0x10);
+    vector = _mm_xor_si128(_mm_srli_si128(vector, 8), _mm_clmulepi64_si128(vector, near, 0x10));
+    __m128i upper = _mm_srli_si128(vector, 4);
+    vector = _mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(vector, words), last, 0x00), upper);
+    __m128i quotient = _mm_clmulepi64_si128(_mm_and_si128(vector, words), barrett, 0x10);
     __m128i product = _mm_clmulepi64_si128(_mm_and_si128(quotient, words), barrett, 0x00);
-    return (uint32_t)_mm_extract_epi32(_mm_xor_si128(lane, product), 1);
+    return (uint32_t)_mm_extract_epi32(_mm_xor_si128(vector, product), 1);
 }
 
-/* A multiple of a lane, four lanes at least. */
+/* A multiple of a vector, four vectors at least. */
 CARRYLESS static uint32_t by_multiplication(uint32_t crc, const unsigned char *bytes, size_t size) {
     const __m128i far = _mm_set_epi64x(0x01c6e41596, 0x0154442bd4);
     const __m128i near = _mm_set_epi64x(0x00ccaa009e, 0x01751997d0);
-    __m128i lanes[LANES];
+    __m128i vectors[VECTORS];
     SIDE_BY_SIDE
-    for (int i = 0; i < LANES; i++) lanes[i] = load(bytes + i * LANE);
-    lanes[0] = _mm_xor_si128(lanes[0], _mm_cvtsi32_si128((int)crc));
-    bytes += LANES * LANE;
-    size -= LANES * LANE;
-    for (; size >= LANES * LANE; size -= LANES * LANE, bytes += LANES * LANE) {
+    for (int i = 0; i < VECTORS; i++) vectors[i] = load(bytes + i * VECTOR);
+    vectors[0] = _mm_xor_si128(vectors[0], _mm_cvtsi32_si128((int)crc));
+    bytes += VECTORS * VECTOR;
+    size -= VECTORS * VECTOR;
+    for (; size >= VECTORS * VECTOR; size -= VECTORS * VECTOR, bytes += VECTORS * VECTOR) {
         SIDE_BY_SIDE
-        for (int i = 0; i < LANES; i++) lanes[i] = fold(lanes[i], far, load(bytes + i * LANE));
+        for (int i = 0; i < VECTORS; i++) vectors[i] = fold(vectors[i], far, load(bytes + i * VECTOR));
     }
-    __m128i lane = lanes[0];
+    __m128i vector = vectors[0];
     SIDE_BY_SIDE
-    for (int i = 1; i < LANES; i++) lane = fold(lane, near, lanes[i]);
-    for (; size >= LANE; size -= LANE, bytes += LANE) lane = fold(lane, near, load(bytes));
-    return reduce(lane, near);
+    for (int i = 1; i < VECTORS; i++) vector = fold(vector, near, vectors[i]);
+    for (; size >= VECTOR; size -= VECTOR, bytes += VECTOR) vector = fold(vector, near, load(bytes));
+    return reduce(vector, near);
 }
 
 static size_t placement_crc32_multiply(uint32_t *crc, const unsigned char *bytes, size_t size) {
-    if (!can_multiply || size < LANES * LANE) return 0;
+    if (!can_multiply || size < VECTORS * VECTOR) return 0;
 
-    size_t part = size - size % LANE;
+    size_t part = size - size % VECTOR;
     *crc = by_multiplication(*crc, bytes, part);
     return part;
 }

@@ -54,7 +54,7 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
     shard->notice = -1;
     for (uint32_t i = 0; i < threads; i++) {
         shard->workers[i].shard = shard;
-        shard->workers[i].epoll = shard->workers[i].bell = -1;
+        shard->workers[i].epoll = shard->workers[i].wakeup = -1;
         shard->workers[i].listener = shard_take(listeners[i]);
     }
     *error = shard_keep_settings(shard, settings);

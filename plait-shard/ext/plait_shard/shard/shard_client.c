@@ -88,7 +88,7 @@ void shard_bury(struct shard_worker *worker) {
     while (worker->buried) {
         struct shard_client *client = worker->buried;
         worker->buried = client->after;
-        if (client->touched || client->listed || client->leaving || client->detoured) {
+        if (client->touched || client->listed || client->leaving || client->retrying) {
             client->after = kept;
             kept = client;
         } else {

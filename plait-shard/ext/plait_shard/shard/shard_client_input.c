@@ -134,7 +134,7 @@ static void shard_client_input_take(struct shard_worker *worker, struct shard_cl
  * An MSET that is on its way while it arrives goes on: it has no end otherwise.
  */
 static bool shard_client_input_may_be_sent(const struct shard_worker *worker, struct shard_client *client) {
-    bool settled = client->version == worker->version && !client->detours;
+    bool settled = client->version == worker->version && !client->retries;
     if (settled || client->gather) return true;
     client->alone = client->first != NULL;
     if (!client->alone) client->version = worker->version;
@@ -155,7 +155,7 @@ static bool shard_client_input_stream(struct shard_worker *worker, struct shard_
     return true;
 }
 
-/* What is not to be begun before all that was asked before is answered, or before there are connections for it, is scanned again. */
+/* What is not to be started before all that was asked before is answered, or before there are connections for it, is scanned again. */
 static bool shard_client_input_waits_for_others(struct shard_worker *worker, struct shard_client *client, int event,
                                                 const char *data) {
     if (event == RESP_INLINE && client->first) {

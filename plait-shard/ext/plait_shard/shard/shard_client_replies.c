@@ -54,7 +54,7 @@ static bool shard_client_replies_deliver(struct shard_worker *worker, struct sha
     struct shard_client *client = request->client;
     size_t size = request->reply.size, brief_size = request->brief_size;
     client->behind -= size + brief_size;
-    request->begun = true;
+    request->started = true;
     request->brief_size = 0;
     if (brief_size && !shard_rope_copy(&client->out, &worker->blocks, request->brief, brief_size)) return false;
     return !size || shard_rope_pass(&client->out, &request->reply, &worker->blocks, size);
@@ -98,7 +98,7 @@ static bool shard_client_replies_feed(struct shard_worker *worker, struct shard_
         return shard_rope_copy_briefly(&request->reply, &worker->blocks, bytes.data, bytes.size);
     }
     if (shard_client_replies_has_reply(request) && !shard_client_replies_deliver(worker, request)) return false;
-    request->begun = request->begun || bytes.size;
+    request->started = request->started || bytes.size;
     return shard_rope_refer(&client->out, &worker->blocks, bytes.data, bytes.size, bytes.owner);
 }
 
@@ -124,7 +124,7 @@ void shard_request_take(struct shard_worker *worker, struct shard_request *reque
 
 void shard_request_fail(struct shard_worker *worker, struct shard_request *request, const char *error) {
     shard_add(worker, FIGURE_ERRORS, 1);
-    if (request->begun) shard_client_cut(worker, request->client);
+    if (request->started) shard_client_cut(worker, request->client);
     else shard_request_forget(worker, request);
     shard_request_feed(worker, request, error, strlen(error), true);
 }

@@ -11,7 +11,7 @@
 
 void shard_drain_heard(struct shard_worker *worker) {
     uint64_t count;
-    ssize_t size = read(worker->bell, &count, sizeof count);
+    ssize_t size = read(worker->wakeup, &count, sizeof count);
     (void)size;
 }
 

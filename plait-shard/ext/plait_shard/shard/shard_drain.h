@@ -7,7 +7,7 @@
 /* What shard->draining says. */
 enum { SHARD_SERVES, SHARD_LINGERS, SHARD_DRAINS };
 
-/* The bell has rung: it is not to ring on. */
+/* The wakeup has rung: it is not to ring on. */
 void shard_drain_heard(struct shard_worker *worker);
 
 /* Each turn. Returns whether there is something to wait for. */

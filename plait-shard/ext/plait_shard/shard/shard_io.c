@@ -38,7 +38,7 @@ void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool 
 
 void shard_ring_one(const struct shard_worker *worker) {
     uint64_t one = 1;
-    while (worker->bell != -1 && write(worker->bell, &one, sizeof one) == -1 && errno == EINTR) continue;
+    while (worker->wakeup != -1 && write(worker->wakeup, &one, sizeof one) == -1 && errno == EINTR) continue;
 }
 
 void shard_ring(struct shard *shard) {

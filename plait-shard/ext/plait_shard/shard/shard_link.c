@@ -63,7 +63,7 @@ struct shard_waiter *shard_link_last(const struct shard_link *link) {
 }
 
 void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error) {
-    if (waiter->detour) shard_detour_end(worker, waiter->detour);
+    if (waiter->retry) shard_retry_end(worker, waiter->retry);
     if (!waiter->request) return;
     if (waiter->request->merge) shard_merge_fail(worker, waiter->request, waiter->part, error);
     else shard_request_fail(worker, waiter->request, error);

@@ -7,9 +7,9 @@
 /* Makes the request wait for a reply of this node; what it sends is to be appended to link->out next. False: it was failed. */
 bool shard_link_ask(struct shard_worker *worker, struct shard_link *link, struct shard_request *request, uint32_t part);
 
-/* The one to its node that clients of its lane share. */
+/* The one to its node that clients of its pool share. */
 static inline struct shard_link *shard_link_shared(const struct shard_worker *worker, const struct shard_link *link) {
-    return &link->lane->links[link->node - worker->shard->settings.nodes];
+    return &link->pool->links[link->node - worker->shard->settings.nodes];
 }
 
 /* Connects it for what is sent without a request. False: it can't be, and shard_pin_lost has been told. */

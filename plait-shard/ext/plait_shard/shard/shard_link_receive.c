@@ -108,19 +108,19 @@ static bool shard_link_receive_take_replies(struct shard_worker *worker, struct 
 
         bool last = event == RESP_REPLY;
         enum shard_verdict verdict = SHARD_PASS;
-        struct shard_detour *detour = NULL;
+        struct shard_retry *retry = NULL;
         if (link->scan.type == '-' && shard_is_redirected(worker)) {
-            verdict = shard_redirect_look(worker, link, (struct shard_bytes){data, used, NULL}, last, &detour);
+            verdict = shard_redirect_look(worker, link, (struct shard_bytes){data, used, NULL}, last, &retry);
             if (link->state != SHARD_UP) return true;
         } else if (!waiter.skip && link->turn) {
             link->turn = SHARD_NO_TURN;
         }
         if (last) shard_link_receive_end_of_reply(worker, link);
-        if (last && verdict == SHARD_PASS && !waiter.skip && waiter.detour) shard_detour_end(worker, waiter.detour);
+        if (last && verdict == SHARD_PASS && !waiter.skip && waiter.retry) shard_retry_end(worker, waiter.retry);
         if (verdict == SHARD_PASS && !waiter.skip && waiter.request) shard_waiter_feed(worker, &waiter, data, used, last);
         else if (verdict == SHARD_PASS && !waiter.skip && last) link->suspect = false;
         if (link->pin && last && !waiter.skip) shard_pin_replied(worker, link->pin);
-        if (verdict == SHARD_TURN) shard_detour_go(worker, detour);
+        if (verdict == SHARD_TURN) shard_retry_go(worker, retry);
         if (link->state != SHARD_UP) return true;
         data += used;
         size -= used;
@@ -170,6 +170,6 @@ bool shard_links_check(struct shard_worker *worker) {
         link->timed = false;
         if (shard_link_check(worker, link)) shard_link_time(worker, link);
     }
-    if (worker->deserted) shard_lanes_free(worker);
+    if (worker->deserted) shard_pools_free(worker);
     return worker->timed_links || worker->deserted;
 }

@@ -96,7 +96,7 @@ void shard_shrink(struct shard_worker *worker) {
     shard_memory_shrink((void **)&worker->spans, &worker->span_room, sizeof *worker->spans);
     shard_memory_shrink((void **)&worker->nodes, &worker->node_room, sizeof *worker->nodes);
     worker->bytes_freed -= shard_memory_free_requests(worker); /* what is compared with it has not seen them */
-    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
-        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shard_memory_shrink_link(&lane->links[i]);
+    for (struct shard_pool *pool = &worker->pool; pool; pool = pool->next) {
+        for (uint32_t i = 0; i < worker->topology->known; i++) worker->bytes_freed -= shard_memory_shrink_link(&pool->links[i]);
     }
 }

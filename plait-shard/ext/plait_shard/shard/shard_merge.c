@@ -174,7 +174,7 @@ static void shard_merge_begin(struct sink *sink) {
         sum += (uint64_t)number;
     }
     shard_merge_put_header(sink, '*', merge->way == SHARD_MGET ? merge->keys : sum);
-    merge->begun = true;
+    merge->started = true;
 }
 
 /* Of the value that a part begins with, or as much as is known to belong to it; 0: that can't be said yet; -1: it is none. */
@@ -226,7 +226,7 @@ static void shard_merge_put_arrays(struct sink *sink, size_t most) {
 /* False: a node has sent what can't be made sense of, in the middle. */
 static bool shard_merge_put_in_order(struct sink *sink, size_t most) {
     struct shard_merge *merge = sink->request->merge;
-    if (!merge->begun) shard_merge_begin(sink);
+    if (!merge->started) shard_merge_begin(sink);
     if (merge->way == SHARD_MGET) return shard_merge_put_values(sink, most);
 
     shard_merge_put_arrays(sink, most);
@@ -274,7 +274,7 @@ void shard_merge_go_on(struct shard_worker *worker, struct shard_request *reques
     if (client->socket == -1 || client->cut || !merge->waiting || !shard_merge_is_forwarded(merge)) return;
 
     bool first = client->first == request;
-    if (first && (merge->begun || shard_merge_may_begin(worker, request))) {
+    if (first && (merge->started || shard_merge_may_begin(worker, request))) {
         struct sink sink = {worker, request, &client->out, true};
         size_t before = client->out.size;
         bool right = shard_merge_put_in_order(&sink, SHARD_HIGH);
@@ -491,7 +491,7 @@ static void shard_merge_put_all(struct sink *sink) {
 /* All is here, or failed. */
 static void shard_merge_complete(struct sink *sink) {
     struct shard_merge *merge = sink->request->merge;
-    bool forward = shard_merge_is_forwarded(merge) && (merge->begun || !shard_merge_put_error(sink));
+    bool forward = shard_merge_is_forwarded(merge) && (merge->started || !shard_merge_put_error(sink));
     bool right = !forward || shard_merge_put_in_order(sink, SIZE_MAX);
     if (!shard_merge_is_forwarded(merge)) shard_merge_put_all(sink);
     if (!right) shard_client_cut(sink->worker, sink->request->client);
@@ -556,6 +556,6 @@ void shard_merge_fail(struct shard_worker *worker, struct shard_request *request
     }
     if (!merge->failed) shard_add(worker, FIGURE_ERRORS, 1);
     merge->failed = true;
-    if (merge->begun) shard_client_cut(worker, client);
+    if (merge->started) shard_client_cut(worker, client);
     shard_merge_finish_part(worker, request);
 }

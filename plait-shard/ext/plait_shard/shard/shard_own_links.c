@@ -6,10 +6,10 @@
 
 enum { AWAKE = 16 /* of those who wait for a connection, when there is one */ };
 
-static struct shard_link *shard_own_links_find_free(struct shard_worker *worker, const struct shard_lane *lane,
+static struct shard_link *shard_own_links_find_free(struct shard_worker *worker, const struct shard_pool *pool,
                                                     const struct shard_node *node) {
     struct shard_link *link = worker->streams;
-    while (link && (link->node != node || link->lane != lane || link->taken)) link = link->next;
+    while (link && (link->node != node || link->pool != pool || link->taken)) link = link->next;
     return link;
 }
 
@@ -20,9 +20,9 @@ bool shard_own_links(struct shard_worker *worker, uint32_t node) {
     return at == worker->shard->settings.node_count;
 }
 
-struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t number) {
+struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_pool *pool, uint32_t number) {
     const struct shard_node *node = &worker->shard->settings.nodes[number];
-    struct shard_link *link = shard_own_links_find_free(worker, lane, node);
+    struct shard_link *link = shard_own_links_find_free(worker, pool, node);
     if (!link) {
         link = calloc(1, sizeof *link);
         if (!link) return NULL;
@@ -31,8 +31,8 @@ struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lan
         link->socket = -1;
         link->node = node;
         link->own = true;
-        link->lane = lane;
-        lane->users++;
+        link->pool = pool;
+        pool->users++;
         link->next = worker->streams;
         worker->streams = link;
     }

@@ -8,7 +8,7 @@
 bool shard_own_links(struct shard_worker *worker, uint32_t node);
 
 /* One that nobody else has until it was answered, or NULL: there is no memory. */
-struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_lane *lane, uint32_t node);
+struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_pool *pool, uint32_t node);
 
 void shard_release_link(struct shard_worker *worker, struct shard_link *link);
 

@@ -15,25 +15,25 @@ static const double PERIOD = .05; /* seconds between looks at them */
 
 /* ---- having one ---- */
 
-static struct shard_pin *shard_pinned_take_idle(struct shard_worker *worker, const struct shard_lane *lane, uint32_t node) {
+static struct shard_pin *shard_pinned_take_idle(struct shard_worker *worker, const struct shard_pool *pool, uint32_t node) {
     for (struct shard_pin **at = &worker->idle_pins; *at; at = &(*at)->next_idle) {
         struct shard_pin *pin = *at;
-        if (pin->node != node || pin->link.lane != lane || pin->link.state != SHARD_UP) continue;
+        if (pin->node != node || pin->link.pool != pool || pin->link.state != SHARD_UP) continue;
         *at = pin->next_idle;
         return pin;
     }
     return NULL;
 }
 
-static struct shard_pin *shard_pinned_new_pin(struct shard_worker *worker, struct shard_lane *lane, uint32_t node) {
+static struct shard_pin *shard_pinned_new_pin(struct shard_worker *worker, struct shard_pool *pool, uint32_t node) {
     struct shard_pin *pin = calloc(1, sizeof *pin);
     if (!pin) return NULL;
 
     pin->link.kind = SHARD_LINK;
     pin->link.socket = -1;
     pin->link.node = &worker->shard->settings.nodes[node];
-    pin->link.lane = lane;
-    lane->users++;
+    pin->link.pool = pool;
+    pool->users++;
     pin->link.pin = pin;
     pin->link.own = true;
     pin->node = node;
@@ -43,14 +43,14 @@ static struct shard_pin *shard_pinned_new_pin(struct shard_worker *worker, struc
 }
 
 struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum shard_pin_use use) {
-    struct shard_pin *pin = shard_pinned_take_idle(call->worker, call->client->lane, node);
-    if (!pin) pin = shard_pinned_new_pin(call->worker, call->client->lane, node);
+    struct shard_pin *pin = shard_pinned_take_idle(call->worker, call->client->pool, node);
+    if (!pin) pin = shard_pinned_new_pin(call->worker, call->client->pool, node);
     if (!pin) {
         shard_close_client(call->worker, call->client);
         return NULL;
     }
     pin->use = use;
-    pin->link.retry_at = call->client->lane->links[node].retry_at;
+    pin->link.retry_at = call->client->pool->links[node].retry_at;
     pin->client = call->client;
     pin->channels = pin->shard_channels = 0;
     pin->leaving = pin->settled = pin->refuses = false;
@@ -76,7 +76,7 @@ void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin) {
 
 /* On a new connection, or one where it would wait, nobody would notice that the node has stopped. */
 static bool shard_pinned_is_in_vain(const struct shard_pin *pin) {
-    return pin->link.lane->links[pin->node].suspect && (pin->link.state == SHARD_DOWN || pin->use == SHARD_PIN_WAITS);
+    return pin->link.pool->links[pin->node].suspect && (pin->link.state == SHARD_DOWN || pin->use == SHARD_PIN_WAITS);
 }
 
 void shard_pin_append(struct shard_call *call, struct shard_pin *pin) {
@@ -107,7 +107,7 @@ bool shard_pin_send(struct shard_call *call, struct shard_pin *pin) {
 void shard_pin_touch(struct shard_worker *worker, struct shard_pin *pin) {
     if (pin->touched) return;
     pin->touched = true;
-    pin->behind = pin->link.lane->links[pin->node].out.first;
+    pin->behind = pin->link.pool->links[pin->node].out.first;
     pin->next_touched = NULL;
     if (worker->touched_pins) worker->last_touched_pin->next_touched = pin;
     else worker->touched_pins = pin;
@@ -133,14 +133,14 @@ void shard_pins_flush(struct shard_worker *worker, bool all) {
 }
 
 static void shard_pinned_free_pin(struct shard_worker *worker, struct shard_pin *pin) {
-    shard_lane_leave(pin->link.lane);
+    shard_pool_leave(pin->link.pool);
     shard_link_close(worker, &pin->link);
     free(pin);
 }
 
 /* What waits for others may take any time, but not that of a node which has stopped: its other connection is asked. */
 static void shard_pinned_check(struct shard_worker *worker, struct shard_pin *pin) {
-    struct shard_link *shared = &pin->link.lane->links[pin->node];
+    struct shard_link *shared = &pin->link.pool->links[pin->node];
     bool waits = pin->use == SHARD_PIN_WAITS && pin->link.state == SHARD_UP;
     if (!waits) shard_link_check(worker, &pin->link);
     if (pin->link.state != SHARD_UP || (!waits && pin->use != SHARD_PIN_SUBSCRIBED)) return;

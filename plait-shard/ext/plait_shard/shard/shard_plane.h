@@ -12,7 +12,7 @@
 
 enum {
     SHARD_READ = 256 * 1024,  /* of the read buffer of a thread */
-    SHARD_READ_LEAST = 16384, /* with less left of it, it is begun anew */
+    SHARD_READ_LEAST = 16384, /* with less left of it, it is started anew */
     SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
     SHARD_IN_FLIGHT = 10000,  /* requests of a client */
     SHARD_CHUNK = 64 * 1024,  /* what is larger is forwarded while it arrives, unless the settings say otherwise */
@@ -25,7 +25,7 @@ enum {
 static const uint32_t SHARD_ALL = UINT32_MAX;
 
 /* What an event of epoll is about; the first member of each. */
-enum shard_kind { SHARD_BELL, SHARD_LISTENER, SHARD_CLIENT, SHARD_LINK };
+enum shard_kind { SHARD_WAKEUP, SHARD_LISTENER, SHARD_CLIENT, SHARD_LINK };
 
 /* ---- requests ---- */
 
@@ -54,7 +54,7 @@ struct shard_merge {
     bool gathers;            /* how many parts there will be is not known; the replies of a node are one part after another */
     bool failed;             /* a part will never be whole */
     bool spoilt;             /* a part is not an array */
-    bool begun;              /* what is here is forwarded in its order */
+    bool started;            /* what is here is forwarded in its order */
     uint32_t waiting;        /* parts without a whole reply */
     uint32_t count;          /* of parts */
     uint32_t headed;         /* parts whose header is here */
@@ -76,7 +76,7 @@ struct shard_request {
     struct shard_rope reply;    /* what has come of it before it was its turn */
     const struct shard_command *command; /* or NULL */
     double since;
-    bool begun;                 /* the client has a part of it already */
+    bool started;               /* the client has a part of it already */
     bool done;                  /* the reply is whole */
     uint8_t brief_size;
     char brief[SHARD_BRIEF];    /* what comes before `reply` in it: one that is short needs no block of memory */
@@ -84,7 +84,7 @@ struct shard_request {
 
 /* ---- clients ---- */
 
-struct shard_lane;
+struct shard_pool;
 struct shard_pin;
 struct shard_tls;
 struct shard_transaction;
@@ -113,8 +113,8 @@ struct shard_client {
     uint64_t left;                       /* bytes to come of an argument that is passed on, or dropped */
     struct shard_pin *pin;               /* a connection to a node that is its own, or NULL */
     struct shard_transaction *transaction; /* behind MULTI, or NULL */
-    struct shard_lane *lane;             /* whose connections to nodes it uses */
-    struct shard_lane *former;           /* until the nodes have taken its password, or NULL */
+    struct shard_pool *pool;             /* whose connections to nodes it uses */
+    struct shard_pool *former;           /* until the nodes have taken its password, or NULL */
     uint64_t id;
     double born;
     char *name;                          /* of CLIENT SETNAME, or NULL */
@@ -124,14 +124,14 @@ struct shard_client {
     struct shard_client *next_leaving;
     double leaves_at;                    /* at the latest, once all is written */
     uint32_t version;                    /* of the topology by which its requests were sent */
-    struct shard_detour *detours;        /* of them that were redirected and are not answered, oldest first */
-    struct shard_detour **detours_end;
-    struct shard_client *next_detoured;
+    struct shard_retry *retries;         /* of them that were redirected and are not answered, oldest first */
+    struct shard_retry **retries_end;
+    struct shard_client *next_retrying;
     uint32_t awaits;                     /* a connection of its own to this node, from 1 on; SHARD_ALL: to each; 0: none */
-    bool scanning;                       /* the command has been begun */
+    bool scanning;                       /* the command has been started */
     bool touched;                        /* in the list of those with something to write */
     bool paused;                         /* it is not read from */
-    bool detoured;                       /* in the list of those with detours */
+    bool retrying;                       /* in the list of those with retries */
     bool listed;                         /* in a list of those that are to go on when something has changed */
     bool alone;                          /* nothing is read before all is answered */
     bool again;                          /* the command was not taken: it is to be read again when all before it is answered */
@@ -155,7 +155,7 @@ struct shard_waiter {
     uint32_t skip;                 /* replies that come before its own, and are nobody's */
     uint32_t skipped;              /* those that did so far */
     bool asks;                     /* its command is behind ASKING */
-    struct shard_detour *detour;   /* NULL: it was not asked before */
+    struct shard_retry *retry;     /* NULL: it was not asked before */
     uint64_t at;                   /* where its command begins among the bytes for the node */
 };
 
@@ -167,10 +167,10 @@ struct shard_link {
     struct shard_link *next_timed;
     struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
     struct shard_pin *pin;        /* what it is a part of, or NULL */
-    struct shard_lane *lane;
+    struct shard_pool *pool;
     uint32_t fences;              /* answers to the node's fence that are to come … */
-    uint32_t greetings;           /* … and then to the lane's greeting, before anything else is sent */
-    char *barred;                 /* why the fence has last refused a connection of this lane to the node, or NULL */
+    uint32_t greetings;           /* … and then to the pool's greeting, before anything else is sent */
+    char *barred;                 /* why the fence has last refused a connection of this pool to the node, or NULL */
     double heard;                 /* when it last did */
     bool own;                     /* it is for one command at a time */
     bool taken;                   /* by one */
@@ -209,8 +209,8 @@ struct shard_link {
 };
 
 /* Connections to the nodes that begin in the same way: as a user, with a version of RESP. */
-struct shard_lane {
-    struct shard_lane *next;
+struct shard_pool {
+    struct shard_pool *next;
     struct shard_worker *worker;
     struct shard_link *links;  /* one for each node */
     char *user;                /* NULL: the shard's own */
@@ -226,7 +226,7 @@ struct shard_lane {
 
 struct shard_metrics;
 struct shard_topology;
-struct shard_detour;
+struct shard_retry;
 struct shard_hot;
 
 enum {
@@ -239,10 +239,10 @@ struct shard_worker {
     void (*close_client)(struct shard_worker *worker, struct shard_client *client); /* shard_client_close */
     pthread_t thread;
     bool started;
-    enum shard_kind bell_kind;
+    enum shard_kind wakeup_kind;
     enum shard_kind listener_kind;
     int epoll;
-    int bell;
+    int wakeup;
     int listener;
     atomic_bool deaf;                /* for good */
     double deaf_until;               /* the listener is not looked at before then; 0: it is */
@@ -259,12 +259,12 @@ struct shard_worker {
     uint32_t *counts;                /* for each node: keys of a command */
     uint16_t *numbers;               /* and of the part of its reply */
     struct shard_link **asked;       /* and on which connection it is asked */
-    struct shard_lane lane;          /* of most clients: RESP2, as the shard itself */
+    struct shard_pool pool;          /* of most clients: RESP2, as the shard itself */
     struct shard_link *links;        /* its */
-    struct shard_link *touched_links; /* of all lanes, and those for streams; pins have a list of their own */
-    struct shard_link *timed_links;  /* of all lanes */
+    struct shard_link *touched_links; /* of all pools, and those for streams; pins have a list of their own */
+    struct shard_link *timed_links;  /* of all pools */
     double links_at;                 /* when these are looked at again */
-    bool deserted;                   /* there are lanes of nobody */
+    bool deserted;                   /* there are pools of nobody */
     struct shard_link *streams;      /* connections for one command at a time */
     uint32_t *taken;                 /* of them for each node */
     struct shard_client *leaving;
@@ -303,8 +303,8 @@ struct shard_worker {
     struct shard_topology *topology; /* who serves what; never NULL while it runs */
     uint32_t version;                /* its */
     bool retiring;                   /* connections to nodes that have left are to be closed yet */
-    struct shard_client *detoured;   /* those with requests that were redirected */
-    bool detours_due;                /* some of these are to be looked at before anybody sleeps */
+    struct shard_client *retrying;   /* those with requests that were redirected */
+    bool retries_due;                /* some of these are to be looked at before anybody sleeps */
     double moving_until;             /* slots have just been on the move: nothing large is sent on that could not be sent again */
     uint64_t *grouped;               /* keys of a command by slot, see shard_slots.c */
     size_t grouped_room;
@@ -339,14 +339,14 @@ static inline void shard_add(struct shard_worker *worker, int figure, uint64_t n
 
 /*
  * Closes a client: replies for it are dropped as they come. By a pointer, since that undoes what all files below shard_client.c
- * have begun for it, and they find that it has to be closed.
+ * have started for it, and they find that it has to be closed.
  */
 static inline void shard_close_client(struct shard_worker *worker, struct shard_client *client) {
     worker->close_client(worker, client);
 }
 
-static inline void shard_lane_leave(struct shard_lane *lane) {
-    if (--lane->users == 0) lane->worker->deserted = true;
+static inline void shard_pool_leave(struct shard_pool *pool) {
+    if (--pool->users == 0) pool->worker->deserted = true;
 }
 
 /* ---- commands ---- */
@@ -374,7 +374,7 @@ struct shard_call {
 
 /* The connection to a node that its client shares with others. */
 static inline struct shard_link *shard_link_to(const struct shard_call *call, uint32_t node) {
-    return &call->client->lane->links[node];
+    return &call->client->pool->links[node];
 }
 
 #endif

@@ -17,13 +17,13 @@ static const double ENDS_DOWN = 1; /* … where nobody has the slot */
 static const double MOVING = 5;    /* seconds for which slots are taken to be on the move after one was */
 static const char ASKING[] = "*1\r\n$6\r\nASKING\r\n";
 
-/* Which others a detour keeps in their order: those with the same one of PLACES, … */
+/* Which others a retry keeps in their order: those with the same one of PLACES, … */
 enum { EVERY = PLACES /* … all, as it may be for any key, … */, NONE /* … or none: it only reads, from whom it may be late */ };
 
-enum detour_state { DETOUR_WAITS, DETOUR_ASKED, DETOUR_DONE };
+enum retry_state { RETRY_WAITS, RETRY_ASKED, RETRY_DONE };
 
-struct shard_detour {
-    struct shard_detour *next;   /* of its client's, in the order of its requests */
+struct shard_retry {
+    struct shard_retry *next;    /* of its client's, in the order of its requests */
     struct shard_request *request;
     struct shard_rope bytes; /* of its command, as the client's was sent; none: they were not kept */
     uint32_t part;
@@ -32,7 +32,7 @@ struct shard_detour {
     uint32_t place;          /* its slot, or SHARD_NOBODY */
     uint32_t from;           /* who has said so */
     uint32_t order;          /* see EVERY */
-    uint8_t state;           /* enum detour_state */
+    uint8_t state;           /* enum retry_state */
     uint8_t turn;            /* enum shard_turn */
     uint8_t tries;
     bool waits;              /* on a connection of its own */
@@ -85,25 +85,25 @@ static void shard_redirect_read_target(const struct shard_worker *worker, const 
 
 /* ---- what is made of it ---- */
 
-static void shard_redirect_describe(struct shard_detour *detour, const struct shard_link *link, const char *line) {
-    bool elsewhere = detour->turn == SHARD_MOVED || detour->turn == SHARD_ASKED;
-    if (elsewhere && !detour->bytes.first) {
-        snprintf(detour->error, ERROR, "-ERR node %s no longer has the keys, and the shard has not kept the command: send it again; "
+static void shard_redirect_describe(struct shard_retry *retry, const struct shard_link *link, const char *line) {
+    bool elsewhere = retry->turn == SHARD_MOVED || retry->turn == SHARD_ASKED;
+    if (elsewhere && !retry->bytes.first) {
+        snprintf(retry->error, ERROR, "-ERR node %s no longer has the keys, and the shard has not kept the command: send it again; "
                  "nothing was done\r\n", link->node->label);
     } else if (elsewhere) {
-        snprintf(detour->error, ERROR, "-ERR node %s says that it does not have slot %u, and nobody has it; nothing was done\r\n",
-                 link->node->label, detour->place);
+        snprintf(retry->error, ERROR, "-ERR node %s says that it does not have slot %u, and nobody has it; nothing was done\r\n",
+                 link->node->label, retry->place);
     } else {
-        snprintf(detour->error, ERROR, "%.*s\r\n", (int)strcspn(line, "\r\n"), line);
+        snprintf(retry->error, ERROR, "%.*s\r\n", (int)strcspn(line, "\r\n"), line);
     }
 }
 
 static void shard_redirect_take_bytes(struct shard_worker *worker, struct shard_link *link, const struct shard_waiter *waiter,
-                                      struct shard_detour *detour) {
+                                      struct shard_retry *retry) {
     bool last = link->head + 1 == link->tail;
     uint64_t end = last ? link->kept_to : link->waiters[(link->head + 1) & (link->room - 1)].at;
-    if (!shard_kept_take(worker, link, waiter->at, end, &detour->bytes)) shard_rope_clear(&detour->bytes, &worker->blocks);
-    else if (waiter->asks) shard_rope_drop(&detour->bytes, &worker->blocks, sizeof ASKING - 1);
+    if (!shard_kept_take(worker, link, waiter->at, end, &retry->bytes)) shard_rope_clear(&retry->bytes, &worker->blocks);
+    else if (waiter->asks) shard_rope_drop(&retry->bytes, &worker->blocks, sizeof ASKING - 1);
 }
 
 static void shard_redirect_tell_of_it(struct shard_worker *worker, const struct shard_link *link) {
@@ -119,27 +119,27 @@ static enum shard_verdict shard_redirect_give_up(struct shard_worker *worker, st
 }
 
 /* One that was redirected before keeps its place before those behind it. */
-static struct shard_detour *shard_redirect_detour_of(struct shard_worker *worker, const struct shard_waiter *waiter) {
+static struct shard_retry *shard_redirect_retry_of(struct shard_worker *worker, const struct shard_waiter *waiter) {
     struct shard_client *client = waiter->request->client;
-    struct shard_detour *detour = waiter->detour ? waiter->detour : calloc(1, sizeof *detour);
-    if (!detour || waiter->detour) return detour;
+    struct shard_retry *retry = waiter->retry ? waiter->retry : calloc(1, sizeof *retry);
+    if (!retry || waiter->retry) return retry;
 
-    *detour = (struct shard_detour){.request = waiter->request, .part = waiter->part, .order = EVERY, .since = worker->now};
-    if (client->detours) *client->detours_end = detour;
-    else client->detours = detour;
-    client->detours_end = &detour->next;
-    return detour;
+    *retry = (struct shard_retry){.request = waiter->request, .part = waiter->part, .order = EVERY, .since = worker->now};
+    if (client->retries) *client->retries_end = retry;
+    else client->retries = retry;
+    client->retries_end = &retry->next;
+    return retry;
 }
 
 /* Where a cluster does not say which slot it is about, it may be any; elsewhere all that one node had goes together. */
-static uint32_t shard_redirect_order_of(const struct shard_worker *worker, const struct shard_detour *detour) {
-    if (detour->turn == SHARD_UNREADY) return NONE;
-    if (!worker->shard->settings.cluster) return detour->from % PLACES;
-    return detour->place == SHARD_NOBODY ? detour->order : detour->place % PLACES;
+static uint32_t shard_redirect_order_of(const struct shard_worker *worker, const struct shard_retry *retry) {
+    if (retry->turn == SHARD_UNREADY) return NONE;
+    if (!worker->shard->settings.cluster) return retry->from % PLACES;
+    return retry->place == SHARD_NOBODY ? retry->order : retry->place % PLACES;
 }
 
 static enum shard_verdict shard_redirect_turn_away(struct shard_worker *worker, struct shard_link *link, char *line,
-                                                   struct shard_detour **to) {
+                                                   struct shard_retry **to) {
     struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
     if (link->pin && link->pin->use != SHARD_PIN_WAITS) {
         shard_redirect_tell_of_it(worker, link);
@@ -147,28 +147,28 @@ static enum shard_verdict shard_redirect_turn_away(struct shard_worker *worker, 
         return shard_redirect_give_up(worker, link,
                                       "-ERR the keys that are watched are at another node now: WATCH them again\r\n");
     }
-    struct shard_detour *detour = shard_redirect_detour_of(worker, waiter);
-    if (!detour) return shard_redirect_give_up(worker, link, "-ERR out of memory\r\n");
+    struct shard_retry *retry = shard_redirect_retry_of(worker, waiter);
+    if (!retry) return shard_redirect_give_up(worker, link, "-ERR out of memory\r\n");
 
-    detour->turn = link->turn;
-    detour->node = link->turn_node;
-    detour->place = link->turn_place;
-    detour->from = (uint32_t)(link->node - worker->shard->settings.nodes);
-    detour->order = shard_redirect_order_of(worker, detour);
-    detour->replies = waiter->skipped - waiter->asks;
-    detour->waits = link->pin;
-    detour->tries += detour->tries < UINT8_MAX;
+    retry->turn = link->turn;
+    retry->node = link->turn_node;
+    retry->place = link->turn_place;
+    retry->from = (uint32_t)(link->node - worker->shard->settings.nodes);
+    retry->order = shard_redirect_order_of(worker, retry);
+    retry->replies = waiter->skipped - waiter->asks;
+    retry->waits = link->pin;
+    retry->tries += retry->tries < UINT8_MAX;
     shard_redirect_tell_of_it(worker, link);
     link->turn = SHARD_NO_TURN;
-    shard_redirect_take_bytes(worker, link, waiter, detour);
-    shard_redirect_describe(detour, link, line);
-    *to = detour;
+    shard_redirect_take_bytes(worker, link, waiter, retry);
+    shard_redirect_describe(retry, link, line);
+    *to = retry;
     return SHARD_TURN;
 }
 
 /* A whole line; of a transaction it is that of a command in it which counts, as EXEC only says that there was one. */
 static enum shard_verdict shard_redirect_judge(struct shard_worker *worker, struct shard_link *link, char *line,
-                                               struct shard_detour **detour) {
+                                               struct shard_retry **retry) {
     const struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
     enum shard_turn turn = shard_redirect_turn_of(worker, link, line);
     char copy[LINE + 1];
@@ -182,7 +182,7 @@ static enum shard_verdict shard_redirect_judge(struct shard_worker *worker, stru
     }
     if (waiter->skip) return SHARD_HOLD;
     if (!turn && !shard_redirect_begins_with(line, "-EXECABORT")) link->turn = SHARD_NO_TURN;
-    return link->turn && waiter->request ? shard_redirect_turn_away(worker, link, line, detour) : SHARD_PASS;
+    return link->turn && waiter->request ? shard_redirect_turn_away(worker, link, line, retry) : SHARD_PASS;
 }
 
 /* No line that we know is as long as this. */
@@ -197,7 +197,7 @@ static enum shard_verdict shard_redirect_spill(struct shard_worker *worker, stru
 }
 
 enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard_link *link, struct shard_bytes bytes, bool last,
-                                       struct shard_detour **detour) {
+                                       struct shard_retry **retry) {
     size_t before = link->line.size;
     if (link->spilt || before + bytes.size > LINE) return shard_redirect_spill(worker, link, last);
     if (!shard_rope_copy(&link->line, &worker->blocks, bytes.data, bytes.size)) {
@@ -208,7 +208,7 @@ enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard
     char line[LINE + 1];
     line[shard_rope_peek(&link->line, line, LINE)] = 0;
     shard_rope_clear(&link->line, &worker->blocks);
-    enum shard_verdict verdict = shard_redirect_judge(worker, link, line, detour);
+    enum shard_verdict verdict = shard_redirect_judge(worker, link, line, retry);
     const struct shard_waiter *waiter = &link->waiters[link->head & (link->room - 1)];
     if (verdict == SHARD_PASS && before && waiter->request) shard_waiter_feed(worker, waiter, line, before, false);
     return verdict;
@@ -218,93 +218,93 @@ enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard
 
 /* Its client is to be looked at, and not later than at the end of this turn. */
 static void shard_redirect_list(struct shard_worker *worker, struct shard_client *client) {
-    worker->detours_due = true;
-    if (client->detoured) return;
-    client->detoured = true;
-    client->next_detoured = worker->detoured;
-    worker->detoured = client;
+    worker->retries_due = true;
+    if (client->retrying) return;
+    client->retrying = true;
+    client->next_retrying = worker->retrying;
+    worker->retrying = client;
 }
 
 /* It is freed when nobody has a place in the list any longer. */
-void shard_detour_end(struct shard_worker *worker, struct shard_detour *detour) {
-    detour->state = DETOUR_DONE;
-    worker->detours_due = true;
+void shard_retry_end(struct shard_worker *worker, struct shard_retry *retry) {
+    retry->state = RETRY_DONE;
+    worker->retries_due = true;
 }
 
-static void shard_redirect_fail(struct shard_worker *worker, struct shard_detour *detour) {
-    struct shard_waiter waiter = {.request = detour->request, .part = detour->part};
-    shard_detour_end(worker, detour);
-    shard_waiter_fail(worker, &waiter, detour->error);
+static void shard_redirect_fail(struct shard_worker *worker, struct shard_retry *retry) {
+    struct shard_waiter waiter = {.request = retry->request, .part = retry->part};
+    shard_retry_end(worker, retry);
+    shard_waiter_fail(worker, &waiter, retry->error);
 }
 
 /* Where it waits is its own; NULL: there is no memory, and the client is closed. */
-static struct shard_link *shard_redirect_link_for(struct shard_worker *worker, const struct shard_detour *detour) {
-    struct shard_client *client = detour->request->client;
-    if (!detour->waits) return &client->lane->links[detour->node];
+static struct shard_link *shard_redirect_link_for(struct shard_worker *worker, const struct shard_retry *retry) {
+    struct shard_client *client = retry->request->client;
+    if (!retry->waits) return &client->pool->links[retry->node];
 
     struct shard_call call = {.worker = worker, .client = client};
-    struct shard_pin *pin = client->pin ? NULL : shard_pin_take(&call, detour->node, SHARD_PIN_WAITS);
+    struct shard_pin *pin = client->pin ? NULL : shard_pin_take(&call, retry->node, SHARD_PIN_WAITS);
     return pin ? &pin->link : NULL;
 }
 
-static void shard_redirect_send_again(struct shard_worker *worker, struct shard_link *link, struct shard_detour *detour) {
+static void shard_redirect_send_again(struct shard_worker *worker, struct shard_link *link, struct shard_retry *retry) {
     struct shard_waiter *waiter = shard_link_last(link);
-    waiter->detour = detour;
-    waiter->asks = detour->turn == SHARD_ASKED;
-    shard_link_skip(link, detour->replies + waiter->asks);
+    waiter->retry = retry;
+    waiter->asks = retry->turn == SHARD_ASKED;
+    shard_link_skip(link, retry->replies + waiter->asks);
     bool enough = !waiter->asks || shard_rope_copy(&link->out, &worker->blocks, ASKING, sizeof ASKING - 1);
-    enough = shard_rope_pass(&link->out, &detour->bytes, &worker->blocks, detour->bytes.size) && enough;
+    enough = shard_rope_pass(&link->out, &retry->bytes, &worker->blocks, retry->bytes.size) && enough;
     if (!enough) shard_link_abandon(worker, link, "-ERR out of memory\r\n");
 }
 
 /* Parts that gather have a place for each node, so that answers of two are not mixed up. */
-static void shard_redirect_ask(struct shard_worker *worker, struct shard_detour *detour) {
-    struct shard_request *request = detour->request;
-    struct shard_link *link = shard_redirect_link_for(worker, detour);
+static void shard_redirect_ask(struct shard_worker *worker, struct shard_retry *retry) {
+    struct shard_request *request = retry->request;
+    struct shard_link *link = shard_redirect_link_for(worker, retry);
     if (!link) {
-        shard_redirect_fail(worker, detour);
+        shard_redirect_fail(worker, retry);
         return;
     }
-    if (request->merge && request->merge->gathers) detour->part = detour->node;
+    if (request->merge && request->merge->gathers) retry->part = retry->node;
     shard_add(worker, FIGURE_REDIRECTIONS, 1);
-    detour->state = DETOUR_ASKED;
-    if (shard_link_ask(worker, link, request, detour->part)) shard_redirect_send_again(worker, link, detour);
-    else shard_detour_end(worker, detour);
+    retry->state = RETRY_ASKED;
+    if (shard_link_ask(worker, link, request, retry->part)) shard_redirect_send_again(worker, link, retry);
+    else shard_retry_end(worker, retry);
     if (link->pin) shard_pin_touch(worker, link->pin);
     if (link->pin && link->pin->client && link->state == SHARD_DOWN) shard_pin_give_back(worker, link->pin);
 }
 
-void shard_detour_go(struct shard_worker *worker, struct shard_detour *detour) {
-    bool now = detour->turn == SHARD_MOVED || detour->turn == SHARD_ASKED || detour->turn == SHARD_UNREADY;
-    if (detour->turn == SHARD_UNREADY) detour->node = shard_successor(worker, detour->from);
-    now = now && detour->node != SHARD_NOBODY && detour->tries <= AT_ONCE;
-    detour->state = DETOUR_WAITS;
-    detour->again_at = now ? 0 : worker->now + PAUSE;
-    shard_redirect_list(worker, detour->request->client);
-    bool over = worker->now - detour->since > (detour->turn == SHARD_DOWNTURN ? ENDS_DOWN : ENDS);
-    if (!detour->bytes.first || over) shard_redirect_fail(worker, detour);
+void shard_retry_go(struct shard_worker *worker, struct shard_retry *retry) {
+    bool now = retry->turn == SHARD_MOVED || retry->turn == SHARD_ASKED || retry->turn == SHARD_UNREADY;
+    if (retry->turn == SHARD_UNREADY) retry->node = shard_successor(worker, retry->from);
+    now = now && retry->node != SHARD_NOBODY && retry->tries <= AT_ONCE;
+    retry->state = RETRY_WAITS;
+    retry->again_at = now ? 0 : worker->now + PAUSE;
+    shard_redirect_list(worker, retry->request->client);
+    bool over = worker->now - retry->since > (retry->turn == SHARD_DOWNTURN ? ENDS_DOWN : ENDS);
+    if (!retry->bytes.first || over) shard_redirect_fail(worker, retry);
 }
 
 /* ---- in their order ---- */
 
-void shard_detours_hurry(struct shard_worker *worker) {
-    for (struct shard_client *client = worker->detoured; client; client = client->next_detoured) {
-        for (struct shard_detour *detour = client->detours; detour; detour = detour->next) detour->again_at = 0;
+void shard_retries_hurry(struct shard_worker *worker) {
+    for (struct shard_client *client = worker->retrying; client; client = client->next_retrying) {
+        for (struct shard_retry *retry = client->retries; retry; retry = retry->next) retry->again_at = 0;
     }
-    worker->detours_due = true;
+    worker->retries_due = true;
 }
 
 /* Where it is by what is known now. */
-static void shard_redirect_try_again(struct shard_worker *worker, struct shard_detour *detour) {
+static void shard_redirect_try_again(struct shard_worker *worker, struct shard_retry *retry) {
     const struct placement *placement = &worker->topology->placement;
-    if (detour->node == SHARD_NOBODY) {
-        detour->turn = SHARD_MOVED;
-        detour->node = detour->place == SHARD_NOBODY ? shard_successor(worker, detour->from) : placement->points[detour->place].node;
+    if (retry->node == SHARD_NOBODY) {
+        retry->turn = SHARD_MOVED;
+        retry->node = retry->place == SHARD_NOBODY ? shard_successor(worker, retry->from) : placement->points[retry->place].node;
     }
-    shard_redirect_ask(worker, detour);
+    shard_redirect_ask(worker, retry);
 }
 
-/* What the detours that were looked at, which are older, keep from being asked. */
+/* What the retries that were looked at, which are older, keep from being asked. */
 struct older {
     uint64_t places[PLACES / 64];
     bool any;
@@ -327,49 +327,49 @@ static void shard_redirect_note(struct older *older, uint32_t order) {
 /* A node may refuse one again that it would answer those behind it: each waits until what is older, and about the same, is answered. */
 static void shard_redirect_take_turns(struct shard_worker *worker, struct shard_client *client) {
     struct older older = {.any = false};
-    struct shard_detour **at = &client->detours;
+    struct shard_retry **at = &client->retries;
     while (*at) {
-        struct shard_detour *detour = *at;
-        if (detour->state == DETOUR_DONE) {
-            *at = detour->next;
-            shard_rope_clear(&detour->bytes, &worker->blocks);
-            free(detour);
+        struct shard_retry *retry = *at;
+        if (retry->state == RETRY_DONE) {
+            *at = retry->next;
+            shard_rope_clear(&retry->bytes, &worker->blocks);
+            free(retry);
             continue;
         }
-        bool due = detour->state == DETOUR_WAITS && worker->now >= detour->again_at;
-        bool gone = client->socket == -1 && detour->state == DETOUR_WAITS;
-        if (gone) shard_redirect_fail(worker, detour);
-        else if (due && !shard_redirect_is_behind(&older, detour->order)) shard_redirect_try_again(worker, detour);
-        if (detour->state != DETOUR_DONE) shard_redirect_note(&older, detour->order);
-        at = &detour->next;
+        bool due = retry->state == RETRY_WAITS && worker->now >= retry->again_at;
+        bool gone = client->socket == -1 && retry->state == RETRY_WAITS;
+        if (gone) shard_redirect_fail(worker, retry);
+        else if (due && !shard_redirect_is_behind(&older, retry->order)) shard_redirect_try_again(worker, retry);
+        if (retry->state != RETRY_DONE) shard_redirect_note(&older, retry->order);
+        at = &retry->next;
     }
-    client->detours_end = at;
+    client->retries_end = at;
 }
 
-void shard_detours_turn(struct shard_worker *worker) {
-    struct shard_client *list = worker->detoured, *next;
-    worker->detoured = NULL;
-    worker->detours_due = false;
+void shard_retries_turn(struct shard_worker *worker) {
+    struct shard_client *list = worker->retrying, *next;
+    worker->retrying = NULL;
+    worker->retries_due = false;
     for (struct shard_client *client = list; client; client = next) {
-        next = client->next_detoured;
-        client->detoured = false;
+        next = client->next_retrying;
+        client->retrying = false;
         shard_redirect_take_turns(worker, client);
-        if (!client->detours || client->detoured) continue;
-        client->detoured = true;
-        client->next_detoured = worker->detoured;
-        worker->detoured = client;
+        if (!client->retries || client->retrying) continue;
+        client->retrying = true;
+        client->next_retrying = worker->retrying;
+        worker->retrying = client;
     }
 }
 
-void shard_detours_close(struct shard_worker *worker) {
-    while (worker->detoured) {
-        struct shard_client *client = worker->detoured;
-        worker->detoured = client->next_detoured;
-        for (struct shard_detour *detour = client->detours; detour; detour = detour->next) {
-            if (detour->state == DETOUR_WAITS) shard_redirect_fail(worker, detour);
+void shard_retries_close(struct shard_worker *worker) {
+    while (worker->retrying) {
+        struct shard_client *client = worker->retrying;
+        worker->retrying = client->next_retrying;
+        for (struct shard_retry *retry = client->retries; retry; retry = retry->next) {
+            if (retry->state == RETRY_WAITS) shard_redirect_fail(worker, retry);
         }
         shard_redirect_take_turns(worker, client);
-        client->detoured = false;
+        client->retrying = false;
     }
 }
 
@@ -389,19 +389,19 @@ static bool shard_redirect_rescue(struct shard_worker *worker, struct shard_link
         return false;
     }
 
-    struct shard_detour *detour = shard_redirect_detour_of(worker, waiter);
-    if (!detour) {
+    struct shard_retry *retry = shard_redirect_retry_of(worker, waiter);
+    if (!retry) {
         shard_rope_clear(&bytes, &worker->blocks);
         return false;
     }
-    detour->bytes = bytes;
-    detour->node = detour->from = master;
-    detour->place = SHARD_NOBODY;
-    detour->turn = SHARD_UNREADY;
-    detour->order = NONE;
-    detour->tries += detour->tries < UINT8_MAX;
-    snprintf(detour->error, ERROR, "-ERR neither a replica nor its master has answered\r\n");
-    shard_detour_go(worker, detour);
+    retry->bytes = bytes;
+    retry->node = retry->from = master;
+    retry->place = SHARD_NOBODY;
+    retry->turn = SHARD_UNREADY;
+    retry->order = NONE;
+    retry->tries += retry->tries < UINT8_MAX;
+    snprintf(retry->error, ERROR, "-ERR neither a replica nor its master has answered\r\n");
+    shard_retry_go(worker, retry);
     return true;
 }
 

@@ -23,7 +23,7 @@ enum shard_turn {
 enum shard_verdict {
     SHARD_PASS, /* they are the client's */
     SHARD_HOLD, /* that will be known later, or they are nobody's, or the connection was given up */
-    SHARD_TURN  /* they are not; the request is asked again, see shard_detour_go */
+    SHARD_TURN  /* they are not; the request is asked again, see shard_retry_go */
 };
 
 /* Whether such answers can come at all. */
@@ -32,24 +32,24 @@ static inline bool shard_is_redirected(const struct shard_worker *worker) {
     return settings->watched || settings->reads != SHARD_READS_MASTER;
 }
 
-/* The oldest one's error, or one that is nobody's. SHARD_TURN: *detour is what goes on with the request. */
+/* The oldest one's error, or one that is nobody's. SHARD_TURN: *retry is what goes on with the request. */
 enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard_link *link, struct shard_bytes bytes, bool last,
-                                       struct shard_detour **detour);
+                                       struct shard_retry **retry);
 
 /* It is to be asked again, in this turn or later. */
-void shard_detour_go(struct shard_worker *worker, struct shard_detour *detour);
+void shard_retry_go(struct shard_worker *worker, struct shard_retry *retry);
 
 /* It is answered. */
-void shard_detour_end(struct shard_worker *worker, struct shard_detour *detour);
+void shard_retry_end(struct shard_worker *worker, struct shard_retry *retry);
 
 /* Another topology is here: none waits any longer. */
-void shard_detours_hurry(struct shard_worker *worker);
+void shard_retries_hurry(struct shard_worker *worker);
 
 /* Each turn: asks those again whose time it is, and before which none is on its way. */
-void shard_detours_turn(struct shard_worker *worker);
+void shard_retries_turn(struct shard_worker *worker);
 
 /* All that wait are told that the shard ends. */
-void shard_detours_close(struct shard_worker *worker);
+void shard_retries_close(struct shard_worker *worker);
 
 /* ---- shard_kept.c ---- */
 

@@ -5,10 +5,10 @@
 #include "shard_topology.h"
 
 /* Nobody is sent there any longer; it goes when its last answers have come. */
-static bool shard_retire_retire(struct shard_worker *worker, struct shard_lane *lane) {
+static bool shard_retire_retire(struct shard_worker *worker, struct shard_pool *pool) {
     bool left = false;
     for (uint32_t i = 0; i < worker->topology->known; i++) {
-        struct shard_link *link = &lane->links[i];
+        struct shard_link *link = &pool->links[i];
         if (worker->topology->master_of[i] != SHARD_NOBODY) continue;
         link->suspect = false; /* nobody wants to know whether it is well */
         if (link->state == SHARD_DOWN) continue;
@@ -22,14 +22,14 @@ bool shard_topology_turn(struct shard_worker *worker) {
     bool other = atomic_load_explicit(&worker->shard->version, memory_order_acquire) != worker->version;
     if (other) {
         shard_topology_take_up(worker);
-        shard_detours_hurry(worker);
+        shard_retries_hurry(worker);
         worker->retiring = true;
     }
     if (!worker->retiring) return false;
 
     worker->retiring = false;
-    for (struct shard_lane *lane = &worker->lane; lane; lane = lane->next) {
-        worker->retiring |= shard_retire_retire(worker, lane);
+    for (struct shard_pool *pool = &worker->pool; pool; pool = pool->next) {
+        worker->retiring |= shard_retire_retire(worker, pool);
     }
     return worker->retiring;
 }

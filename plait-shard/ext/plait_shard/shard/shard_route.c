@@ -121,7 +121,7 @@ static void shard_route_streams(struct shard_call *call) {
 
 /* What would change nodes for everybody, for good. Of another user it is for the nodes to judge. */
 static void shard_route_configure(struct shard_call *call) {
-    if (call->worker->shard->settings.config || call->client->lane->user) shard_send_to_all(call);
+    if (call->worker->shard->settings.config || call->client->pool->user) shard_send_to_all(call);
     else shard_refuse(call, "ERR this changes all nodes: the shard takes it only with config: true");
 }
 

@@ -36,13 +36,13 @@ void shard_session_begin(struct shard_worker *worker, struct shard_client *clien
     client->id = accepted * worker->shard->threads + (uint64_t)(worker - worker->shard->workers) + 1;
     client->born = worker->now;
     client->locked = worker->shard->settings.password[0] != 0;
-    client->lane = &worker->lane;
-    client->lane->users++;
+    client->pool = &worker->pool;
+    client->pool->users++;
 }
 
 void shard_session_end(struct shard_client *client) {
-    shard_lane_leave(client->lane);
-    if (client->former) shard_lane_leave(client->former);
+    shard_pool_leave(client->pool);
+    if (client->former) shard_pool_leave(client->former);
     client->former = NULL;
     free(client->name);
     client->name = NULL;
@@ -71,20 +71,20 @@ static bool shard_session_same_secret(const char *one, const char *data, size_t 
     return !difference;
 }
 
-/* ---- lanes ---- */
+/* ---- pools ---- */
 
-static void shard_session_change_lane(struct shard_client *client, struct shard_lane *lane) {
-    lane->users++;
-    shard_lane_leave(client->lane);
-    client->lane = lane;
+static void shard_session_change_pool(struct shard_client *client, struct shard_pool *pool) {
+    pool->users++;
+    shard_pool_leave(client->pool);
+    client->pool = pool;
 }
 
 /* False: no memory, and the client is closed. */
 static bool shard_session_speak(struct shard_call *call, const char *user, const char *password, bool resp3) {
-    struct shard_lane *lane = shard_lane_find(call->worker, user, password, resp3);
-    if (lane) shard_session_change_lane(call->client, lane);
+    struct shard_pool *pool = shard_pool_find(call->worker, user, password, resp3);
+    if (pool) shard_session_change_pool(call->client, pool);
     else shard_close_client(call->worker, call->client);
-    return lane;
+    return pool;
 }
 
 static void shard_session_greet_caller(struct shard_call *call) {
@@ -106,8 +106,8 @@ static size_t shard_session_put_word(char *to, const char *word, size_t size) {
 static void shard_session_ask_nodes(struct shard_call *call, const char *user, const char *password, bool resp3) {
     struct shard_client *client = call->client;
     struct shard_buffer *command = shard_buffer_new(strlen(user) + strlen(password) + 4 * RESP_HEADER);
-    struct shard_lane *lane = command ? shard_lane_find(call->worker, user, password, resp3) : NULL;
-    if (!lane) {
+    struct shard_pool *pool = command ? shard_pool_find(call->worker, user, password, resp3) : NULL;
+    if (!pool) {
         shard_buffer_drop(command);
         shard_close_client(call->worker, client);
         return;
@@ -118,9 +118,9 @@ static void shard_session_ask_nodes(struct shard_call *call, const char *user, c
     command->size += shard_session_put_word(command->bytes + command->size, password, strlen(password));
     static const struct shard_command verified = {.name = "auth", .way = SHARD_VERIFIED};
     struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0, false, 0};
-    client->former = client->lane;
-    client->lane = lane;
-    lane->users++;
+    client->former = client->pool;
+    client->pool = pool;
+    pool->users++;
     client->alone = true;
     shard_send_to_all(&question);
     shard_buffer_drop(command);
@@ -169,7 +169,7 @@ static void shard_session_auth(struct shard_call *call) {
     if (call->count > 3) shard_refuse(call, "ERR syntax error");
     else
         shard_session_authenticate(call, (struct credentials){call->count == 3 ? 1 : 0, call->count - 1},
-                                   call->client->lane->resp3);
+                                   call->client->pool->resp3);
 }
 
 /* ---- names ---- */
@@ -202,7 +202,7 @@ static void shard_session_get_name(struct shard_call *call) {
     const char *name = call->client->name;
     char reply[NAME + RESP_HEADER];
     if (name) shard_answer(call, reply, shard_session_put_word(reply, name, strlen(name)));
-    else shard_session_answer(call, call->client->lane->resp3 ? "_\r\n" : "$-1\r\n");
+    else shard_session_answer(call, call->client->pool->resp3 ? "_\r\n" : "$-1\r\n");
 }
 
 /* ---- HELLO ---- */
@@ -215,7 +215,7 @@ struct hello {
 
 /* HELLO [version [AUTH user password] [SETNAME name]]; false: the client has been told. */
 static bool shard_session_read_hello(struct shard_call *call, struct hello *hello) {
-    *hello = (struct hello){.resp3 = call->client->lane->resp3};
+    *hello = (struct hello){.resp3 = call->client->pool->resp3};
     if (call->count > 1 && !shard_session_word_is(call, 1, "2") && !shard_session_word_is(call, 1, "3")) {
         shard_refuse(call, "NOPROTO unsupported protocol version");
         return false;
@@ -237,8 +237,8 @@ static bool shard_session_read_hello(struct shard_call *call, struct hello *hell
 }
 
 static void shard_session_greet_anew(struct shard_call *call, bool resp3) {
-    struct shard_lane *lane = call->client->lane;
-    if (lane->resp3 != resp3 && !shard_session_speak(call, lane->user, lane->password, resp3)) return;
+    struct shard_pool *pool = call->client->pool;
+    if (pool->resp3 != resp3 && !shard_session_speak(call, pool->user, pool->password, resp3)) return;
     shard_session_greet_caller(call);
 }
 
@@ -262,7 +262,7 @@ static void shard_session_reset(struct shard_call *call) {
     struct shard_client *client = call->client;
     shard_transaction_drop(call->worker, client);
     shard_pin_leave(call->worker, client);
-    shard_session_change_lane(client, &call->worker->lane);
+    shard_session_change_pool(client, &call->worker->pool);
     client->locked = shard_session_settings_of(call)->password[0] != 0;
     free(client->name);
     client->name = NULL;
@@ -310,8 +310,8 @@ static size_t shard_session_describe(const struct shard_worker *worker, const st
                         (long long)(worker->now - client->born), shard_session_flag_of(client),
                             pin ? (long long)pin->channels : 0,
                         pin ? (long long)pin->shard_channels : 0, client->transaction ? (long long)client->transaction->count : -1,
-                        client->in ? client->in->size : 0, client->out.size, client->lane->user ? client->lane->user : "default",
-                        client->lane->resp3 ? 3 : 2);
+                        client->in ? client->in->size : 0, client->out.size, client->pool->user ? client->pool->user : "default",
+                        client->pool->resp3 ? 3 : 2);
     return size < LINE ? (size_t)size : LINE - 1;
 }
 

@@ -1,23 +1,23 @@
 /*
  * Who a client is: its password, its version of RESP, its name. Clients who are the same to the nodes share connections to them:
- * a lane.
+ * a pool.
  */
 #ifndef PLAIT_SHARD_SESSION_H
 #define PLAIT_SHARD_SESSION_H
 
 #include "shard_plane.h"
 
-/* ---- shard_lane.c ---- */
+/* ---- shard_pool.c ---- */
 
 /* That of most clients. False: no memory. */
-bool shard_lane_open(struct shard_worker *worker);
+bool shard_pool_open(struct shard_worker *worker);
 
 /* Those of nobody, where no answer is to come; worker->deserted: there are others. */
-void shard_lanes_free(struct shard_worker *worker);
-void shard_lanes_close(struct shard_worker *worker);
+void shard_pools_free(struct shard_worker *worker);
+void shard_pools_close(struct shard_worker *worker);
 
 /* With this user (NULL: the shard's own) and version. NULL: no memory. */
-struct shard_lane *shard_lane_find(struct shard_worker *worker, const char *user, const char *password, bool resp3);
+struct shard_pool *shard_pool_find(struct shard_worker *worker, const char *user, const char *password, bool resp3);
 
 /* A connection is there: what it begins with is sent. */
 void shard_link_greet(struct shard_worker *worker, struct shard_link *link);

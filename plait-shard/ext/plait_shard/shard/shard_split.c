@@ -84,7 +84,7 @@ static bool shard_split_begin_part(struct shard_call *call, struct shard_link *l
 static struct shard_link *shard_split_link_for(struct shard_call *call, struct shard_request *request, uint32_t node,
                                                uint32_t part) {
     struct shard_worker *worker = call->worker;
-    struct shard_link *link = call->alone ? shard_take_link(worker, call->client->lane, node)
+    struct shard_link *link = call->alone ? shard_take_link(worker, call->client->pool, node)
                                           : shard_link_to(call, shard_reader_of(call, node));
     if (!link) {
         shard_merge_fail(worker, request, part, "-ERR out of memory\r\n");
@@ -247,8 +247,8 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
 
         request->merge->waiting++;
         struct shard_link *link = shard_split_link_for(call, request, node, node);
-        bool begun = link && shard_split_begin_named(call, link, 1 + 2 * (uint64_t)count, "MSET", 4);
-        worker->asked[node] = begun ? link : NULL;
+        bool started = link && shard_split_begin_named(call, link, 1 + 2 * (uint64_t)count, "MSET", 4);
+        worker->asked[node] = started ? link : NULL;
     }
     shard_split_append_words(call, keys, 2);
 }

@@ -35,7 +35,7 @@ bool shard_streams_check(struct shard_worker *worker) {
         struct shard_link *link = *at;
         if (!link->taken && !link->touched && (link->state == SHARD_DOWN || worker->now - link->since > IDLE)) {
             *at = link->next;
-            shard_lane_leave(link->lane);
+            shard_pool_leave(link->pool);
             shard_link_close(worker, link);
             free(link);
             continue;
@@ -87,7 +87,7 @@ bool shard_stream_begin(struct shard_worker *worker, struct shard_client *client
     }
     shard_metrics_take(worker, shard_stream_streamable(scan, data));
     struct shard_request *request = shard_request_new(worker, client);
-    struct shard_link *link = request ? shard_take_link(worker, client->lane, node) : NULL;
+    struct shard_link *link = request ? shard_take_link(worker, client->pool, node) : NULL;
     if (!link) {
         if (request) shard_request_fail(worker, request, "-ERR out of memory\r\n");
         shard_close_client(worker, client);

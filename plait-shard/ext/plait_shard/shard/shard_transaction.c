@@ -120,16 +120,16 @@ static void shard_transaction_execute(struct shard_call *call) {
 }
 
 void shard_transact(struct shard_call *call) {
-    bool begun = call->client->transaction;
+    bool started = call->client->transaction;
     if (shard_transaction_is(call, "watch")) {
-        if (begun) shard_refuse(call, "ERR WATCH inside MULTI is not allowed");
+        if (started) shard_refuse(call, "ERR WATCH inside MULTI is not allowed");
         else shard_transaction_watch(call);
     } else if (shard_transaction_is(call, "multi")) {
-        if (begun) shard_refuse(call, "ERR MULTI calls can not be nested");
+        if (started) shard_refuse(call, "ERR MULTI calls can not be nested");
         else shard_transaction_begin(call);
     } else if (shard_transaction_is(call, "unwatch")) {
         shard_transaction_unwatch(call);
-    } else if (!begun) {
+    } else if (!started) {
         shard_refuse(call, "ERR %s without MULTI", shard_transaction_is(call, "exec") ? "EXEC" : "DISCARD");
     } else if (shard_transaction_is(call, "exec")) {
         shard_transaction_execute(call);

@@ -57,7 +57,7 @@ static uint32_t shard_worker_read_events(const struct shard_client *client) {
 
 static void shard_worker_take_event(struct shard_worker *worker, const struct epoll_event *event) {
     enum shard_kind *kind = event->data.ptr;
-    if (*kind == SHARD_BELL) {
+    if (*kind == SHARD_WAKEUP) {
         shard_drain_heard(worker);
         return;
     }
@@ -123,7 +123,7 @@ static bool shard_worker_listen_again(struct shard_worker *worker) {
 static int shard_worker_check_times(struct shard_worker *worker) {
     bool due = shard_worker_listen_again(worker);
     due |= shard_topology_turn(worker);
-    due |= worker->detoured != NULL;
+    due |= worker->retrying != NULL;
     due |= shard_links_check(worker);
     due |= shard_streams_check(worker);
     due |= shard_pins_check(worker);
@@ -145,7 +145,7 @@ static void shard_worker_take_turn(struct shard_worker *worker, const struct epo
     worker->now = shard_worker_seconds();
     for (int i = 0; i < count; i++) shard_worker_take_event(worker, &events[i]);
     if (worker->telling) shard_tls_turn(worker, shard_worker_hear_owner);
-    shard_detours_turn(worker);
+    shard_retries_turn(worker);
     do shard_flush(worker);
     while (shard_resume(worker));
     shard_relieve(worker);
@@ -191,7 +191,7 @@ void *shard_run(void *argument) {
     while (!atomic_load_explicit(&worker->shard->stopping, memory_order_acquire)) {
         int patience = shard_worker_check_times(worker);
         /* What failing links have answered is written before anybody sleeps. */
-        if (worker->touched || worker->ready || worker->telling || worker->detours_due) patience = 0;
+        if (worker->touched || worker->ready || worker->telling || worker->retries_due) patience = 0;
         int count = epoll_wait(worker->epoll, events, EVENTS, patience);
         if (count < 0 && errno != EINTR) break;
         shard_worker_take_turn(worker, events, count < 0 ? 0 : count);
@@ -210,13 +210,13 @@ static int shard_worker_look_at(struct shard_worker *worker, int descriptor, enu
 int shard_worker_open(struct shard_worker *worker) {
     uint32_t nodes = worker->shard->settings.node_count;
     worker->close_client = shard_client_close;
-    worker->bell_kind = SHARD_BELL;
+    worker->wakeup_kind = SHARD_WAKEUP;
     worker->listener_kind = SHARD_LISTENER;
     if (worker->listener == -1) return ENOMEM;
     worker->epoll = shard_take(epoll_create1(EPOLL_CLOEXEC));
     if (worker->epoll == -1) return errno;
-    worker->bell = shard_take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (worker->bell == -1) return errno;
+    worker->wakeup = shard_take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (worker->wakeup == -1) return errno;
 
     worker->buffer = malloc(SHARD_READ);
     worker->spans = malloc(FIRST_SPANS * sizeof *worker->spans);
@@ -232,9 +232,9 @@ int shard_worker_open(struct shard_worker *worker) {
 
     worker->hot = shard_hot_new();
     worker->until_look = 1;
-    if (!worker->hot || !shard_topology_take_up(worker) || !shard_lane_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
+    if (!worker->hot || !shard_topology_take_up(worker) || !shard_pool_open(worker) || !shard_metrics_open(worker)) return ENOMEM;
 
-    int error = shard_worker_look_at(worker, worker->bell, &worker->bell_kind);
+    int error = shard_worker_look_at(worker, worker->wakeup, &worker->wakeup_kind);
     return error ? error : shard_worker_look_at(worker, worker->listener, &worker->listener_kind);
 }
 
@@ -258,8 +258,8 @@ static void shard_worker_close_all(struct shard_worker *worker) {
     }
     shard_streams_close(worker);
     shard_pins_close(worker);
-    shard_lanes_close(worker);
-    shard_detours_close(worker);
+    shard_pools_close(worker);
+    shard_retries_close(worker);
     shard_worker_forget_lists(worker);
     shard_tls_turn(worker, shard_worker_hear_owner);
     shard_bury(worker);
@@ -287,7 +287,7 @@ void shard_worker_close(struct shard_worker *worker) {
     shard_topology_leave(worker);
     free(worker->spans);
     free(worker->buffer);
-    shard_close(worker->bell);
+    shard_close(worker->wakeup);
     shard_close(worker->epoll);
     shard_close(worker->listener);
 }
