@@ -48,6 +48,11 @@ class WordsTest < Minitest::Test
     assert_found(["crew"], "A crew, once `Crew`", "guides/upgrading.md", "guides")
   end
 
+  def test_a_term_of_the_field_is_right_in_its_place
+    assert_found([], "lease = Lease.new", "plait-shard/lib/plait/shard/one.rb", "plait-shard")
+    assert_found(%w[lease lease], "lease = Lease.new")
+  end
+
   def test_a_use_says_where_and_what_instead
     in_a_project("plait/lib/plait/one.rb", "\n# a crew") do |words|
       assert_equal(["plait/lib/plait/one.rb:2: crew: say worker pool"], words.uses("plait"))
