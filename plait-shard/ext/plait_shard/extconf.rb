@@ -37,7 +37,7 @@ if have_library("crypto", "ERR_clear_error") && have_header("openssl/ssl.h") && 
   $defs << "-DHAVE_LIBSSL" # have_library defines nothing
 end
 
-# bin/lint: our own warnings are errors; those of Ruby's headers are not ours. Not by $warnflags, which Debian's Ruby leaves out
+# bin/lint: our own warnings are errors; warnings of Ruby's headers are not. Not by $warnflags, which Debian's Ruby leaves out
 # of what it compiles with; and last, since what is probed for above is compiled with them otherwise.
 if enable_config("strict")
   $CFLAGS << " -Wall -Wextra -Werror"

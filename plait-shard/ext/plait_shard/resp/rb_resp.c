@@ -11,7 +11,7 @@ static VALUE rb_resp_module, rb_resp_sym_reply, rb_resp_sym_closed;
 struct rb_resp_scanner {
     struct resp_reply reply;
     VALUE buffer;   /* a String of our own: from `at` on, the reply that is scanned */
-    VALUE bytes;    /* of the reply that was told, or nil */
+    VALUE bytes;    /* of the reply that was returned, or nil */
     size_t at;      /* bytes of the buffer that are done with */
     size_t scanned; /* bytes of the reply that are in the buffer and scanned */
     bool opened;    /* initialized */
@@ -121,7 +121,7 @@ static VALUE resp_rb_resp_type_byte(VALUE self) {
     return NIL_P(bytes) ? Qnil : rb_str_substr(bytes, 0, 1);
 }
 
-/* ReplyScanner.rules => {count: [text, limit or nil], …}, those of commands too; a test compares them with Rules. */
+/* ReplyScanner.rules => {count: [text, limit or nil], …}, with the rules of commands. A test compares them with Rules. */
 static VALUE resp_rb_resp_all_rules(VALUE self) {
     VALUE hash = rb_hash_new();
     (void)self;

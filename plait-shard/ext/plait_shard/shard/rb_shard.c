@@ -35,7 +35,7 @@ static VALUE shard_check_interrupts(VALUE nothing) {
     return nothing;
 }
 
-/* After a fork the threads are the parent's: there is nobody to be stopped. */
+/* After a fork the threads are the parent's: there is no thread to stop. */
 static struct shard *shard_take_held(struct holder *holder) {
     struct shard *shard = holder->generation == plait_generation() ? holder->shard : NULL;
     holder->shard = NULL;
@@ -231,7 +231,7 @@ static VALUE shard_holder_start(VALUE self, VALUE nodes, VALUE placement, VALUE 
 static VALUE shard_holder_stop(VALUE self) {
     struct ending ending = {shard_take_held(rb_check_typeddata(self, &holder_type))};
     int raised = 0;
-    /* Nobody else knows the shard any more: it is stopped, whatever is to be raised in this thread. */
+    /* No other thread knows the shard any more: it is stopped, whatever error is to be raised in this thread. */
     while (ending.shard) {
         int state = 0;
         rb_nogvl(shard_stop_it, &ending, NULL, NULL, RB_NOGVL_INTR_FAIL);

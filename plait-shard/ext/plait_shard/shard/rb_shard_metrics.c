@@ -126,7 +126,7 @@ static VALUE shard_metrics_plane_drain(VALUE self, VALUE closes) {
     return Qnil;
 }
 
-/* plane.tell_version(major, minor, patch): that of Redis which clients are told */
+/* plane.tell_version(major, minor, patch): the version of Redis that the proxy reports to clients */
 static VALUE shard_metrics_plane_tell_version(VALUE self, VALUE major, VALUE minor, VALUE patch) {
     struct shard *shard = plait_shard_of(self);
     uint32_t version = (NUM2UINT(major) & 0xff) << 16 | (NUM2UINT(minor) & 0xff) << 8 | (NUM2UINT(patch) & 0xff);

@@ -66,7 +66,10 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
     return NULL;
 }
 
-/* Whoever connects from now on is another's, as its caller may count on. A turn takes microseconds, and a stuck one is not waited for. */
+/*
+ * A client that connects from now on reaches another listener: the caller relies on that. A turn takes microseconds; a stuck
+ * turn is not waited for.
+ */
 static void shard_await_deafness(const struct shard_worker *worker) {
     static const struct timespec pause = {.tv_nsec = 100 * 1000};
     for (int left = 10000; left && !atomic_load_explicit(&worker->deaf, memory_order_acquire); left--) nanosleep(&pause, NULL);

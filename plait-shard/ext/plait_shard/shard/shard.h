@@ -19,7 +19,7 @@ struct shard_node {
     struct sockaddr_storage address;
     socklen_t size;           /* of the address */
     char label[SHARD_LABEL];  /* for messages: "127.0.0.1:6379" */
-    char host[SHARD_HOST];    /* whom its certificate has to be for, with TLS */
+    char host[SHARD_HOST];    /* the name that its certificate has to have, with TLS */
     char fence[SHARD_FENCE];  /* commands that each connection begins with: its name, and whether the node takes this placement */
     size_t fence_size;
     uint32_t fences;          /* of these commands */
@@ -32,7 +32,7 @@ static const uint32_t SHARD_NOBODY = UINT32_MAX;
 
 /* Which nodes are what, at a time; all of it is copied. */
 struct shard_plan {
-    const struct shard_node *nodes; /* those that have been there keep their numbers */
+    const struct shard_node *nodes; /* nodes that exist already keep their numbers */
     uint32_t known;                 /* of them; never fewer than before */
     struct placement placement;     /* each key's master */
     const uint32_t *masters;
@@ -40,16 +40,16 @@ struct shard_plan {
     const uint32_t *master_of;      /* for each node the master of its group, itself or another; SHARD_NOBODY: it has left */
     const bool *readable;           /* for each node whether it is a replica to read from */
     uint32_t generation;            /* another one for other masters */
-    bool partial;                   /* there are keys of which it is not known who has them */
+    bool partial;                   /* the node of some keys is not known */
 };
 
 struct shard_settings {
     struct shard_node *nodes;   /* in the order of the placement's indices */
-    uint32_t node_count;        /* with those that may come later */
+    uint32_t node_count;        /* with nodes that may come later */
     struct placement placement; /* its points are copied */
     const struct shard_plan *plan; /* NULL: all nodes are masters, placed by the above */
     bool cluster;               /* nodes take keys of one slot in a command, and say where others are: MOVED, ASK */
-    bool watched;               /* Ruby looks for other masters, and is told when they may have changed */
+    bool watched;               /* Ruby looks for other masters, and gets a notice when they may have changed */
     enum shard_reads reads;
     struct resp_limits limits;
     double connect_timeout;     /* seconds for a connection to a node */
@@ -62,7 +62,7 @@ struct shard_settings {
     bool keyless;               /* scripts that name no key are run, by the first node that is well */
     uint32_t clients;           /* at once, on each thread */
     char password[SHARD_SECRET];      /* that clients have to give; empty: none */
-    char node_user[SHARD_SECRET];     /* as whom the shard speaks to nodes; empty: the default user */
+    char node_user[SHARD_SECRET];     /* the user as which the shard speaks to nodes; empty: the default user */
     char node_password[SHARD_SECRET]; /* empty: it does not authenticate */
     double slow;                      /* seconds from which on a command is remembered as slow; 0: none is */
     double hot;                       /* seconds over which the keys that are asked for most are counted; 0: none are */
@@ -94,8 +94,8 @@ struct shard *shard_start(const struct shard_settings *settings, const int *list
 void shard_stop(struct shard *shard);
 
 /*
- * Listens no longer; what has been accepted goes on. `closes`: clients that wait for nothing are closed, as soon as they do. From
- * any thread, which comes back when nobody is accepted any more; shard_stop is still to be called.
+ * Listens no longer; accepted connections go on. `closes`: a client is closed as soon as it waits for nothing. From any thread.
+ * Returns when no connection is accepted any more; shard_stop is still to be called.
  */
 void shard_drain(struct shard *shard, bool closes);
 
@@ -106,7 +106,7 @@ int shard_publish(struct shard *shard, const struct shard_plan *plan);
 int shard_notice(const struct shard *shard);
 void shard_notice_taken(struct shard *shard);
 
-/* Which version of Redis clients are told that they speak with: 0x070400 for 7.4.0; 7.0.0 until then. From any thread. */
+/* The version of Redis that the proxy reports to clients: 0x070400 for 7.4.0; 7.0.0 until then. From any thread. */
 void shard_tell_version(struct shard *shard, uint32_t version);
 
 /* From any thread. */

@@ -1,10 +1,10 @@
 /*
- * WAIT: how many replicas have all that the client has written. Which nodes it has written to nobody remembers, nor by what
- * connection: so all masters are asked, each on a connection that has just seen how far it has come, and the least counts.
+ * WAIT: how many replicas have all that the client has written. The shard does not keep to which nodes a client has written, nor
+ * by which connection. So all masters are asked, each on a connection that has just seen the newest offset; the least counts.
  *
  * Up to Redis 7 any command sees that, PING too; from 8 on only what goes to the replicas, as SPUBLISH does. (In a cluster that
- * would have to be a channel of the node's own, which is not made: there WAIT can be too quick with Redis 8.) Servers that know
- * no SPUBLISH, or don't allow it, say so to nobody.
+ * would have to be a channel of the node's own, which is not made: there WAIT can be too quick with Redis 8.) The error
+ * of a server that knows no SPUBLISH, or does not allow it, goes to no client.
  */
 #include "shard_acknowledge.h"
 #include "shard_reply.h"

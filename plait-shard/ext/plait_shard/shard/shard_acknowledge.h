@@ -7,7 +7,7 @@
 /* WAIT; all that the client has asked before is answered. */
 void shard_acknowledge(struct shard_call *call);
 
-/* Replies that come before those to WAIT, and are nobody's. */
+/* Replies that come before the replies to WAIT, and go to no client. */
 uint32_t shard_acknowledge_first(const struct shard_call *call);
 
 #endif

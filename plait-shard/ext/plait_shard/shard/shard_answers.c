@@ -93,7 +93,7 @@ static void shard_answers_add_string(struct shard_buffer *to, struct shard_text 
     shard_answers_add(to, "\r\n", 2);
 }
 
-/* No number, so that nobody takes it for one. */
+/* No number, so that no reader takes it for one. */
 static void shard_answers_add_values(struct shard_buffer *to, const struct shard_text *values, uint32_t count) {
     static const char differs[] = "differs by node: ";
     size_t size = sizeof differs - 1 + 2 * (size_t)(count - 1);

@@ -1,4 +1,4 @@
-/* One reply of those of all nodes, for commands whose replies have to be read whole: INFO, CONFIG GET. libc only. */
+/* One reply made of the replies of all nodes, for commands whose replies have to be read whole: INFO, CONFIG GET. libc only. */
 #ifndef PLAIT_SHARD_ANSWERS_H
 #define PLAIT_SHARD_ANSWERS_H
 

@@ -57,7 +57,7 @@ static void shard_client_go_deaf(struct shard_worker *worker) {
     worker->deaf_until = worker->now + DEAF;
 }
 
-/* Who speaks TLS could not read it. */
+/* A client that speaks TLS could not read it. */
 static void shard_client_reject(struct shard_worker *worker, int socket) {
     static const char reply[] = "-ERR max number of clients reached\r\n";
     char unread[1024];
@@ -82,7 +82,7 @@ void shard_accept(struct shard_worker *worker) {
     }
 }
 
-/* When nobody in this turn can have it any longer. */
+/* When no list of this turn can have it any longer. */
 void shard_bury(struct shard_worker *worker) {
     struct shard_client *kept = NULL;
     while (worker->buried) {

@@ -9,7 +9,7 @@ void shard_accept(struct shard_worker *worker);
 /* Now; replies for it are dropped as they come. */
 void shard_client_close(struct shard_worker *worker, struct shard_client *client);
 
-/* Closes those that had time enough to do it themselves. Returns whether there are others. */
+/* Closes the leaving clients that had time enough to close themselves. Returns whether there are others. */
 bool shard_clients_leave(struct shard_worker *worker);
 
 void shard_bury(struct shard_worker *worker);

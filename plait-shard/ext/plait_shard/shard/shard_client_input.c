@@ -63,7 +63,7 @@ static bool shard_client_input_more_spans(struct shard_worker *worker, struct sh
     return true;
 }
 
-/* The thread's spans are for the next command of anybody: what is known of an incomplete one moves to its own. */
+/* The next command of any client uses the thread's spans: the spans of an incomplete command move to its client. */
 static bool shard_client_input_keep_spans(struct shard_client *client) {
     struct resp_command *command = &client->command;
     if (client->spans || command->stage == RESP_AT_START || command->stage == RESP_IN_LINE) return true;
@@ -78,7 +78,7 @@ static bool shard_client_input_keep_spans(struct shard_client *client) {
     return true;
 }
 
-/* It is answered behind all others, then the connection is closed: what follows can't be told from garbage. */
+/* The error goes out behind all other answers, then the connection is closed: the bytes that follow may be garbage. */
 static void shard_client_input_break_off(struct shard_call *call, int rule) {
     const char *reply = resp_rule(rule)->reply;
     shard_gather_leave(call->worker, call->client);
@@ -129,9 +129,8 @@ static void shard_client_input_take(struct shard_worker *worker, struct shard_cl
 }
 
 /*
- * Who has asked a node that no longer has the keys is sent elsewhere by it, or later: what comes behind must not be there before, so
- * it is not sent until what was redirected is answered, and what was asked by another topology.
- * An MSET that is on its way while it arrives goes on: it has no end otherwise.
+ * A node that no longer has the keys redirects a request. The client's next requests must not arrive before it. So they wait until
+ * redirected requests, and requests by another topology, are answered. An MSET that is forwarded while it arrives goes on.
  */
 static bool shard_client_input_may_be_sent(const struct shard_worker *worker, struct shard_client *client) {
     bool settled = client->version == worker->version && !client->retries;
@@ -294,7 +293,7 @@ static void shard_client_input_end_of_input(struct shard_worker *worker, struct 
         return;
     }
     client->finished = true;
-    /* Who has shut down only its half may still want the answers. */
+    /* A client that has shut down only its half may still want the answers. */
     shard_gather_leave(worker, client);
     client->ending = true;
     shard_client_drop_input(client);
@@ -352,7 +351,7 @@ void shard_client_readable(struct shard_worker *worker, struct shard_client *cli
     if (client->leaving) {
         shard_client_input_ignore(worker, client);
     } else if (client->paused || client->ending) {
-        /* Whatever it has sent: there is nobody to be answered, and epoll would say so again and again. */
+        /* Whatever it has sent: no client is left to be answered, and epoll would report the event again and again. */
         if (events & (EPOLLHUP | EPOLLERR)) shard_close_client(worker, client);
     } else if (client->in) {
         shard_client_input_receive_kept(worker, client);

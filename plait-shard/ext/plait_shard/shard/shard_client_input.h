@@ -6,10 +6,10 @@
 
 void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events);
 
-/* Goes on with those that were paused and need not be any longer. Returns whether there was one. */
+/* Goes on with paused clients that need not be paused any longer. Returns whether there was one. */
 bool shard_resume(struct shard_worker *worker);
 
-/* Those who wait for a connection of their own are looked at from time to time. Returns whether there is one. */
+/* From time to time, looks at the clients that wait for a connection of their own. Returns whether there is one. */
 bool shard_awaiting_check(struct shard_worker *worker);
 
 void shard_client_drop_input(struct shard_client *client);

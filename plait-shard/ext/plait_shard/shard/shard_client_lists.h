@@ -19,7 +19,7 @@ bool shard_may_go_on(struct shard_worker *worker, const struct shard_client *cli
 /* One that is paused, if it may go on. */
 void shard_client_look_again(struct shard_worker *worker, struct shard_client *client);
 
-/* Those of a list, `most` at most, are looked at again. */
+/* Looks again at the clients of a list, `most` at most. */
 void shard_wake(struct shard_worker *worker, struct shard_client **list, uint32_t most);
 
 /* It gets what is on its way, and no more: a part of a reply is among that. */

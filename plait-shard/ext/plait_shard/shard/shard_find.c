@@ -15,7 +15,7 @@ struct search {
     bool any;
 };
 
-/* Returns 1 when it is on another node than those before it, or in another slot of a cluster. */
+/* Returns 1 when the key is on another node than the keys before it, or in another slot of a cluster. */
 static int shard_find_look_at(void *argument, uint32_t number) {
     struct search *search = argument;
     const struct shard_call *call = search->call;

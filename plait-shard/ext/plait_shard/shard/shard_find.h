@@ -4,7 +4,7 @@
 
 #include "shard_plane.h"
 
-/* The node of the keys of a command. False: there is not one alone, and the client has been told. */
+/* The node of the keys of a command. False: the keys have no single node, and the client has got an error. */
 bool shard_find_node(struct shard_call *call, uint32_t *node);
 
 /* The first master that is well, as far as is known. */

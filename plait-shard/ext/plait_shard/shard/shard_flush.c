@@ -29,9 +29,9 @@ static bool shard_flush_holds(struct shard_worker *worker, struct shard_client *
 }
 
 /*
- * Nodes first: what they are asked is under way while the clients are written to. A node hears what two clients have sent on two
- * connections in the order in which it was heard here, as far as one of them has a connection of its own: who waits for an element
- * longer gets it sooner, and an EXEC is before the write behind it that would have it fail.
+ * Nodes first: requests are under way while clients are written to. Where a client has a connection of its own, a node receives
+ * commands in the order in which they arrived here. So the client that waits longest for an element gets it first, and an EXEC
+ * comes before a later write that would make it fail.
  */
 void shard_flush(struct shard_worker *worker) {
     shard_pins_flush(worker, false);

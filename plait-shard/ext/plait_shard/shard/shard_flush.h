@@ -4,10 +4,10 @@
 
 #include "shard_plane.h"
 
-/* Clients in a window from which on replies are held for those behind them. */
+/* Clients in a window from which on a reply is held for the replies behind it. */
 enum { SHARD_CROWD = 16 };
 
-/* Where so many bytes at most can be received; what was received before may be gone if nobody keeps it. */
+/* Where so many bytes at most can be received. Bytes that were received before may be gone if no reference keeps them. */
 char *shard_room(struct shard_worker *worker, size_t *size);
 
 /* Writes all that is waiting, and copies what is borrowed and could not be written. */

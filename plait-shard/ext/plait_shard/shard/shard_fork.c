@@ -1,7 +1,7 @@
 /*
  * A fork copies every descriptor: as long as the child lives, a connection that is closed here would not end, and a listener that
- * is closed here would still accept. The child has none of the threads, and closes what is theirs: so it has to be known which
- * descriptors these are, at any moment at which somebody else may fork.
+ * is closed here would still accept. The child has none of the threads, and closes their descriptors. So the list of
+ * these is right at any moment at which another thread may fork.
  */
 #include "shard_fork.h"
 

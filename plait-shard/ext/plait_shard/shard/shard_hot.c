@@ -23,7 +23,7 @@ static uint64_t shard_hot_hash_of(const char *key, size_t size) {
     return hash;
 }
 
-/* Its own place, or a free one, or that of the one that was seen least: whoever is seen often stays there. */
+/* The place of the key, or a free place, or the place of the key with the lowest count: a frequent key stays in its place. */
 static struct shard_hot_key *shard_hot_place_for(struct shard_hot_keys *keys, uint64_t hash, size_t size) {
     struct shard_hot_key *least = &keys->keys[0];
     for (uint32_t i = 0; i < keys->used; i++) {

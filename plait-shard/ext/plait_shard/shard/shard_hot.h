@@ -1,6 +1,6 @@
 /*
  * The keys that are asked for most: of one command in many its keys are counted, by the space-saving algorithm, so that a few
- * places are enough however many keys there are. Each window begins anew; what the last one had can be read by others.
+ * places are enough however many keys there are. Each window begins with none; other threads can read the counts of the last window.
  */
 #ifndef PLAIT_SHARD_HOT_H
 #define PLAIT_SHARD_HOT_H

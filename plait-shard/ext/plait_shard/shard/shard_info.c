@@ -28,7 +28,7 @@ static const char *const sums[] = {
 static const char *const largest[] = {"loading", "rdb_bgsave_in_progress", "aof_rewrite_in_progress", "uptime_in_seconds",
                                       "uptime_in_days", "latest_fork_usec"};
 
-/* Figures that nobody would add: of one as of all. */
+/* Figures that have no sum: one node's value stands for all. */
 static const char *const alike[] = {"redis_version", "redis_git_sha1", "redis_git_dirty", "redis_build_id", "arch_bits", "gcc_version",
                                     "hz", "configured_hz", "io_threads_active", "cluster_enabled", "aof_enabled", "repl_backlog_size"};
 
@@ -147,7 +147,7 @@ static bool shard_info_begins(const struct line *line, const char *prefix) {
     return line->name > size && memcmp(line->data, prefix, size) == 0;
 }
 
-/* "calls=3" of all nodes; the mean is made anew. */
+/* "calls=3" of all nodes; the mean is computed again. */
 static void shard_info_add_field(struct shard_buffer *to, const struct shard_text *texts, uint32_t count,
                                  const struct line *line,
                                  const char *field) {
@@ -185,7 +185,7 @@ static void shard_info_add_statistics(struct shard_buffer *to, const struct shar
     shard_info_add(to, "\r\n", 2);
 }
 
-/* Each node tells of those only that it has had. */
+/* Each node lists only the commands that it has had. */
 static void shard_info_add_all_statistics(struct shard_buffer *to, const struct shard_text *texts, uint32_t count,
                                           const char *prefix) {
     struct line line, other;

@@ -51,7 +51,7 @@ static uint32_t shard_pool_greeting_words(const struct shard_worker *worker, con
     return count;
 }
 
-/* A replica of a cluster answers only those who say that they know what it is; at a master that says nothing. */
+/* A replica of a cluster answers only after READONLY; for a master that command changes nothing. */
 static bool shard_pool_make_greeting(const struct shard_worker *worker, struct shard_pool *pool) {
     static const char *const reads[] = {"READONLY"};
     const char *words[WORDS];
@@ -113,7 +113,7 @@ static bool shard_pool_is_barred(struct shard_worker *worker, struct shard_link 
     size_t length = size < MESSAGE * 2 - 32 ? size : MESSAGE * 2 - 32;
     while (length && (reply[length - 1] == '\r' || reply[length - 1] == '\n')) length--;
     if (reply[0] != '-') { /* its beginning came before, and is lost */
-        shard_link_give_up(worker, link, "has told in pieces what it thinks of the shard's placement");
+        shard_link_give_up(worker, link, "has answered the shard's fence in pieces");
         return true;
     }
     if (shard_pool_begins_with(reply, size, "PLAITMOVED")) {
@@ -137,7 +137,7 @@ static bool shard_pool_is_barred(struct shard_worker *worker, struct shard_link 
     return false;
 }
 
-/* A user's wrong password is told as the node has said it; of the shard's own it says whose it is. */
+/* A user's wrong password is reported in the node's words; for the shard's own password the error names the shard. */
 static void shard_pool_refused(struct shard_worker *worker, struct shard_link *link, const char *reply, size_t size) {
     char error[MESSAGE * 2];
     size_t length = size < MESSAGE ? size : MESSAGE;
@@ -162,7 +162,7 @@ static void shard_pool_take_answers(struct shard_worker *worker, struct shard_li
         if (event == RESP_REPLY) {
             bool fence = link->fences != 0;
             bool error = link->scan.type == '-';
-            resp_reply_start(&link->scan, &worker->shard->settings.limits); /* what fails now is of those who wait */
+            resp_reply_start(&link->scan, &worker->shard->settings.limits); /* an error from now on belongs to the waiting requests */
             if (error && !fence) {
                 shard_pool_refused(worker, link, data, used);
                 return;
@@ -240,7 +240,7 @@ struct shard_pool *shard_pool_find(struct shard_worker *worker, const char *user
     return pool;
 }
 
-/* Whether somebody waits there, or it is in a list. */
+/* Whether a request waits for one of its connections, or one is in a list. */
 static bool shard_pool_is_used(const struct shard_worker *worker, const struct shard_pool *pool) {
     for (uint32_t i = 0; i < worker->topology->known; i++) {
         const struct shard_link *link = &pool->links[i];

@@ -1,4 +1,4 @@
-/* Connections to nodes: who waits for what, what goes out on them, and how they end. See shard_link_receive.c. */
+/* Connections to nodes: the requests that wait, the bytes that go out, and the end of a connection. See shard_link_receive.c. */
 #include "shard_link.h"
 #include "shard_client_lists.h"
 #include "shard_client_replies.h"
@@ -40,7 +40,7 @@ static const struct shard_settings *shard_link_settings_of(const struct shard_wo
     return &worker->shard->settings;
 }
 
-/* ---- who waits ---- */
+/* ---- waiting requests ---- */
 
 static bool shard_link_push_waiter(struct shard_link *link, struct shard_request *request, uint32_t part) {
     if (link->tail - link->head == link->room) {
@@ -69,7 +69,7 @@ void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *w
     else shard_request_fail(worker, waiter->request, error);
 }
 
-/* ---- lists of them: a turn looks at those only with which something happens ---- */
+/* ---- lists of links: a turn looks only at links that have an event ---- */
 
 void shard_link_touch(struct shard_worker *worker, struct shard_link *link) {
     if (link->pin) {
@@ -81,7 +81,7 @@ void shard_link_touch(struct shard_worker *worker, struct shard_link *link) {
     }
 }
 
-/* Those for streams, and pins, are looked at by their owners. */
+/* Owners look at the links for streams and at pins. */
 void shard_link_time(struct shard_worker *worker, struct shard_link *link) {
     if (link->own || link->timed) return;
     link->timed = true;
@@ -135,8 +135,8 @@ static void shard_link_describe(char error[MESSAGE], const struct shard_link *li
 static bool shard_link_begin_to_connect(struct shard_worker *worker, struct shard_link *link);
 
 /*
- * All that wait are told why. Those of whom a byte was sent may have been obeyed; the others are asked anew, once. A node that has
- * answered here is dialled again with the next request: it may have closed what rested (its timeout, CLIENT KILL, a firewall).
+ * A request of which a byte was sent gets an error, since the node may have obeyed it; the others are asked again, once. The next
+ * request connects again to a node that has answered here: it may have closed an idle connection (timeout, CLIENT KILL, a firewall).
  */
 void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why) {
     char error[MESSAGE];
@@ -229,7 +229,10 @@ bool shard_link_is_well(const struct shard_worker *worker, const struct shard_li
     return !shard_link_refusal(worker, link);
 }
 
-/* The node has closed it, which epoll has not told yet: what is sent there would be lost. A pin's state would be, too: it is told. */
+/*
+ * The node has closed the connection, which epoll has not reported yet: bytes sent there would be lost. A pin's state is
+ * lost, too: its owner gets the error.
+ */
 static bool shard_link_is_closed(const struct shard_worker *worker, const struct shard_link *link) {
     if (link->state != SHARD_UP || shard_link_is_busy(link) || (link->pin && link->pin->settled)) return false;
     if (!link->own && worker->now - link->since < RESTED) return false;
@@ -306,7 +309,7 @@ static bool shard_link_still_taken(struct shard_worker *worker, struct shard_lin
     return true;
 }
 
-/* Whoever is sent nothing because it was silent is asked by us whether it is well. */
+/* Where a node gets no requests because it was silent, the shard asks it with a PING. */
 static bool shard_link_ask_suspect(struct shard_worker *worker, struct shard_link *link) {
     if (worker->now < link->retry_at || !shard_link_push_waiter(link, NULL, 0)) return true;
     if (!shard_rope_copy(&link->out, &worker->blocks, ping, sizeof ping - 1)) shard_link_fail_all(worker, link, "");
@@ -338,7 +341,7 @@ bool shard_link_is_about_scripts(const struct shard_link *link) {
     return merge && (merge->way == SHARD_RUNNING || merge->way == SHARD_KILL);
 }
 
-/* Who has all the keys looked at, or deleted, knows that it takes long, and keeps nobody else from being answered here. */
+/* A client that scans or deletes all keys expects to wait, and keeps no other client from being answered here. */
 static double shard_link_times_of(const struct shard_link *link) {
     const struct shard_merge *merge = shard_link_merge_of(link);
     return merge && (merge->way == SHARD_ALL_ARRAYS || merge->way == SHARD_LONG) ? LONG : 1;

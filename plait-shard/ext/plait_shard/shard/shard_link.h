@@ -12,7 +12,7 @@ static inline struct shard_link *shard_link_shared(const struct shard_worker *wo
     return &link->pool->links[link->node - worker->shard->settings.nodes];
 }
 
-/* Connects it for what is sent without a request. False: it can't be, and shard_pin_lost has been told. */
+/* Connects it for bytes that are sent without a request. False: that failed, and shard_pin_lost was called. */
 bool shard_link_open(struct shard_worker *worker, struct shard_link *link);
 void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
 
@@ -20,10 +20,10 @@ void shard_link_flush(struct shard_worker *worker, struct shard_link *link);
 void shard_link_touch(struct shard_worker *worker, struct shard_link *link);
 void shard_links_flush(struct shard_worker *worker);
 
-/* Asks the node whether it is well, where nobody else has asked it anything for long. */
+/* Sends PING to a node that has had no request for long. */
 void shard_link_probe(struct shard_worker *worker, struct shard_link *link);
 
-/* Gives up those that have taken too long. Returns whether there is one that may yet. */
+/* Gives up a link that has taken too long. Returns whether a link is left that may yet. */
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link);
 
 /* Whether the command that waits there ends scripts or tells of them: a node that is busy with one takes nothing else. */
@@ -40,12 +40,12 @@ struct shard_waiter *shard_link_last(const struct shard_link *link);
 /* Whether it would be asked, as far as is known. */
 bool shard_link_is_well(const struct shard_worker *worker, const struct shard_link *link);
 
-/* The reply that somebody waits for will not come. */
+/* The reply that the request waits for will not come. */
 void shard_waiter_fail(struct shard_worker *worker, const struct shard_waiter *waiter, const char *error);
 
-/* All that wait are told why; it is not tried again at once. */
+/* All waiting requests get the reason; the node is not tried again at once. */
 void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, const char *why);
-/* Ends the connection in the middle of a command; whoever waits is answered with that. */
+/* Ends the connection in the middle of a command; the waiting requests are answered with the error. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);
 
 #endif

@@ -19,9 +19,9 @@
 
 enum { MESSAGE = 256 };
 
-static const double PERIOD = 0.05; /* seconds between looks at those that may take too long */
+static const double PERIOD = 0.05; /* seconds between looks at links that may take too long */
 
-/* Where nobody listens on a port of the kernel's own choice, it may choose just that one for the connection to it. */
+/* Where no socket listens on a port that the kernel chooses, the kernel may choose the same port for the connection to it. */
 static bool shard_link_receive_is_to_itself(const struct shard_link *link) {
     struct sockaddr_storage ours = {0}, theirs = {0};
     socklen_t size = sizeof ours, other_size = sizeof theirs;
@@ -91,7 +91,7 @@ static void shard_link_receive_end_of_reply(struct shard_worker *worker, struct 
     link->again = false;
     if (link->kept.first) shard_kept_drop(worker, link, shard_link_is_busy(link) ? shard_link_waiter(link, link->head)->at : link->kept_to);
     if (!link->own) return;
-    /* Before the command was whole: what is still to come of it would be the beginning of somebody else's. */
+    /* Before the command was whole: the rest of it would be the beginning of the next command. */
     if (link->sender) shard_link_receive_disconnect_sender(worker, link);
     else if (link->unfenced) shard_link_disconnect(worker, link);
     shard_release_link(worker, link);

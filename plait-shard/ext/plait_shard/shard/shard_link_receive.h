@@ -6,7 +6,7 @@
 
 void shard_link_event(struct shard_worker *worker, struct shard_link *link, uint32_t events);
 
-/* From time to time: gives up those that have taken too long, and frees pools of nobody. Returns whether there may be some. */
+/* From time to time: gives up links that have taken too long, and frees pools without users. Returns whether there may be more. */
 bool shard_links_check(struct shard_worker *worker);
 
 #endif

@@ -40,7 +40,7 @@ static size_t shard_memory_most_held(const struct shard_worker *worker) {
     return most;
 }
 
-/* Whoever holds half as much as the one that holds the most, or more: two walks and not one for each that is closed. */
+/* Closes each client that holds half as much as the largest, or more: two walks, and not one walk for each closed client. */
 static void shard_memory_close_largest(struct shard_worker *worker, size_t least, size_t enough) {
     struct shard_client *next;
     for (struct shard_client *client = worker->clients; client && worker->held > enough; client = next) {
@@ -82,7 +82,7 @@ static size_t shard_memory_free_requests(struct shard_worker *worker) {
     return freed * sizeof(struct shard_request);
 }
 
-/* Gives back the memory of those who have waited, where they were many. Returns the bytes. */
+/* Gives back the memory of rings of waiting requests that have grown large. Returns the bytes. */
 static size_t shard_memory_shrink_link(struct shard_link *link) {
     size_t freed = link->room * sizeof *link->waiters;
     if (shard_link_is_busy(link) || link->room <= MANY_WAITERS) return 0;

@@ -8,10 +8,10 @@
 void shard_weigh_client(struct shard_worker *worker, struct shard_client *client);
 void shard_weigh_link(struct shard_worker *worker, struct shard_link *link);
 
-/* Where clients hold more than they may together, those that hold the most are closed. */
+/* Where clients hold more memory than they may together, the clients that hold the most are closed. */
 void shard_relieve(struct shard_worker *worker);
 
-/* Whether nodes have so much to take that those that are behind get no more. */
+/* Whether so many bytes wait for nodes that slow nodes get no more. */
 bool shard_is_overfull(const struct shard_worker *worker, const struct shard_link *link);
 
 /* Whether there is so much of what only grows that it is worth to be given back. */

@@ -316,7 +316,7 @@ static bool shard_merge_ended_nothing(const struct shard_part *part) {
     return shard_merge_begins_with(part, "-");
 }
 
-/* Any node's that has something to say, whichever comes first behind a place that nobody can foretell. */
+/* The first error of any node, behind a part of the reply that can't be known before. */
 static void shard_merge_one(struct sink *sink, bool (*says_nothing)(const struct shard_part *part)) {
     struct shard_merge *merge = sink->request->merge;
     uint32_t from = shard_random(sink->worker) % merge->count;

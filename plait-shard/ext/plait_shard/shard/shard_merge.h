@@ -8,7 +8,7 @@
 struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t keys);
 void shard_merge_free(struct shard_worker *worker, struct shard_request *request);
 
-/* Nobody wants what has come, nor what will. */
+/* No client wants the bytes that have come, nor the bytes that will come. */
 void shard_merge_forget(struct shard_worker *worker, struct shard_request *request);
 
 /* Forwards what may be. */

@@ -14,8 +14,8 @@ enum { SHARD_BOUNDS = 15, SHARD_SLOW = 128 };
 extern const double shard_bounds[SHARD_BOUNDS];
 
 struct shard_times {
-    _Atomic uint64_t taken;                      /* commands that came, also those without an answer of a node */
-    _Atomic uint64_t buckets[SHARD_BOUNDS + 1];  /* of those that were asked of nodes */
+    _Atomic uint64_t taken;                      /* commands that came, with commands that no node answers */
+    _Atomic uint64_t buckets[SHARD_BOUNDS + 1];  /* of the commands that nodes were asked */
     _Atomic uint64_t nanoseconds;                /* of all of these together */
 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { AWAKE = 16 /* of those who wait for a connection, when there is one */ };
+enum { AWAKE = 16 /* clients that wait for a connection and are looked at, when there is one */ };
 
 static struct shard_link *shard_own_links_find_free(struct shard_worker *worker, const struct shard_pool *pool,
                                                     const struct shard_node *node) {

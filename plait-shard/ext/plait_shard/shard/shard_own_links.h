@@ -7,7 +7,7 @@
 /* Whether there is a connection, from 1 on, or one to each: SHARD_ALL. */
 bool shard_own_links(struct shard_worker *worker, uint32_t node);
 
-/* One that nobody else has until it was answered, or NULL: there is no memory. */
+/* A connection that no other client has until it was answered, or NULL: there is no memory. */
 struct shard_link *shard_take_link(struct shard_worker *worker, struct shard_pool *pool, uint32_t node);
 
 void shard_release_link(struct shard_worker *worker, struct shard_link *link);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double IDLE = 5;     /* seconds until a connection that nobody needs is closed */
+static const double IDLE = 5;     /* seconds until an idle connection is closed */
 static const double PERIOD = .05; /* seconds between looks at them */
 
 /* ---- having one ---- */
@@ -74,7 +74,7 @@ void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin) {
     worker->idle_pins = pin;
 }
 
-/* On a new connection, or one where it would wait, nobody would notice that the node has stopped. */
+/* On a new connection, or on one where the command would wait, a stopped node would stay unnoticed. */
 static bool shard_pinned_is_in_vain(const struct shard_pin *pin) {
     return pin->link.pool->links[pin->node].suspect && (pin->link.state == SHARD_DOWN || pin->use == SHARD_PIN_WAITS);
 }

@@ -1,6 +1,6 @@
 /*
- * What a client does on a connection to a node that is nobody else's: it waits (BLPOP), watches (WATCH), or has subscribed. And
- * transactions, which are kept here until EXEC and need one only where keys are watched.
+ * Pins: connections to nodes for one client at a time, which waits (BLPOP), watches (WATCH), or has subscribed. And transactions,
+ * which are kept here until EXEC and need a pin only where keys are watched.
  */
 #ifndef PLAIT_SHARD_PINNED_H
 #define PLAIT_SHARD_PINNED_H
@@ -17,7 +17,7 @@ struct shard_pin {
     struct shard_client *client;    /* whose it is, or NULL */
     uint32_t node;
     enum shard_pin_use use;
-    bool touched;                   /* in the list of those with something to write … */
+    bool touched;                   /* in the list of pins with something to write … */
     bool behind;                    /* … which others, by the connection that they share, had before it */
     bool leaving;                   /* it is given back with the last answer that is to come */
     bool settled;                   /* an answer has come: there is something to lose */
@@ -43,19 +43,19 @@ struct shard_transaction {
 /* A connection to a node that is the client's until it is given back; NULL: no memory, and the client is closed. */
 struct shard_pin *shard_pin_take(struct shard_call *call, uint32_t node, enum shard_pin_use use);
 
-/* It is in the state of a new one: somebody else's next. */
+/* It is in the state of a new connection: the next client may take it. */
 void shard_pin_give_back(struct shard_worker *worker, struct shard_pin *pin);
 
 /* Its bytes are to be written there; while the node is behind with them the client is not read from. */
 void shard_pin_append(struct shard_call *call, struct shard_pin *pin);
 
-/* Sends the command on it. False: it can't be, and the client has been told. */
+/* Sends the command on it. False: that failed, and the client has got an error. */
 bool shard_pin_send(struct shard_call *call, struct shard_pin *pin);
 
 /* It has something to write, or may have. */
 void shard_pin_touch(struct shard_worker *worker, struct shard_pin *pin);
 
-/* In the order in which they were touched; not all: those are left that are behind what the shared connections have to write. */
+/* In the order in which they were touched; `all` false: without pins that are behind the bytes of the shared connections. */
 void shard_pins_flush(struct shard_worker *worker, bool all);
 
 /* Returns whether there is one that has to be looked at again. */
@@ -65,7 +65,7 @@ void shard_pins_close(struct shard_worker *worker);
 /* A whole answer has come on it. */
 void shard_pin_replied(struct shard_worker *worker, struct shard_pin *pin);
 
-/* Its connection has ended; whoever waited for an answer has been told. */
+/* Its connection has ended; a request that waited for an answer has got the error. */
 void shard_pin_lost(struct shard_worker *worker, struct shard_pin *pin, const char *error);
 
 /* The client is closed. */
@@ -99,11 +99,11 @@ void shard_subscribe(struct shard_call *call);
 /* A command of one that has. False: it goes its usual way. */
 bool shard_subscription_takes(struct shard_call *call);
 
-/* Bytes that nobody has asked for. False: they are no messages. */
+/* Bytes that answer no command. False: they are no messages. */
 bool shard_pin_push(struct shard_worker *worker, struct shard_pin *pin, const char *data, size_t size);
 void shard_subscription_lost(struct shard_worker *worker, struct shard_pin *pin, const char *error);
 
-/* Whether its commands may have another meaning than those of others. */
+/* Whether its commands may have another meaning than the commands of other clients. */
 static inline bool shard_is_bound(const struct shard_client *client) {
     return client->pin || client->transaction || client->locked;
 }

@@ -1,4 +1,4 @@
-/* Inside of the data plane: what a thread has, and who does what with it. */
+/* Inside of the data plane: the state of a thread, its clients, requests and connections. */
 #ifndef PLAIT_SHARD_PLANE_H
 #define PLAIT_SHARD_PLANE_H
 
@@ -12,7 +12,7 @@
 
 enum {
     SHARD_READ = 256 * 1024,  /* of the read buffer of a thread */
-    SHARD_READ_LEAST = 16384, /* with less left of it, it is started anew */
+    SHARD_READ_LEAST = 16384, /* with less left of it, the thread starts at its beginning again */
     SHARD_HIGH = 256 * 1024,  /* with more bytes than this on their way out, nothing more is read that would add to them */
     SHARD_IN_FLIGHT = 10000,  /* requests of a client */
     SHARD_CHUNK = 64 * 1024,  /* what is larger is forwarded while it arrives, unless the settings say otherwise */
@@ -95,7 +95,7 @@ struct shard_client {
     struct shard_tls *tls;               /* or NULL: it speaks plainly */
     uint32_t events;                     /* that epoll looks for */
     uint32_t window;                     /* of the thread's, in which it was last heard */
-    double held_since;                   /* when its replies began to wait for those behind them; 0: they don't */
+    double held_since;                   /* when its replies began to wait for the replies behind them; 0: they don't */
     uint32_t in_flight;                  /* requests without a whole reply, or behind such a one */
     struct shard_request *first;         /* oldest */
     struct shard_request *last;
@@ -129,17 +129,17 @@ struct shard_client {
     struct shard_client *next_retrying;
     uint32_t awaits;                     /* a connection of its own to this node, from 1 on; SHARD_ALL: to each; 0: none */
     bool scanning;                       /* the command has been started */
-    bool touched;                        /* in the list of those with something to write */
+    bool touched;                        /* in the list of clients with something to write */
     bool paused;                         /* it is not read from */
-    bool retrying;                       /* in the list of those with retries */
-    bool listed;                         /* in a list of those that are to go on when something has changed */
+    bool retrying;                       /* in the list of clients with retries */
+    bool listed;                         /* in a list of clients that go on when something has changed */
     bool alone;                          /* nothing is read before all is answered */
     bool again;                          /* the command was not taken: it is to be read again when all before it is answered */
     bool ending;                         /* nothing more is read; it is closed when all is written */
     bool finished;                       /* it has sent its last byte */
     bool cut;                            /* of a reply it has only a part, and gets no more */
-    bool leaving;                        /* in the list of those that have all, and are to close now */
-    bool buried;                         /* in the list of those to be freed */
+    bool leaving;                        /* in the list of clients that have all their replies, and are to close now */
+    bool buried;                         /* in the list of clients to be freed */
     bool locked;                         /* it has to give the password first */
     bool greets;                         /* its password came with HELLO */
 };
@@ -148,12 +148,12 @@ struct shard_client {
 
 enum shard_link_state { SHARD_DOWN, SHARD_CONNECTING, SHARD_GREETING, SHARD_UP };
 
-/* Who waits for a reply. */
+/* What waits for a reply: a request, or a probe of the shard. */
 struct shard_waiter {
     struct shard_request *request; /* NULL: we do, to see whether the node is well */
     uint32_t part;
-    uint32_t skip;                 /* replies that come before its own, and are nobody's */
-    uint32_t skipped;              /* those that did so far */
+    uint32_t skip;                 /* replies that come before its own, and go to no client */
+    uint32_t skipped;              /* the number of them that came so far */
     bool asks;                     /* its command is behind ASKING */
     struct shard_retry *retry;     /* NULL: it was not asked before */
     uint64_t at;                   /* where its command begins among the bytes for the node */
@@ -162,10 +162,10 @@ struct shard_waiter {
 /* A connection to a node. */
 struct shard_link {
     enum shard_kind kind;
-    struct shard_link *next;      /* in the list of those that are for streams */
+    struct shard_link *next;      /* in the list of links for streams */
     struct shard_link *next_touched;
     struct shard_link *next_timed;
-    struct shard_client *sender;  /* who has not sent all of a command yet, or NULL */
+    struct shard_client *sender;  /* the client that has not sent all of a command yet, or NULL */
     struct shard_pin *pin;        /* what it is a part of, or NULL */
     struct shard_pool *pool;
     uint32_t fences;              /* answers to the node's fence that are to come … */
@@ -175,10 +175,10 @@ struct shard_link {
     bool own;                     /* it is for one command at a time */
     bool taken;                   /* by one */
     bool resting;                 /* it is not read from: enough of it is here */
-    bool touched;                 /* in the list of those with something to write, or to be looked at else */
-    bool timed;                   /* in the list of those that may take too long */
-    bool suspect;                 /* it was silent: nobody asks it anything before it has answered us */
-    bool again;                   /* what was not sent before is sent anew: once */
+    bool touched;                 /* in the list of links with something to write, or with another event */
+    bool timed;                   /* in the list of links that may take too long */
+    bool suspect;                 /* it was silent: it gets no request before it has answered a probe */
+    bool again;                   /* bytes that were not sent are sent again: once */
     bool answered;                /* something has been, since it was connected */
     bool unfenced;                /* the node was too busy for its fence: it is closed behind the command that ends a script */
     enum shard_link_state state;
@@ -188,7 +188,7 @@ struct shard_link {
     const struct shard_node *node;
     struct shard_rope out;
     size_t weighed;               /* bytes of it that worker->queued has in it */
-    struct shard_client *blocked; /* those who are paused until it is less full */
+    struct shard_client *blocked; /* clients that are paused until it is less full */
     uint64_t sent;                /* bytes that were written to it */
     struct shard_waiter *waiters; /* a ring */
     uint32_t room;                /* a power of 2 */
@@ -203,7 +203,7 @@ struct shard_link {
     uint64_t kept_to;             /* among all bytes for the node */
     struct shard_rope line;       /* what has come of an error, until it is known whether it is one for the client */
     bool spilt;                   /* it is */
-    uint8_t turn;                 /* enum shard_turn: what one of the replies that are nobody's has said */
+    uint8_t turn;                 /* enum shard_turn: of the last reply that went to no client */
     uint32_t turn_place;
     uint32_t turn_node;
 };
@@ -261,10 +261,10 @@ struct shard_worker {
     struct shard_link **asked;       /* and on which connection it is asked */
     struct shard_pool pool;          /* of most clients: RESP2, as the shard itself */
     struct shard_link *links;        /* its */
-    struct shard_link *touched_links; /* of all pools, and those for streams; pins have a list of their own */
+    struct shard_link *touched_links; /* of all pools, and the links for streams; pins have their own list */
     struct shard_link *timed_links;  /* of all pools */
     double links_at;                 /* when these are looked at again */
-    bool deserted;                   /* there are pools of nobody */
+    bool deserted;                   /* there are pools without users */
     struct shard_link *streams;      /* connections for one command at a time */
     uint32_t *taken;                 /* of them for each node */
     struct shard_client *leaving;
@@ -274,8 +274,8 @@ struct shard_worker {
     void **sessions;                 /* of TLS, one for each node, or NULL */
     uint64_t random;
     struct shard_pin *pins;          /* connections for one client at a time */
-    struct shard_pin *idle_pins;     /* those of them that are nobody's */
-    struct shard_pin *touched_pins;  /* those with something to write, in the order of their clients' commands */
+    struct shard_pin *idle_pins;     /* the pins without a client */
+    struct shard_pin *touched_pins;  /* the pins with something to write, in the order of their clients' commands */
     struct shard_pin *last_touched_pin;
     double pins_at;                  /* when they are looked at again */
     struct shard_metrics *metrics;
@@ -287,12 +287,12 @@ struct shard_worker {
     uint64_t commands_before;        /* it began */
     uint64_t bytes_before;           /* likewise, from and to clients */
     uint32_t crowd;                  /* clients in the one before it, if there was much to do … */
-    bool deep;                       /* … who sent many commands each */
+    bool deep;                       /* … and each of them sent many commands */
     struct shard_client *clients;
     struct shard_client *touched;
-    struct shard_client *ready;      /* those that are paused, and may be able to go on */
+    struct shard_client *ready;      /* paused clients that may be able to go on */
     struct shard_client *last_ready; /* the last one of them, if there is one */
-    struct shard_client *awaiting;   /* those that are paused until there are connections of their own for them */
+    struct shard_client *awaiting;   /* clients that are paused until each has a connection of its own */
     double awaiting_at;              /* when all of them are looked at again */
     size_t held;                     /* bytes that are here for clients, or of them */
     size_t queued;                   /* bytes for nodes */
@@ -300,11 +300,11 @@ struct shard_worker {
     struct shard_request *requests;  /* free … */
     uint32_t spare_requests;         /* … so many */
     struct shard_blocks blocks;
-    struct shard_topology *topology; /* who serves what; never NULL while it runs */
+    struct shard_topology *topology; /* the nodes and their places; never NULL while the thread runs */
     uint32_t version;                /* its */
     bool retiring;                   /* connections to nodes that have left are to be closed yet */
-    struct shard_client *retrying;   /* those with requests that were redirected */
-    bool retries_due;                /* some of these are to be looked at before anybody sleeps */
+    struct shard_client *retrying;   /* clients with requests that were redirected */
+    bool retries_due;                /* some of them are to be looked at before the thread sleeps */
     double moving_until;             /* slots have just been on the move: nothing large is sent on that could not be sent again */
     uint64_t *grouped;               /* keys of a command by slot, see shard_slots.c */
     size_t grouped_room;
@@ -316,8 +316,8 @@ struct shard {
     pthread_mutex_t lock;            /* of the references to topologies, and of the one that follows */
     struct shard_topology *topology; /* the newest */
     _Atomic uint32_t version;        /* its */
-    _Atomic uint32_t redis;          /* what clients are told: 0x070400 for 7.4.0 */
-    atomic_bool doubted;             /* Ruby has been told that it may be out of date */
+    _Atomic uint32_t redis;          /* the version that the proxy reports to clients: 0x070400 for 7.4.0 */
+    atomic_bool doubted;             /* Ruby has got a notice that the topology may be out of date */
     int notice;                      /* by this */
     uint32_t threads;
     atomic_bool stopping;

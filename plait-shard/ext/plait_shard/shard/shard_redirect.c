@@ -13,12 +13,12 @@ enum { LINE = 512, ERROR = 256, AT_ONCE = 4 /* tries, before each waits a little
 
 static const double PAUSE = 0.02;  /* seconds between two tries */
 static const double ENDS = 2;      /* seconds until no more are made … */
-static const double ENDS_DOWN = 1; /* … where nobody has the slot */
+static const double ENDS_DOWN = 1; /* … where no node has the slot */
 static const double MOVING = 5;    /* seconds for which slots are taken to be on the move after one was */
 static const char ASKING[] = "*1\r\n$6\r\nASKING\r\n";
 
-/* Which others a retry keeps in their order: those with the same one of PLACES, … */
-enum { EVERY = PLACES /* … all, as it may be for any key, … */, NONE /* … or none: it only reads, from whom it may be late */ };
+/* The other retries that a retry keeps in their order: the retries with the same one of PLACES, … */
+enum { EVERY = PLACES /* … all, as it may be for any key, … */, NONE /* … or none: it only reads, from a replica, which may be late */ };
 
 enum retry_state { RETRY_WAITS, RETRY_ASKED, RETRY_DONE };
 
@@ -27,10 +27,10 @@ struct shard_retry {
     struct shard_request *request;
     struct shard_rope bytes; /* of its command, as the client's was sent; none: they were not kept */
     uint32_t part;
-    uint32_t replies;        /* that come before its own, and are nobody's */
-    uint32_t node;           /* who is to be asked; SHARD_NOBODY: that is not known yet */
+    uint32_t replies;        /* that come before its own, and go to no client */
+    uint32_t node;           /* the node to ask; SHARD_NOBODY: not known yet */
     uint32_t place;          /* its slot, or SHARD_NOBODY */
-    uint32_t from;           /* who has said so */
+    uint32_t from;           /* the node that has sent the error */
     uint32_t order;          /* see EVERY */
     uint8_t state;           /* enum retry_state */
     uint8_t turn;            /* enum shard_turn */
@@ -91,7 +91,7 @@ static void shard_redirect_describe(struct shard_retry *retry, const struct shar
         snprintf(retry->error, ERROR, "-ERR node %s no longer has the keys, and the shard has not kept the command: send it again; "
                  "nothing was done\r\n", link->node->label);
     } else if (elsewhere) {
-        snprintf(retry->error, ERROR, "-ERR node %s says that it does not have slot %u, and nobody has it; nothing was done\r\n",
+        snprintf(retry->error, ERROR, "-ERR node %s says that it does not have slot %u, and no node has it; nothing was done\r\n",
                  link->node->label, retry->place);
     } else {
         snprintf(retry->error, ERROR, "%.*s\r\n", (int)strcspn(line, "\r\n"), line);
@@ -112,13 +112,13 @@ static void shard_redirect_tell_of_it(struct shard_worker *worker, const struct 
     if (!known && link->turn != SHARD_LATER && link->turn != SHARD_UNREADY) shard_topology_doubt(worker);
 }
 
-/* Whoever watches keys there would watch in vain. */
+/* A client that watches keys there would watch in vain. */
 static enum shard_verdict shard_redirect_give_up(struct shard_worker *worker, struct shard_link *link, const char *error) {
     shard_link_abandon(worker, link, error);
     return SHARD_HOLD;
 }
 
-/* One that was redirected before keeps its place before those behind it. */
+/* A request that was redirected before keeps its place before the requests behind it. */
 static struct shard_retry *shard_redirect_retry_of(struct shard_worker *worker, const struct shard_waiter *waiter) {
     struct shard_client *client = waiter->request->client;
     struct shard_retry *retry = waiter->retry ? waiter->retry : calloc(1, sizeof *retry);
@@ -225,7 +225,7 @@ static void shard_redirect_list(struct shard_worker *worker, struct shard_client
     worker->retrying = client;
 }
 
-/* It is freed when nobody has a place in the list any longer. */
+/* It is freed when no list refers to it any longer. */
 void shard_retry_end(struct shard_worker *worker, struct shard_retry *retry) {
     retry->state = RETRY_DONE;
     worker->retries_due = true;
@@ -324,7 +324,7 @@ static void shard_redirect_note(struct older *older, uint32_t order) {
     else older->places[order / 64] |= UINT64_C(1) << order % 64;
 }
 
-/* A node may refuse one again that it would answer those behind it: each waits until what is older, and about the same, is answered. */
+/* A node may refuse a retry but answer the retries behind it: each waits until the older retries of the same place are answered. */
 static void shard_redirect_take_turns(struct shard_worker *worker, struct shard_client *client) {
     struct older older = {.any = false};
     struct shard_retry **at = &client->retries;
@@ -412,7 +412,7 @@ void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link) {
     if (worker->shard->settings.reads == SHARD_READS_MASTER || link->own || master == node || link->head == link->tail) return;
 
     shard_kept_add(worker, link);
-    uint32_t left = link->head + (link->scan.at != 0); /* who has a part of the answer gets no other */
+    uint32_t left = link->head + (link->scan.at != 0); /* a client that has a part of the answer gets no other */
     for (uint32_t at = left; at != link->tail; at++) {
         if (!shard_redirect_rescue(worker, link, at, master)) {
             link->waiters[left++ & (link->room - 1)] = link->waiters[at & (link->room - 1)];
@@ -420,5 +420,5 @@ void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link) {
     }
     if (left == link->tail) return;
     link->tail = left;
-    link->again = true; /* what was not sent is not what those that are left have asked for */
+    link->again = true; /* the unsent bytes are not the commands of the requests that are left */
 }

@@ -14,7 +14,7 @@ enum shard_turn {
     SHARD_MOVED,     /* another node has the slot */
     SHARD_ASKED,     /* another node is getting it, and has this key */
     SHARD_LATER,     /* keys of it are on two nodes */
-    SHARD_DOWNTURN,  /* nobody has it now */
+    SHARD_DOWNTURN,  /* no node has it now */
     SHARD_DEMOTED,   /* it is no master any longer */
     SHARD_UNREADY    /* a replica that can't be read from now */
 };
@@ -22,7 +22,7 @@ enum shard_turn {
 /* What to do with bytes of an error. */
 enum shard_verdict {
     SHARD_PASS, /* they are the client's */
-    SHARD_HOLD, /* that will be known later, or they are nobody's, or the connection was given up */
+    SHARD_HOLD, /* it is not known yet, or they go to no client, or the connection was given up */
     SHARD_TURN  /* they are not; the request is asked again, see shard_retry_go */
 };
 
@@ -32,7 +32,7 @@ static inline bool shard_is_redirected(const struct shard_worker *worker) {
     return settings->watched || settings->reads != SHARD_READS_MASTER;
 }
 
-/* The oldest one's error, or one that is nobody's. SHARD_TURN: *retry is what goes on with the request. */
+/* The error of the oldest request, or of no request. SHARD_TURN: *retry is the retry of the request. */
 enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard_link *link, struct shard_bytes bytes, bool last,
                                        struct shard_retry **retry);
 
@@ -45,10 +45,10 @@ void shard_retry_end(struct shard_worker *worker, struct shard_retry *retry);
 /* Another topology is here: none waits any longer. */
 void shard_retries_hurry(struct shard_worker *worker);
 
-/* Each turn: asks those again whose time it is, and before which none is on its way. */
+/* Each turn: asks again where the time has come and no older retry of the same place is under way. */
 void shard_retries_turn(struct shard_worker *worker);
 
-/* All that wait are told that the shard ends. */
+/* All waiting requests get an error: the shard ends. */
 void shard_retries_close(struct shard_worker *worker);
 
 /* ---- shard_kept.c ---- */
@@ -63,7 +63,7 @@ void shard_kept_clear(struct shard_worker *worker, struct shard_link *link);
 /* The bytes from the first place on up to the second. False: they are not here. */
 bool shard_kept_take(struct shard_worker *worker, struct shard_link *link, uint64_t from, uint64_t to, struct shard_rope *bytes);
 
-/* The connection ends: who only wanted to read from a replica is asked for at its master. */
+/* The connection ends: a request that only reads from a replica goes to the replica's master. */
 void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link);
 
 #endif

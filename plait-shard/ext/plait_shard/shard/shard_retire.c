@@ -4,13 +4,13 @@
 #include "shard_redirect.h"
 #include "shard_topology.h"
 
-/* Nobody is sent there any longer; it goes when its last answers have come. */
+/* No request is sent there any longer; the connection is closed when its last answers have come. */
 static bool shard_retire_retire(struct shard_worker *worker, struct shard_pool *pool) {
     bool left = false;
     for (uint32_t i = 0; i < worker->topology->known; i++) {
         struct shard_link *link = &pool->links[i];
         if (worker->topology->master_of[i] != SHARD_NOBODY) continue;
-        link->suspect = false; /* nobody wants to know whether it is well */
+        link->suspect = false; /* a probe of it is no longer needed */
         if (link->state == SHARD_DOWN) continue;
         if (link->head == link->tail) shard_link_close(worker, link);
         else left = true;

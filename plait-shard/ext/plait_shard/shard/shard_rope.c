@@ -264,7 +264,7 @@ void shard_rope_drop(struct shard_rope *rope, struct shard_blocks *blocks, size_
     }
 }
 
-/* A whole block changes hands, unless it is small: then those behind it find room in the last one. */
+/* A whole block changes hands, unless it is small: then the next blocks find room in the last one. */
 static bool shard_rope_pass_block(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks) {
     struct shard_block *block = from->first;
     size_t size = block->size;

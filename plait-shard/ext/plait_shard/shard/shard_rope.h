@@ -51,7 +51,7 @@ struct shard_blocks {
 struct shard_buffer *shard_buffer_new(size_t room);
 void shard_buffer_drop(struct shard_buffer *buffer);
 
-/* With more room, where the system can give some without copying, or NULL: nothing has changed. Nobody else may refer to it. */
+/* With more room, where the system can give some without copying, or NULL: nothing has changed. No other reference to it may exist. */
 struct shard_buffer *shard_buffer_grow(struct shard_buffer *buffer, size_t room);
 
 /* All that return a bool return false when there is no memory; the rope is then to be given up. */

@@ -125,7 +125,7 @@ static void shard_route_configure(struct shard_call *call) {
     else shard_refuse(call, "ERR this changes all nodes: the shard takes it only with config: true");
 }
 
-/* While there are keys of which it is not known who has them, an answer for all would silently be one for some. */
+/* While the node of some keys is not known, an answer for all keys would silently be an answer for some. */
 static bool shard_route_is_incomplete(const struct shard_call *call) {
     enum shard_way way = call->command->way;
     bool of_all_keys = way == SHARD_ALL_COUNT || way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_SCAN;
@@ -187,7 +187,7 @@ static void shard_route_go(struct shard_call *call) {
     }
 }
 
-/* A command of one whose commands may have another meaning than those of others. False: it goes its usual way. */
+/* A command of a client whose commands may have another meaning. False: it goes its usual way. */
 static bool shard_route_bound_takes(struct shard_call *call) {
     const struct shard_pin *pin = call->client->pin;
     if (call->client->locked) return shard_locked_takes(call);

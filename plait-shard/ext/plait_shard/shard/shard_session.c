@@ -16,7 +16,7 @@
 
 enum { NAME = 1024, ADDRESS = 64, LINE = 512 + NAME };
 
-/* As much as Redis grants to who has not authenticated. */
+/* As much as Redis grants to a client that has not authenticated. */
 static const struct resp_limits locked_limits = {.bulk = 16384, .command = 65536, .elements = 16, .arguments = 10, .line = 16384};
 
 static const char WRONG[] = "WRONGPASS invalid username-password pair or user is disabled.";
@@ -182,7 +182,7 @@ static bool shard_session_may_be_name(const struct shard_call *call, struct resp
     return word.size <= NAME;
 }
 
-/* False: it can't be, and the client has been told. */
+/* False: that failed, and the client has got an error. */
 static bool shard_session_take_name(struct shard_call *call, uint32_t place) {
     struct resp_span word = call->words[place];
     if (!shard_session_may_be_name(call, word)) {
@@ -213,7 +213,7 @@ struct hello {
     uint32_t name;
 };
 
-/* HELLO [version [AUTH user password] [SETNAME name]]; false: the client has been told. */
+/* HELLO [version [AUTH user password] [SETNAME name]]; false: the client has got an error. */
 static bool shard_session_read_hello(struct shard_call *call, struct hello *hello) {
     *hello = (struct hello){.resp3 = call->client->pool->resp3};
     if (call->count > 1 && !shard_session_word_is(call, 1, "2") && !shard_session_word_is(call, 1, "3")) {

@@ -1,6 +1,6 @@
 /*
- * Who a client is: its password, its version of RESP, its name. Clients who are the same to the nodes share connections to them:
- * a pool.
+ * The session of a client: its password, its version of RESP, its name. Clients with the same user and version share connections to
+ * the nodes: a pool.
  */
 #ifndef PLAIT_SHARD_SESSION_H
 #define PLAIT_SHARD_SESSION_H
@@ -12,7 +12,7 @@
 /* That of most clients. False: no memory. */
 bool shard_pool_open(struct shard_worker *worker);
 
-/* Those of nobody, where no answer is to come; worker->deserted: there are others. */
+/* Frees the pools without users where no answer is to come; worker->deserted: there are others. */
 void shard_pools_free(struct shard_worker *worker);
 void shard_pools_close(struct shard_worker *worker);
 
@@ -36,7 +36,7 @@ void shard_session(struct shard_call *call);
 /* A command of one that has not given the password yet. False: it goes its usual way. */
 bool shard_locked_takes(struct shard_call *call);
 
-/* Who has not given the password is not listened to for long. */
+/* The limits for a client; a client that has not given the password gets small ones. */
 const struct resp_limits *shard_limits(const struct shard_worker *worker, const struct shard_client *client);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { NUMBER = 32 /* bits for the number of a key, below those of its slot */ };
+enum { NUMBER = 32 /* bits for the number of a key, below the bits of its slot */ };
 
 static uint32_t shard_slots_slot_of(uint64_t grouped) {
     return (uint32_t)(grouped >> NUMBER);
@@ -19,7 +19,7 @@ static int shard_slots_compare(const void *one, const void *other) {
     return a < b ? -1 : a > b;
 }
 
-/* Keys by slot, those of one in their order. Returns their number; 0: there is no memory, and the client is closed. */
+/* Keys by slot, the keys of one slot in their order. Returns their number; 0: there is no memory, and the client is closed. */
 static uint32_t shard_slots_group(struct shard_call *call, uint32_t step) {
     struct shard_worker *worker = call->worker;
     uint32_t keys = (call->count - 1) / step;

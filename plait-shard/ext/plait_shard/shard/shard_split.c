@@ -291,7 +291,7 @@ void shard_scan(struct shard_call *call) {
         return;
     }
     if (!shard_split_find_scanned(worker->topology, shard_is_watched(worker), &cursor, &place)) {
-        shard_refuse(call, "ERR the nodes have changed since this cursor was given: SCAN anew, from 0");
+        shard_refuse(call, "ERR the nodes have changed since this cursor was given: SCAN again, from 0");
         return;
     }
     uint32_t node = worker->topology->masters[place.master];

@@ -15,7 +15,7 @@ struct shard_part_plan {
 void shard_split(struct shard_call *call);
 void shard_send_to_all(struct shard_call *call);
 
-/* Pairs of keys and values, to each node those of its keys, for a request that gathers. */
+/* Pairs of keys and values, to each node the pairs of its keys, for a request that gathers. */
 void shard_send_pairs(struct shard_call *call, struct shard_request *request);
 
 /* A request with so many parts; NULL: there is no memory, and the client is closed. */
@@ -31,7 +31,7 @@ const char *shard_whole_word(const struct shard_call *call, uint32_t place, uint
 /* Asks for a part, by a command that begins with this name, and returns the connection to which its words are to be appended. */
 struct shard_link *shard_begin_part(struct shard_call *call, struct shard_request *request, struct shard_part_plan plan);
 
-/* False: there is no memory, and all who wait for that node have been told. */
+/* False: there is no memory, and all requests that wait for that node have got an error. */
 bool shard_append(struct shard_call *call, struct shard_link *link, const char *data, size_t size);
 
 #endif

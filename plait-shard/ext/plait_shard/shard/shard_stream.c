@@ -1,7 +1,7 @@
 /*
- * A command whose last argument is large goes to its node while it arrives, on a connection that is nobody else's meanwhile: a
- * slow sender keeps nobody waiting. Two connections have no order between them, so that the client's commands before it are
- * answered first, and those behind it wait for its answer.
+ * A command whose last argument is large goes to its node while it arrives, on a connection that no other client uses meanwhile:
+ * a slow sender keeps no other client waiting. Two connections have no order between them. So the client's commands before it are
+ * answered first, and the commands behind it wait for its answer.
  */
 #include "shard_stream.h"
 #include "shard_client_lists.h"
@@ -16,11 +16,11 @@
 
 enum { TERMINATOR = 2 };
 
-static const double IDLE = 5; /* seconds until a connection that nobody needs is closed */
+static const double IDLE = 5; /* seconds until an idle connection is closed */
 
 /* ---- connections ---- */
 
-/* Where others wait for a connection, nobody keeps one without sending anything. */
+/* Where other clients wait for a connection, no client keeps one without sending anything. */
 static void shard_stream_hurry(struct shard_worker *worker, struct shard_link *link) {
     double patience = worker->shard->settings.timeout;
     bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN;

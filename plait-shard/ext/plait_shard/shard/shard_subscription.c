@@ -1,7 +1,7 @@
 /*
- * Subscriptions. What the client sends to them is passed on to one node, whose messages are passed on to the client, each when it is
- * whole. Channels are all of the first node, so that patterns match whatever is published through the shard; those of SSUBSCRIBE
- * are of the node that they belong to as keys do.
+ * Subscriptions. The client's commands are passed on to one node, whose messages are passed on to the client, each when it is whole.
+ * Channels are all of the first node, so that patterns match all messages that are published through the shard. Channels of
+ * SSUBSCRIBE belong to a node as keys do.
  */
 #include "shard_client_lists.h"
 #include "shard_client_replies.h"
@@ -67,7 +67,7 @@ static void shard_subscription_end_probe(struct shard_worker *worker, struct sha
     shard_request_feed(worker, probe, "", 0, true);
 }
 
-/* A channel of a slot that the node does not have: what it says is for those who know the cluster. */
+/* A channel of a slot that the node does not have: its reply is for clients that know the cluster. */
 static bool shard_subscription_is_moved(const struct shard_worker *worker, const char *data, size_t size) {
     return worker->shard->settings.cluster &&
         (shard_subscription_begins_with(data, size, "-MOVED ") || shard_subscription_begins_with(data, size, "-ASK "));
@@ -166,7 +166,7 @@ static bool shard_subscription_tells_of_keys(const struct shard_call *call) {
     return false;
 }
 
-/* False: it can't be done, and the client has been told. */
+/* False: that failed, and the client has got an error. */
 static bool shard_subscription_find_channels(struct shard_call *call, uint32_t *node) {
     bool leaves = shard_subscription_is(call, "unsubscribe") || shard_subscription_is(call, "punsubscribe") ||
         shard_subscription_is(call, "sunsubscribe");

@@ -13,18 +13,18 @@ static struct shard_command commands[] = {
 
 enum { COMMANDS = sizeof commands / sizeof *commands, LEARNED = 512, SLOTS = 4096, LONGEST = 40 };
 
-_Static_assert((COMMANDS + LEARNED) * 2 < SLOTS, "a table that is nearly full is slow, and one that is full is searched for ever");
+_Static_assert((COMMANDS + LEARNED) * 2 < SLOTS, "a table that is nearly full is slow, and one that is full is searched without an end");
 
 static struct shard_command learned[LEARNED];
 static uint32_t learned_count;
 
-/* Open addressing; a name's size first, which most others differ in. The command last: who sees it sees all of it. */
+/* Open addressing; the size of a name first, in which most names differ. The command last: a reader that sees it sees all of it. */
 static struct {
     size_t size;
     _Atomic(const struct shard_command *) command;
 } slots[SLOTS];
 
-/* Those that go another way than to the node of their keys. What has no key and is not here is refused. */
+/* Commands that go another way than to the node of their keys. A command that has no key and is not here is refused. */
 static const struct {
     const char *name;
     enum shard_way way;

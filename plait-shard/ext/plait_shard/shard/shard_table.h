@@ -1,6 +1,6 @@
 /*
  * The commands of Redis: where their keys are, from the answer of a server to COMMAND (shard_commands.inc), and the way that the
- * shard goes with each. Others can be learned while it runs: those of modules, and of servers that are newer. libc only.
+ * shard goes with each. Others can be learned while it runs: commands of modules, and of newer servers. libc only.
  */
 #ifndef PLAIT_SHARD_TABLE_H
 #define PLAIT_SHARD_TABLE_H

@@ -1,4 +1,4 @@
-/* Bytes that somebody else keeps. */
+/* Bytes that another object keeps. */
 #ifndef PLAIT_SHARD_TEXT_H
 #define PLAIT_SHARD_TEXT_H
 

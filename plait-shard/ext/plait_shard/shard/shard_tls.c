@@ -26,10 +26,10 @@ struct shard_tls {
     struct shard_tls *after;
     double ends_at;                 /* … until then */
     int error;                      /* an errno, of the connection: nothing goes any more; 0: none */
-    bool ended;                     /* its end was read behind other bytes, and is to be told of */
+    bool ended;                     /* its end was read behind other bytes, and is to be reported */
     bool shaking;
-    bool listed;                    /* it is among those */
-    bool telling;                   /* its owner is to be told */
+    bool listed;                    /* it is in that list */
+    bool telling;                   /* its owner is to be called */
     bool wants_to_write;
     char text[SHARD_TLS_TEXT];      /* why it has failed */
 };
@@ -216,7 +216,7 @@ ssize_t shard_tls_receive(struct shard_worker *worker, struct shard_tls *tls, ch
         error = shard_tls_errno_of(tls, result);
         break;
     }
-    /* What comes next, if only the end, is told of by nobody else once the socket has been read. */
+    /* Once the socket has been read, epoll does not report the bytes that are left here, nor the end. */
     if (done && error != EAGAIN) tls->ended = true;
     if (done == room || tls->ended) shard_tls_tell(worker, tls);
     if (done) return (ssize_t)done;

@@ -15,7 +15,7 @@
 
 enum { SHARD_TLS_TEXT = 256 };
 
-struct shard_tls_context; /* who we are, and whom we trust; of all threads */
+struct shard_tls_context; /* a certificate of its own and the authorities that it trusts; of all threads */
 struct shard_tls;         /* of a connection */
 struct shard_worker;
 
@@ -25,14 +25,14 @@ enum shard_tls_state { SHARD_TLS_DONE, SHARD_TLS_AGAIN, SHARD_TLS_FAILED };
 struct shard_tls_files {
     const char *certificate; /* with its chain */
     const char *key;
-    const char *authority;   /* whom to trust; of a client, none: the system's; of a server, none: it asks for no certificate */
+    const char *authority;   /* the authorities to trust; of a client, none: the system's; of a server, none: it asks for no certificate */
 };
 
 /* NULL: why is in `error`, where it begins with the option that is wrong, or with nothing when there is no libssl. */
 struct shard_tls_context *shard_tls_context_new(bool serves, const struct shard_tls_files *files, char error[SHARD_TLS_TEXT]);
 void shard_tls_context_free(struct shard_tls_context *context);
 
-/* Of a client of ours, that is now to shake hands: `owner` is told when there is something in it that epoll can't tell of. */
+/* Of a client that is now to shake hands: `owner` is called when bytes are here that epoll can't report. */
 struct shard_tls *shard_tls_accept(struct shard_worker *worker, struct shard_tls_context *context, int socket, void *owner);
 
 /* To a node, whose certificate has to be for that host. `session`: where the last one with it is kept, to be gone on with. */
@@ -65,10 +65,10 @@ int shard_tls_write(struct shard_tls *tls, struct shard_rope *rope, struct shard
 /* Bytes have come that have not been received yet, or the end. */
 bool shard_tls_has_more(const struct shard_tls *tls);
 
-/* Its owner will be told in the next turn, if it has more. */
+/* Its owner is called in the next turn, if it has more. */
 void shard_tls_tell(struct shard_worker *worker, struct shard_tls *tls);
 
-/* Each turn: calls `hear` for each owner that was to be told. */
+/* Each turn: calls `hear` for each owner in the list. */
 void shard_tls_turn(struct shard_worker *worker, void (*hear)(struct shard_worker *worker, void *owner));
 
 /* Closes clients that take too long to shake hands. Returns whether there are others. */

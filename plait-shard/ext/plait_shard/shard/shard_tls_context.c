@@ -1,4 +1,4 @@
-/* Who the shard is and whom it trusts, from files; see shard_tls.h. And what is there of TLS without libssl: nothing. */
+/* The shard's certificate and the authorities that it trusts, from files; see shard_tls.h. Without libssl: no TLS. */
 #include "shard_tls_context.h"
 #include "shard_tls.h"
 

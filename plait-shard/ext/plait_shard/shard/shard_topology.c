@@ -102,7 +102,7 @@ void shard_topology_close(struct shard *shard) {
     pthread_mutex_destroy(&shard->lock);
 }
 
-/* Who has an address already keeps it: threads may be reading it. */
+/* A node that has an address already keeps it: threads may be reading it. */
 static void shard_topology_add_nodes(struct shard *shard, const struct shard_plan *plan) {
     for (uint32_t i = shard->topology->known; i < plan->known; i++) shard->settings.nodes[i] = plan->nodes[i];
 }

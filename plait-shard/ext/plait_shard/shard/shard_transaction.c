@@ -1,7 +1,7 @@
 /*
- * MULTI … EXEC. The commands between are kept here, and sent with EXEC, one behind another: on the connection that all share
- * nothing can come between them, so that no connection need be held for a client that thinks. Only who watches keys has one of its
- * own, as the node knows of that by the connection.
+ * MULTI … EXEC. The commands between are kept here, and sent with EXEC, one behind another: on the shared
+ * connection no other command comes between them, and no connection is held while a client thinks. Only a client that watches
+ * keys has a connection of its own, since a node keeps watched keys by connection.
  */
 #include "shard_client_replies.h"
 #include "shard_find.h"
@@ -157,7 +157,7 @@ static bool shard_transaction_goes_anywhere(const struct shard_call *call) {
     return false;
 }
 
-/* Where it belongs; false: it can't be in this transaction, and the client has been told. */
+/* The node of the command; false: it can't be in this transaction, and the client has got an error. */
 static bool shard_transaction_place(struct shard_call *call, struct shard_transaction *transaction) {
     uint32_t node = call->worker->topology->masters[0];
     bool cluster = call->worker->shard->settings.cluster;
@@ -170,7 +170,7 @@ static bool shard_transaction_place(struct shard_call *call, struct shard_transa
     const struct shard_pin *pin = call->client->pin;
     bool other = cluster ? transaction->place != call->place : transaction->node != node;
     if ((transaction->placed && other) || (pin && pin->node != node)) {
-        shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (those of the transaction are on another node)");
+        shard_refuse(call, "CROSSSLOT Keys in request don't hash to the same slot (the transaction's are on another node)");
         return false;
     }
     transaction->node = node;
@@ -195,14 +195,14 @@ static void shard_transaction_queue(struct shard_call *call) {
     }
 }
 
-/* Of those that go another way: they would use the connection for something else, or as somebody else. */
+/* Of the commands that go another way: they would use the connection for something else, or as another user. */
 static bool shard_transaction_disturbs(const struct shard_call *call) {
     unsigned way = call->command->way;
     return way == SHARD_WAITS || way == SHARD_SUBSCRIBES || way == SHARD_STREAMS || shard_transaction_is(call, "auth") ||
         shard_transaction_is(call, "hello");
 }
 
-/* Those of the node that watches go its way, so that they are in order with it; others wait until all before them is answered. */
+/* Commands for the node that watches go its way, in order with it; other commands wait until all before them is answered. */
 static bool shard_transaction_takes_watching(struct shard_call *call) {
     uint32_t node;
     if (!call->command || !shard_command_fits(call->command, call->count) || call->command->way == SHARD_TRANSACTS) return false;

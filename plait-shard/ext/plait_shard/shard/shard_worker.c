@@ -78,7 +78,7 @@ static void shard_worker_take_event(struct shard_worker *worker, const struct ep
     }
 }
 
-/* It takes the locks of all of malloc's arenas, those of Ruby too: only where there is much, and seldom. False: not yet. */
+/* It takes the locks of all of malloc's arenas, Ruby's too: only where there is much, and seldom. False: not yet. */
 static bool shard_worker_trim(struct shard_worker *worker) {
     static _Atomic double next;
     shard_shrink(worker);
@@ -172,10 +172,9 @@ static void shard_worker_begin_window(struct shard_worker *worker) {
 }
 
 /*
- * Many clients that are served as they come wake everybody for a request or two: each turn then has its own writes to the nodes,
- * and each node its own to us. A short sleep gathers what comes meanwhile, as network cards do with interrupts. Few clients, who
- * would wait for it, little to do, or more than there is time for: no sleep. Pipelines take longer anyway, and gain from a longer
- * one.
+ * Many clients that are served as they come wake all threads for a request or two: each turn then has its own writes to the nodes,
+ * and each node its own to the shard. A short sleep gathers requests, as network cards do with interrupts. With few clients,
+ * little to do, or too much to do: no sleep. Pipelines take longer anyway, and gain from a longer sleep.
  */
 static void shard_worker_gather(struct shard_worker *worker) {
     if (worker->now - worker->window_began > WINDOW) shard_worker_begin_window(worker);
@@ -190,7 +189,7 @@ void *shard_run(void *argument) {
     prctl(PR_SET_TIMERSLACK, 1UL); /* ns; of this thread */
     while (!atomic_load_explicit(&worker->shard->stopping, memory_order_acquire)) {
         int patience = shard_worker_check_times(worker);
-        /* What failing links have answered is written before anybody sleeps. */
+        /* The answers of failing links are written before the thread sleeps. */
         if (worker->touched || worker->ready || worker->telling || worker->retries_due) patience = 0;
         int count = epoll_wait(worker->epoll, events, EVENTS, patience);
         if (count < 0 && errno != EINTR) break;

@@ -17,7 +17,7 @@ module Plait
     # A proxy in front of several Redis servers. Native threads read commands of clients, send them to the nodes and answer
     # them; they never hold Ruby's lock. This class starts and stops these threads and has their figures.
     class Proxy
-      # Values of options except those of the placement.
+      # Values of options except the options of the placement.
       DEFAULTS = Settings::DEFAULTS
       # Seconds for pending answers to clients, when a proxy ends or its nodes change.
       DRAIN = Planes::DRAIN
@@ -79,7 +79,7 @@ module Plait
       # @option options [String] :key file of its key, unless :cert has it
       # @option options [String] :client_ca file of authorities: clients need a certificate of one
       # @option options [Boolean] :node_tls whether nodes speak TLS
-      # @option options [String] :node_ca file of authorities for nodes; without it those of the system
+      # @option options [String] :node_ca file of authorities for nodes; without it the authorities of the system
       # @option options [String] :node_cert file of the certificate for nodes
       # @option options [String] :node_key
       # @option options [String] :node_name the name in all their certificates; without it the host of each
@@ -224,7 +224,7 @@ module Plait
       # @raise [UsageError] before {#start}
       def nodes = @planes.nodes
 
-      # The last commands that took `slow:` seconds or longer, at most 128 for each thread, without those that wait (BLPOP).
+      # The last commands that took `slow:` seconds or longer, at most 128 for each thread, without commands that wait (BLPOP).
       # @return [Array<Hash{Symbol => Object}>] at (Time), seconds, command, client (its CLIENT ID); the oldest first
       def slow
         @planes.totals.slow.sort_by(&:first).map do |at, seconds, command, client|

@@ -29,7 +29,7 @@ module Plait
     #     reads: replicas
     # @api private
     class Settings
-      # Options except those of the placement.
+      # Options except the options of the placement.
       DEFAULTS = {
         connect_timeout: 1.0, timeout: 10.0, retry: 0.5, slow: 0.1, hot: 10.0, client_bytes: 256 << 20, thread_bytes: 1 << 30,
         clients: 50_000, strategy: :auto, chunk: 64 << 10
