@@ -1,4 +1,4 @@
-/* Plait::NativeShard::Ppool: the data plane of shard.h for Ruby, which starts and stops it and asks for its figures. */
+/* Plait::NativeShard::Plane: the data plane of shard.h for Ruby, which starts and stops it and asks for its figures. */
 #include "../plait_shard.h"
 
 #include <errno.h>

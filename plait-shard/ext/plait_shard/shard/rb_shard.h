@@ -1,4 +1,4 @@
-/* Plait::NativeShard::Ppool, for the other files of its binding. */
+/* Plait::NativeShard::Plane, for the other files of its binding. */
 #ifndef PLAIT_RB_SHARD_H
 #define PLAIT_RB_SHARD_H
 

@@ -62,7 +62,7 @@ static void shard_commands_forget(struct shard_command *command) {
     for (unsigned i = 0; i < command->count; i++) free((char *)command->specs[i].keyword);
 }
 
-/* Ppool.learn(name, arity, flags, specifications) => whether it is a new command, for all planes of this process from now on */
+/* Plane.learn(name, arity, flags, specifications) => whether it is a new command, for all planes of this process from now on */
 static VALUE shard_commands_learn(VALUE self, VALUE name, VALUE arity, VALUE flags, VALUE specs) {
     struct shard_command command = shard_commands_command_of(name, arity, flags, specs);
     bool kept = shard_commands_keep(&command);
@@ -80,7 +80,7 @@ static int shard_commands_push_place(void *places, uint32_t place) {
     return 0;
 }
 
-/* Ppool.keys_of(words) => the places of keys among the words of a command; nil: there is no such command. */
+/* Plane.keys_of(words) => the places of keys among the words of a command; nil: there is no such command. */
 static VALUE shard_commands_keys_of(VALUE self, VALUE words) {
     Check_Type(words, T_ARRAY);
     long count = RARRAY_LEN(words);

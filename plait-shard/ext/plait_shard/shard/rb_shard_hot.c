@@ -1,4 +1,4 @@
-/* Ppool#hot_keys: see shard_hot.h. */
+/* Plane#hot_keys: see shard_hot.h. */
 #include "rb_shard.h"
 
 #include <time.h>

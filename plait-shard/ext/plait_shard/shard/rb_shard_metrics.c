@@ -1,4 +1,4 @@
-/* What a Ppool has counted, and how it comes to its end: see shard_metrics.h and shard_drain.h. */
+/* What a Plane has counted, and how it comes to its end: see shard_metrics.h and shard_drain.h. */
 #include "rb_shard.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* How a Ppool comes to know of other nodes and masters, and says that it may have to: see shard_topology.h. */
+/* How a Plane comes to know of other nodes and masters, and says that it may have to: see shard_topology.h. */
 #include "rb_shard.h"
 
 #include <errno.h>
