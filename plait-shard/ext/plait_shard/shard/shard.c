@@ -1,6 +1,5 @@
 /* The data plane as a whole: see shard.h. */
 #include "shard.h"
-#include "shard.h"
 #include "shard_drain.h"
 #include "shard_fork.h"
 #include "shard_io.h"

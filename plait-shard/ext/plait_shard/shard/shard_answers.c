@@ -1,5 +1,6 @@
 /* See shard_answers.h. */
 #include "shard_answers.h"
+#include "../resp/resp.h"
 #include "shard_info.h"
 #include "shard_rope.h"
 #include "shard_table.h"
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../resp/resp.h"
 
 enum { FORMAT = 4 /* "txt:" */, DIFFER_ROOM = 64 };
 

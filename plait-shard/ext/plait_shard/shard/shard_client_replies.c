@@ -5,7 +5,7 @@
 #include "shard_memory.h"
 #include "shard_merge.h"
 #include "shard_metrics.h"
-#include "shard_pinned.h"
+#include "shard_pin.h"
 #include "shard_tls.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "shard_drain.h"
 #include "shard_client.h"
 #include "shard_fork.h"
-#include "shard_pinned.h"
+#include "shard_pin.h"
 #include "shard_tls.h"
 
 #include <sys/epoll.h>

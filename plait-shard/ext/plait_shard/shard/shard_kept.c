@@ -2,8 +2,8 @@
  * What was sent to a node and is not answered yet. Small pieces are copied, large ones share their buffer; nothing is kept of what a
  * slow client is still sending, nor of what is answered from connections that no redirection concerns.
  */
-#include "shard_pinned.h"
-#include "shard_redirect.h"
+#include "shard_kept.h"
+#include "shard_pin.h"
 
 static bool shard_kept_is_kept(const struct shard_worker *worker, const struct shard_link *link) {
     if (!shard_is_redirected(worker)) return false;

@@ -48,4 +48,18 @@ void shard_link_give_up(struct shard_worker *worker, struct shard_link *link, co
 /* Ends the connection in the middle of a command; the waiting requests are answered with the error. */
 void shard_link_abandon(struct shard_worker *worker, struct shard_link *link, const char *error);
 
+/* ---- for shard_link_receive.c ---- */
+
+/* What a node may answer is its own affair: it is passed on, not kept. */
+extern const struct resp_limits shard_link_replies;
+
+/* It is looked at from time to time whether it takes too long. */
+void shard_link_time(struct shard_worker *worker, struct shard_link *link);
+
+/* Closes the socket; the waiting requests go on waiting. */
+void shard_link_disconnect(struct shard_worker *worker, struct shard_link *link);
+
+/* As shard_link_give_up, because of an errno. */
+void shard_link_give_up_by(struct shard_worker *worker, struct shard_link *link, const char *what, int number);
+
 #endif

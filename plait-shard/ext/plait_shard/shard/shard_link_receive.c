@@ -2,12 +2,14 @@
 #include "shard_link_receive.h"
 #include "shard_flush.h"
 #include "shard_io.h"
+#include "shard_kept.h"
 #include "shard_link.h"
-#include "shard_link_parts.h"
+#include "shard_merge.h"
 #include "shard_own_links.h"
 #include "shard_pinned.h"
+#include "shard_pool.h"
 #include "shard_redirect.h"
-#include "shard_session.h"
+#include "shard_subscription.h"
 #include "shard_tls.h"
 
 #include <errno.h>

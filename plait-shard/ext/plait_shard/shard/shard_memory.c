@@ -1,7 +1,6 @@
 /* How much a thread keeps for its clients and its nodes, and what happens when that is too much. */
 #include "shard_memory.h"
-#include "shard_link_parts.h"
-#include "shard_pinned.h"
+#include "shard_pin.h"
 #include "shard_topology.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #ifndef PLAIT_SHARD_MERGE_H
 #define PLAIT_SHARD_MERGE_H
 
+#include "shard_client_replies.h"
 #include "shard_plane.h"
 
 /* `keys` of an MGET, or 0. NULL when there is no memory. */
@@ -21,5 +22,11 @@ void shard_merge_fail(struct shard_worker *worker, struct shard_request *request
 
 /* A part that needs no reply of a node is done with. */
 void shard_merge_finish_part(struct shard_worker *worker, struct shard_request *request);
+
+/* Bytes of the reply that a request waits for. */
+static inline void shard_waiter_feed(struct shard_worker *worker, const struct shard_waiter *waiter, const char *data, size_t size, bool last) {
+    if (waiter->request->merge) shard_merge_feed(worker, waiter->request, waiter->part, data, size, last);
+    else shard_request_feed(worker, waiter->request, data, size, last);
+}
 
 #endif

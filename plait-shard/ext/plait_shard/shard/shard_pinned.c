@@ -5,7 +5,9 @@
 #include "shard_find.h"
 #include "shard_link.h"
 #include "shard_metrics.h"
+#include "shard_pin.h"
 #include "shard_reply.h"
+#include "shard_subscription.h"
 
 #include <stdlib.h>
 #include <string.h>

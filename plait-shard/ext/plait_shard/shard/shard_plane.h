@@ -2,12 +2,11 @@
 #ifndef PLAIT_SHARD_PLANE_H
 #define PLAIT_SHARD_PLANE_H
 
-#include "shard.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "shard_rope.h"
+#include "shard_settings.h"
 #include "shard_table.h"
 
 enum {
@@ -343,6 +342,15 @@ static inline void shard_add(struct shard_worker *worker, int figure, uint64_t n
  */
 static inline void shard_close_client(struct shard_worker *worker, struct shard_client *client) {
     worker->close_client(worker, client);
+}
+
+/* Whether a request waits for a reply. */
+static inline bool shard_link_is_busy(const struct shard_link *link) {
+    return link->head != link->tail;
+}
+
+static inline struct shard_waiter *shard_link_waiter(const struct shard_link *link, uint32_t place) {
+    return &link->waiters[place & (link->room - 1)];
 }
 
 static inline void shard_pool_leave(struct shard_pool *pool) {

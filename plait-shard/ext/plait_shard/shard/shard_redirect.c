@@ -1,7 +1,9 @@
 /* See shard_redirect.h. */
 #include "shard_redirect.h"
+#include "shard_kept.h"
 #include "shard_link.h"
-#include "shard_link_parts.h"
+#include "shard_merge.h"
+#include "shard_pin.h"
 #include "shard_pinned.h"
 #include "shard_topology.h"
 

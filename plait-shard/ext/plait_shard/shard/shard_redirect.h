@@ -26,12 +26,6 @@ enum shard_verdict {
     SHARD_TURN  /* they are not; the request is asked again, see shard_retry_go */
 };
 
-/* Whether such answers can come at all. */
-static inline bool shard_is_redirected(const struct shard_worker *worker) {
-    const struct shard_settings *settings = &worker->shard->settings;
-    return settings->watched || settings->reads != SHARD_READS_MASTER;
-}
-
 /* The error of the oldest request, or of no request. SHARD_TURN: *retry is the retry of the request. */
 enum shard_verdict shard_redirect_look(struct shard_worker *worker, struct shard_link *link, struct shard_bytes bytes, bool last,
                                        struct shard_retry **retry);
@@ -50,18 +44,6 @@ void shard_retries_turn(struct shard_worker *worker);
 
 /* All waiting requests get an error: the shard ends. */
 void shard_retries_close(struct shard_worker *worker);
-
-/* ---- shard_kept.c ---- */
-
-/* What is to be sent now will have been sent. */
-void shard_kept_add(struct shard_worker *worker, struct shard_link *link);
-
-/* All before that place is answered. */
-void shard_kept_drop(struct shard_worker *worker, struct shard_link *link, uint64_t until);
-void shard_kept_clear(struct shard_worker *worker, struct shard_link *link);
-
-/* The bytes from the first place on up to the second. False: they are not here. */
-bool shard_kept_take(struct shard_worker *worker, struct shard_link *link, uint64_t from, uint64_t to, struct shard_rope *bytes);
 
 /* The connection ends: a request that only reads from a replica goes to the replica's master. */
 void shard_reads_rescue(struct shard_worker *worker, struct shard_link *link);

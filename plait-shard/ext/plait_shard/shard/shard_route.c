@@ -7,12 +7,15 @@
 #include "shard_link.h"
 #include "shard_local.h"
 #include "shard_metrics.h"
+#include "shard_pin.h"
 #include "shard_pinned.h"
 #include "shard_reader.h"
 #include "shard_reply.h"
 #include "shard_session.h"
 #include "shard_split.h"
+#include "shard_subscription.h"
 #include "shard_topology.h"
+#include "shard_transaction.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* See shard_session.h. */
 #include "shard_session.h"
 #include "shard_greeting.h"
+#include "shard_pin.h"
 #include "shard_pinned.h"
+#include "shard_pool.h"
 #include "shard_reply.h"
 #include "shard_split.h"
 

@@ -9,7 +9,7 @@
 #include "shard_link.h"
 #include "shard_metrics.h"
 #include "shard_own_links.h"
-#include "shard_pinned.h"
+#include "shard_pin.h"
 #include "shard_topology.h"
 
 #include <stdlib.h>

@@ -3,11 +3,13 @@
  * Channels are all of the first node, so that patterns match all messages that are published through the shard. Channels of
  * SSUBSCRIBE belong to a node as keys do.
  */
+#include "shard_subscription.h"
 #include "shard_client_lists.h"
 #include "shard_client_replies.h"
 #include "shard_find.h"
 #include "shard_link.h"
 #include "shard_memory.h"
+#include "shard_pin.h"
 #include "shard_pinned.h"
 #include "shard_reply.h"
 #include "shard_topology.h"

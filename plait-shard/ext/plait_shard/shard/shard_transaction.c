@@ -3,9 +3,11 @@
  * connection no other command comes between them, and no connection is held while a client thinks. Only a client that watches
  * keys has a connection of its own, since a node keeps watched keys by connection.
  */
+#include "shard_transaction.h"
 #include "shard_client_replies.h"
 #include "shard_find.h"
 #include "shard_link.h"
+#include "shard_pin.h"
 #include "shard_pinned.h"
 #include "shard_reply.h"
 #include "shard_topology.h"

@@ -1,6 +1,6 @@
 /* Connections to nodes that begin in the same way. See shard_session.h. */
+#include "shard_pool.h"
 #include "shard_link.h"
-#include "shard_session.h"
 #include "shard_tls.h"
 #include "shard_topology.h"
 
