@@ -43,7 +43,7 @@ class ShardCommandTableTest < Minitest::Test
   # A newer server has more: then `rake shard:commands` updates it.
   def test_the_table_has_what_the_server_has
     table = CommandTable.new(decode(call(plain.port, "COMMAND")))
-    rows = File.readlines(File.join(Support::ROOT, "plait-shard/ext/plait_shard/shard/shard_commands.inc")).drop(1)
+    rows = File.readlines(File.join(Support::ROOT, "plait-shard/ext/plait_shard/shard_data/shard_commands.inc")).drop(1)
     assert_operator(rows.size, :>, 300)
     version = decode(call(plain.port, "INFO", "server"))[/redis_version:(\S+)/, 1]
     skip("the table is that of Redis 7.0, the server is #{version}") unless version.start_with?("7.0.")
@@ -61,7 +61,7 @@ class ShardCommandTableTest < Minitest::Test
 
   def test_what_was_added_by_hand_is_not_in_the_table_made_from_a_server
     made, added = %w[shard_commands.inc shard_commands_newer.inc].map do |file|
-      File.read(File.join(Support::ROOT, "plait-shard/ext/plait_shard/shard", file)).scan(/^{"([^"]+)"/).flatten
+      File.read(File.join(Support::ROOT, "plait-shard/ext/plait_shard/shard_data", file)).scan(/^{"([^"]+)"/).flatten
     end
     assert_empty(made & added)
   end

@@ -9,7 +9,7 @@
 #include "../placement/rb_placement.h"
 #include "rb_shard.h"
 #include "shard.h"
-#include "shard_tls.h"
+#include "../shard_plane/shard_tls.h"
 
 /* Servers take more than the million that is enough for other uses; an MSET of many is never here as a whole. */
 enum { MOST_ARGUMENTS = 16 << 20 };

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shard_table.h"
+#include "../shard_data/shard_table.h"
 
 static unsigned shard_commands_flag_of(VALUE name) {
     static const struct {

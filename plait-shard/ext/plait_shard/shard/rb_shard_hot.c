@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "shard_hot.h"
+#include "../shard_plane/shard_hot.h"
 
 /* What one that was seen by chance would have. */
 enum { LEAST = 3 };

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "shard_metrics.h"
+#include "../shard_plane/shard_metrics.h"
 
 typedef uint64_t counter_reader(const struct shard_worker *worker, const void *where);
 

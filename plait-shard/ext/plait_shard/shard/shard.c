@@ -1,10 +1,10 @@
 /* The data plane as a whole: see shard.h. */
 #include "shard.h"
 #include "shard_drain.h"
-#include "shard_fork.h"
-#include "shard_io.h"
-#include "shard_tls.h"
-#include "shard_topology.h"
+#include "../shard_plane/shard_fork.h"
+#include "../shard_plane/shard_io.h"
+#include "../shard_plane/shard_tls.h"
+#include "../shard_plane/shard_topology.h"
 #include "shard_worker.h"
 
 #include <errno.h>

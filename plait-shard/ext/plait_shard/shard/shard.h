@@ -6,7 +6,7 @@
 #ifndef PLAIT_SHARD_H
 #define PLAIT_SHARD_H
 
-#include "shard_settings.h"
+#include "../shard_plane/shard_settings.h"
 
 /* Since the start, of all threads. */
 struct shard_figures {

@@ -2,7 +2,7 @@
 #ifndef PLAIT_SHARD_CLIENT_H
 #define PLAIT_SHARD_CLIENT_H
 
-#include "shard_plane.h"
+#include "../shard_plane/shard_plane.h"
 
 void shard_accept(struct shard_worker *worker);
 

@@ -2,7 +2,7 @@
 #ifndef PLAIT_SHARD_CLIENT_INPUT_H
 #define PLAIT_SHARD_CLIENT_INPUT_H
 
-#include "shard_plane.h"
+#include "../shard_plane/shard_plane.h"
 
 void shard_client_readable(struct shard_worker *worker, struct shard_client *client, uint32_t events);
 

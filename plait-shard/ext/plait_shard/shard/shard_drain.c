@@ -1,9 +1,9 @@
 /* See shard_drain.h. */
 #include "shard_drain.h"
 #include "shard_client.h"
-#include "shard_fork.h"
-#include "shard_pin.h"
-#include "shard_tls.h"
+#include "../shard_plane/shard_fork.h"
+#include "../shard_plane/shard_pin.h"
+#include "../shard_plane/shard_tls.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 #ifndef PLAIT_SHARD_DRAIN_H
 #define PLAIT_SHARD_DRAIN_H
 
-#include "shard_plane.h"
+#include "../shard_plane/shard_plane.h"
 
 /* What shard->draining says. */
 enum { SHARD_SERVES, SHARD_LINGERS, SHARD_DRAINS };

@@ -2,7 +2,7 @@
 #ifndef PLAIT_SHARD_WORKER_H
 #define PLAIT_SHARD_WORKER_H
 
-#include "shard_plane.h"
+#include "../shard_plane/shard_plane.h"
 
 void *shard_run(void *worker);
 int shard_worker_open(struct shard_worker *worker);
