@@ -1,5 +1,5 @@
 /* Wires the bindings, and offers the table of functions to the extensions of the other gems. */
-#include "plait.h"
+#include "plait_bindings.h"
 
 #include <pthread.h>
 

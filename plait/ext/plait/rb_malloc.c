@@ -1,7 +1,7 @@
 /*
  * How the C library's malloc shares memory out, and when it gives it back.
  */
-#include "plait.h"
+#include "plait_bindings.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -1,7 +1,7 @@
 /* See rb_rulebook.h. */
 #include "rb_rulebook.h"
 
-#include "plait.h"
+#include "plait_bindings.h"
 
 static ID id_error, id_misuse, id_to_a;
 

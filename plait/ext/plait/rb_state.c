@@ -2,7 +2,7 @@
  * Whether an item, task or request has left anything at its fiber and thread: the quick part of lib/plait/mechanisms/state.rb,
  * which is asked after each.
  */
-#include "plait.h"
+#include "plait_bindings.h"
 
 #include <ruby/version.h>
 

@@ -14,7 +14,7 @@
 #include "rb_rpc_visit.h"
 #include "rb_rpc_volley.h"
 
-/* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire.c. */
+/* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire_methods.c. */
 static VALUE rpc_native_rpc_define_line(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
     plait_define_rpc_line(rpc);

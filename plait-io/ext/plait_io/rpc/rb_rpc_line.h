@@ -2,7 +2,7 @@
  * Plait::RPC::NativeLine: what goes on between one socket, plain TCP or UNIX, and those who share it: calls and their answers,
  * who reads for whom, what is still to be sent. Its pure twin is plait-rpc/lib/plait/rpc/pure_line.rb, where the methods are documented.
  *
- *     rb_rpc_line.c          the class: what Ruby calls
+ *     rb_rpc_line_methods.c  the class: what Ruby calls
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
  *     rb_rpc_line_members.c  the threads and fibers that stay: lists, and how they are woken
  *     rb_rpc_line_end.c      the end of a call that nobody waits for any more, and that of the line

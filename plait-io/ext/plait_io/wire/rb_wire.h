@@ -2,7 +2,7 @@
  * Plait::HTTP::NativeWire: one HTTP/1.1 connection of a client. It sends a request and receives the answer to it; of pools,
  * redirects and retries it knows nothing. Its pure twin is plait-http/lib/plait/http/pure_wire.rb.
  *
- *     rb_wire.c           the class: what Ruby calls
+ *     rb_wire_methods.c   the class: what Ruby calls
  *     rb_wire_exchange.c  its memory, its end, and the guard around each exchange
  *     rb_wire_send.c      requests
  *     rb_wire_receive.c   answers: bytes and heads

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include "../plait_io.h"
-#include "rb_wire.h"
 
 /* Not everywhere; Ruby sees to it that SIGPIPE does no harm. */
 #ifndef MSG_NOSIGNAL

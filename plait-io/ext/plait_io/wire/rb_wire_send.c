@@ -5,7 +5,6 @@
 #include "rb_wire_send.h"
 
 #include "../plait_io.h"
-#include "rb_wire.h"
 #include "rb_wire_move.h"
 #include "rb_wire_receive.h"
 #include "rb_wire_wait.h"

@@ -1,7 +1,7 @@
 /* See rb_deadlines.h. */
 #include "rb_deadlines.h"
 
-#include "../plait.h"
+#include "../plait_bindings.h"
 
 /*
  * Seconds between two sweeps at least: thousands of waits that expire one after another would else each cost a walk

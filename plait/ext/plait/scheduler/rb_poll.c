@@ -7,7 +7,7 @@
 #include <ruby.h>
 #include <ruby/thread.h>
 
-#include "../plait.h"
+#include "../plait_bindings.h"
 #include "rb_scheduler.h"
 
 /* Seconds of one poll(2): its milliseconds are an int. */

@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <ruby/fiber/scheduler.h>
 
-#include "../plait.h"
+#include "../plait_bindings.h"
 
 static ID id_selector, id_ticks, id_watchdog;
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "../plait.h"
+#include "../plait_bindings.h"
 
 static ID id_watchdog;
 

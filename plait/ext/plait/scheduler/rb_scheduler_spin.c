@@ -1,7 +1,7 @@
 /* The loop between two events: who waits for descriptors, or sleeps, goes on without a method of Ruby's in between. */
 #include "rb_scheduler_native.h"
 
-#include "../plait.h"
+#include "../plait_bindings.h"
 
 static ID id_at, id_changed, id_fiber, id_select;
 

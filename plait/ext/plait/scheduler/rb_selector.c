@@ -1,7 +1,7 @@
 /* Plait::NativeSelector: fibers in an epoll_set. Its interface in Ruby is that of io-event's selectors, as far as used. */
 #include "rb_selector.h"
 
-#include "../plait.h"
+#include "../plait_bindings.h"
 
 #ifdef __linux__
 

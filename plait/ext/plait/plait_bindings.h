@@ -1,6 +1,6 @@
 /* What the bindings of this extension share. Engines don't include it: they know nothing of Ruby. */
-#ifndef PLAIT_H
-#define PLAIT_H
+#ifndef PLAIT_BINDINGS_H
+#define PLAIT_BINDINGS_H
 
 #include "plait_core.h"
 
