@@ -8,7 +8,7 @@ require "plait/http"
 # Which of the twins it is.
 class HTTPWireTest < Minitest::Test
   HTTP = Plait::HTTP
-  # For a NativeVolley, which has no twin.
+  # For a NativeBatch, which has no twin.
   LAUNCHING = %i[launch relaunch launched? conclude ends prompt?].freeze
 
   def twins(kind) = [HTTP.const_get("#{kind}Wire"), HTTP.const_get("#{kind}Response")]

@@ -32,6 +32,6 @@ module Plait
       end
     end
     private_constant :NativeWire
-    private_constant :NativeVolley if const_defined?(:NativeVolley)
+    private_constant :NativeBatch if const_defined?(:NativeBatch)
   end
 end

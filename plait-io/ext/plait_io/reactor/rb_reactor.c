@@ -80,7 +80,7 @@ static const rb_data_type_t reactor_type = {
 static VALUE reactor_allocate(VALUE class) {
     struct rb_reactor *reactor;
     VALUE self = TypedData_Make_Struct(class, struct rb_reactor, &reactor_type, reactor);
-    reactor->engine.epoll = reactor->engine.bell = -1;
+    reactor->engine.epoll = reactor->engine.wakeup = -1;
     reactor->closed = true;
     reactor->io = Qnil;
     return self;
@@ -91,7 +91,7 @@ static void reactor_open_engine(struct rb_reactor *reactor) {
     if (error != 0) rb_syserr_fail(error, "epoll");
 
     rb_update_max_fd(reactor->engine.epoll);
-    rb_update_max_fd(reactor->engine.bell);
+    rb_update_max_fd(reactor->engine.wakeup);
     reactor->generation = generation;
     reactor->waiters = 0;
     reactor->io = Qnil;
@@ -298,7 +298,7 @@ static VALUE reactor_stop_waiting(VALUE argument) {
     struct rb_reactor *reactor = ((const struct waiting *)argument)->reactor;
     if (reactor->generation != generation) return Qnil;
     if (--reactor->waiters == 0 && reactor->closed) reactor_close(&reactor->engine);
-    else if (reactor->closed) reactor_wake(&reactor->engine); /* the bell may have rung for us only */
+    else if (reactor->closed) reactor_wake(&reactor->engine); /* the wakeup may have rung for us only */
     return Qnil;
 }
 

@@ -12,8 +12,8 @@ enum { CHUNK = 512 };
 /* In an event: the number, and the generation above it. */
 enum { GENERATION_SHIFT = 32 };
 
-/* Of the bell, in an event; no descriptor's. */
-static const uint64_t BELL = UINT64_MAX;
+/* Of the wakeup, in an event; no descriptor's. */
+static const uint64_t WAKEUP = UINT64_MAX;
 
 static const struct reactor_list EMPTY = {REACTOR_NONE, REACTOR_NONE};
 
@@ -210,14 +210,14 @@ int reactor_sleep(const struct reactor *reactor, struct epoll_event *events, int
     return epoll_wait(reactor->epoll, events, REACTOR_BATCH, milliseconds);
 }
 
-static void reactor_silence_bell(const struct reactor *reactor) {
+static void reactor_clear_wakeup(const struct reactor *reactor) {
     uint64_t count;
-    while (read(reactor->bell, &count, sizeof(count)) == -1 && errno == EINTR) continue;
+    while (read(reactor->wakeup, &count, sizeof(count)) == -1 && errno == EINTR) continue;
 }
 
 bool reactor_take(struct reactor *reactor, const struct epoll_event *event) {
-    if (event->data.u64 == BELL) {
-        reactor_silence_bell(reactor);
+    if (event->data.u64 == WAKEUP) {
+        reactor_clear_wakeup(reactor);
         return false;
     }
     int number = (int)(uint32_t)event->data.u64;
@@ -232,7 +232,7 @@ bool reactor_take(struct reactor *reactor, const struct epoll_event *event) {
 void reactor_wake(const struct reactor *reactor) {
     int error = errno;
     uint64_t one = 1;
-    while (write(reactor->bell, &one, sizeof(one)) == -1 && errno == EINTR) continue;
+    while (write(reactor->wakeup, &one, sizeof(one)) == -1 && errno == EINTR) continue;
     errno = error;
 }
 
@@ -242,23 +242,23 @@ static int reactor_open_epoll(struct reactor *reactor) {
     reactor->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (reactor->epoll == -1) return errno;
 
-    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = BELL}};
-    return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, reactor->bell, &event) == 0 ? 0 : errno;
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = WAKEUP}};
+    return epoll_ctl(reactor->epoll, EPOLL_CTL_ADD, reactor->wakeup, &event) == 0 ? 0 : errno;
 }
 
 int reactor_open(struct reactor *reactor) {
-    *reactor = (struct reactor){.epoll = -1, .bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = EMPTY};
+    *reactor = (struct reactor){.epoll = -1, .wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = EMPTY};
     for (int queue = 0; queue < REACTOR_QUEUES; queue++) reactor->queues[queue] = EMPTY;
-    int error = reactor->bell == -1 ? errno : reactor_open_epoll(reactor);
+    int error = reactor->wakeup == -1 ? errno : reactor_open_epoll(reactor);
     if (error != 0) reactor_close(reactor);
     return error;
 }
 
 void reactor_close(struct reactor *reactor) {
     if (reactor->epoll != -1) close(reactor->epoll);
-    if (reactor->bell != -1) close(reactor->bell);
+    if (reactor->wakeup != -1) close(reactor->wakeup);
     for (int chunk = 0; chunk < reactor->chunks; chunk++) free(reactor->table[chunk]);
     free(reactor->table);
-    *reactor = (struct reactor){.epoll = -1, .bell = -1, .ready = EMPTY};
+    *reactor = (struct reactor){.epoll = -1, .wakeup = -1, .ready = EMPTY};
     for (int queue = 0; queue < REACTOR_QUEUES; queue++) reactor->queues[queue] = EMPTY;
 }

@@ -53,7 +53,7 @@ struct reactor_list {
 
 struct reactor {
     int epoll;                                  /* -1: closed */
-    int bell;                                   /* an eventfd that ends a sleep */
+    int wakeup;                                   /* an eventfd that ends a sleep */
     int chunks;                                 /* in the table */
     struct reactor_entry **table;               /* chunks of entries; one never moves */
     size_t count;                               /* entries that are not absent */
@@ -89,7 +89,7 @@ struct reactor_entry *reactor_find(const struct reactor *reactor, int number);
 /* Fills REACTOR_BATCH events; returns how many, or -1. Milliseconds below 0 are for ever. */
 int reactor_sleep(const struct reactor *reactor, struct epoll_event *events, int milliseconds);
 
-/* Takes note of an event. Returns false for the bell's: somebody has called `reactor_wake`. */
+/* Takes note of an event. Returns false for the wakeup's: somebody has called `reactor_wake`. */
 bool reactor_take(struct reactor *reactor, const struct epoll_event *event);
 
 /* The next one whose event has come, or NULL; it is then told. */

@@ -12,7 +12,7 @@
 #include "rb_rpc_line_roles.h"
 #include "rb_rpc_line_send.h"
 #include "rb_rpc_visit.h"
-#include "rb_rpc_volley.h"
+#include "rb_rpc_call_batch.h"
 
 /* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire_methods.c. */
 static VALUE rpc_native_rpc_define_line(VALUE self, VALUE rpc) {
@@ -22,10 +22,10 @@ static VALUE rpc_native_rpc_define_line(VALUE self, VALUE rpc) {
     return self;
 }
 
-/* define_volley(rpc) */
-static VALUE rpc_native_rpc_define_volley(VALUE self, VALUE rpc) {
+/* define_call_batch(rpc) */
+static VALUE rpc_native_rpc_define_call_batch(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
-    plait_init_rpc_volley(rpc);
+    plait_init_rpc_call_batch(rpc);
     rb_ext_ractor_safe(true);
     return self;
 }
@@ -59,7 +59,7 @@ void plait_init_rpc(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeRPC");
     rb_define_singleton_method(native, "define_line", rpc_native_rpc_define_line, 1);
     rb_define_singleton_method(native, "define_batch", rpc_native_rpc_define_batch, 1);
-    rb_define_singleton_method(native, "define_volley", rpc_native_rpc_define_volley, 1);
+    rb_define_singleton_method(native, "define_call_batch", rpc_native_rpc_define_call_batch, 1);
 #ifdef __linux__
     rb_define_singleton_method(native, "define_visit", rpc_native_rpc_define_visit, 1);
 #endif

@@ -9,8 +9,8 @@
  *     rb_rpc_line_send.c     frames out
  *     rb_rpc_line_receive.c  bytes in, answers to those they belong to
  *     rb_rpc_line_roles.c    one member reads for all, one waits until more can be sent, the others sleep
- *     rb_rpc_bell.c          how a thread is woken by one that sleeps already
- *     rb_rpc_volley.c        calls that leave together
+ *     rb_rpc_wakeup.c          how a thread is woken by one that sleeps already
+ *     rb_rpc_call_batch.c        calls that leave together
  *     rb_rpc_batch.c         what came to a server at once
  *     rb_rpc_batch_run.c     how that is run
  *     rb_rpc_visit.c         who waits at one line of a server's for what it says next
@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "../plait_io.h"
-#include "rb_rpc_bell.h"
+#include "rb_rpc_wakeup.h"
 
 /* What a member waits for. */
 enum want {
@@ -55,7 +55,7 @@ struct member {
     VALUE thread;         /* who it is */
     VALUE fiber;          /* where it has a scheduler, else nil */
     VALUE scheduler;      /* or nil */
-    struct bell *bell;    /* by which its thread is woken; NULL: it never slept */
+    struct wakeup *wakeup;    /* by which its thread is woken; NULL: it never slept */
     bool woken;
     bool sole;            /* nobody but this one knows the future: without it the answer is not wanted */
 };
@@ -79,7 +79,7 @@ struct line {
     VALUE parts;              /* Strings before those: they are being sent; or nil */
     VALUE connection;         /* Plait::RPC::Connection: makes the errors, and takes requests */
     VALUE calls;              /* id => Future, or nil */
-    struct volley *volleys;   /* many calls each */
+    struct call_batch *call_batches;   /* many calls each */
     VALUE batch;              /* NativeBatch: requests that came just now; or nil */
     VALUE over;               /* why it is over: an Exception or a String; nil while it isn't */
     struct member *reader;    /* or NULL */
@@ -88,7 +88,7 @@ struct line {
     struct member *due;       /* list: threads whose answer is there, and who are woken one after another */
     struct member **due_end;  /* where the next one is put */
     struct member *stirring;  /* the one of them who was woken last, while he has not left; or NULL */
-    struct bell *bells;       /* list: nobody's now */
+    struct wakeup *wakeups;       /* list: nobody's now */
     VALUE gone;               /* the thread that left last with its answer, or nil: only compared, not marked */
     st_table *awaited;        /* future => the first of those who sleep for it; NULL: nobody has */
     uint64_t pushed;          /* bytes of frames, ever; those in the writer not counted */

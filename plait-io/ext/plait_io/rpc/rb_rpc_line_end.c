@@ -4,14 +4,14 @@
 #include "../plait_io.h"
 #include "rb_rpc_line_members.h"
 #include "rb_rpc_line_wait.h"
-#include "rb_rpc_volley.h"
+#include "rb_rpc_call_batch.h"
 
 static ID id_state, id_outcome, id_id, id_frame_end, id_close, id_ended;
 static VALUE sym_lost, sym_unsent;
 
 bool plait_line_drop(struct line *line, VALUE future, const char *state) {
     if (plait_line_settled(future)) return false;
-    plait_volley_unlink(line, future);
+    plait_call_batch_unlink(line, future);
     if (!NIL_P(line->calls)) rb_hash_delete(line->calls, rb_attr_get(future, id_id));
     plait_line_settle(line, future, ID2SYM(rb_intern(state)), Qnil);
     if (line->reading && line->reader->future == future) plait_line_rouse_reader(line);
@@ -66,12 +66,12 @@ static int rpc_line_end_fail_call(VALUE id, VALUE future, VALUE argument) {
     return ST_CONTINUE;
 }
 
-static void rpc_line_end_fail_volleys(const struct end *end) {
-    while (end->line->volleys) {
-        VALUE volley = plait_volley_self(end->line->volleys);
-        plait_volley_unlink(end->line, volley);
-        rpc_line_end_fail(end, volley);
-        RB_GC_GUARD(volley);
+static void rpc_line_end_fail_batches(const struct end *end) {
+    while (end->line->call_batches) {
+        VALUE batch = plait_call_batch_self(end->line->call_batches);
+        plait_call_batch_unlink(end->line, batch);
+        rpc_line_end_fail(end, batch);
+        RB_GC_GUARD(batch);
     }
 }
 
@@ -85,7 +85,7 @@ static VALUE rpc_line_end_finish(VALUE argument) {
     line->calls = line->writer = line->parts = Qnil;
     line->unsent = false;
     if (!NIL_P(calls)) rb_hash_foreach(calls, rpc_line_end_fail_call, argument);
-    rpc_line_end_fail_volleys(end);
+    rpc_line_end_fail_batches(end);
     plait_line_shut(line);
     plait_line_wake_all(line);
     plait_line_release(line);

@@ -21,7 +21,7 @@ enum { CROWD = 5 };
 /* Of those who are called before their turn: for how many one counts who was called in vain; how many then are not. */
 enum { WASTE = 3, EAGEREST = 16, PAUSE = 512 };
 
-static const struct bells nobody;
+static const struct wakeups nobody;
 
 static ID id_state, id_followed, id_due, id_outcome;
 
@@ -61,28 +61,28 @@ bool plait_line_in_step(const struct line *line) {
 }
 
 /* He is called before, unless that was not worth it lately: after so many times it is tried again. */
-static struct bell *rpc_line_members_one_after_next(struct line *line) {
+static struct wakeup *rpc_line_members_one_after_next(struct line *line) {
     if (!line->due || !plait_line_in_step(line)) return NULL;
-    if (line->eager >= 0) return line->due->bell;
+    if (line->eager >= 0) return line->due->wakeup;
 
     line->eager++;
     return NULL;
 }
 
-void plait_line_note_worth(struct line *line, struct bell *bell) {
-    if (bell->worth == 0) return;
+void plait_line_note_worth(struct line *line, struct wakeup *wakeup) {
+    if (wakeup->worth == 0) return;
 
-    if (bell->worth > 0 && line->eager < EAGEREST) line->eager += 1;
-    if (bell->worth < 0) line->eager = line->eager >= WASTE ? line->eager - WASTE : -PAUSE;
-    bell->worth = 0;
+    if (wakeup->worth > 0 && line->eager < EAGEREST) line->eager += 1;
+    if (wakeup->worth < 0) line->eager = line->eager >= WASTE ? line->eager - WASTE : -PAUSE;
+    wakeup->worth = 0;
 }
 
 /* Who is to be woken by who gives the GVL away. */
-struct bells plait_line_next_in_turn(struct line *line) {
+struct wakeups plait_line_next_in_turn(struct line *line) {
     struct member *next = line->stirring ? NULL : rpc_line_members_take_next_due(line);
     if (!next) return nobody;
 
-    return (struct bells){.next = next->bell, .after = rpc_line_members_one_after_next(line)};
+    return (struct wakeups){.next = next->wakeup, .after = rpc_line_members_one_after_next(line)};
 }
 
 /* One who was woken does not leave: a finalizer that he has to run takes long, say. Or one who left does not come back. */

@@ -34,9 +34,9 @@ VALUE plait_line_plain_result(const struct line *line);
 
 bool plait_line_settled(VALUE future);
 void plait_line_wake_next_due(struct line *line);
-struct bells plait_line_next_in_turn(struct line *line);
+struct wakeups plait_line_next_in_turn(struct line *line);
 bool plait_line_others_speak(const struct line *line);
-void plait_line_note_worth(struct line *line, struct bell *bell);
+void plait_line_note_worth(struct line *line, struct wakeup *wakeup);
 void plait_line_wake_those_held_up(struct line *line);
 bool plait_line_goes_for_a_moment(struct line *line, const struct member *member);
 void plait_line_attach(struct line *line, struct member *member);

@@ -13,7 +13,7 @@
 #include "rb_rpc_line_roles.h"
 #include "rb_rpc_line_send.h"
 #include "rb_rpc_line_wait.h"
-#include "rb_rpc_volley.h"
+#include "rb_rpc_call_batch.h"
 
 /* Bytes that are gathered for one send. */
 enum { GATHERED = 64 * 1024 };
@@ -39,18 +39,18 @@ static void rpc_line_mark(void *data) {
     rb_gc_mark(line->calls);
     rb_gc_mark(line->batch);
     rb_gc_mark(line->over);
-    for (const struct volley *volley = line->volleys; volley; volley = plait_volley_next(volley)) {
-        rb_gc_mark(plait_volley_self(volley));
+    for (const struct call_batch *batch = line->call_batches; batch; batch = plait_call_batch_next(batch)) {
+        rb_gc_mark(plait_call_batch_self(batch));
     }
     for (int i = 0; line->waits && i < LINE_WAITS; i++) rb_gc_mark(line->waits[i].fiber);
     plait_line_mark_members(line);
 }
 
 /* In a fork one of them may be locked for good. */
-static void rpc_line_free_bells(struct line *line) {
-    for (struct bell *next, *bell = line->bells; bell && line->generation == plait_generation(); bell = next) {
-        next = bell->next;
-        plait_bell_free(bell);
+static void rpc_line_free_wakeups(struct line *line) {
+    for (struct wakeup *next, *wakeup = line->wakeups; wakeup && line->generation == plait_generation(); wakeup = next) {
+        next = wakeup->next;
+        plait_wakeup_free(wakeup);
     }
 }
 
@@ -59,7 +59,7 @@ static void rpc_line_free(void *data) {
     struct line *line = data;
     for (int i = 0; line->waits && i < LINE_WAITS; i++) plait_deadline_remove(&line->waits[i].deadline);
     xfree(line->waits);
-    rpc_line_free_bells(line);
+    rpc_line_free_wakeups(line);
     if (line->awaited) st_free_table(line->awaited);
     xfree(line);
 }
@@ -211,11 +211,11 @@ static void rpc_line_look_after_rest(VALUE self) {
 }
 
 size_t plait_line_pending(const struct line *line) {
-    return (NIL_P(line->calls) ? 0 : RHASH_SIZE(line->calls)) + plait_volleys_pending(line);
+    return (NIL_P(line->calls) ? 0 : RHASH_SIZE(line->calls)) + plait_call_batches_pending(line);
 }
 
 static bool rpc_line_in_use(const struct line *line, uint32_t id) {
-    if (plait_volleys_find(line, id)) return true;
+    if (plait_call_batches_find(line, id)) return true;
     return !NIL_P(line->calls) && RHASH_SIZE(line->calls) && !NIL_P(rb_hash_lookup(line->calls, UINT2NUM(id)));
 }
 
@@ -320,7 +320,7 @@ static VALUE rpc_line_call(VALUE self, VALUE future, VALUE params, VALUE limit, 
 
 struct shot {
     VALUE self;
-    VALUE volley;
+    VALUE batch;
     VALUE codec;
     VALUE lists;
     double limit;
@@ -353,11 +353,11 @@ static void rpc_line_write_one(const struct shot *shot, uint32_t id, VALUE metho
 static VALUE rpc_line_fire(VALUE argument) {
     struct shot *shot = (struct shot *)argument;
     struct line *line = plait_line_of(shot->self);
-    VALUE method = rb_attr_get(shot->volley, id_method_name);
+    VALUE method = rb_attr_get(shot->batch, id_method_name);
     long count = RARRAY_LEN(shot->lists);
     uint32_t first = rpc_line_free_ids(line, (uint32_t)count);
-    plait_volley_open(line, shot->volley, first, count);
-    rb_ivar_set(shot->volley, id_frame_end, ULL2NUM(plait_line_said(line) + 1));
+    plait_call_batch_open(line, shot->batch, first, count);
+    rb_ivar_set(shot->batch, id_frame_end, ULL2NUM(plait_line_said(line) + 1));
     for (long i = 0; i < count && NIL_P(line->over); i++) {
         if (!rpc_line_await_room(shot->self, shot->limit)) return shot->said = Qfalse;
         if (!NIL_P(line->over)) break;
@@ -375,21 +375,21 @@ static VALUE rpc_line_cease(VALUE argument) {
     struct line *line = plait_line_of(shot->self);
     if (shot->said == Qtrue) return Qnil;
 
-    plait_line_drop(line, shot->volley, "cancelled");
+    plait_line_drop(line, shot->batch, "cancelled");
     if (NIL_P(line->over)) plait_line_flush_soon(line); /* what was said, though nobody waits for the answers */
     return Qnil;
 }
 
-/* fire(volley, codec, lists, limit) => as `call` */
-static VALUE rpc_line_line_fire(VALUE self, VALUE volley, VALUE codec, VALUE lists, VALUE limit) {
-    struct shot shot = {.self = self, .volley = volley, .codec = codec, .lists = lists, .limit = rpc_line_limit_of(limit),
+/* fire(batch, codec, lists, limit) => as `call` */
+static VALUE rpc_line_line_fire(VALUE self, VALUE batch, VALUE codec, VALUE lists, VALUE limit) {
+    struct shot shot = {.self = self, .batch = batch, .codec = codec, .lists = lists, .limit = rpc_line_limit_of(limit),
                         .said = Qundef};
     rpc_line_check_open(plait_line_of(self));
     Check_Type(lists, T_ARRAY);
     if (RARRAY_LEN(lists) == 0) rb_raise(rb_eArgError, "no calls");
     rpc_line_look_after_rest(self);
     VALUE said = rb_ensure(rpc_line_fire, (VALUE)&shot, rpc_line_cease, (VALUE)&shot);
-    RB_GC_GUARD(volley);
+    RB_GC_GUARD(batch);
     return said;
 }
 

@@ -12,7 +12,7 @@
 #include "rb_rpc_batch.h"
 #include "rb_rpc_line_end.h"
 #include "rb_rpc_line_members.h"
-#include "rb_rpc_volley.h"
+#include "rb_rpc_call_batch.h"
 
 enum {
     CHUNK = 64 * 1024,   /* bytes received at once of small messages */
@@ -128,7 +128,7 @@ static void rpc_line_receive_settle_by_result(struct line *line, VALUE future) {
 }
 
 static void rpc_line_receive_take_answer(struct line *line) {
-    if (line->volleys && plait_volleys_take(line)) return;
+    if (line->call_batches && plait_call_batches_take(line)) return;
     if (NIL_P(line->calls)) return;
 
     VALUE future = rb_hash_delete(line->calls, plait_messagepack_rpc_id(line->parser));
@@ -140,7 +140,7 @@ static void rpc_line_receive_take_answer(struct line *line) {
 }
 
 static bool rpc_line_receive_wanted(const struct line *line) {
-    if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return true;
+    if (plait_call_batches_find(line, plait_messagepack_rpc_number(line->parser))) return true;
     return !NIL_P(line->calls) && !NIL_P(rb_hash_lookup(line->calls, plait_messagepack_rpc_id(line->parser)));
 }
 
@@ -228,7 +228,7 @@ static VALUE rpc_line_receive_take_requests(VALUE argument);
 
 /* An answer over a limit is lost for its call alone. */
 static bool rpc_line_receive_excuse_answer(struct line *line, VALUE error) {
-    if (plait_volleys_find(line, plait_messagepack_rpc_number(line->parser))) return false;
+    if (plait_call_batches_find(line, plait_messagepack_rpc_number(line->parser))) return false;
     if (!plait_messagepack_rpc_excuse(line->parser)) return false;
 
     VALUE id = plait_messagepack_rpc_id(line->parser);

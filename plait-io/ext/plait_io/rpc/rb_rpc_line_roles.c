@@ -17,7 +17,7 @@
 #include "rb_rpc_line_send.h"
 #include "rb_rpc_line_wait.h"
 
-static const struct bells nobody;
+static const struct wakeups nobody;
 
 static ID id_complaint, id_reads_here, id_find_drainer;
 
@@ -40,11 +40,11 @@ static bool rpc_line_roles_may_read(const struct line *line, const struct member
 }
 
 static void rpc_line_roles_lie_down(struct line *line, struct member *member) {
-    plait_line_give_bell(line, member);
+    plait_line_give_wakeup(line, member);
     plait_line_attach(line, member);
     if (!NIL_P(member->scheduler)) plait_line_wake_first(line);
     plait_line_sleep(line, member, plait_line_next_in_turn(line));
-    if (member->bell) plait_line_note_worth(line, member->bell);
+    if (member->wakeup) plait_line_note_worth(line, member->wakeup);
     plait_line_detach(line, member);
 }
 
@@ -165,7 +165,7 @@ static VALUE rpc_line_roles_leave(VALUE argument) {
         line->reader = NULL;
         line->reading = line->watched = line->taking = false;
     }
-    plait_line_take_bell(line, member);
+    plait_line_take_wakeup(line, member);
     if (member->sole) plait_line_drop(line, member->future, rpc_line_roles_late(member) ? "late" : "cancelled");
     if (NIL_P(line->over)) rpc_line_roles_hand_over(line, member);
     else plait_line_wake_next_due(line);

@@ -70,7 +70,7 @@ static VALUE rpc_line_wait_on_scheduler(struct line *line, VALUE scheduler, int 
 
 struct thread_wait {
     struct pollfd file;
-    struct bells others; /* that are still to be rung */
+    struct wakeups others; /* that are still to be rung */
     double limit;
 };
 
@@ -82,24 +82,24 @@ static int rpc_line_wait_milliseconds_until(double limit) {
 
 static void *rpc_line_wait_poll_now(void *argument) {
     struct thread_wait *wait = argument;
-    plait_bells_ring(&wait->others);
+    plait_wakeups_signal(&wait->others);
     if (poll(&wait->file, 1, rpc_line_wait_milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
     return NULL;
 }
 
 /* As plait_poll; but the others are rung in any case. */
-static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct bells others) {
+static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct wakeups others) {
     struct thread_wait wait = {.file = {.fd = descriptor}, .others = others, .limit = limit};
     if (events & PLAIT_READABLE) wait.file.events |= POLLIN;
     if (events & PLAIT_WRITABLE) wait.file.events |= POLLOUT;
     rb_nogvl(rpc_line_wait_poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
-    plait_bells_ring(&wait.others);
+    plait_wakeups_signal(&wait.others);
     rb_thread_check_ints();
     if (wait.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
     return (wait.file.revents & POLLIN ? PLAIT_READABLE : 0) | (wait.file.revents & POLLOUT ? PLAIT_WRITABLE : 0);
 }
 
-void plait_line_wait(struct line *line, int events, double limit, struct bells others) {
+void plait_line_wait(struct line *line, int events, double limit, struct wakeups others) {
     VALUE scheduler = rb_fiber_scheduler_current();
     int came;
     if (NIL_P(scheduler)) {
@@ -140,31 +140,31 @@ static bool rpc_line_wait_reader_watches(const struct line *line, const struct m
     return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
 }
 
-void plait_line_give_bell(struct line *line, struct member *member) {
+void plait_line_give_wakeup(struct line *line, struct member *member) {
     if (!NIL_P(member->scheduler)) return;
 
-    if (!member->bell) {
-        struct bell *bell = line->bells;
-        if (bell) line->bells = bell->next;
-        else bell = plait_bell_new();
-        member->bell = bell;
+    if (!member->wakeup) {
+        struct wakeup *wakeup = line->wakeups;
+        if (wakeup) line->wakeups = wakeup->next;
+        else wakeup = plait_wakeup_new();
+        member->wakeup = wakeup;
     }
-    plait_bell_still(member->bell);
+    plait_wakeup_clear(member->wakeup);
 }
 
 /* Who rings may do so a little later, without the GVL: so it is kept, for who needs one next. */
-void plait_line_take_bell(struct line *line, struct member *member) {
-    if (!member->bell) return;
+void plait_line_take_wakeup(struct line *line, struct member *member) {
+    if (!member->wakeup) return;
 
-    member->bell->next = line->bells;
-    line->bells = member->bell;
-    member->bell = NULL;
+    member->wakeup->next = line->wakeups;
+    line->wakeups = member->wakeup;
+    member->wakeup = NULL;
 }
 
-/* Of a fiber nothing runs between the look at `woken` and the sleep; a bell remembers. */
-void plait_line_sleep(struct line *line, struct member *member, struct bells others) {
+/* Of a fiber nothing runs between the look at `woken` and the sleep; a wakeup remembers. */
+void plait_line_sleep(struct line *line, struct member *member, struct wakeups others) {
     if (NIL_P(member->scheduler)) {
-        plait_bell_await(member->bell, member->limit, others);
+        plait_wakeup_await(member->wakeup, member->limit, others);
         return;
     }
     if (member->woken) return;
@@ -204,7 +204,7 @@ static VALUE rpc_line_wait_unblock(VALUE argument) {
 void plait_line_wake(const struct line *line, struct member *member) {
     member->woken = true;
     if (NIL_P(member->scheduler)) {
-        plait_bell_ring(member->bell);
+        plait_wakeup_signal(member->wakeup);
     } else if (!plait_native_unblock(member->scheduler, line->connection, member->fiber)) {
         struct word word = {.line = line, .member = member};
         plait_undisturbed_by(rb_cObject, rpc_line_wait_unblock, (VALUE)&word);

@@ -5,11 +5,11 @@
 #include "rb_rpc_line.h"
 
 /*
- * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' bells are rung as soon as the
+ * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' wakeups are rung as soon as the
  * GVL is given away; so by `sleep`.
  */
-void plait_line_wait(struct line *line, int events, double limit, struct bells others);
-void plait_line_sleep(struct line *line, struct member *member, struct bells others);
+void plait_line_wait(struct line *line, int events, double limit, struct wakeups others);
+void plait_line_sleep(struct line *line, struct member *member, struct wakeups others);
 void plait_line_wake(const struct line *line, struct member *member);
 
 /* Runs what calls into Ruby for others, and must not be broken off: an interrupt of this class (Object: a kill, too) comes after
@@ -17,8 +17,8 @@ void plait_line_wake(const struct line *line, struct member *member);
 VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument);
 
 /* So that it can be woken. */
-void plait_line_give_bell(struct line *line, struct member *member);
-void plait_line_take_bell(struct line *line, struct member *member);
+void plait_line_give_wakeup(struct line *line, struct member *member);
+void plait_line_take_wakeup(struct line *line, struct member *member);
 void plait_line_let_others_run(const struct member *member);
 
 /* The reader goes on: what he waits for was settled by somebody else. */

@@ -16,7 +16,7 @@
 static VALUE server_allocate(VALUE class) {
     struct rb_server *server;
     VALUE self = TypedData_Make_Struct(class, struct rb_server, &plait_server_type, server);
-    server->engine.epoll = server->engine.bell = -1;
+    server->engine.epoll = server->engine.wakeup = -1;
     server->self = self;
     server->io = server->scheduler = server->called = server->folder = Qnil;
     server->app = server->reply = server->hybrid = server->spawner = server->resting = Qnil;
@@ -33,7 +33,7 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid,
     if (error != 0) rb_syserr_fail(error, "epoll");
 
     rb_update_max_fd(server->engine.epoll);
-    rb_update_max_fd(server->engine.bell);
+    rb_update_max_fd(server->engine.wakeup);
     server->app = app;
     server->reply = reply;
     server->inheriting = RTEST(rb_attr_get(reply, rb_intern("@storage")));

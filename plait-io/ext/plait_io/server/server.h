@@ -49,7 +49,7 @@ struct server_spooler;
 
 struct server {
     int epoll; /* -1: closed */
-    int bell;  /* an eventfd that ends a sleep */
+    int wakeup;  /* an eventfd that ends a sleep */
     int chunks;
     struct server_connection **table; /* chunks of connections; one never moves */
     uint32_t count;                   /* connections that are open */

@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Of the bell, in an event: the number is none of a connection's. */
-static const uint64_t BELL = UINT64_MAX;
+/* Of the wakeup, in an event: the number is none of a connection's. */
+static const uint64_t WAKEUP = UINT64_MAX;
 
 static const struct server_list EMPTY = {SERVER_NONE, SERVER_NONE};
 
@@ -82,9 +82,9 @@ uint32_t server_unfinished(const struct server *server, uint32_t *busy) {
 
 /* ---- epoll ---- */
 
-static int server_register_bell(struct server *server) {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = BELL};
-    return epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->bell, &event);
+static int server_register_wakeup(struct server *server) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKEUP};
+    return epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->wakeup, &event);
 }
 
 int server_open(struct server *server, const struct server_settings *settings) {
@@ -92,12 +92,12 @@ int server_open(struct server *server, const struct server_settings *settings) {
     server->settings = *settings;
     server->ready = server->waiting = EMPTY;
     for (int queue = 0; queue < SERVER_QUEUES; queue++) server->queues[queue] = EMPTY;
-    server->bell = -1;
+    server->wakeup = -1;
     uint32_t fields = settings->limits.headers;
     server->table_of_head = malloc(fields * sizeof(struct http1_header));
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
-    server->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->table_of_head && server->epoll != -1 && server->bell != -1 && server_register_bell(server) == 0) {
+    server->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->table_of_head && server->epoll != -1 && server->wakeup != -1 && server_register_wakeup(server) == 0) {
         http1_head_init(&server->head, HTTP1_REQUEST, &server->settings.limits, server->table_of_head, fields);
         return 0;
     }
@@ -124,13 +124,13 @@ void server_close(struct server *server) {
     free(server->table);
     free(server->table_of_head);
     if (server->epoll != -1) close(server->epoll);
-    if (server->bell != -1) close(server->bell);
+    if (server->wakeup != -1) close(server->wakeup);
     server->table = NULL;
     server->table_of_head = NULL;
     server->chunks = 0;
     server->ready = server->waiting = EMPTY;
     server->held = 0;
-    server->epoll = server->bell = -1;
+    server->epoll = server->wakeup = -1;
 }
 
 int server_listen(struct server *server, int listener) {
@@ -152,13 +152,13 @@ int server_sleep(const struct server *server, struct epoll_event *events, int mi
 
 void server_wake(const struct server *server) {
     uint64_t one = 1;
-    ssize_t unused = write(server->bell, &one, sizeof one);
+    ssize_t unused = write(server->wakeup, &one, sizeof one);
     (void)unused;
 }
 
 static void server_hush(const struct server *server) {
     uint64_t count;
-    ssize_t unused = read(server->bell, &count, sizeof count);
+    ssize_t unused = read(server->wakeup, &count, sizeof count);
     (void)unused;
 }
 
@@ -181,7 +181,7 @@ bool server_take(struct server *server, const struct epoll_event *events, int co
     bool woken = false;
     for (int index = 0; index < count; index++) {
         uint64_t token = events[index].data.u64;
-        if (token == BELL) woken = true;
+        if (token == WAKEUP) woken = true;
         else if (token >= SERVER_LISTENER) server_accept(server, (int)(uint32_t)token, now);
         else server_take_connection(server, &events[index]);
     }

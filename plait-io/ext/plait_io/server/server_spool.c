@@ -94,7 +94,7 @@ struct server_spooler {
     struct job *first, *last; /* nobody has begun with */
     struct job *done;
     unsigned threads, idle;
-    int bell;     /* a copy of the server's: it is rung without the lock, which who hears it takes */
+    int wakeup;     /* a copy of the server's: it is rung without the lock, which who hears it takes */
     pid_t process;
     bool in_memory; /* there is no disk below the folder */
     bool closed;  /* the server is gone: the last thread frees this */
@@ -111,7 +111,7 @@ static void server_spool_free_jobs(struct job *job) {
 }
 
 static void server_spool_free_spooler(struct server_spooler *spooler) {
-    close(spooler->bell);
+    close(spooler->wakeup);
     pthread_cond_destroy(&spooler->arrived);
     pthread_mutex_destroy(&spooler->lock);
     free(spooler);
@@ -122,13 +122,13 @@ static bool server_spool_is_in_memory(const char *folder) {
     return statfs(folder, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
-static struct server_spooler *server_spool_open_spooler(const char *folder, int bell) {
+static struct server_spooler *server_spool_open_spooler(const char *folder, int wakeup) {
     size_t size = strlen(folder) + 1;
     struct server_spooler *spooler = calloc(1, sizeof *spooler + size);
     if (!spooler) return NULL;
 
-    spooler->bell = fcntl(bell, F_DUPFD_CLOEXEC, 3);
-    if (spooler->bell == -1) {
+    spooler->wakeup = fcntl(wakeup, F_DUPFD_CLOEXEC, 3);
+    if (spooler->wakeup == -1) {
         free(spooler);
         return NULL;
     }
@@ -173,7 +173,7 @@ static struct job *server_spool_await_job(struct server_spooler *spooler) {
     return server_spool_take_first(spooler);
 }
 
-/* Who takes these takes all at once: the bell is rung for the first one. */
+/* Who takes these takes all at once: the wakeup is rung for the first one. */
 static bool server_spool_hand_in(struct server_spooler *spooler, struct job *job) {
     bool first = !spooler->done;
     job->next = spooler->done;
@@ -183,7 +183,7 @@ static bool server_spool_hand_in(struct server_spooler *spooler, struct job *job
 
 static void server_spool_ring(const struct server_spooler *spooler) {
     uint64_t one = 1;
-    ssize_t unused = write(spooler->bell, &one, sizeof one);
+    ssize_t unused = write(spooler->wakeup, &one, sizeof one);
     (void)unused;
 }
 
@@ -252,7 +252,7 @@ static bool server_spool_put(struct server_spooler *spooler, struct job *job, in
 
 /* No thread comes along to a fork. */
 static bool server_spool_is_usable(struct server *server) {
-    if (!server->spooler) server->spooler = server_spool_open_spooler(server->settings.folder, server->bell);
+    if (!server->spooler) server->spooler = server_spool_open_spooler(server->settings.folder, server->wakeup);
     return server->spooler && !server->spooler->in_memory && server->spooler->process == getpid();
 }
 

@@ -9,7 +9,7 @@
  *     rb_wire_body.c      their bodies
  *     rb_wire_move.c      bytes, plain or by TLS
  *     rb_wire_wait.c      waiting: on a scheduler or on a thread, within the deadlines
- *     rb_wire_launch.c    requests whose answers nobody waits for by himself: a volley does, see rb_volley.h
+ *     rb_wire_launch.c    requests whose answers nobody waits for by himself: a batch does, see rb_wire_batch.h
  *
  * All of it runs with the GVL, in the main ractor. What is received goes through one static buffer for all wires: from the
  * system call that fills it until its bytes are copied out nothing may switch to another fiber or thread.
@@ -56,14 +56,14 @@ struct wire {
     VALUE limits_value;          /* the HTTP1::Limits, for messages; nil: the default ones */
     VALUE timeouts;              /* the HTTP::Timeouts whose seconds are below */
     VALUE pending;               /* String: bytes received and not consumed, while others may use the static buffer */
-    VALUE response;              /* the one whose body is being read piece by piece, or by a volley */
-    struct filling filling;      /* that body, where a volley reads it; else its `body` is nil */
+    VALUE response;              /* the one whose body is being read piece by piece, or by a batch */
+    struct filling filling;      /* that body, where a batch reads it; else its `body` is nil */
     VALUE trailer;               /* String: the trailer section so far, or nil */
     VALUE url;                   /* of the request that was launched */
     VALUE prefix;                /* String: how the URLs begin that may be launched from here */
     VALUE block;                 /* the default header lines that go with them */
     VALUE unsent;                /* String: what could not be sent of it at once, or nil */
-    struct volley *volley;       /* that it is aboard of, or NULL */
+    struct wire_batch *batch;       /* that it is aboard of, or NULL */
     struct head_bytes *last_head; /* of the answer before, or NULL */
     struct http1_limits limits;
     struct http1_body body;      /* of the answer */
@@ -78,9 +78,9 @@ struct wire {
     double sent_at;
     double first_at;             /* of its answer; 0: nothing has come */
     double began;                /* when the first byte of a body that is read piece by piece was there */
-    uint64_t consumed;           /* bytes of the message, while its body is read piece by piece, or by a volley */
+    uint64_t consumed;           /* bytes of the message, while its body is read piece by piece, or by a batch */
     size_t pending_at;           /* bytes of `pending` that are consumed */
-    uint64_t ticket;             /* what the last volley knows it by, see rb_volley.h */
+    uint64_t ticket;             /* what the last batch knows it by, see rb_wire_batch.h */
     unsigned generation;         /* of processes: it is of use in the one that made it */
     uint32_t uses_left;          /* requests that the peer still takes, or HTTP1_UNSAID */
     int descriptor;              /* of the socket, while somebody waits for it */
@@ -97,7 +97,7 @@ struct wire {
     bool read_out;               /* a body was read piece by piece to its end */
     bool told;                   /* a response has taken the phases: they are the first one's */
     bool launched;               /* a request, whose answer has not been had since; it may be closed by now */
-    bool prompt;                 /* the last answer was one that a volley takes in by itself, see plait_wire_land */
+    bool prompt;                 /* the last answer was one that a batch takes in by itself, see plait_wire_land */
 };
 
 /* One call of a method that sends or receives; it lies on the stack of who made it. */

@@ -19,7 +19,7 @@ enum {
     RESERVED = 64 * 1024 * 1024  /* for a body of which none has come: its length is only the peer's word */
 };
 
-/* In a row, for a volley. */
+/* In a row, for a batch. */
 enum { MOVES = 16 };
 
 /* ---- the end ---- */
@@ -264,7 +264,7 @@ VALUE plait_wire_receive_whole(struct exchange *exchange) {
     return response;
 }
 
-/* ---- by a volley ---- */
+/* ---- by a batch ---- */
 
 void plait_wire_begin_filling(struct exchange *exchange) {
     struct wire *wire = exchange->wire;

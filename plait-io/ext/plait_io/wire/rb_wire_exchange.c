@@ -5,7 +5,7 @@
 
 #include "../plait_io.h"
 #include "rb_response.h"
-#include "rb_volley_places.h"
+#include "rb_wire_batch_places.h"
 #include "rb_wire_move.h"
 
 static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_before, id_forked;
@@ -33,7 +33,7 @@ static void wire_exchange_mark(void *data) {
 /* The fiber that was in the middle of an exchange may go with it, without having left. */
 static void wire_exchange_free(void *data) {
     struct wire *wire = data;
-    plait_volley_leave(wire);
+    plait_wire_batch_leave(wire);
     plait_deadline_remove(&wire->deadline);
     plait_head_bytes_release(wire->last_head);
     xfree(wire);
@@ -87,7 +87,7 @@ void plait_wire_close_raw(struct wire *wire) {
 /* In the child of a fork the socket is the parent's too: a close_notify would end the connection for both. */
 void plait_wire_release(struct wire *wire) {
     bool ours = wire->generation == plait_generation();
-    plait_volley_leave(wire);
+    plait_wire_batch_leave(wire);
     wire->state = WIRE_CLOSED;
     wire->pending = wire->response = wire->trailer = wire->unsent = wire->filling.body = Qnil;
     if (ours && wire->tls) rb_ensure(wire_exchange_close_upper, (VALUE)wire, wire_exchange_close_raw, (VALUE)wire);

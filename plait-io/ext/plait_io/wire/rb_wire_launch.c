@@ -1,5 +1,5 @@
 /*
- * Requests that are on their way while nobody waits for the answer by himself: a volley does (rb_volley.h). An answer that is
+ * Requests that are on their way while nobody waits for the answer by himself: a batch does (rb_wire_batch.h). An answer that is
  * plain, and whole when it comes, is taken in on the spot. Whatever else comes, or does not come (long answers, redirects,
  * errors, timeouts), is for `conclude`, on a fiber, which goes on as if it had waited from the start.
  */
@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "../plait_io.h"
-#include "rb_volley_places.h"
+#include "rb_wire_batch_places.h"
 #include "rb_wire_body.h"
 #include "rb_wire_exchange.h"
 #include "rb_wire_move.h"
@@ -54,7 +54,7 @@ static void wire_launch_limit(struct wire *wire, double at) {
 
     wire->deadline.at = at;
     wire->deadline.expire = plait_wire_expire;
-    plait_volley_limit(wire);
+    plait_wire_batch_limit(wire);
 }
 
 /* Whether there is time left to do it in. */
@@ -75,15 +75,15 @@ static bool wire_launch_send(struct exchange *exchange) {
     wire->sent_at = plait_now();
     wire->first_at = 0;
     if (NIL_P(wire->unsent)) wire_launch_limit(wire, wire_launch_limit_of(wire));
-    else plait_volley_leave(wire);
+    else plait_wire_batch_leave(wire);
     return NIL_P(wire->unsent);
 }
 
 /*
- * relaunch(url, volley, passenger): launch, with all else as it was the last time. A connection on which something has come
+ * relaunch(url, batch, passenger): launch, with all else as it was the last time. A connection on which something has come
  * meanwhile is closed: its next answer could be to another question.
  */
-static VALUE wire_launch_relaunch(VALUE self, VALUE url, VALUE volley, VALUE passenger) {
+static VALUE wire_launch_relaunch(VALUE self, VALUE url, VALUE batch, VALUE passenger) {
     struct wire *wire = plait_wire_of(self);
     if (!plait_wire_reusable(wire) || !wire_launch_has_prefix(url, wire->prefix)) return Qfalse;
 
@@ -93,15 +93,15 @@ static VALUE wire_launch_relaunch(VALUE self, VALUE url, VALUE volley, VALUE pas
     exchange.second = wire->block;
     exchange.offset = (size_t)RSTRING_LEN(wire->prefix);
     if (!plait_wire_small_get(&exchange) || !wire_launch_begin(wire)) return Qfalse;
-    if (plait_volley_stirred(volley, wire, plait_descriptor_of(wire->raw)) && plait_wire_unasked(wire)) {
+    if (plait_wire_batch_stirred(batch, wire, plait_descriptor_of(wire->raw)) && plait_wire_unasked(wire)) {
         plait_wire_release(wire);
         return Qfalse;
     }
-    return plait_volley_board(volley, self, passenger) && wire_launch_send(&exchange) ? Qtrue : Qfalse;
+    return plait_wire_batch_board(batch, self, passenger) && wire_launch_send(&exchange) ? Qtrue : Qfalse;
 }
 
 /*
- * launch(url, prefix, block, timeouts, deadline, volley, passenger): as get, but does not wait. Returns true when the volley
+ * launch(url, prefix, block, timeouts, deadline, batch, passenger): as get, but does not wait. Returns true when the batch
  * will have the answer. Else it is to be waited for: by `conclude`, when `launched?` says that the request was begun, and by
  * `get`, which will also say what is wrong, when it was not.
  */
@@ -157,7 +157,7 @@ VALUE plait_wire_land(VALUE self, enum wire_news news) {
         return Qundef;
     }
     VALUE response = arrival == ARRIVED_WHOLE ? wire_launch_take_response(&exchange) : Qnil;
-    plait_volley_leave(wire);
+    plait_wire_batch_leave(wire);
     wire->launched = NIL_P(response);
     if (!wire->launched && wire->state == WIRE_CLOSED) plait_wire_release(wire);
     RB_GC_GUARD(self);
@@ -189,7 +189,7 @@ static VALUE wire_launch_conclude(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     bool expired = wire->expired;
     bool closed = wire->launched && wire->state == WIRE_CLOSED;
-    plait_volley_leave(wire);
+    plait_wire_batch_leave(wire);
     struct exchange exchange;
     plait_wire_enter(&exchange, self, closed ? WIRE_CLOSED : WIRE_LAUNCHED);
     wire_launch_recall(&exchange);

@@ -1,10 +1,10 @@
-/* Requests whose answers no fiber waits for: a volley does, see rb_volley.h. */
+/* Requests whose answers no fiber waits for: a batch does, see rb_wire_batch.h. */
 #ifndef PLAIT_RB_WIRE_LAUNCH_H
 #define PLAIT_RB_WIRE_LAUNCH_H
 
 #include "rb_wire.h"
 
-/* What a volley has heard of a connection: that bytes have come, that their end may have come with them, that it is broken. */
+/* What a batch has heard of a connection: that bytes have come, that their end may have come with them, that it is broken. */
 enum wire_news { NEWS_BYTES, NEWS_END, NEWS_BREAK };
 
 /* ---- rb_wire_launch.c ---- */

@@ -8,8 +8,8 @@
 #include "../http1/rb_http1.h"
 #include "../plait_io.h"
 #include "rb_response.h"
-#include "rb_volley.h"
-#include "rb_volley_places.h"
+#include "rb_wire_batch.h"
+#include "rb_wire_batch_places.h"
 #include "rb_wire_body.h"
 #include "rb_wire_exchange.h"
 #include "rb_wire_launch.h"
@@ -246,7 +246,7 @@ static VALUE wire_sent(VALUE self) {
 static VALUE wire_close(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
-    if ((wire->busy || wire->volley) && wire->generation == plait_generation()) {
+    if ((wire->busy || wire->batch) && wire->generation == plait_generation()) {
         wire->state = WIRE_CLOSED;
         plait_wire_shut_down(wire);
     } else {
@@ -260,7 +260,7 @@ static VALUE wire_abandon(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
 
-    plait_volley_leave(wire);
+    plait_wire_batch_leave(wire);
     wire->state = WIRE_CLOSED;
     plait_wire_close_raw(wire);
     return Qnil;
@@ -326,7 +326,7 @@ static void wire_define(VALUE http) {
     rb_define_private_method(wire, "limits", wire_limits, 0);
     rb_define_private_method(wire, "timeouts", wire_timeouts, 0);
     plait_define_wire_launch(wire);
-    plait_define_volley(http);
+    plait_define_wire_batch(http);
 }
 
 /* Methods that are defined while no extension is loaded count as safe for ractors; these are for the main one. */

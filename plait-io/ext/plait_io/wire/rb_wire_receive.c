@@ -13,7 +13,7 @@ enum {
     FIRST = 16 * 1024,  /* asked for where an answer begins: the rest of a long body is received in place */
     PART = 4 * 1024,    /* room for what is missing of a head, at least */
     HEARD = 1024 * 1024, /* taken in while we send, of an answer whose body is read piece by piece */
-    FILLED = 256 * 1024  /* the longest body that a volley receives: while it does nobody else runs */
+    FILLED = 256 * 1024  /* the longest body that a batch receives: while it does nobody else runs */
 };
 
 char plait_wire_incoming[PLAIT_WIRE_INCOMING];

@@ -23,7 +23,7 @@ module Plait
         WINDOW = 256
 
         # @yieldparam lists [Array] the arguments of some calls, or the only argument of each
-        # @yieldreturn [Batch, NativeVolley]
+        # @yieldreturn [Batch, NativeCallBatch]
         # @raise [UsageError]
         def initialize(method, window, &send_many)
           counts = window.is_a?(Integer) && window.positive?

@@ -143,13 +143,13 @@ module Plait
 
       # As {call}, of many: they leave together, and their results are there at once.
       # @param lists [Array] the arguments of each, or its only argument
-      # @return [Batch, NativeVolley]
+      # @return [Batch, NativeCallBatch]
       # @raise (see #call)
       # @api private
       def batch(method, lists, limit: nil)
         return pure_batch(method, lists, limit) unless @line.respond_to?(:fire)
 
-        batch = NativeVolley.new(self, method, limit)
+        batch = NativeCallBatch.new(self, method, limit)
         said = @line.fire(batch, @codec, lists, limit)
         said ? batch : raise(late_to_send(said))
       rescue ConnectionClosed, RemoteProtocolError

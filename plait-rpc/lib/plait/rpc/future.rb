@@ -277,11 +277,11 @@ module Plait
       def cancel = @futures.each(&:cancel)
     end
 
-    NativeRPC.define_volley(self) if Native.available?
+    NativeRPC.define_call_batch(self) if Native.available?
 
-    # The same in C, plait-io/ext/plait_io/rpc/rb_rpc_volley.h: one object for all calls. It is settled when all are answered,
+    # The same in C, plait-io/ext/plait_io/rpc/rb_rpc_call_batch.h: one object for all calls. It is settled when all are answered,
     # or one by an error.
-    class NativeVolley < Future
+    class NativeCallBatch < Future
       # @return [Array] the results, in the order of the calls
       # @raise (see Future#value)
       def values
@@ -296,6 +296,6 @@ module Plait
       # (A large result, or an error, is a Future, made in C.)
       def unpacked(result) = result.is_a?(Future) ? result.value : result
     end
-    private_constant :Batch, :NativeVolley
+    private_constant :Batch, :NativeCallBatch
   end
 end

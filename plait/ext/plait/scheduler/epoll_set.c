@@ -16,8 +16,8 @@ enum { CHUNK = 1024 };
 /* In an event: the number, and the generation above it. */
 enum { GENERATION_SHIFT = 32 };
 
-/* Of the bell, in an event; no descriptor's. */
-static const uint64_t BELL = UINT64_MAX;
+/* Of the wakeup, in an event; no descriptor's. */
+static const uint64_t WAKEUP = UINT64_MAX;
 
 /* ---- lists ---- */
 
@@ -212,18 +212,18 @@ static void epoll_set_reject(struct epoll_set *set, struct descriptor *descripto
     if (error != 0) set->outdated = true;
 }
 
-static void epoll_set_silence_bell(const struct epoll_set *set) {
+static void epoll_set_clear_wakeup(const struct epoll_set *set) {
     uint64_t count;
-    while (read(set->bell, &count, sizeof(count)) == -1 && errno == EINTR) continue;
+    while (read(set->wakeup, &count, sizeof(count)) == -1 && errno == EINTR) continue;
 }
 
 struct descriptor *epoll_set_concerned(const struct epoll_set *set, const struct epoll_event *event) {
-    return event->data.u64 == BELL ? NULL : epoll_set_find(set, (int)(uint32_t)event->data.u64);
+    return event->data.u64 == WAKEUP ? NULL : epoll_set_find(set, (int)(uint32_t)event->data.u64);
 }
 
 void epoll_set_take(struct epoll_set *set, const struct epoll_event *event) {
     struct descriptor *descriptor = epoll_set_concerned(set, event);
-    if (!descriptor) return epoll_set_silence_bell(set);
+    if (!descriptor) return epoll_set_clear_wakeup(set);
 
     if (descriptor->generation != (uint32_t)(event->data.u64 >> GENERATION_SHIFT) || descriptor->registered == 0) {
         /* A fiber that ran since the batch was taken may have closed it; else it is a file without a number here. */
@@ -235,12 +235,12 @@ void epoll_set_take(struct epoll_set *set, const struct epoll_event *event) {
 
 /* ---- the whole ---- */
 
-static int epoll_set_open_epoll(int bell) {
+static int epoll_set_open_epoll(int wakeup) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll == -1) return -1;
 
-    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = BELL}};
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, bell, &event) == 0) return epoll;
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = WAKEUP}};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, wakeup, &event) == 0) return epoll;
 
     int error = errno;
     close(epoll);
@@ -263,7 +263,7 @@ static void epoll_set_register_again(struct epoll_set *set, struct descriptor *d
  * a fork has), and none but the one that was registered can take it back. A new epoll is the way out.
  */
 static void epoll_set_replace_epoll(struct epoll_set *set) {
-    int epoll = epoll_set_open_epoll(set->bell);
+    int epoll = epoll_set_open_epoll(set->wakeup);
     if (epoll == -1) return; /* no descriptor left: again after the next batch */
 
     close(set->epoll);
@@ -281,15 +281,15 @@ void epoll_set_end_batch(struct epoll_set *set) {
 }
 
 int epoll_set_open(struct epoll_set *set) {
-    set->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (set->bell == -1) return errno;
+    set->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (set->wakeup == -1) return errno;
 
-    set->epoll = epoll_set_open_epoll(set->bell);
+    set->epoll = epoll_set_open_epoll(set->wakeup);
     if (set->epoll != -1) return 0;
 
     int error = errno;
-    close(set->bell);
-    set->bell = -1;
+    close(set->wakeup);
+    set->wakeup = -1;
     return error;
 }
 
@@ -297,8 +297,8 @@ void epoll_set_close(struct epoll_set *set) {
     if (set->epoll == -1) return;
 
     close(set->epoll);
-    close(set->bell);
-    set->epoll = set->bell = -1;
+    close(set->wakeup);
+    set->epoll = set->wakeup = -1;
 }
 
 void epoll_set_free(struct epoll_set *set) {
@@ -329,7 +329,7 @@ int epoll_set_sleep(const struct epoll_set *set, struct epoll_event *events, con
 void epoll_set_wake(const struct epoll_set *set) {
     int error = errno;
     uint64_t one = 1;
-    while (write(set->bell, &one, sizeof(one)) == -1 && errno == EINTR) continue;
+    while (write(set->wakeup, &one, sizeof(one)) == -1 && errno == EINTR) continue;
     errno = error;
 }
 

@@ -42,7 +42,7 @@ struct descriptor {
 
 struct epoll_set {
     int epoll;
-    int bell;                   /* an eventfd that ends a sleep */
+    int wakeup;                   /* an eventfd that ends a sleep */
     int outdated;               /* the kernel reports a file that no number leads to any longer */
     uint32_t batch;             /* counts them */
     int chunks;                 /* in the table */

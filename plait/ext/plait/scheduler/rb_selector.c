@@ -160,7 +160,7 @@ struct selector *plait_selector_of(VALUE object) {
 static VALUE selector_allocate(VALUE class) {
     struct selector *selector;
     VALUE self = TypedData_Make_Struct(class, struct selector, &selector_type, selector);
-    selector->set.epoll = selector->set.bell = -1;
+    selector->set.epoll = selector->set.wakeup = -1;
     selector->loop = selector->pushed = Qnil;
     return self;
 }
@@ -175,7 +175,7 @@ static VALUE selector_initialize(VALUE self, VALUE loop, VALUE slice) {
     if (error != 0) rb_syserr_fail(error, "epoll");
 
     rb_update_max_fd(selector->set.epoll);
-    rb_update_max_fd(selector->set.bell);
+    rb_update_max_fd(selector->set.wakeup);
     selector_watch_reopenings(rb_obj_class(self));
     return self;
 }
@@ -337,7 +337,7 @@ static struct timespec *selector_timespec_of(double seconds, struct timespec *ti
 /*
  * `asleep` is set before the last look at what was pushed, with the GVL and no chance to be preempted in between: who
  * pushes later finds it set, and rings. With an interrupt at hand rb_nogvl does not sleep (its handler may ready a fiber
- * by a method of the scheduler, which does not ring on the loop's own thread), and the bell ends a sleep that has
+ * by a method of the scheduler, which does not ring on the loop's own thread), and the wakeup ends a sleep that has
  * not begun yet.
  */
 static int selector_sleep_without_gvl(struct selector *selector, struct epoll_event *events, double seconds) {

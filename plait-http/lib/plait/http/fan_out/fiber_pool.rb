@@ -14,14 +14,14 @@ module Plait
         include Job
 
         # It exists in C, on Linux.
-        def self.possible? = defined?(NativeVolley) ? true : false
+        def self.possible? = defined?(NativeBatch) ? true : false
 
         def initialize(pool)
           @pool = pool
-          @batch = NativeVolley.new
+          @batch = NativeBatch.new
         end
 
-        # @return [NativeVolley] slots launch their requests into it
+        # @return [NativeBatch] slots launch their requests into it
         attr_reader :batch
 
         # @return [Boolean] whether it takes requests: on a loop of ours, as long as that turns

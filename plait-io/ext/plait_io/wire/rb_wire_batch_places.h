@@ -1,6 +1,6 @@
-/* Which wires are aboard of a volley, by descriptor. */
-#ifndef PLAIT_RB_VOLLEY_PLACES_H
-#define PLAIT_RB_VOLLEY_PLACES_H
+/* Which wires are aboard of a batch, by descriptor. */
+#ifndef PLAIT_RB_WIRE_BATCH_PLACES_H
+#define PLAIT_RB_WIRE_BATCH_PLACES_H
 
 #include <ruby.h>
 #include <stdbool.h>
@@ -11,10 +11,10 @@
 
 #include <sys/epoll.h>
 
-enum { VOLLEY_EVENTS = 256 };
+enum { WIRE_BATCH_EVENTS = 256 };
 
 /* In an event and in a ticket: what is above the lower half. */
-enum { VOLLEY_UPPER_HALF = 32 };
+enum { WIRE_BATCH_UPPER_HALF = 32 };
 
 /* One descriptor's. The generation tells the events of a connection from those of another one that had its number. */
 struct place {
@@ -25,7 +25,7 @@ struct place {
     bool stirred;      /* something has come while nobody was aboard */
 };
 
-struct volley {
+struct wire_batch {
     VALUE scheduler;                   /* nil: closed */
     VALUE io;                          /* of the epoll set */
     struct place *places;              /* by descriptor */
@@ -35,50 +35,50 @@ struct volley {
     int epoll;
     int at;                            /* of the events, the next one */
     int count;                         /* of the events */
-    struct epoll_event events[VOLLEY_EVENTS]; /* here and not on a stack: whoever handles one may leave early, and come back */
+    struct epoll_event events[WIRE_BATCH_EVENTS]; /* here and not on a stack: whoever handles one may leave early, and come back */
 };
 
-extern const rb_data_type_t plait_volley_type;
+extern const rb_data_type_t plait_wire_batch_type;
 
-static inline struct volley *plait_volley_of(VALUE self) {
-    return rb_check_typeddata(self, &plait_volley_type);
+static inline struct wire_batch *plait_wire_batch_of(VALUE self) {
+    return rb_check_typeddata(self, &plait_wire_batch_type);
 }
 
 /*
  * Takes a wire aboard whose request is about to be sent; `passenger` is handed out again with the answer. Returns false where
- * that can't be: the volley is another scheduler's, or closed, or the kernel refuses.
+ * that can't be: the batch is another scheduler's, or closed, or the kernel refuses.
  */
-bool plait_volley_board(VALUE volley, VALUE wire, VALUE passenger);
+bool plait_wire_batch_board(VALUE batch, VALUE wire, VALUE passenger);
 
 /*
  * Whether something has come on a connection while it was not aboard: bytes that nobody has asked for, or the end; or those
  * of a body that a fiber has received meanwhile. Tells it once.
  */
-bool plait_volley_stirred(VALUE volley, const struct wire *wire, int descriptor);
+bool plait_wire_batch_stirred(VALUE batch, const struct wire *wire, int descriptor);
 
 /* Once aboard: puts its deadline among those of the scheduler. */
-void plait_volley_limit(struct wire *wire);
+void plait_wire_batch_limit(struct wire *wire);
 
 /* Lets it go, if it is aboard of one. */
-void plait_volley_leave(struct wire *wire);
+void plait_wire_batch_leave(struct wire *wire);
 
 #else
 
-static inline bool plait_volley_board(VALUE volley, VALUE wire, VALUE passenger) {
-    (void)volley, (void)wire, (void)passenger;
+static inline bool plait_wire_batch_board(VALUE batch, VALUE wire, VALUE passenger) {
+    (void)batch, (void)wire, (void)passenger;
     return false;
 }
 
-static inline bool plait_volley_stirred(VALUE volley, const struct wire *wire, int descriptor) {
-    (void)volley, (void)wire, (void)descriptor;
+static inline bool plait_wire_batch_stirred(VALUE batch, const struct wire *wire, int descriptor) {
+    (void)batch, (void)wire, (void)descriptor;
     return false;
 }
 
-static inline void plait_volley_limit(struct wire *wire) {
+static inline void plait_wire_batch_limit(struct wire *wire) {
     (void)wire;
 }
 
-static inline void plait_volley_leave(struct wire *wire) {
+static inline void plait_wire_batch_leave(struct wire *wire) {
     (void)wire;
 }
 

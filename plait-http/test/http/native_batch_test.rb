@@ -4,8 +4,8 @@ require "test_helper"
 require "support/fresh_ruby"
 require_relative "wire_cases"
 
-if Plait::HTTP.const_defined?(:NativeVolley)
-  # A wire that launches what it is to get, and concludes what a volley does not take in by itself: all that holds for a wire
+if Plait::HTTP.const_defined?(:NativeBatch)
+  # A wire that launches what it is to get, and concludes what a batch does not take in by itself: all that holds for a wire
   # that waits by itself must hold for it.
   class LaunchedWire < Plait::HTTP.const_get(:NativeWire)
     def self.name = superclass.name
@@ -13,23 +13,23 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     def get(url, offset, block, timeouts, deadline)
       return super if launched?
 
-      in_volley do |volley|
+      in_batch do |batch|
         landed = nil
-        launch(url, url[0, offset], block, timeouts, deadline, volley, self)
-        volley.each_landed { |_wire, response| landed = response } until volley.empty?
+        launch(url, url[0, offset], block, timeouts, deadline, batch, self)
+        batch.each_landed { |_wire, response| landed = response } until batch.empty?
         landed || (launched? ? conclude : super)
       end
     end
 
     private
 
-    def in_volley
-      volley = Plait::HTTP.const_get(:NativeVolley).new
-      yield(volley)
+    def in_batch
+      batch = Plait::HTTP.const_get(:NativeBatch).new
+      yield(batch)
     ensure
-      volley.evacuate
+      batch.evacuate
       close if launched?
-      volley.close
+      batch.close
     end
   end
 
@@ -42,13 +42,13 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     def wire_class = LaunchedWire
   end
 
-  # What a volley does that a single wire can't show: many aboard, each with its own answer, and whoever goes before his answer.
-  class NativeVolleyTest < Minitest::Test
+  # What a batch does that a single wire can't show: many aboard, each with its own answer, and whoever goes before his answer.
+  class NativeBatchTest < Minitest::Test
     HTTP = Plait::HTTP
     BLOCK = "Host: origin\r\n"
     PATIENT = HTTP::Timeouts.new(first_byte: 60, read: 60)
 
-    # An answer of another kind for each number: those that a volley takes in by itself, and those that are to be concluded.
+    # An answer of another kind for each number: those that a batch takes in by itself, and those that are to be concluded.
     KINDS = [
       ->(text) { "HTTP/1.1 200 OK\r\nContent-Length: #{text.bytesize}\r\n\r\n#{text}" },
       ->(text) { "HTTP/1.1 404 No\r\nContent-Length: #{text.bytesize}\r\n\r\n#{text}" },
@@ -66,26 +66,26 @@ if Plait::HTTP.const_defined?(:NativeVolley)
 
     def wire_to(server) = HTTP.const_get(:NativeWire).new(server.connect, endpoint: "tcp://origin:80")
 
-    def launch(wire, volley, path: "/1", timeouts: PATIENT, passenger: wire)
-      wire.launch("http://origin#{path}", "http://origin", BLOCK, timeouts, nil, volley, passenger)
+    def launch(wire, batch, path: "/1", timeouts: PATIENT, passenger: wire)
+      wire.launch("http://origin#{path}", "http://origin", BLOCK, timeouts, nil, batch, passenger)
     end
 
-    # On a fiber, with a volley.
+    # On a fiber, with a batch.
     def aloft
       Plait.run(on: :fibers) do |scope|
         scope.async do
-          volley = HTTP.const_get(:NativeVolley).new
-          yield(volley, scope)
+          batch = HTTP.const_get(:NativeBatch).new
+          yield(batch, scope)
         ensure
-          volley&.close
+          batch&.close
         end.value
       end
     end
 
     # @return [Hash] passenger => response, or nil where it is to be concluded
-    def land_all(volley)
+    def land_all(batch)
       landed = {}
-      volley.each_landed { |passenger, response| landed[passenger] = response } until volley.empty?
+      batch.each_landed { |passenger, response| landed[passenger] = response } until batch.empty?
       landed
     end
 
@@ -94,11 +94,11 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     def test_each_has_its_own_answer_of_whatever_kind
       RawServer.open(ORIGIN) do |server|
         wires = Array.new(60) { wire_to(server) }
-        aloft do |volley|
+        aloft do |batch|
           3.times do |round|
             numbers = (0...60).to_h { |at| [(round * 100) + at, wires[at]] }
-            numbers.each { |number, wire| assert(launch(wire, volley, path: "/#{number}", passenger: number)) }
-            responses = land_all(volley).to_h { |number, response| [number, response || numbers[number].conclude] }
+            numbers.each { |number, wire| assert(launch(wire, batch, path: "/#{number}", passenger: number)) }
+            responses = land_all(batch).to_h { |number, response| [number, response || numbers[number].conclude] }
             assert_equal(texts(numbers.keys), responses.transform_values(&:body).sort.to_h)
             assert(wires.all?(&:reusable?))
           end
@@ -106,11 +106,11 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       end
     end
 
-    def test_the_plain_ones_are_taken_in_by_the_volley
+    def test_the_plain_ones_are_taken_in_by_the_batch
       RawServer.open(ORIGIN) do |server|
-        aloft do |volley|
-          6.times { |number| launch(wire_to(server), volley, path: "/#{number}", passenger: number) }
-          landed = land_all(volley)
+        aloft do |batch|
+          6.times { |number| launch(wire_to(server), batch, path: "/#{number}", passenger: number) }
+          landed = land_all(batch)
           assert_equal(["<0>", "<3>", "<5>" * 5000], landed.values_at(0, 3, 5).map(&:body))
           assert_equal([1, 2, 4], landed.select { |_, response| response.nil? }.keys.sort)
         end
@@ -119,28 +119,28 @@ if Plait::HTTP.const_defined?(:NativeVolley)
 
     def test_a_response_tells_of_its_request
       RawServer.open(ORIGIN) do |server|
-        aloft do |volley|
+        aloft do |batch|
           wire = wire_to(server)
-          launch(wire, volley, path: "/0")
-          response = land_all(volley)[wire]
+          launch(wire, batch, path: "/0")
+          response = land_all(batch)[wire]
           assert_equal(["http://origin/0", 200], [response.url, response.status])
           assert(response.durations.all? { |seconds| seconds >= 0 })
-          assert(wire.relaunch("http://origin/6?x#y", volley, wire))
-          assert_equal("<6>", land_all(volley)[wire].body)
+          assert(wire.relaunch("http://origin/6?x#y", batch, wire))
+          assert_equal("<6>", land_all(batch)[wire].body)
         end
       end
     end
 
     def test_only_urls_of_the_same_origin_are_relaunched
       RawServer.open(ORIGIN) do |server|
-        aloft do |volley|
+        aloft do |batch|
           wire = wire_to(server)
-          refute(wire.relaunch("http://origin/0", volley, wire), "nothing was launched before")
-          launch(wire, volley, path: "/0")
-          land_all(volley)
+          refute(wire.relaunch("http://origin/0", batch, wire), "nothing was launched before")
+          launch(wire, batch, path: "/0")
+          land_all(batch)
           ["http://origin.evil/0", "http://origin:8/0", "http://other/0", "http://orig", "", nil, :"http://origin/0",
            "http://origin/a b", "http://origin/\r\nX: y", "http://origin/#{"x" * 20_000}"].each do |url|
-            refute(wire.relaunch(url, volley, wire), url.inspect)
+            refute(wire.relaunch(url, batch, wire), url.inspect)
           end
           assert_predicate(wire, :reusable?)
         end
@@ -150,9 +150,9 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     def test_elsewhere_than_on_our_loop_nothing_is_launched
       RawServer.open(ORIGIN) do |server|
         wire = wire_to(server)
-        volley = HTTP.const_get(:NativeVolley).new
-        refute_predicate(volley, :open?)
-        refute(launch(wire, volley))
+        batch = HTTP.const_get(:NativeBatch).new
+        refute_predicate(batch, :open?)
+        refute(launch(wire, batch))
         aloft do |other|
           assert_same(false, Thread.new { launch(wire, other) }.value)
           other.close
@@ -165,11 +165,11 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     def test_who_is_late_is_to_be_concluded_and_says_so
       script = ->(peer) { peer.head.include?("/never") ? peer.stall : sleep(0.1) && peer.say(KINDS[0].call("hi")) && peer.stall }
       RawServer.open(script) do |server|
-        aloft do |volley|
+        aloft do |batch|
           late, early = Array.new(2) { wire_to(server) }
-          launch(late, volley, path: "/never", timeouts: HTTP::Timeouts.new(first_byte: 0.05))
-          launch(early, volley, path: "/soon")
-          landed = land_all(volley)
+          launch(late, batch, path: "/never", timeouts: HTTP::Timeouts.new(first_byte: 0.05))
+          launch(early, batch, path: "/soon")
+          landed = land_all(batch)
           assert_equal([nil, "hi"], [landed.fetch(late), landed[early].body])
           assert_match(/sent no answer in time/, assert_raises(Plait::ReadTimeout) { late.conclude }.message)
           assert_predicate(late, :closed?)
@@ -181,17 +181,17 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     def test_an_answer_that_nobody_had_time_to_look_at_is_not_late
       said = Queue.new
       RawServer.open(->(peer) { peer.head && peer.say(KINDS[0].call("hi")) && (said << true) && peer.stall }) do |server|
-        aloft do |volley|
+        aloft do |batch|
           wires = Array.new(300) { wire_to(server) }
           launched = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          wires.each { |wire| launch(wire, volley, timeouts: HTTP::Timeouts.new(first_byte: 0.3)) }
+          wires.each { |wire| launch(wire, batch, timeouts: HTTP::Timeouts.new(first_byte: 0.3)) }
           Thread.pass until said.size == 300 && Process.clock_gettime(Process::CLOCK_MONOTONIC) > launched + 1
-          assert_equal(["hi"] * 300, land_all(volley).values.map { |response| response&.body })
+          assert_equal(["hi"] * 300, land_all(batch).values.map { |response| response&.body })
         end
       end
     end
 
-    # Of a body that the volley was receiving.
+    # Of a body that the batch was receiving.
     def test_who_stalls_cuts_or_is_closed_within_a_body
       part = "HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n#{"x" * 20_000}"
       {
@@ -200,10 +200,10 @@ if Plait::HTTP.const_defined?(:NativeVolley)
         :reset.to_proc => [60, Plait::Error, /ended before Content-Length|reset by peer/]
       }.each do |ending, (read, error, message)|
         RawServer.open(->(peer) { peer.head && peer.say(part) && ending.call(peer) }) do |server|
-          aloft do |volley|
+          aloft do |batch|
             wire = wire_to(server)
-            launch(wire, volley, timeouts: HTTP::Timeouts.new(first_byte: 60, read: read))
-            assert_equal({ wire => nil }, land_all(volley))
+            launch(wire, batch, timeouts: HTTP::Timeouts.new(first_byte: 60, read: read))
+            assert_equal({ wire => nil }, land_all(batch))
             assert_match(message, assert_raises(error) { wire.conclude }.message)
             assert_predicate(wire, :closed?)
           end
@@ -221,10 +221,10 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       }.each do |answer, body|
         there = Queue.new
         RawServer.open(->(peer) { peer.head && answer.call(peer) && (there << true) && peer.stall }) do |server|
-          aloft do |volley|
-            launch(wire = wire_to(server), volley)
+          aloft do |batch|
+            launch(wire = wire_to(server), batch)
             there.pop
-            assert_equal(body, land_all(volley)[wire].body)
+            assert_equal(body, land_all(batch)[wire].body)
             refute_predicate(wire, :reusable?)
             assert_predicate(wire.io, :closed?)
           end
@@ -232,34 +232,34 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       end
     end
 
-    def test_a_body_that_a_volley_has_begun_can_be_concluded
+    def test_a_body_that_a_batch_has_begun_can_be_concluded
       go = Queue.new
       script = lambda do |peer|
         peer.head && peer.say("HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n#{"x" * 20_000}")
         go.pop && peer.say("y" * 30_000) && peer.answer(KINDS[0].call("next"))
       end
       RawServer.open(script) do |server|
-        aloft do |volley|
+        aloft do |batch|
           wire, other = Array.new(2) { wire_to(server) }
-          launch(wire, volley)
-          Plait.timeout(30) { volley.each_landed { flunk } until wire.received? }
-          assert_equal([wire], volley.evacuate)
+          launch(wire, batch)
+          Plait.timeout(30) { batch.each_landed { flunk } until wire.received? }
+          assert_equal([wire], batch.evacuate)
           2.times { go << true }
           assert_equal("#{"x" * 20_000}#{"y" * 30_000}", wire.conclude.body)
           assert_equal("next", wire.get("/", 0, BLOCK, PATIENT, nil).body)
-          launch(other, volley)
-          assert_equal(50_000, land_all(volley)[other].body.bytesize)
+          launch(other, batch)
+          assert_equal(50_000, land_all(batch)[other].body.bytesize)
         end
       end
     end
 
     def test_who_is_closed_by_somebody_else_lands_too
       RawServer.open(:stall.to_proc) do |server|
-        aloft do |volley, scope|
+        aloft do |batch, scope|
           wire = wire_to(server)
-          launch(wire, volley)
+          launch(wire, batch)
           scope.async { wire.close }
-          assert_equal({ wire => nil }, land_all(volley))
+          assert_equal({ wire => nil }, land_all(batch))
           assert_predicate(wire, :launched?)
           error = assert_raises(Plait::ConnectionClosed) { wire.conclude }
           assert_equal([false, true], [error.retry_safe?, error.message.include?("on this side")])
@@ -270,16 +270,16 @@ if Plait::HTTP.const_defined?(:NativeVolley)
 
     def test_who_is_evacuated_can_be_closed_or_concluded
       RawServer.open(ORIGIN) do |server|
-        aloft do |volley|
+        aloft do |batch|
           wires = Array.new(4) { wire_to(server) }
-          wires.each { |wire| launch(wire, volley, path: "/6") }
-          assert_equal(wires.map(&:object_id).sort, volley.evacuate.map(&:object_id).sort)
-          assert_empty(volley)
+          wires.each { |wire| launch(wire, batch, path: "/6") }
+          assert_equal(wires.map(&:object_id).sort, batch.evacuate.map(&:object_id).sort)
+          assert_empty(batch)
           wires.first(2).each(&:close)
           assert(wires.first(2).all? { |wire| wire.io.closed? })
           assert_equal(%w[<6> <6>], wires.last(2).map { |wire| wire.conclude.body })
-          assert(launch(wires.last, volley, path: "/0"))
-          assert_equal("<0>", land_all(volley)[wires.last].body)
+          assert(launch(wires.last, batch, path: "/0"))
+          assert_equal("<0>", land_all(batch)[wires.last].body)
         end
       end
     end
@@ -289,9 +289,9 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       ours, theirs = UNIXSocket.pair
       wire = HTTP.const_get(:NativeWire).new(ours)
       junk = ours.write_nonblock("x" * 1_000_000)
-      aloft do |volley, scope|
-        refute(launch(wire, volley, path: "/#{"y" * 10_000}"))
-        assert_equal([true, true], [wire.launched?, volley.empty?])
+      aloft do |batch, scope|
+        refute(launch(wire, batch, path: "/#{"y" * 10_000}"))
+        assert_equal([true, true], [wire.launched?, batch.empty?])
         peer = RawServer::Peer.new(theirs)
         head = scope.async { peer.read(junk) && peer.head.tap { peer.say(KINDS[0].call("hi")) } }
         assert_equal("hi", wire.conclude.body)
@@ -311,24 +311,24 @@ if Plait::HTTP.const_defined?(:NativeVolley)
           surprise.call(peer) && (done << true) && peer.stall
         end
         RawServer.open(script) do |server|
-          aloft do |volley|
+          aloft do |batch|
             wire, other = [server, server].map { |each| wire_to(each) }
-            launch(wire, volley)
-            assert_equal("hi", land_all(volley)[wire].body)
+            launch(wire, batch)
+            assert_equal("hi", land_all(batch)[wire].body)
             go << true
             done.pop
-            stir(volley, other, go)
-            refute(wire.relaunch("http://origin/2", volley, wire))
+            stir(batch, other, go)
+            refute(wire.relaunch("http://origin/2", batch, wire))
             assert_predicate(wire, :closed?)
           end
         end
       end
     end
 
-    # Has the volley look at what has come.
-    def stir(volley, other, go)
-      launch(other, volley)
-      land_all(volley)
+    # Has the batch look at what has come.
+    def stir(batch, other, go)
+      launch(other, batch)
+      land_all(batch)
     ensure
       go << true
     end
@@ -336,14 +336,14 @@ if Plait::HTTP.const_defined?(:NativeVolley)
     # A number that is free again is given to the next connection, whose answer is another one.
     def test_descriptors_that_are_used_again
       RawServer.open(ORIGIN) do |server|
-        aloft do |volley|
+        aloft do |batch|
           numbers = Array.new(20) do |round|
             gone = wire_to(server)
-            launch(gone, volley, path: "/#{round * 6}")
-            volley.evacuate.each(&:close)
+            launch(gone, batch, path: "/#{round * 6}")
+            batch.evacuate.each(&:close)
             wire = wire_to(server)
-            launch(wire, volley, path: "/#{(round * 6) + 600}", passenger: round)
-            assert_equal("<#{(round * 6) + 600}>", land_all(volley)[round].body)
+            launch(wire, batch, path: "/#{(round * 6) + 600}", passenger: round)
+            assert_equal("<#{(round * 6) + 600}>", land_all(batch)[round].body)
             wire.io.fileno.tap { wire.close }
           end
           assert_operator(numbers.uniq.size, :<, 20)
@@ -353,12 +353,12 @@ if Plait::HTTP.const_defined?(:NativeVolley)
 
     def test_under_gc_stress_and_compaction
       RawServer.open(ORIGIN) do |server|
-        aloft do |volley|
+        aloft do |batch|
           wires = [0, 3, 5, 11, 17].to_h { |number| [number, wire_to(server)] }
           GC.compact if GC.respond_to?(:compact)
           GC.stress = true
-          wires.each { |number, wire| launch(wire, volley, path: "/#{number}", passenger: number) }
-          bodies = land_all(volley).to_h { |number, response| [number, (response || wires[number].conclude).body] }
+          wires.each { |number, wire| launch(wire, batch, path: "/#{number}", passenger: number) }
+          bodies = land_all(batch).to_h { |number, response| [number, (response || wires[number].conclude).body] }
           GC.stress = false
           assert_equal(texts(wires.keys), bodies.sort.to_h)
         ensure
@@ -367,12 +367,12 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       end
     end
 
-    # Neither ends anything: volley, wires, deadlines and scheduler go in any order.
+    # Neither ends anything: batch, wires, deadlines and scheduler go in any order.
     def test_those_who_go_with_their_scheduler
       RawServer.open(:stall.to_proc) do |server|
         5.times { forget(server) }
         3.times { GC.start }
-        aloft { |volley| assert_empty(volley) }
+        aloft { |batch| assert_empty(batch) }
       end
     end
 
@@ -380,9 +380,9 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       Thread.new do
         Fiber.set_scheduler(scheduler = Plait::Scheduler.new)
         Fiber.schedule do
-          volley = HTTP.const_get(:NativeVolley).new
-          20.times { launch(wire_to(server), volley, timeouts: HTTP::Timeouts.new(first_byte: 60)) }
-          volley.each_landed { nil }
+          batch = HTTP.const_get(:NativeBatch).new
+          20.times { launch(wire_to(server), batch, timeouts: HTTP::Timeouts.new(first_byte: 60)) }
+          batch.each_landed { nil }
         end
         scheduler.abandon
       end.join
@@ -394,8 +394,8 @@ if Plait::HTTP.const_defined?(:NativeVolley)
       ours, theirs = UNIXSocket.pair
       wire = Plait::HTTP.const_get(:NativeWire).new(ours)
       Plait.run(on: :fibers) do
-        volley = Plait::HTTP.const_get(:NativeVolley).new
-        wire.launch("http://o/", "http://o", "", nil, nil, volley, wire)
+        batch = Plait::HTTP.const_get(:NativeBatch).new
+        wire.launch("http://o/", "http://o", "", nil, nil, batch, wire)
         child = fork do
           wire.conclude
         rescue Plait::UsageError
@@ -404,7 +404,7 @@ if Plait::HTTP.const_defined?(:NativeVolley)
         end
         _, status = Process.wait2(child)
         theirs.write("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nhi")
-        volley.each_landed { |_, response| print status.exitstatus, response.body } until volley.empty?
+        batch.each_landed { |_, response| print status.exitstatus, response.body } until batch.empty?
       end
     RUBY
 
